@@ -1,9 +1,9 @@
 """The command line: one module per group of commands, each a thin layer over `searchapp.app`.
 
-commands             declaration of commands, and options of many commands
+commands             declaration of commands, and shared options
 judgment_options     options on judgments, annotators and gold
 complete             completion by the Tab key
-output, tables       everything that is printed
+output, tables       printing
 experiment_tables    comparisons, benches, ablations and learning curves as tables
 """
 
@@ -53,10 +53,10 @@ app.callback()(_globals)
 
 
 def main() -> None:
-    """Run the typed command line, and end with its exit code."""
+    """Run the typed command line, and exit with its code."""
     _prepare_streams()
     take_over()
-    # NumPy's BLAS, which is not used, would start a thread with much memory for each core.
+    # NumPy's BLAS is not used, but would start a thread with much memory for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with _interruptible():
@@ -75,9 +75,9 @@ def _complete() -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM raise exceptions while a command runs, so that it removes partial files.
+    """Let Ctrl-C and SIGTERM raise exceptions during a command, so that it removes partial files.
 
-    A signal that the parent process ignores stays ignored. Restores the earlier handlers.
+    A signal that the parent process ignores stays ignored. Restores the previous handlers.
     """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -92,7 +92,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line, by default the typed one; returns the exit code."""
+    """Run a command line, by default the typed one, and return the exit code."""
     try:
         code: int = app(arguments, prog_name="searchapp", standalone_mode=False) or 0
     except typer.Abort:
@@ -126,10 +126,10 @@ def _clause(message: str) -> str:
 
 
 def _prepare_streams() -> None:
-    """Escape characters that a stream can't encode, and replace closed streams."""
+    """Escape characters that a stream cannot encode, and replace closed streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # for as long as the process lives
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # until the process ends
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`searchapp browse` and `serve`: the home screen in a terminal, and the screens in a browser."""
+"""`searchapp browse` and `serve`."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def browse(resolution: Resolution) -> None:
         raise typer.Exit(app.return_code)
 
 
+# The command whose screen is served without a task.
 HOME = "browse"
-"""The command whose screen is served without a task."""
 
 
 @command(app, with_sources=True)
@@ -117,7 +117,6 @@ def serve(
 
 
 def _print_address(name: str, listening: Listening, guard: Guard, public_url: str | None) -> None:
-    """Print the address to open in a browser."""
     _remark(f"{name} is served until Ctrl-C: open {guard.address}")
     if not listening.is_loopback and not (public_url or "").startswith("https:"):
         warn(
@@ -127,15 +126,15 @@ def _print_address(name: str, listening: Listening, guard: Guard, public_url: st
 
 
 def _remark(line: str) -> None:
-    """Print a line on stderr even with --quiet: the server is useless without its address."""
-    with suppress(OSError):  # the reader, `head` for instance, has read enough; the server goes on
+    """Print a line on stderr even with --quiet, because the server is useless without its address."""
+    with suppress(OSError):  # if the reader, such as `head`, has closed stderr, the server continues
         remark(line)
 
 
 def _require_ready(
     settings: Settings, task: str, run: Path | None, recipe: str | None, data: Path | None
 ) -> str:
-    """Check what every window needs, and return the task's name.
+    """Check the requirements of every window, and return the task's name.
 
     Raises:
         SearchappError: task, run, recipe or index do not exist.
@@ -159,7 +158,7 @@ def _require_ready(
 
 
 def _flags(resolution: Resolution) -> Iterator[str]:
-    """The global options that were given, for a window's program; it reads environment and files itself."""
+    """Yield the given global options for a window's program, which reads environment and files itself."""
     values = resolution.values
     if values["home"].source.origin is Origin.flag:
         yield f"--home={resolution.settings.home}"
@@ -171,6 +170,6 @@ def _flags(resolution: Resolution) -> Iterator[str]:
 
 
 def _environment(resolution: Resolution) -> Mapping[str, str]:
-    """The variable for `--url`, if given: its address may contain a password, and command lines are visible."""
+    """Return the variable for `--url`: its address may contain a password, and command lines are visible."""
     of_url = resolution.values["url"]
     return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}

@@ -1,4 +1,4 @@
-"""Completion by the Tab key: the possible values of an argument or option, given the words before it."""
+"""Completion by the Tab key: the possible values of an argument or option."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
 
+# Maximum number of searched files.
 MOST_FILES = 2000
-"""Maximum number of files that are searched for runs and task files."""
+# Levels of folders that are searched for runs.
 DEEPEST_RUN = 3
-"""Number of levels of folders below the typed one that are searched for runs."""
+# Maximum bytes of a task file.
 LARGEST_TASK_FILE = 1 << 18
-"""Maximum size of a task file in bytes."""
 
+# Names without special characters of any shell: shells run completions as part of their scripts.
 _OFFERED = re.compile(r"[\w.,:@%+=/~ -]+")
-"""Names without special characters of any shell: shells run completions as part of their scripts."""
 _SPECIAL_IN_BASH = re.compile(r"([^\w.,:@%+=/-])")
 
 
@@ -37,7 +37,7 @@ class Typed:
     """The command line up to the word to complete.
 
     Attributes:
-        begun: a path's text up to its last slash
+        begun: the text of a path up to its last slash
         folder: the folder of this text
     """
 
@@ -59,24 +59,25 @@ class Typed:
         return resolve(self._values, os.environ)
 
     def task(self) -> Task:
-        """Load the task that is typed, or that of a typed run.
+        """Load the typed task, or the task of a typed run.
 
         Raises:
-            SearchappError: it can't be read.
+            SearchappError: it cannot be read.
         """
         from searchapp.tasks import load
 
         return load(self._named() or _task_of(self.runs()[0]))
 
     def task_named(self) -> str | None:
-        """The name of the typed task, None without one."""
+        """Return the name of the typed task, if any."""
         from searchapp.tasks import load
 
         named = self._named()
         return load(named).name if named else None
 
     def _named(self) -> str | None:
-        """The typed task, or the file of a user's own task of this name that the embedded engine has indexed."""
+        """Return the typed task, or the file of an own task of this name that the embedded engine has
+        indexed."""
         from searchapp.tasks import names
 
         named = self._values.get("task")
@@ -95,7 +96,7 @@ class Typed:
 
 
 def _arguments(context: Any) -> dict[str, Any]:
-    """The arguments that Click does not assign when an option at the end still waits for its value."""
+    """Return the arguments that Click does not assign when a last option still lacks its value."""
     values: dict[str, Any] = {}
     words = list(context.args)
     for param in context.command.params:
@@ -105,7 +106,7 @@ def _arguments(context: Any) -> dict[str, Any]:
 
 
 def offer(run: Callable[[], int]) -> int:
-    """Print the completions and nothing else, whatever happens; returns the exit code for the shell."""
+    """Print only completions, whatever happens, and return the exit code for the shell."""
     offered = io.StringIO()
     try:
         with redirect_stdout(offered), redirect_stderr(io.StringIO()):
@@ -118,7 +119,7 @@ def offer(run: Callable[[], int]) -> int:
 
 
 def _quoted(name: str) -> str:
-    """Quote a name for Bash; other shells quote it themselves."""
+    """Quote a name for Bash; other shells quote completions themselves."""
     if not os.environ[COMPLETION_VARIABLE].endswith("complete_bash"):
         return name
     words, place = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
@@ -127,7 +128,7 @@ def _quoted(name: str) -> str:
 
 
 def complete(kind: str, context: typer.Context, word: str) -> list[str]:
-    """Find the names of a kind, a function of this module, that begin with the typed word."""
+    """Return the names of a kind, a function of this module, that begin with the typed word."""
     find: Callable[[Typed], Iterable[str]] = globals()[kind]
     try:
         names = [name for name in find(Typed(context, word)) if name.startswith(word)]
@@ -148,24 +149,24 @@ def tasks(typed: Typed) -> Iterator[str]:
 
 
 def official_tasks(_typed: Typed) -> Iterable[str]:
-    """Tasks whose official files can be fetched."""
+    """Tasks with downloadable files."""
     from searchapp.fetching.sources import names
 
     return names()
 
 
 def engines(_typed: Typed) -> Iterable[str]:
-    """The search engines."""
+    """Engines."""
     return ENGINES
 
 
 def splits(typed: Typed) -> Iterable[str]:
-    """The splits of the task."""
+    """Splits of the task."""
     return typed.task().info.splits
 
 
 def recipes(typed: Typed) -> Iterable[str]:
-    """The recipes of the task; for typed words those that can rank them."""
+    """Recipes of the task; for typed words those that can rank them."""
     from searchapp.ranking.recipes import load
 
     book = typed.task().recipe_book()
@@ -175,27 +176,27 @@ def recipes(typed: Typed) -> Iterable[str]:
 
 
 def saved(typed: Typed) -> Iterable[str]:
-    """The names of the saved searches of the task."""
+    """Saved searches of the task."""
     from searchapp.app.saved_searches import SavedSearchFile
 
     return SavedSearchFile(typed.settings().home, typed.task().name).searches()
 
 
 def fields(typed: Typed) -> Iterable[str]:
-    """The text fields of the task's mapping."""
+    """Text fields of the task's mapping."""
     from searchapp.ranking.search_results import text_fields
 
     return text_fields(typed.task().index_mapping()["mappings"]["properties"])
 
 
 def analyzers(typed: Typed) -> Iterable[str]:
-    """The analyzers of the task's mapping."""
+    """Analyzers of the task's mapping."""
     analysis: Mapping[str, Mapping[str, Any]] = typed.task().index_mapping()["settings"]["analysis"]
     return sorted(analysis["analyzer"])
 
 
 def breakdowns(typed: Typed) -> Iterable[str]:
-    """The breakdowns of the task's figures."""
+    """Breakdowns of the task's figures."""
     from searchapp.app.evaluate import ALL
 
     known = typed.task().breakdowns
@@ -203,12 +204,12 @@ def breakdowns(typed: Typed) -> Iterable[str]:
 
 
 def measures(typed: Typed) -> Iterable[str]:
-    """The measures of the task besides its official figures."""
+    """Additional measures of the task."""
     return typed.task().info.measures
 
 
 def annotators(typed: Typed) -> Iterable[str]:
-    """The annotators of the task."""
+    """Annotators of the task."""
     from searchapp.judging.log import annotators_in
 
     return annotators_in(
@@ -217,7 +218,7 @@ def annotators(typed: Typed) -> Iterable[str]:
 
 
 def indexes(typed: Typed) -> Iterable[str]:
-    """The indexes of the embedded engine; a server is not asked."""
+    """Indexes of the embedded engine; a server is not asked."""
     settings = typed.settings()
     if settings.uses_server:
         return []
@@ -227,7 +228,7 @@ def indexes(typed: Typed) -> Iterable[str]:
 
 
 def runs(typed: Typed) -> Iterator[str]:
-    """The run directories in and below the folder that is typed, those of the task if one is typed."""
+    """Run directories in and below the typed folder, of the typed task if any."""
     task = typed.task_named()
     for folder in _runs_below(typed.folder):
         shown = typed.begun + folder.relative_to(typed.folder).as_posix()
@@ -266,7 +267,7 @@ def _task_of(run: Path) -> str:
 
 
 def _is_task_file(path: Path) -> bool:
-    """Whether a TOML file looks like a task file, and not like a project file of another tool."""
+    """Return whether a TOML file looks like a task file, not like another tool's project file."""
     try:
         if path.stat().st_size > LARGEST_TASK_FILE:
             return False

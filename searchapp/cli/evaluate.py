@@ -1,4 +1,4 @@
-"""`searchapp evaluate`, `validate`, `compare` and `report`: figures of runs, tests of differences, HTML reports."""
+"""`searchapp evaluate`, `validate`, `compare` and `report`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatingOptions(JudgedOptions):
-    """Whether runs are scored against judgments; TREC runs need no task."""
+    """Options for scoring runs against judgments; TREC runs need no task."""
 
     qrels: Path | None = option(
         "Score against the grades in a qrels file, TREC's or BEIR's, instead of gold; TREC runs without "
@@ -121,7 +121,7 @@ def evaluate(
     warn_all(_distinct_warnings(evaluations))
     for heading, evaluation in zip(headings(evaluations), evaluations, strict=True):
         gate = evaluation.official.measure
-        # Without a task there is no official figure, and the first measure takes its place.
+        # Without a task there is no official figure, so the first measure replaces it.
         figures = evaluation.official.values if evaluation.task is not None else evaluation.measures.values
         figure = figures.get(gate, nan)
         # Not `<`: NaN misses the gate too.
@@ -130,7 +130,7 @@ def evaluate(
 
 
 def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Each warning once, with the runs that it is about if there are several."""
+    """Yield each warning once, with the runs that have it."""
     sources_of: dict[str, list[str]] = {}
     for evaluation in evaluations:
         for warning in evaluation.warnings:
@@ -143,12 +143,12 @@ def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def _grades(settings: Settings, subjects: Sequence[Subject], judged: JudgedOptions) -> Grades:
-    """Read the grades of a qrels file, or aggregate those of the judgments of the runs' task."""
+    """Read the grades of a qrels file, or aggregate the judgments of the runs' task."""
     from searchapp.formats import trec
     from searchapp.judging.exchange import read_grades
 
     if judged.qrels is not None:
-        # Grades of tasks are never negative; those of other qrels may be, for worse than not relevant, or unknown.
+        # Grades of tasks are never negative; in other qrels, negative grades mean unknown or worse than not relevant.
         of_no_task = all(subject.task is None for subject in subjects)
         return trec.read_qrels(judged.qrels) if of_no_task else read_grades(judged.qrels)
     task = subjects[0].task
@@ -215,14 +215,14 @@ BaselineOption = Annotated[
         completes="runs",
     ),
 ]
+# Number of displayed topics with the greatest gains, and with the greatest losses.
 TOPICS = 5
-"""Number of topics of either end that are shown."""
 SUCCESS_THRESHOLD = 0.5  # as in `evaluation.significance`, which imports NumPy
 
 
 @dataclass(frozen=True, slots=True)
 class ComparingOptions:
-    """How runs are compared, and with what gold."""
+    """Options for comparing runs."""
 
     success_threshold: float = option(
         "Smallest value of the first measure at which a topic counts as a success.",
@@ -289,7 +289,7 @@ class ComparingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReportingOptions(ComparingOptions):
-    """How the runs of a report are compared; `--force` has another help."""
+    """Options for comparing runs in a report; `--force` has another help."""
 
     force: bool = flag(
         "Compare runs of other topics, data, documents or judgments, and say so in the report."
@@ -362,7 +362,6 @@ def _show_comparison(
     topic: str | None,
     judged: JudgedOptions,
 ) -> None:
-    """Open the compare screen."""
     from searchapp.app.inspection.topic_comparison import open_comparing
     from searchapp.app.sessions import grading_session, judged_by_now
     from searchapp.runs.directory import read_manifest
@@ -449,7 +448,6 @@ def report(
 
 
 def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: bool, as_json: bool) -> None:
-    """Write the report of a bench."""
     from searchapp.app.experiments.bench_result import read_bench
     from searchapp.report.pages import bench_page
 
@@ -462,7 +460,6 @@ def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: boo
 
 
 def _people(settings: Settings, task: str, annotators: list[str] | None, log: Path | None) -> People:
-    """The annotators of a task, and their agreement."""
     from searchapp.app.report import People
     from searchapp.judging.agreement import agreement, progress
 

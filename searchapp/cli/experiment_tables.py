@@ -1,6 +1,6 @@
-"""Comparisons, benches, ablations, tunings and learning curves as tables, and as rows of a CSV.
+"""Comparisons, benches, ablations, tunings and learning curves as tables and CSV rows.
 
-Imports NumPy (through `app.comparison`): commands import this module when they print.
+Imports NumPy (through `app.comparison`), so commands import this module when they print.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 def difference_columns(
     differences: Sequence[Difference | None], headings: Mapping[str, str]
 ) -> Iterator[TableColumn]:
-    """Columns of differences and their tests; `headings` are by the names of `tests_cells`."""
+    """Make the columns of differences and their tests; `headings` are by the names of `tests_cells`."""
     cells = [None if difference is None else tests_cells(difference) for difference in differences]
     for name, heading in headings.items():
         yield TableColumn(heading, ["" if cell is None else cell[name] for cell in cells])
@@ -57,17 +57,17 @@ def _of_tests(tests: PairTests | None) -> Difference | None:
 
 
 def bars(values: Sequence[float], width: int) -> list[str]:
-    """A bar for each value, the longest of `width` blocks; negative values have lighter ones."""
+    """Make a bar for each value, the longest of `width` blocks; negative values have lighter ones."""
     greatest = max(map(abs, values), default=0.0) or 1.0
     return [("█" if value > 0 else "░") * round(width * abs(value) / greatest) for value in values]
 
 
+# Maximum length of the bar of a topic's difference.
 DIFFERENCE_BAR = 30
-"""Blocks of the longest bar of a topic's difference."""
 
 
 def comparison_printout(comparison: Comparison, topics: int) -> Printout:
-    """Figures, tests and `topics` topics of either end; Markdown and LaTeX have the tests only."""
+    """Format figures, tests and the `topics` most different topics; Markdown and LaTeX have only the tests."""
     heading, rows = tests_table(comparison)
     tests = [TableColumn(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
     return Printout(
@@ -106,7 +106,6 @@ def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, object]]:
 
 
 def _figures_table(comparison: Comparison) -> ResultTable:
-    """The mean of each run under each measure, and the judged share of its first documents."""
     names = [
         "topics",
         *(f"{measure.name}{' (official)' if measure.is_official else ''}" for measure in comparison.measures),
@@ -124,7 +123,7 @@ def _figures_table(comparison: Comparison) -> ResultTable:
 
 
 def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
-    """The possible influence of unjudged documents on each difference, if it was computed."""
+    """Show the possible influence of unjudged documents on each difference."""
     rows = doubted(comparison)
     if not rows:
         return
@@ -145,7 +144,7 @@ def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
 
 
 def _topics_table(comparison: Comparison, one: TopicDifferences, count: int) -> ResultTable:
-    """The topics of either end with bars, and the moves of their relevant documents."""
+    """Show the most different topics with bars, and the moves of their relevant documents."""
     first, second = comparison.runs[one.first].name, comparison.runs[one.second].name
     chosen = one.ends(count)
     documents = counted(comparison.depth, "document")
@@ -166,7 +165,7 @@ def _topics_table(comparison: Comparison, one: TopicDifferences, count: int) -> 
 
 
 def _difficulty_table(comparison: Comparison) -> ResultTable:
-    """The number of topics on which no run, one run, ..., all runs succeed."""
+    """Count the topics by the number of runs that succeed."""
     groups, runs = comparison.difficulty, comparison.runs
     return ResultTable(
         [
@@ -203,7 +202,6 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
 
 
 def _breakdown_tables(comparison: Comparison) -> Iterator[ResultTable]:
-    """A table for each figure of each breakdown, the first below its title."""
     for breakdown in comparison.breakdowns:
         for table, figure in enumerate(figures_of(breakdown)):
             held = [row.values.get(figure, (None,) * len(comparison.runs)) for row in breakdown.rows]
@@ -226,11 +224,10 @@ def _breakdown_tables(comparison: Comparison) -> Iterator[ResultTable]:
 
 BETTER = ("black on #e6f5d0", "black on #b8e186", "black on #7fbc41", "white on #4d9221")
 WORSE = ("black on #fde0ef", "black on #f1b6da", "white on #c51b7d", "white on #8e0152")
-"""Shades for colour-blind people too: C. Brewer's PiYG."""
 
 
 def bench_printout(bench: BenchResult) -> Printout:
-    """The figures of every system above a heat map of the differences to the baseline."""
+    """Format the figures of every system above a heat map of the differences to the baseline."""
     return Printout(list(_bench_tables(bench)), list(bench_legend(bench)), _bench_rows(bench))
 
 
@@ -283,7 +280,7 @@ def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, place: int)
 
 
 def heat(difference: Difference | None, greatest: float) -> str:
-    """A difference with its marks, and blocks that show its size without colours."""
+    """Format a difference with its marks, and blocks that show its size without colours."""
     if difference is None:
         return "–"
     blocks = ("█" if difference.mean > 0 else "░") * step(difference, greatest)
@@ -323,7 +320,7 @@ def _bench_rows(bench: BenchResult) -> Iterator[dict[str, object]]:
 
 
 def ablation_printout(ablation: Ablation) -> Printout:
-    """A table for each measure."""
+    """Make a table for each measure."""
     tables = [_ablation_table(ablation, measured) for measured in ablation.measures]
     return Printout(tables, list(_ablation_legend(ablation)), _ablation_rows(ablation))
 
@@ -371,7 +368,6 @@ def _ablation_rows(ablation: Ablation) -> Iterator[dict[str, object]]:
 
 
 def _ablation_legend(ablation: Ablation) -> Iterator[str]:
-    """Sentences that explain the figures."""
     yield (
         "gain: what the recipe as it is has more, so what the part gains that is missing; interval: BCa bootstrap over "
         f"topics; p-values are two-sided, of the randomisation test "
@@ -405,11 +401,10 @@ def _ablation_legend(ablation: Ablation) -> Iterator[str]:
 
 
 SHOWN_TRIALS = 10
-"""Number of trials in the table."""
 
 
 def trials_table(tune_result: TuneResult) -> ResultTable:
-    """The best trials and the recipe before tuning, with intervals and tests."""
+    """Show the best trials and the recipe before tuning, with intervals and tests."""
     best = [trial for trial in tune_result.trials[:SHOWN_TRIALS] if trial.error is None]
     best += [] if tune_result.shipped in best else [tune_result.shipped]
     topics = TableColumn("topics", [f"{one.topics:,}" for one in best])
@@ -432,12 +427,12 @@ def trials_table(tune_result: TuneResult) -> ResultTable:
     )
 
 
+# Maximum length of the bar of a gain in wide and in narrow terminals.
 GAIN_BAR, SHORT_GAIN_BAR = 30, 10
-"""Blocks of the longest bar of a gain in wide and in narrow terminals."""
 
 
 def curve_printout(learning_curve: LearningCurve, width: int) -> Printout:
-    """The points, with a bar for each gain; `width` is that of the terminal in columns."""
+    """Show the points, with a bar for each gain, in `width` columns."""
     columns = _curve_columns(learning_curve)
     gains = [0.0 if point.gain is None else point.gain.mean for point in learning_curve.points]
     room = width - sum(column.width + GAP for column in columns)

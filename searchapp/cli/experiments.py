@@ -103,7 +103,7 @@ def bench(
 
 
 def _report(settings: Settings, bench_result: BenchResult) -> None:
-    """Report the cells, and raise an error with the exit code of failed ones."""
+    """Report the cells; raise an error with the exit code of failed ones."""
     cells = [cell for _, _, cell in bench_result.cells]
     made = sum(cell.made for cell in cells)
     for column in bench_result.columns:
@@ -140,7 +140,8 @@ def _validation(
     scorer: ScorerOptions,
     **more: Any,
 ) -> CrossValidationRequest:
-    """Request the topics of splits in folds, by default all solved topics; `more` are fields of the request."""
+    """Request the topics of splits in folds, by default all training topics; `more` are fields of the
+    request."""
     from searchapp.app.experiments.cross_validation import CrossValidationRequest, training_splits
 
     collection = task.collection(data_of(settings, task, data))
@@ -305,7 +306,6 @@ def learning_curve(
 
 
 def _numbers(points: str | None) -> tuple[int, ...]:
-    """Parse whole numbers between commas."""
     result = []
     for one in [] if points is None else points.split(","):
         if not one.strip().isdecimal():
@@ -431,7 +431,6 @@ def tune(
 
 
 def _print_trials(tune_result: TuneResult) -> None:
-    """Print the best trials and the recipe before tuning, with intervals and tests."""
     from searchapp.app.comparison import number
     from searchapp.cli.experiment_tables import trials_table
 

@@ -1,4 +1,4 @@
-"""`searchapp index` and `indexes`: index a task; list, remove and repair what the engine holds."""
+"""`searchapp index` and `indexes`."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _described_index(index: ServingIndex) -> dict[str, object]:
 
 
 def _remember(settings: Settings, task: Task, data: Path) -> None:
-    """Remember the folder of the data for other commands; a failure is only a warning."""
+    """Store the folder of the data for other commands; a failure is only a warning."""
     try:
         if folders.remember(task, settings.home, data):
             say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
@@ -227,10 +227,10 @@ def repair(
 
 
 def _require_consent(result: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
-    """Ask before indexes are removed.
+    """Ask before removing indexes.
 
     Raises:
-        UsageError: there is no terminal to ask on.
+        UsageError: there is no terminal.
         SearchappError: the answer is no.
     """
     if yes:
@@ -268,7 +268,7 @@ def _described_version(version: StoredVersion) -> dict[str, object]:
 
 
 def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) -> Repair:
-    """Repair the index of these versions; `problem` of the result says what can't be repaired, and what to do."""
+    """Repair an index; `problem` of the result is what remains, with advice."""
     from searchapp.app.index import remedy
     from searchapp.engines.base import Repair
 

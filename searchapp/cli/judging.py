@@ -1,4 +1,4 @@
-"""`searchapp judge`, `topics`, and `judgments adjudicate`, `pool` and `assign`: topics and documents for annotators."""
+"""`searchapp judge`, `topics`, and `judgments adjudicate`, `pool` and `assign`."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def judge(
         team(settings, log, loaded.name, is_shared) as synchronizer,
         Presence(log.path, loaded.name, name) as presence,
     ):
-        # A run directory names its split; a TREC run does not, but an assignment does.
+        # A run directory has its split; for a TREC run, the assignment has it.
         if assigned is not None and (run is None or run.is_file()):
             split = split or assigned.split
         if run is None:
@@ -180,11 +180,11 @@ def judge(
             say(settings, f"every judgment is in {log.path}")
 
 
+# Maximum number of printed documents of a topic that are not relevant.
 NOT_RELEVANT = 10
-"""Number of documents that are printed of those of a topic that are not relevant."""
 
+# Length of a topic or document on a line.
 TEXT_CHARACTERS = 80
-"""Length of a topic or document on a line."""
 
 
 @command(app)
@@ -261,7 +261,6 @@ def topics(
 def _print_topics(
     opened: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
 ) -> None:
-    """Print the figures of all topics."""
     with for_person(settings).stage("reading rankings", len(opened.topics)) as advance:
         rankings = []
         for ranking in opened.rankings():
@@ -297,7 +296,8 @@ def _print_topics(
 
 
 def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
-    """Print the rank of each relevant document of a topic, or why it has none; with `failures` the first others."""
+    """Print the rank of each relevant document, or the reason without one; with `failures` also the first
+    others."""
     from searchapp.app.inspection.topics import short_standing
 
     ranked = opened.ranking(topic)
@@ -526,7 +526,7 @@ def assign(
 
 
 def _quotas(given: list[str]) -> dict[str, int]:
-    """The number of topics of each annotator, by the name that `judge --annotator` makes of theirs."""
+    """Return the number of topics by annotator."""
     quotas: dict[str, int] = {}
     for quota in given:
         name, equals, number = quota.rpartition("=")
@@ -542,10 +542,10 @@ def _quotas(given: list[str]) -> dict[str, int]:
 def _document_to_grade(
     session: Session, task: Task, topic: str | None, document: str | None, grade: int
 ) -> SeenDocument:
-    """Check that the document of `--grade` is judged, and the grade is one of the task.
+    """Return the document of `--grade`.
 
     Raises:
-        UsageError: it is not.
+        UsageError: it is not judged, or the task lacks the grade.
     """
     from searchapp.judging.session import SeenDocument
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Synchronizer | None]:
-    """Exchange judgments before, during and after judging a task; yields None if they are not shared.
+    """Exchange judgments before, during and after judging a task, if they are shared.
 
     Raises:
-        UsageError: they are shared, and the engine is not a cluster.
+        UsageError: the engine is not a cluster.
     """
     from searchapp.app import sessions
 
@@ -74,7 +74,7 @@ AnnotatorsOption = Annotated[
 
 
 def require_log(settings: Settings, path: Path | None) -> Path:
-    """The judgment log of `--log`, or the one in searchapp's folder.
+    """Return the judgment log of `--log`, or the default one.
 
     Raises:
         DataError: the file does not exist.
@@ -94,12 +94,17 @@ def open_log(
     must_exist: bool = True,
     patience: float | None = None,
 ) -> Iterator[JudgmentLog]:
-    """Open the judgment log of `--log`, or the one in searchapp's folder; `patience` is the log's, in seconds.
+    """Open the judgment log of `--log`, or the default one, which SEARCHAPP_SHARED exchanges with the team.
 
-    With SEARCHAPP_SHARED the latter exchanges judgments with the team before and after.
+    Args:
+        settings: all settings
+        path: the value of `--log`
+        task: the task's name
+        must_exist: reject a missing file
+        patience: seconds to wait for another process
 
     Raises:
-        DataError: the file must exist and does not.
+        DataError: the file does not exist.
     """
     from searchapp.app.sessions import exchanging
     from searchapp.judging.event_log import BUSY_SECONDS
@@ -123,11 +128,11 @@ def open_judgments(
     *,
     patience: float | None = None,
 ) -> Iterator[tuple[JudgmentLog, JudgmentView]]:
-    """Open the log, and the view of a task's events; `annotators` must be among those who have judged it.
+    """Open the log, and the view of a task's events.
 
     Raises:
         DataError: the task has no judgments.
-        UsageError: an annotator has judged nothing of the task.
+        UsageError: one of `annotators` has not judged the task.
     """
     from searchapp.judging.view import open_view
 
@@ -165,7 +170,7 @@ ByOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RankingScorerOptions(ScorerOptions):
-    """Options of the official scorer, for a command that ranks the topics too."""
+    """Options of the official scorer for a command that also ranks the topics."""
 
     lenient: bool = flag(
         "Leave invalid topics and solved topics out, and continue where the official scorer stops."
@@ -183,7 +188,7 @@ RuleOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class JudgedOptions:
-    """Whether runs are scored against judgments, which ones, and how they count."""
+    """Options for scoring runs against judgments."""
 
     judgments: bool = flag("Score against what people have judged, instead of gold.")
     qrels: Path | None = option(
@@ -204,10 +209,10 @@ class JudgedOptions:
         return Aggregation(self.rule, self.annotator)
 
     def replace_gold(self, source: GoldSource) -> bool:
-        """Whether runs are scored against judgments or a qrels file.
+        """Return whether runs are scored against judgments or a qrels file.
 
         Raises:
-            UsageError: other options only go with the organisers' gold, or only without it.
+            UsageError: options contradict this choice.
         """
         if not self.judgments and self.qrels is None:
             if self.held_out:

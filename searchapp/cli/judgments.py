@@ -1,4 +1,5 @@
-"""`searchapp judgments`: exchange, read, check and copy judgments; `cli/judging.py` has the commands that make them."""
+"""`searchapp judgments`: exchange, read, check and copy judgments; `cli/judging.py` has the commands that
+make them."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def _group() -> None:
 
 
 class JudgmentFormat(StrEnum):
-    """What judgments can be written as."""
+    """The format of exported judgments."""
 
     jsonl = "jsonl"
     qrels = "qrels"
@@ -214,7 +215,7 @@ def _check_ids(
     """Look up the topics and documents of imported judgments.
 
     Raises:
-        DataError: the task does not have some of them, and `lenient` is not set.
+        DataError: the task lacks some of them, and `lenient` is false.
     """
     from searchapp.app.index import open_index
     from searchapp.runs.lookup import look_up_documents, look_up_topics
@@ -245,11 +246,11 @@ def _check_ids(
 
 
 def _gold_grades(task: Task, file: Path, collection: Collection, split: str | None) -> Grades:
-    """Read the grades of a gold file, or of the files in a folder that have the names of the split's.
+    """Read the grades of a gold file, or of the split's files in a folder.
 
     Raises:
-        UsageError: no split is named.
-        DataError: a file is not gold of the task, or has topics that the split does not have.
+        UsageError: no split is given.
+        DataError: a file is not gold of the task, or has unknown topics.
     """
     from searchapp.tasks.base import DataSplit
 
@@ -352,7 +353,7 @@ def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False)
 
 
 class ListedAction(StrEnum):
-    """Actions that hold, and can be listed."""
+    """Actions that can be listed."""
 
     grade = "grade"
     skip = "skip"
@@ -550,8 +551,8 @@ def _agreement_json(task: str, result: Agreement) -> dict[str, object]:
     }
 
 
+# Maximum number of listed problems without --json.
 SHOWN = 20
-"""Number of problems that are listed without --json."""
 
 
 @command(checks)

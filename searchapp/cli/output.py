@@ -1,8 +1,4 @@
-"""Everything that a command prints: results on stdout; messages, warnings and progress bars on stderr.
-
-All text passes through here and is made harmless. Without a terminal on stderr, or with --quiet, there are no progress
-bars.
-"""
+"""Print results on stdout; messages, warnings and progress bars on stderr. Makes all text harmless."""
 
 from __future__ import annotations
 
@@ -25,20 +21,20 @@ if TYPE_CHECKING:
     from rich.console import Console as Console
 
 
+# The variable for Textual's driver, if the screen is not a terminal.
 DRIVER = "TEXTUAL_DRIVER"
-"""The variable that names Textual's driver, where the screen is not a terminal."""
 IN_BROWSER = "searchapp.tui.kit.browser:BrowserDriver"
+# The variable with which a shell requests completions.
 COMPLETION_VARIABLE = "_SEARCHAPP_COMPLETE"
-"""The variable by which a shell asks for completions, as in `complete_bash`."""
 
 
 def has_screen() -> bool:
-    """Whether there is a terminal or browser to show a screen in."""
+    """Return whether a terminal or browser can show a screen."""
     return bool(os.environ.get(DRIVER)) or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
 def say(settings: Settings, message: str) -> None:
-    """Print a message on stderr, unless with --quiet."""
+    """Print a message on stderr, except with --quiet."""
     if not settings.quiet:
         remark(message)
 
@@ -65,7 +61,7 @@ def complain(*lines: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    # The rest of a name with a line end could pretend to be a line of the program.
+    # The rest of a name with a line end could look like another message.
     return text.replace("\n", "␊")
 
 
@@ -77,7 +73,7 @@ def report_traceback() -> None:
 
 
 def report_requests(is_verbose: bool) -> None:
-    """Start or stop to print a line on stderr for each request to a server or search of an embedded index."""
+    """Switch the lines on stderr for requests and embedded searches on or off."""
     import logging
 
     class RemarkHandler(logging.Handler):
@@ -90,7 +86,7 @@ def report_requests(is_verbose: bool) -> None:
 
 
 def take_over() -> None:
-    """Route Python's own output through this module: uncaught errors and warnings."""
+    """Route Python's own uncaught errors and warnings through this module."""
     import threading
     import warnings
 
@@ -100,7 +96,7 @@ def take_over() -> None:
         _print_error("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
 
     def in_thread(failed: threading.ExceptHookArgs) -> None:
-        if failed.exc_type is not SystemExit:  # which ends a thread silently
+        if failed.exc_type is not SystemExit:  # it ends a thread silently
             uncaught(failed.exc_type, failed.exc_value, failed.exc_traceback)
 
     def shown(
@@ -134,14 +130,14 @@ def show(text: str) -> None:
 
 
 def warn_of_skipped(*skipped: InvalidFiles | None) -> None:
-    """Report what `--lenient` left out."""
+    """Report the entries that `--lenient` skipped."""
     for problems in skipped:
         if problems is not None:
             warn(f"left out: {problems.lines[0]}", *problems.lines[1:])
 
 
 def warn_of_notes(notes: InvalidFiles | None) -> None:
-    """Report oddities of files, and how they were read."""
+    """Report oddities of files and their interpretation."""
     if notes is not None:
         warn(f"unusual, but not an error: {notes.lines[0]}", *notes.lines[1:])
 
@@ -149,8 +145,8 @@ def warn_of_notes(notes: InvalidFiles | None) -> None:
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout; NaN becomes the text "nan".
 
-    Control characters and invisible ones are escaped; so is everything but ASCII if stdout is not UTF, as under
-    PYTHONIOENCODING=latin-1: Python's own escapes are not JSON's.
+    Escapes control and invisible characters, and all but ASCII for a stdout that is not UTF: Python's own
+    escapes under PYTHONIOENCODING are not JSON's.
     """
     is_utf = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
     text = json.dumps(replace_nonfinite(value, "nan"), indent=2, ensure_ascii=not is_utf, allow_nan=False)
@@ -158,12 +154,12 @@ def print_json(value: Any) -> None:
 
 
 def stdout_console() -> Console:
-    """A console for results without markup, which wraps and cuts no line in a pipe."""
+    """Return a console for results, without markup; in a pipe it neither wraps nor cuts lines."""
     return _console(width=None if sys.stdout.isatty() else 100_000)
 
 
 def stderr_console() -> Console:
-    """A console for everything else."""
+    """Return a console for all other output."""
     return _console(stderr=True, width=None if sys.stderr.isatty() else 100_000)
 
 
@@ -177,17 +173,17 @@ def _print_error(message: str, end: str = "\n") -> None:
     print(visible(without_passwords(message)), end=end, file=sys.stderr, flush=True)
 
 
+# Narrower bars are useless.
 LEAST_BAR = 4
-"""Width in columns below which a bar is useless."""
 
 
 def for_person(settings: Settings) -> Progress:
-    """Progress bars, if stderr is a terminal and not with --quiet."""
+    """Return progress bars, if stderr is a terminal and without --quiet."""
     return SilentProgress() if settings.quiet or not sys.stderr.isatty() else Bars()
 
 
 class Bars:
-    """A `Progress` with one bar for each stage."""
+    """Shows a progress bar for each stage."""
 
     @contextmanager
     def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
@@ -200,7 +196,7 @@ class Bars:
 
             def render(self, task: progress.Task) -> Text:
                 speed = task.finished_speed or task.speed
-                slow = speed is None or speed < 1  # the time left is more useful then
+                slow = speed is None or speed < 1  # then the remaining time is more useful
                 return Text("" if slow else f"{speed:,.0f}/s", style="progress.data.speed")
 
         of_label = progress.TextColumn(

@@ -1,4 +1,4 @@
-"""`searchapp rank`, `rerun`, `train`, `runs` and `export`: make runs, train their models, manage and export runs."""
+"""`searchapp rank`, `rerun`, `train`, `runs` and `export`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`searchapp search`, `explain` and `analyze`: search, explain the rank of a document, analyze a text."""
+"""`searchapp search`, `explain` and `analyze`."""
 
 from __future__ import annotations
 
@@ -47,10 +47,7 @@ if TYPE_CHECKING:
 
 
 def print_why(reason: Reason, sentence: str, about: Mapping[str, object], *, as_json: bool) -> None:
-    """Print the rank of a document and its reasons: `sentence`, the share of each signal, and its explanation.
-
-    `about` begins the JSON document.
-    """
+    """Print the explanation of a document's rank; `about` begins the JSON document."""
     if as_json:
         explanation = reason.explanation.to_json() if reason.explanation else None
         print_json({**about, **asdict(reason), "explanation": explanation})
@@ -70,7 +67,7 @@ def print_why(reason: Reason, sentence: str, about: Mapping[str, object], *, as_
 
 
 def saved_request(settings: Settings, task: Task, name: str, request: SearchRequest) -> SearchRequest:
-    """Make a request of a saved search; the recipe and filters of `request` take precedence.
+    """Make the request of a saved search; recipe and filters of `request` take precedence.
 
     Raises:
         UsageError: no search has this name.
@@ -209,7 +206,6 @@ def _screen(
     data: Path | None,
     annotator: str | None,
 ) -> None:
-    """Open the search screen on a request."""
     from searchapp.app.saved_searches import SearchQuery
     from searchapp.tui.search import actions
     from searchapp.tui.search.screen import SearchApp, search_setup
@@ -242,7 +238,7 @@ def _filter(given: str) -> FieldFilter:
 
 
 def _nothing(searcher: TaskSearcher, request: SearchRequest) -> str:
-    """Reason a search prints no hits: there are none, or none from the rank on that was asked for."""
+    """Return the reason for an empty result: no hits, or none from the requested rank on."""
     result = searcher.counts(request).total if request.first else 0
     if result:
         return (
@@ -257,7 +253,7 @@ def _each_line(searcher: TaskSearcher, request: SearchRequest, *, full: bool, as
     """Search for each line of the input that has words.
 
     Raises:
-        UsageError: a line is no query; the error says which.
+        UsageError: a line is not a valid query.
         DataError: the input is not UTF-8.
     """
     from searchapp.ranking.query_language import BrokenQuery
@@ -289,7 +285,7 @@ def _lines() -> Iterator[str]:
 
 
 def _open(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
-    """Print a document with its matches and all its fields."""
+    """Print a document with its matches and fields."""
     opened = searcher.document(document_id, request)
     if opened is None:
         raise UsageError(f"no document of {searcher.task.name} has the id {document_id!r}")
@@ -312,7 +308,6 @@ def _open(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, a
 
 
 def _why(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
-    """Print why a document is where it is, or is not."""
     from searchapp.app.inspection.explanation import find_reason, standing_sentence
 
     result, task = find_reason(searcher, request, document_id), searcher.task.name
@@ -336,7 +331,7 @@ def _search_json(request: SearchRequest, results: Sequence[SearchResult]) -> dic
 
 
 def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:
-    """Print a ranking: rank, id and score of each document above a piece of it."""
+    """Print rank, id and score of each document, above a snippet."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -380,7 +375,6 @@ def _highlighted(text: str, matches: Sequence[Span]) -> Text:
 
 
 def _explained(explanation: Explanation | None) -> list[str]:
-    """The lines of an explanation, as a tree."""
     from searchapp.ranking.search_results import shortened
 
     lines = [] if explanation is None else shortened(explanation)

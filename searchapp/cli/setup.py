@@ -1,4 +1,4 @@
-"""`searchapp demo`, `doctor` and `config`: a demonstration on samples, checks of this machine, settings."""
+"""`searchapp demo`, `doctor` and `config`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Engine
 
 
+# The sample on which the demonstration judges.
 FIRST = "nlps"
-"""The task of the first sample, on which the demonstration judges."""
 
 WORDS = "a compact subset of a Hausdorff space"
 
@@ -74,8 +74,6 @@ def _row(task: str, recipe: str, evaluation: Evaluation, solved: str = "") -> tu
 
 
 class _Demonstration:
-    """Runs the demonstration, and removes its indexes."""
-
     def __init__(self, engine: Engine, folder: Path) -> None:
         from searchapp.app import demo
 

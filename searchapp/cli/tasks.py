@@ -1,4 +1,4 @@
-"""`searchapp tasks` and `data`: the tasks, a start for a new one, and the official files."""
+"""`searchapp tasks` and `data`."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def new(
 
 
 def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:
-    """Show the parameters of a recipe, with the values of `--set`."""
+    """Show the parameters of a recipe with the values of `--set`."""
     from searchapp.ranking import recipes
 
     book = task.recipe_book()
@@ -189,7 +189,7 @@ def _task_json(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
 
 
 def _data_folder(settings: Settings, task: Task) -> tuple[Path, bool]:
-    """Find the folder of a task's files, and whether it is remembered from `index --data`."""
+    """Return the folder of a task's files, and whether `index --data` stored it."""
     with suppress(DataError):
         result = folders.find(task, settings.home)
         return result.path, result.is_remembered
@@ -197,7 +197,7 @@ def _data_folder(settings: Settings, task: Task) -> tuple[Path, bool]:
 
 
 def _warn_of_unreadable_folders(settings: Settings) -> None:
-    """Warn once if the remembered folders can't be read; the folders of fetched files are known anyway."""
+    """Warn once if the stored folders cannot be read."""
     try:
         folders.remembered_folders(settings.home)
     except DataError as error:
@@ -205,7 +205,7 @@ def _warn_of_unreadable_folders(settings: Settings) -> None:
 
 
 def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int], list[OwnTask]]:
-    """Count the indexed documents of each task, and find the user's own tasks; nothing without an engine."""
+    """Count the indexed documents of each task, and find own tasks; return nothing without an engine."""
     from searchapp.app import index
 
     try:
@@ -221,12 +221,11 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int],
     return {name: info.documents if info else 0 for name, info in infos.items()}, own_tasks
 
 
+# Names and values.
 Facts: TypeAlias = Sequence[tuple[str, str]]
-"""Names and values."""
 
 
 def _task_facts(settings: Settings, task: Task, indexed: Mapping[str, int]) -> Facts:
-    """The facts of the list of tasks."""
     from searchapp.ranking import recipes
 
     documents = indexed.get(task.reference)
@@ -249,7 +248,6 @@ def _task_facts(settings: Settings, task: Task, indexed: Mapping[str, int]) -> F
 
 
 def _more_facts(task: Task) -> Facts:
-    """The facts that `tasks show` adds."""
     recipes = task.recipe_book().recipes
     grades = enumerate(task.info.grades)
     return [
@@ -275,10 +273,10 @@ def _print_task(name: str, title: str, facts: Facts) -> None:
 
 
 def _print_facts(console: Console, facts: Facts, width: int) -> None:
-    """Print names, in a column of so many characters, and values, whose further lines are indented."""
+    """Print names in a column of `width` characters, and indented values."""
     from rich.text import Text
 
-    # Wrapped here for the indentation; into a pipe no line is, for the console has no width there.
+    # Wrapped here because of the indentation; in a pipe the console is too wide to wrap.
     wrapper = textwrap.TextWrapper(
         max(20, console.width - width - 3), break_long_words=False, break_on_hyphens=False
     )
@@ -292,8 +290,8 @@ _OfficialTask = Annotated[
     str, argument("A task: see `searchapp data list`.", metavar="TASK", completes="official_tasks")
 ]
 
+# Longer lists of a folder's files are summarised.
 MOST_FILES = 10
-"""Maximum number of files of a folder that are listed one by one."""
 
 
 data_group = typer.Typer(
@@ -331,7 +329,7 @@ def get(
         say(settings, f"{task}: {counted(len(files), 'file')} fetched into {folder}")
         if out is None:
             others = ""
-            with suppress(DataError):  # the files are here, whatever is remembered of others
+            with suppress(DataError):  # fetched files do not need the list of folders
                 if folder != _folder_in_use(settings, task):
                     others = f" --data {shlex.quote(str(folder))}"
             say(settings, f"next: searchapp index {task}{others}")
@@ -393,7 +391,7 @@ def verify(
 
 
 def _folder_in_use(settings: Settings, task: str) -> Path:
-    """The folder of `index --data`, else that of fetched files."""
+    """Return the folder of `index --data`, or else that of fetched files."""
     remembered = folders.remembered_folders(settings.home).get(task)
     return remembered or folders.fetched(task, settings.home)
 
@@ -410,7 +408,7 @@ def _fetch(
         sizes = downloader.sizes(plan.downloads)
         if not settings.quiet or not accepted:
             _show_plan(plan, downloader, sizes)
-        # Not asked by Typer, which writes to stdout as well: that is for results.
+        # Typer's prompt would also write to stdout, which is for results.
         if not accepted and ask("Fetch them, and accept these terms? [y/N] ").lower() not in ("y", "yes"):
             raise SearchappError("the terms were not accepted: nothing was fetched")
         try:
@@ -422,7 +420,6 @@ def _fetch(
 
 
 def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> None:
-    """Show on stderr the files to fetch, their addresses and their terms."""
     from rich.filesize import decimal
 
     from searchapp.fetching.fetch import kept_bytes
@@ -445,7 +442,6 @@ def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]
 
 
 def _print_source(source: Source, folder: Path, files: Sequence[FileStatus], *, lists_files: bool) -> None:
-    """Print the state of a task's files on stdout."""
     from rich.text import Text
 
     console = stdout_console()
@@ -454,14 +450,14 @@ def _print_source(source: Source, folder: Path, files: Sequence[FileStatus], *, 
     if lists_files:
         _print_files(console, rows)
     total = _total([row[:2] for row in rows])
-    if any("*" in path for path, _, _ in rows):  # the content of an archive that is not there
+    if any("*" in path for path, _, _ in rows):  # members of an archive that has not been fetched
         total = f"in {counted(len(source.archives), 'archive')}, size unknown"
     facts = [("files", total), ("folder", str(folder))]
     _print_source_facts(console, source, facts, [download.url for download in source.downloads()])
 
 
 def _print_source_facts(console: Console, source: Source, facts: Facts, addresses: Sequence[str]) -> None:
-    """Print facts, and where files come from: the folder of several, the address of a single one."""
+    """Print facts, and the source of the files: the folder of several, the address of a single one."""
     in_folder: dict[str, list[str]] = {}
     for address in addresses:
         in_folder.setdefault(address.rpartition("/")[0] + "/", []).append(address)
