@@ -559,8 +559,14 @@ def measured(
     """Return runs under one measure with the tests of these pairs, over all topics or some.
 
     Args:
+        name: the measure, such as nDCG@10
+        scored: the runs with their scores per topic
+        pairs: the pairs to test
+        permutations: the number of permutations of each test
+        seed: the seed of the permutations
         jointly: test more than two runs at once too, by Tukey's tests
         doubts: the influences of unjudged documents, by measure and pair
+        topics: the ids of the topics that count; all by default
     """
     values = tuple(
         run.values[name]

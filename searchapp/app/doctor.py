@@ -64,6 +64,7 @@ def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
     """Yield every check; none stops the others, and trial indexes are removed again.
 
     Args:
+        settings: the resolved settings, with home directory and engine
         progress: shows the verification of embedded indexes, which reads all bytes
     """
     yield _versions()

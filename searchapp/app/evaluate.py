@@ -598,6 +598,8 @@ def validate(task: Task, path: Path, part: DataSplit[Collection] | None = None) 
     """Return all problems of an official file; a valid file is scored, to detect what stops the scorer.
 
     Args:
+        task: the task whose format the file has
+        path: the official file, or the folder of a task with several
         part: the split that it answers; without it the file is validated alone
 
     Raises:

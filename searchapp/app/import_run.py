@@ -64,9 +64,17 @@ def import_run(
     """Write the run of a split in a file as the run directory `out`, atomically.
 
     Args:
+        task: the task whose documents are ranked
+        collection: the topics and documents that the file must rank
+        split: the name of the split
+        file: the rankings
+        out: the new run directory
+        progress: receives the stages of the work
         format_: one of `run_files.FORMATS`, detected by default
         tag: by default the first one of the file
         tool: the program that made the run, for the manifest
+        lenient: leave out invalid lines
+        overwrite: replace the run directory at `out`
 
     Raises:
         UsageError: the tag is invalid, or the file needs a package that is not installed.

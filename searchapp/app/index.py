@@ -102,6 +102,10 @@ def index_task(
     the previous one, if the engine can. Indexes of splits that the folder lacks are removed.
 
     Args:
+        task: the task to index
+        engine: the engine that builds the indexes
+        collection: the documents and the problems of their files
+        progress: receives the stages of the work
         shards: by default as in the present index, or as many as suit the documents
         replicas: by default as in the present index, or 1 if there is a second node
         rebuild: build an unchanged, undamaged index again, from all documents
@@ -218,6 +222,13 @@ def build(
     """Build an index, or use an equal one that another process has built since `before` served.
 
     Args:
+        engine: the engine that builds the index
+        name: the name of the index, without a version
+        spec: mapping, settings and digests of the index
+        before: the index that serves now, None without one
+        documents: all documents, read once
+        label: the words for its documents in the progress
+        progress: receives the stages of the work
         carried: the documents to copy; if that fails, the index is built from all documents
 
     Raises:

@@ -34,7 +34,12 @@ def manifest_of(
     """Return the manifest of a run from input `files`, without recipe and rankings.
 
     Args:
+        task: the task of the run
+        collection: the documents and topics
+        split: the name of the split
+        files: the input files, whose digests are recorded
         digests: of the mapping and of the index
+        engine: the engine, None for an imported run
         learns: whether the recipe learns from training topics
 
     Raises:

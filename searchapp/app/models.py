@@ -371,9 +371,11 @@ def signal_inputs(
     """Return the inputs of signals over an index, read or indexed on demand.
 
     Args:
+        task: the task that is ranked
         engine: the engine of the training topics
         index: the index of the documents
         split_of: returns the collection and the split whose topics are ranked
+        progress: receives the stages of the work
         problems: collects problems of the training topics
         judged: judged topics, whose gold takes precedence
         home: the directory that stores models
@@ -424,7 +426,12 @@ def typed_inputs(
     """Return the inputs for typed words, which learn from the training topics of the task's last split.
 
     Args:
+        task: the task that is searched
+        engine: the engine of the training topics
+        index: the index of the documents
         opened: returns the task's files when a signal needs them
+        progress: receives the stages of the work
+        home: the directory that stores models
     """
 
     @cache

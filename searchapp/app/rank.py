@@ -302,7 +302,13 @@ def rerun(
     If the task has other mappings now, the run gets an index of its own, as a variant does.
 
     Args:
+        path: the run directory to repeat
+        engine: the engine that ranks
+        out: the new run directory
+        progress: receives the stages of the work
         data: the folder of documents and topics, by default the run's
+        home: the home directory
+        overwrite: replace the run directory at `out`
 
     Raises:
         UsageError: no recipe has ranked the run, or its task file is gone.

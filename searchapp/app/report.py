@@ -72,7 +72,10 @@ def reproduction(
     """Return the reproduction of compared runs.
 
     Args:
+        request: the compared runs and measures
+        task: the task of the runs
         gold: the official gold
+        found: the result of the comparison
         judged: the source of judgments, if these are the gold
 
     Raises:
@@ -269,6 +272,7 @@ def report(request: CompareRequest, people: People | None = None, judged: Judged
     """Return the content of a report of one or more run directories.
 
     Args:
+        request: the run directories, measures and tests
         people: the annotators whose judgments are the gold
         judged: the source of these judgments
 

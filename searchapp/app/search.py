@@ -172,6 +172,10 @@ class TaskSearcher:
         """Open the searcher of an indexed task.
 
         Args:
+            task: the task to search
+            engine: the engine that holds its index
+            progress: receives the stages of the work
+            home: the home directory
             data: the folder of the task's files for recipes that learn; by default the one in `home`
 
         Raises:

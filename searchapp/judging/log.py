@@ -186,6 +186,8 @@ class JudgmentLog(EventLog):
         """Append events of the index; return how many are new.
 
         Args:
+            mirror: the team's index that sent the events
+            events: events in the order of the index
             up_to: the index's place up to which these are all events
         """
         with self._writing():

@@ -179,7 +179,10 @@ def proposed(
     """Return the combinations of values that are tried, each once.
 
     Args:
+        space: the parameters with their values or ranges
+        search: grid, random search or successive halving
         trials: the limit of a grid, or the number of random combinations
+        seed: the seed of a random search
 
     Raises:
         UsageError: the grid has more.

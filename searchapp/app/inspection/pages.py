@@ -60,6 +60,9 @@ class LocalFirst:
         """Open an index of a task, by default the searched one.
 
         Args:
+            task: the task of the index
+            folder: the folder of the task's files
+            name: the name of the index
             digest: the digest of the index that was ranked, if known
 
         Raises:
@@ -430,7 +433,11 @@ class RunPages(Pages):
         """Open the pages of a run directory or a TREC run, with the documents of an index.
 
         Args:
+            task: the task of the run
+            documents: the source of the documents
+            path: the run directory or the TREC run
             data: the folder of the topics, by default the one of the run directory, or of the task in `home`
+            home: the home directory
             split: the split of a TREC run's topics, by default any
 
         Raises:
