@@ -1,6 +1,6 @@
 """Search engines behind one protocol (`searchapp.engines.base.Engine`).
 
-An engine and its libraries are imported where it is opened, so that other commands start fast.
+An engine and its libraries are imported when it is opened, so that other commands start fast.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def open_engine(
     """Open the engine that the settings select.
 
     Args:
-        settings: the engine, its address and the home folder
-        notify: receives a sentence when the engine takes longer than a user expects
-        attempts: how often a request to a server is sent at most
-        timeout: the time limit of a request to a server, in seconds
+        settings: the engine, its address and the home directory.
+        notify: receives a sentence when the engine takes unusually long.
+        attempts: maximum number of attempts for a request to a server.
+        timeout: time limit of a request to a server, in seconds.
     """
     if settings.uses_server:
         return open_server(settings, notify, attempts=attempts, timeout=timeout)
@@ -39,7 +39,7 @@ def open_engine(
 
 
 def open_on_disk(settings: Settings, remembered: int = 0, notify: Notify = no_notice) -> EmbeddedEngine:
-    """Open the embedded engine, whichever the settings select; each index caches `remembered` bytes of answers."""
+    """Open the embedded engine; each index caches `remembered` bytes of answers."""
     from searchapp.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine.at(settings, remembered, notify)
@@ -52,10 +52,10 @@ def open_server(
     attempts: int | None = None,
     timeout: float | None = None,
 ) -> ElasticsearchEngine:
-    """Open the engine on the settings' server, whichever they select.
+    """Open the Elasticsearch engine at the settings' address.
 
     Raises:
-        EngineError: no answer, or one that says no.
+        EngineError: the server does not respond, or is not supported.
     """
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
@@ -70,7 +70,7 @@ def lacks_compiled() -> str:
 
 
 def server_roles(settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the least role for each use of a server, by the role's name."""
+    """Return the minimal role for each use of a server, by name."""
     from searchapp.engines.elasticsearch.rights import ROLES
 
     prefix = settings.index_prefix
@@ -81,7 +81,7 @@ def judgments_address(settings: Settings) -> str:
     """Return the address of the team's judgments, without a request.
 
     Raises:
-        UsageError: the engine is no cluster, and no cluster's address is given.
+        UsageError: the settings contain no address of a cluster.
     """
     from searchapp.engines.elasticsearch.judgments import address_of
 
@@ -93,11 +93,11 @@ def judgments_address(settings: Settings) -> str:
 
 
 def open_judgments(settings: Settings, attempts: int = 3, timeout: float = 30.0) -> JudgmentIndex:
-    """Open the team's judgments; every request is sent up to `attempts` times with `timeout` seconds each.
+    """Open the team's judgments; send requests up to `attempts` times, with `timeout` seconds each.
 
     Raises:
-        UsageError: the engine is no cluster.
-        EngineError: the cluster does not answer, or refuses.
+        UsageError: the settings contain no address of a cluster.
+        EngineError: the cluster does not respond, or is not supported.
     """
     from searchapp.engines.elasticsearch.judgments import JudgmentIndex
 

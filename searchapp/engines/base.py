@@ -1,16 +1,15 @@
-"""The protocols of a search engine and of a handle on one version of an index.
+"""The protocols of a search engine, and of a handle on one version of an index.
 
-`Engine.open` returns a handle on the version that serves at that moment. The handle answers from that version only or,
-where the engine has dropped it, raises `Replaced`: no batch of topics and no screen mixes an old and a new index.
-Bodies are Elasticsearch search bodies, whichever engine runs them.
+`Engine.open` returns a handle on the version that is live at that moment. The handle answers only from that version
+or, if the engine has dropped it, raises `Replaced`, so that no batch and no screen mixes an old and a new index. Both
+engines accept Elasticsearch search bodies.
 
-A batch of topics repeats its requests for minutes. A screen wants errors soon, and cancels requests that the next key
-has made obsolete:
+Batches of topics repeat failed requests for minutes. A screen sets shorter limits, and cancels obsolete requests:
 
     patience = Patience(request_seconds=10, retry_seconds=2)
-    with patience:                        in the thread that sends requests
+    with patience:                        # in the thread that sends requests
         index.find(body)
-    patience.cancel()                     in any thread: later requests raise `RequestCancelled`
+    patience.cancel()                     # in any thread: later requests raise `RequestCancelled`
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
 
 
+# Errors of searchapp for those of the search library; the first matching class counts.
 TRANSLATIONS: Sequence[tuple[type[LuceneError], type[SearchappError]]] = (
     (CorruptIndex, errors.Damaged),
     (InvalidInput, errors.DataError),
@@ -63,7 +63,6 @@ TRANSLATIONS: Sequence[tuple[type[LuceneError], type[SearchappError]]] = (
     (RefusedQuery, errors.QueryRefused),
     (Refused, errors.EngineRefused),
 )
-"""The errors of searchapp for those of the search library; the first class that fits counts."""
 
 
 @contextmanager
@@ -81,15 +80,15 @@ def translated_errors() -> Iterator[None]:
 
 
 class RequestCancelled(Exception):
-    """The caller needs no answer any more; the user is not informed."""
+    """The caller has cancelled the request; the user is not informed."""
 
 
 class Patience:
-    """Bounds how long the current thread waits for an engine; `cancel` ends the wait.
+    """Limits how long the current thread waits for an engine; `cancel` ends the wait.
 
     Args:
-        request_seconds: the time limit of one request, if it is below the connection's own
-        retry_seconds: how long a request is repeated at most
+        request_seconds: time limit of a request, if shorter than the connection's.
+        retry_seconds: time limit of retries.
     """
 
     def __init__(self, request_seconds: float, retry_seconds: float) -> None:
@@ -114,7 +113,7 @@ class Patience:
         return self._cancelled.is_set()
 
     def sleep(self, seconds: float) -> None:
-        """Wait before the next attempt, until `cancel` at most."""
+        """Wait before the next attempt, or until `cancel`."""
         self._cancelled.wait(seconds)
 
 
@@ -122,7 +121,7 @@ _PATIENCE: ContextVar[Patience | None] = ContextVar("patience", default=None)
 
 
 def current_patience() -> Patience | None:
-    """Return the `Patience` of this thread, if it has one."""
+    """Return the `Patience` of this thread."""
     return _PATIENCE.get()
 
 
@@ -135,7 +134,7 @@ def require_not_cancelled() -> None:
 
 @contextmanager
 def without_cancellation(request_seconds: float = 30.0) -> Iterator[None]:
-    """Finish the work in the block even if the caller cancels, because later callers reuse its result."""
+    """Ignore cancellation in the block, because later callers reuse its result."""
     patience = _PATIENCE.get()
     if patience is None:
         yield
@@ -144,11 +143,10 @@ def without_cancellation(request_seconds: float = 30.0) -> Iterator[None]:
             yield
 
 
+# The `sort` of every search body; equal scores by the bytes of the id.
 BEST_FIRST: Sequence[Mapping[str, str]] = [{"_score": "desc"}, {"id": "asc"}]
-"""The `sort` of every search body: by score, equal scores by the bytes of the id."""
 
-Terms = Mapping[str, Collection[str]]
-"""Terms by field."""
+Terms = Mapping[str, Collection[str]]  # terms by field
 
 NO_TERMS: Terms = {}
 
@@ -166,48 +164,39 @@ class EngineInfo:
 class IndexSpec:
     """The content and layout of an index to build."""
 
-    mapping: Mapping[str, Any]
-    """A create-index body without shards and replicas."""
+    mapping: Mapping[str, Any]  # a create-index body without shards and replicas
     documents: int
-    digest: str
-    """Identifies everything that answers depend on: indexes of one digest give the same answers on any engine."""
+    digest: str  # indexes with equal digests give the same answers on any engine
     documents_digest: str = ""
     shards: int = 1
-    owner: str = ""
-    """The file of a user's own task, where the name alone does not identify the index."""
-    replicas: int | None = None
-    """Copies of each shard; None for one copy as soon as there is a second node."""
+    owner: str = ""  # the file of a user's own task, whose name alone does not identify the index
+    replicas: int | None = None  # none: one replica as soon as there is a second node
 
 
 class VersionState(StrEnum):
-    """What one version of an index is used for."""
+    """The use of a version of an index."""
 
     serves = "serves"
     building = "building"
-    leftover = "leftover"
-    """Unused; the next build resumes or removes it."""
-    unreadable = "unreadable"
-    """It should serve, but is damaged or was made by a newer searchapp."""
+    leftover = "leftover"  # the next build resumes or removes it
+    unreadable = "unreadable"  # live, but damaged or made by a newer searchapp
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """One version of the index `name`, whether it serves or not."""
+    """A version of the index `name`, live or not."""
 
     name: str
     version: str
     state: VersionState
-    info: IndexInfo | None
-    """None as long as the version does not record its source."""
-    bytes: int | None
-    """Size on disk with replicas; None where the engine does not report it."""
-    says_name: bool
-    """Whether the version records its own name, so that it can't be taken for an index of another prefix."""
+    info: IndexInfo | None  # none if the version does not record its source yet
+    bytes: int | None  # size on disk with replicas; None if the engine does not report it
+    says_name: bool  # whether the version records its own name, which excludes an index of another prefix
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The result of repairing the index `name`: the live version, the deleted ones, and a remaining problem."""
+    """The result of a repair: the live version, deleted versions, and a remaining problem."""
 
     name: str
     serving: str | None
@@ -217,7 +206,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A hit with its source, highlighted fragments by field and, if the body asks for it, its explanation."""
+    """A hit with its source, highlighted fragments by field and, on request, its explanation."""
 
     hit: Hit
     source: Mapping[str, Any]
@@ -227,7 +216,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class RightsOfUse:
-    """The privileges that a user lacks for one use of a server, which `use` describes by its commands."""
+    """The missing privileges for one use of a server, which `use` describes by its commands."""
 
     use_name: str
     use: str
@@ -235,9 +224,9 @@ class RightsOfUse:
 
 
 class Index(Protocol):
-    """A handle on one version of an index, used by one thread at a time.
+    """A handle on one version of an index, for one thread at a time.
 
-    Every method that reads the index raises `Replaced` when the version is gone.
+    Methods that read the index raise `Replaced` if the version is gone.
     """
 
     @property
@@ -245,33 +234,33 @@ class Index(Protocol):
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether it answers without a server, so that small questions cost nothing."""
+        """Whether small requests are free because no server is involved."""
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
-        """Yield the hits of each body, in order; the bodies are drawn as needed."""
+        """Yield the hits of each body in order; draw bodies as needed."""
 
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
-        """Return the hits of bodies on indexes of the same engine; a server gets one request."""
+        """Return the hits of bodies on several indexes of the same engine, with one request to a server."""
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
-        """Return the hits of a body with sources, and learn the frequencies of `terms` in the same request."""
+        """Return the hits of a body with sources, and fetch the frequencies of `terms` in the same request."""
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         """Return the hits as `find` does, and the number of all matching documents."""
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
-        """Count the documents that match a query, and the commonest values of keyword fields, `fields[name]` each."""
+        """Count the matching documents, and the `fields[name]` most frequent values of each keyword field."""
 
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
-        """Return each step of analyzing a text by the analyzer of a field, or a named analyzer."""
+        """Return the steps of analysis by a field's analyzer or a named analyzer."""
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
-        """Return the document frequency of each term by field; 0 for unknown fields and terms."""
+        """Return document frequencies by field and term; 0 for unknown fields and terms."""
 
     def unknown(self, terms: Terms) -> Terms:
-        """Return the terms whose `frequencies` need a request to a server."""
+        """Return the terms whose `frequencies` require a request."""
 
     def twin(self) -> Index:
         """Return another handle on the same version, for another thread."""
@@ -280,7 +269,7 @@ class Index(Protocol):
 
 
 def search_one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
-    """Return the hits of bodies on indexes, searched in turn."""
+    """Search each body separately."""
     return [hits for index, body in asked for hits in index.search([body])]
 
 
@@ -288,22 +277,21 @@ class Engine(Protocol):
     """A store of indexes by name."""
 
     @property
-    def has_shards(self) -> bool:
-        """Whether an index can have several shards."""
+    def has_shards(self) -> bool: ...
 
     def info(self) -> EngineInfo: ...
 
     def index_info(self, name: str) -> IndexInfo | None:
-        """Return the serving version of an index, if there is one."""
+        """Return the live version of an index; None without one."""
 
     def flaw(self, name: str) -> str:
-        """Return why the serving index must be rebuilt, as the beginning of a sentence; empty if it is sound."""
+        """Return why the live version must be rebuilt, as the beginning of a sentence; empty if it is sound."""
 
     def stored(self) -> list[StoredVersion]:
-        """Return every version of every index of this prefix that searchapp has made, by name and version."""
+        """Return all versions of all indexes of this prefix that searchapp has made, by name and version."""
 
     def compare(self, name: str, mapping: Mapping[str, Any]) -> CollectionDiff | None:
-        """Return a comparison of new documents with an index; None where a build starts from nothing anyway."""
+        """Return a comparison of new documents with an index; None if nothing can be reused."""
 
     def build(
         self,
@@ -313,35 +301,35 @@ class Engine(Protocol):
         advance: Advance = no_progress,
         carried: SegmentPlan | None = None,
     ) -> IndexInfo:
-        """Build a new version beside the old one, which serves until the new one is complete.
+        """Build a new version beside the old one, and make it live once it is complete.
 
-        `documents` are drawn again, if they can be, when a part of the version is lost. A build may resume an
-        interrupted one of the same documents and mapping, and take the `carried` segments from the serving version.
+        `documents` are iterated again, if possible, after the loss of a part of the version. A build may resume an
+        interrupted one of the same documents and mapping, and reuse the `carried` segments of the live version.
 
         Raises:
-            Damaged: the serving version, from which segments are carried, is damaged.
-            Replaced: another version serves than the one that segments are carried from.
+            Damaged: the live version, whose segments are reused, is damaged.
+            Replaced: the live version is not the one with the carried segments.
         """
 
     def shards_for(self, documents: int) -> int:
-        """Return the number of shards that fits a new index of this many documents."""
+        """Return a suitable number of shards for this many documents."""
 
     def replicate(self, name: str, replicas: int) -> None:
-        """Set the number of replicas of the serving version.
+        """Set the number of replicas of the live version.
 
         Raises:
             EngineRefused: there is no such index, or the engine has no replicas.
         """
 
     def remove(self, name: str) -> None:
-        """Remove all versions of an index that searchapp has made; a missing index is no error.
+        """Remove all versions of an index that searchapp has made, if any.
 
         Raises:
             EngineRefused: another process is building it.
         """
 
     def open(self, name: str) -> Index:
-        """Return a handle on the serving version.
+        """Return a handle on the live version.
 
         Raises:
             EngineRefused: there is no such index.
@@ -352,30 +340,23 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShardedIndex:
-    """How an index is distributed on a server."""
+    """The shards of an index on a server."""
 
     shards: int
     replicas: int
-    copies: int
-    """Primary shards and replicas at work."""
-    size: int
-    """Bytes on disk of all copies."""
-    searches: int
-    """Searches that the shards have answered since their nodes started."""
-    milliseconds: float
-    """Mean time of a search; 0 if there were too few."""
-    slow: tuple[str, ...] = ()
-    """A clause for each slow copy."""
+    copies: int  # active primary shards and replicas
+    size: int  # bytes on disk of all copies
+    searches: int  # since the nodes started
+    milliseconds: float  # mean time of a search; 0 if there were too few
+    slow: tuple[str, ...] = ()  # a clause for each slow copy
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The state of a server as far as the user may see it."""
+    """The state of a server, as far as the user may read it."""
 
     version: str
-    nodes: Mapping[str, int] | None = None
-    """Number of nodes of each version; None if unknown."""
+    nodes: Mapping[str, int] | None = None  # number of nodes by version; None if unknown
     health: str = ""
-    indexes: Mapping[str, ShardedIndex] = field(default_factory=dict)
-    """Indexes by the names of their versions."""
+    indexes: Mapping[str, ShardedIndex] = field(default_factory=dict)  # by name of the version
     is_serverless: bool = False

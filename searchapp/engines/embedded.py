@@ -1,6 +1,6 @@
 """The embedded engine: the engine protocol on the search library `searchapp.lucene`, without a server.
 
-Indexes are folders in the home folder. Unsupported mappings and queries are rejected with an error that names them.
+Indexes are folders in the home directory.
 """
 
 from __future__ import annotations
@@ -47,21 +47,19 @@ from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
 
 _log = logging.getLogger("searchapp.requests")
 
-LARGE_INDEX = 200_000
-"""An index with as many documents is searched in small batches, and needs compiled functions."""
+LARGE_INDEX = 200_000  # from this number of documents, batches are small, and compiled functions are needed
 
-BATCH_BODIES, LARGE_INDEX_BATCH_BODIES = 64, 8
-"""Topics of a batch."""
+BATCH_BODIES, LARGE_INDEX_BATCH_BODIES = 64, 8  # topics of a batch
 
+# On a large index, this number of topics is prepared before processes start, and justifies their start.
 FIRST_OF_LARGE = 64
-"""Topics on a large index from which on processes are worth their start; these topics are prepared before it."""
 
+# For fewer batches of changed documents, forking this process takes longer than the analysis.
 FEWEST_CHANGED_BATCHES = 8
-"""Fewer batches of changed documents are analyzed in this process: forking it, with all documents, takes longer."""
 
 
 class RankingCache:
-    """The rankings of bodies, eight bytes a hit; once they take `size` bytes no more are added."""
+    """Caches rankings by body, eight bytes per hit; stops adding at `size` bytes."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -79,7 +77,7 @@ class RankingCache:
         if size <= self._left and key not in self._rankings:
             self._left -= size
             documents, scores = ranking
-            self._rankings[key] = documents.copy(), scores.copy()  # not the batch that they are part of
+            self._rankings[key] = documents.copy(), scores.copy()  # a view would keep the whole batch
 
 
 def _info(manifest: IndexManifest) -> IndexInfo:
@@ -87,7 +85,7 @@ def _info(manifest: IndexManifest) -> IndexInfo:
 
 
 class EmbeddedIndex:
-    """An index whose files this process has open; it answers from them even after a newer version serves."""
+    """An index whose files this process has open, even after a newer version is live."""
 
     is_at_hand = True
 
@@ -114,25 +112,25 @@ class EmbeddedIndex:
             raise QueryRefused.of(error, done + error.place) from error
 
     def _search_cached(self, bodies: Sequence[Body], cache: RankingCache, advance: Advance) -> Iterator[Hits]:
-        """Yield the hits of bodies; search the bodies that are not in the cache, and each once."""
+        """Yield the hits of bodies; search each distinct body that is not cached once."""
         keys = list(map(cache.key, bodies))
-        # Decided before the first hits are yielded: the caller may search the same index meanwhile.
+        # Look up all keys before the first yield: the caller may search the same index meanwhile.
         first: dict[bytes, int] = {}
-        for place, key in enumerate(keys):
+        for index, key in enumerate(keys):
             if cache.get(key) is None:
-                first.setdefault(key, place)
+                first.setdefault(key, index)
         new = list(first.values())
         rankings: dict[bytes, Ranking] = {}
-        searched = chain.from_iterable(self._ranked(bodies[place] for place in new))
-        for place, key in enumerate(keys):
-            if first.get(key) == place:
+        searched = chain.from_iterable(self._ranked(bodies[index] for index in new))
+        for index, key in enumerate(keys):
+            if first.get(key) == index:
                 try:
                     rankings[key] = next(searched)
-                except QueryRefused as error:  # its place counts from the next body on
+                except QueryRefused as error:  # `error.place` counts from the next body
                     raise QueryRefused.of(error, new[len(rankings) + error.place]) from error
                 cache.put(key, rankings[key])
             ranking = rankings.get(key) or cache.get(key)
-            assert ranking is not None  # it was there before, or is the ranking of an earlier place
+            assert ranking is not None  # cached before, or ranked at an earlier index
             yield self._hits(ranking)
             advance(1)
 
@@ -140,7 +138,6 @@ class EmbeddedIndex:
         return search_one_by_one(asked)
 
     def _ranked(self, bodies: Iterable[Body]) -> Iterator[list[Ranking]]:
-        """Yield the rankings of bodies, batch by batch."""
         remaining = iter(bodies)
         worth_it, size = processes.WORTH_IT, BATCH_BODIES
         is_large = self.index.count >= LARGE_INDEX
@@ -156,8 +153,8 @@ class EmbeddedIndex:
         batches = processes.in_batches(remaining, size, max(SMALLEST_BATCH, size // 4))
         ranked = processes.map_in_processes(self._rank, batches, worth_it=worth_it, here=True)
         if not is_large and native.library() is not None:
-            # Processes that are forked later inherit what the first batch computes. For NumPy this would also be the
-            # rows of its terms, which takes as long as two processes save.
+            # Forked processes inherit the results of the first batch. NumPy would also compute the rows of its terms,
+            # which takes as long as two processes save.
             ranked = chain(map(self._rank, islice(batches, 1)), ranked)
         for batch in ranked:
             self.index.log_batch(len(batch.sizes), batch.pruned, batch.compiled)
@@ -215,7 +212,7 @@ class EmbeddedIndex:
 
     @translated_errors()
     def verify(self) -> None:
-        """Compare every file with the digest that it was written with.
+        """Compare every file with its digest.
 
         Raises:
             Damaged: a file was altered.
@@ -227,7 +224,7 @@ class EmbeddedIndex:
 class EmbeddedEngine:
     """An engine whose index `name` is the folder `<home>/indexes/<prefix>-<name>`.
 
-    Each index that it opens caches `remembered` bytes of rankings.
+    Each open index caches `remembered` bytes of rankings.
     """
 
     has_shards = False
@@ -241,7 +238,7 @@ class EmbeddedEngine:
 
     @classmethod
     def at(cls, settings: Settings, remembered: int = 0, notify: Notify = no_notice) -> EmbeddedEngine:
-        """Return the engine of the settings' home folder, which is created with the first index."""
+        """Return the engine of the settings' home directory, which the first index creates."""
         return cls(settings.home, settings.index_prefix, remembered=remembered, notify=notify)
 
     def info(self) -> EngineInfo:
@@ -249,11 +246,11 @@ class EmbeddedEngine:
 
     @translated_errors()
     def index_info(self, name: str) -> IndexInfo | None:
-        """Return the live version of an index, None if it does not exist or must be built again.
+        """Return the live version of an index; None if it is missing or must be rebuilt.
 
         Raises:
-            EngineRefused: it is another searchapp's.
-            SearchappError: it can't be read at the moment.
+            EngineRefused: another program or a newer searchapp made it.
+            SearchappError: it can't be read.
         """
 
         def verified_info(folder: Path) -> IndexInfo:
@@ -273,7 +270,7 @@ class EmbeddedEngine:
         return [(folder.name.removeprefix(start), folder) for folder in folders]
 
     def names(self) -> list[str]:
-        """Return the indexes that have a live version, sound or not, in order."""
+        """Return the sorted names of indexes with a live version, sound or not."""
         return sorted(name for name, folder in self._names_and_folders() if (folder / CURRENT).exists())
 
     @translated_errors()
@@ -286,11 +283,11 @@ class EmbeddedEngine:
 
     @translated_errors()
     def verify(self, name: str, progress: Progress) -> IndexInfo | None:
-        """Compare every file of the live version with its digest; return None if no version is live.
+        """Compare every file of the live version with its digest; return None without a live version.
 
         Raises:
             Damaged: a file is missing or altered.
-            EngineRefused: it is another searchapp's.
+            EngineRefused: another program or a newer searchapp made it.
             SearchappError: a file can't be read.
         """
 
@@ -306,7 +303,7 @@ class EmbeddedEngine:
         return self._versions(name).read_live(verify)
 
     def flaw(self, name: str) -> str:  # noqa: ARG002
-        return ""  # altered files are found when they are opened
+        return ""  # opening an index detects altered files
 
     def compare(self, name: str, mapping: Mapping[str, object]) -> CollectionDiff | None:
         try:
@@ -358,7 +355,7 @@ class EmbeddedEngine:
         return self._opened(name, None)
 
     def open_like(self, name: str, mapping: Mapping[str, object]) -> EmbeddedIndex:
-        """Open an index to be scored as if it had been built with a mapping that has other similarities.
+        """Open an index with the similarities of another mapping.
 
         Raises:
             EngineRefused: there is no such index, or the mapping differs in more than similarities.
@@ -374,12 +371,12 @@ class EmbeddedEngine:
             )
         index = EmbeddedIndex(Index.open(folder.folder, mapping), self._cache_bytes)
         self._warn_if_slow(index.index.count)
-        # Closed indexes are forgotten, with the descriptors of their mapped files.
+        # Dropping closed indexes frees the file descriptors of their mapped files.
         self._open = [*(opened for opened in self._open if not opened.is_closed), index]
         return index
 
     def _warn_if_slow(self, documents: int) -> None:
-        """Notify once that a large index lacks compiled functions."""
+        """Notify the user once that a large index lacks compiled functions."""
         lacking = native.lacking() if documents >= LARGE_INDEX else ""
         if lacking:
             notify, self._notify = self._notify, no_notice
@@ -408,7 +405,7 @@ class EmbeddedEngine:
 
 
 def _read(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield documents; an error of their file is not reported as one of the index."""
+    """Yield documents; report an error of their file as such."""
     try:
         yield from documents
     except OSError as error:
@@ -416,7 +413,7 @@ def _read(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion]:
-    """Yield the versions of an index; none if the folder is not an index, or belongs to another prefix."""
+    """Yield the versions of an index; none if the folder is not an index or has another prefix."""
     live: Path | None = None
     try:
         live = versions.live()
@@ -447,7 +444,7 @@ def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion
                 file.stat().st_size for each in folders for file in each.rglob("*") if not file.is_dir()
             )
         except FileNotFoundError:
-            continue  # removed a moment ago
+            continue  # removed concurrently
         version = f"{versions.folder.name}-{folder.name}"
         yield StoredVersion(name, version, state, info, size, says_name=info is not None)
 

@@ -6,26 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-Body = Mapping[str, Any]
-"""A search body, as Elasticsearch accepts it."""
+Body = Mapping[str, Any]  # a search body of Elasticsearch
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text that can be retrieved by its id; `fields` are the further properties that the mapping names."""
+    """A text that can be retrieved by its id; `fields` are additional properties of the mapping."""
 
     id: str
     text: str
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def source(self) -> dict[str, Any]:
-        """Return the JSON object that is indexed."""
+        """Return the JSON object to index."""
         return {"id": self.id, "text": self.text, **self.fields}
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A term as it is indexed, its position, and the characters of the text that it stands for."""
+    """An indexed term, its position, and its range of characters in the text."""
 
     term: str
     position: int
@@ -35,7 +34,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisStep:
-    """A component of an analyzer and its output: text after a char filter, tokens after all others."""
+    """A component of an analyzer and its output: text after a char filter, tokens after the others."""
 
     kind: str
     name: str
@@ -45,7 +44,7 @@ class AnalysisStep:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The computation of a score: a value, its description, and the values from which it was computed."""
+    """The computation of a score: a value, its description, and the values it was computed from."""
 
     value: float
     description: str
@@ -53,10 +52,10 @@ class Explanation:
 
     @classmethod
     def from_json(cls, node: Mapping[str, Any]) -> Explanation:
-        """Return the explanation in the `_explanation` object of a search response."""
+        """Parse the `_explanation` object of a search response."""
         details = tuple(cls.from_json(child) for child in node.get("details", ()))
         value = node["value"]
-        # Infinities and NaN, which JSON does not have, arrive as text.
+        # Infinities and NaN arrive as text.
         return cls(float(value) if isinstance(value, str) else value, node["description"], details)
 
     def to_json(self) -> dict[str, Any]:
@@ -69,9 +68,9 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The number of documents that match a query, and the commonest values of some keyword fields among them.
+    """The number of matching documents, and the most frequent values of keyword fields among them.
 
-    A document counts once for each of its values. Values with equal counts are ordered by their bytes.
+    A document counts once for each value. Values with equal counts are ordered by their bytes.
     """
 
     total: int
@@ -80,11 +79,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ScoredDocument:
-    """A hit: a document with its score, a float32, and its source as the body's `_source` selects it."""
+    """A hit: a document with its float32 score, and its source filtered by the body's `_source`."""
 
     id: str
     score: float
     source: Mapping[str, Any]
-    highlights: Mapping[str, Sequence[str]]
-    """Fragments with marked matches, by field."""
+    highlights: Mapping[str, Sequence[str]]  # fragments with marked matches, by field
     explanation: Explanation | None = None

@@ -1,11 +1,8 @@
-"""BM25 in Lucene's arithmetic: float32 where Lucene has floats, lengths in one byte, Elasticsearch's (k1 + 1).
+"""BM25 in Lucene's arithmetic: float32 where Lucene rounds, lengths in one byte, Elasticsearch's factor (k1 + 1).
 
-    S. Robertson and H. Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, 3.4.
-    org.apache.lucene.search.similarities.BM25Similarity and org.apache.lucene.util.SmallFloat (Lucene 10).
-    org.elasticsearch.lucene.similarity.LegacyBM25Similarity multiplies each boost by (k1 + 1), a factor that
-    Lucene dropped because it ranks nothing differently.
-
-Every operation below is rounded to float32 where Lucene rounds it, so that scores agree to the last bit.
+S. Robertson and H. Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, 3.4.
+org.apache.lucene.search.similarities.BM25Similarity and org.apache.lucene.util.SmallFloat (Lucene 10).
+org.elasticsearch.lucene.similarity.LegacyBM25Similarity: the factor (k1 + 1), which does not affect ranking.
 """
 
 from __future__ import annotations
@@ -22,8 +19,7 @@ ONE = np.float32(1)
 DEFAULT_K1 = 1.2
 DEFAULT_B = 0.75
 
-FREE_CODES = 24
-"""Lengths below this number are their own code: SmallFloat keeps 4 significant bits of longer ones."""
+FREE_CODES = 24  # shorter lengths are their own code; SmallFloat keeps 4 significant bits of longer ones
 
 
 def _decoded(code: int) -> int:
@@ -33,12 +29,12 @@ def _decoded(code: int) -> int:
     return FREE_CODES + (bits if shift < 0 else (bits | 8) << shift)
 
 
+# The length of each of the 256 codes, ascending.
 LENGTHS: NDArray[np.int64] = np.array([_decoded(code) for code in range(256)], np.int64)
-"""The length that each of the 256 codes stands for, ascending."""
 
 
 def encode_lengths(lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The code of each length: that of the greatest representable length which is not above it.
+    """Return the code of the greatest representable length up to each length.
 
     >>> [int(LENGTHS[code]) for code in encode_lengths(np.array([7, 40, 41, 1000]))]
     [7, 40, 40, 984]
@@ -47,15 +43,13 @@ def encode_lengths(lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def idf(documents_with_term: int, documents: int) -> np.float32:
-    """ln(1 + (N - n + 0.5) / (n + 0.5)), computed in double and rounded once."""
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)), computed in double and rounded once."""
     return np.float32(math.log(1 + (documents - documents_with_term + 0.5) / (documents_with_term + 0.5)))
 
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """What BM25 needs to know of a field.
-
-    `documents` have at least one token in the field; `tokens` is the number of all its tokens, stacked tokens
+    """Statistics of a field: `documents` with at least one token, and the number of all `tokens`, stacked ones
     included.
     """
 
@@ -69,31 +63,28 @@ class FieldStatistics:
 
 @dataclass(frozen=True, slots=True)
 class BM25:
-    """The saturation of term frequencies (`k1`) and how far a document's length counts (`b`)."""
+    """Parameters of BM25: saturation of term frequencies (`k1`), and length normalization (`b`)."""
 
     k1: float = DEFAULT_K1
     b: float = DEFAULT_B
 
     def weight(self, boost: np.float32, idf: np.float32) -> np.float32:
-        """The limit that a term's score tends to as its frequency grows."""
+        """Return the limit of a term's score for growing frequencies."""
         return np.float32(self.boost(boost) * idf)
 
     def boost(self, boost: np.float32) -> np.float32:
-        """A query's boost with the factor (k1 + 1) that Elasticsearch keeps."""
+        """Multiply a boost by (k1 + 1), as Elasticsearch does."""
         return np.float32(boost * (ONE + np.float32(self.k1)))
 
     def norm_inverses(self, statistics: FieldStatistics) -> Float32s:
-        """1 / (k1 ((1 - b) + b dl / avgdl)) for each of the 256 codes of the length dl."""
+        """Return 1 / (k1 ((1 - b) + b dl / avgdl)) for each of the 256 codes of the length dl."""
         k1, b = np.float32(self.k1), np.float32(self.b)
-        # As in Java: k1 = 0 is allowed, where every term scores its weight, and so are values without a float32.
+        # As in Java, k1 = 0 is allowed (every term scores its weight), and so are values beyond float32.
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             inverses = ONE / (k1 * ((ONE - b) + b * LENGTHS.astype(np.float32) / statistics.average_length))
         return np.asarray(inverses, np.float32)
 
 
 def scores(weight: np.float32 | Float32s, frequencies: Float32s, norm_inverses: Float32s) -> Float32s:
-    """W - w / (1 + f / norm): the score of a term in documents where it occurs f times.
-
-    The weight is one for all documents, or one for each.
-    """
+    """Return w - w / (1 + f / norm) for terms that occur f times, with one weight w or a weight per document."""
     return np.asarray(weight - weight / (ONE + frequencies * norm_inverses), np.float32)

@@ -1,17 +1,15 @@
-"""The engine that is an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
+"""The engine on an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
 
-    client       the client, made from settings: addresses, TLS, proxies, credentials, versions, the log of requests
-    rights       the least role for each use, and the right whose lack an answer reports
-    connection   repeated requests, and every failure as one sentence
-    analysis     adaptations for Elasticsearch 8, and the steps of an analyzer
-    shards       the number of shards, the content of their copies, the survey of nodes and shards
-    searching    a handle on one version: search, highlight, explain, analyze
-    versions     names, ownership, soundness, clean-up and repair of the versions of an index
-    locks        one builder at a time for each index, whatever machine it runs on
-    indexing     building a new version beside the old one and swapping the alias
-    judgments    the index in which a team keeps its judgments
-
-No other package imports the client.
+client       client from settings: addresses, TLS, proxies, credentials, versions, request log
+rights       minimal roles, and the privilege whose lack an answer reports
+connection   retries, and translation of failures into errors
+analysis     adaptations for Elasticsearch 8, and the steps of an analyzer
+shards       number and copies of shards, replicas, survey
+searching    a handle on one version: search, highlight, explain, analyze
+versions     names, ownership, soundness, clean-up and repair of versions
+locks        one builder at a time for each index
+indexing     building a version and swapping the alias
+judgments    the index of a team's judgments
 """
 
 from __future__ import annotations
@@ -59,11 +57,11 @@ class ElasticsearchEngine:
         attempts: int | None = None,
         timeout: float | None = None,
     ) -> ElasticsearchEngine:
-        """Connect and make sure that an Elasticsearch of a supported version answers, see `open_engine`.
+        """Connect, and check that the server is a supported Elasticsearch; see `open_engine`.
 
         Raises:
-            EngineUnreachable: no answer, or TLS failed.
-            EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
+            EngineUnreachable: the server does not respond, or TLS failed.
+            EngineRefused: wrong credentials, or the server is not supported.
         """
         seconds = REQUEST_TIMEOUT_SECONDS if timeout is None else timeout
         return cls(Connection.open(settings, attempts, seconds, notify=notify), settings.index_prefix)
@@ -83,7 +81,7 @@ class ElasticsearchEngine:
         return all_stored(self._connection, self._locks, self._prefix)
 
     def compare(self, name: str, mapping: Mapping[str, Any]) -> None:
-        """Return nothing: versions stand side by side under an alias, and each is filled from the start."""
+        """Return None: every version is built from the start."""
 
     def build(
         self,
@@ -128,20 +126,18 @@ class ElasticsearchEngine:
             self._locks.remove()
 
     def repair(self, name: str) -> Repair:
-        """Make the alias of an index lead to one version again, and delete what builders have left.
+        """Make the alias point to one version, and delete unfinished versions.
 
         Raises:
-            EngineError: the server does not answer, or refuses.
+            EngineError: the server does not respond, or rejects a request.
         """
         return repair(self._connection, self._locks, self._versions(name))
 
     def rights(self) -> list[RightsOfUse] | None:
-        """Return the privileges that the user lacks for each use; None where the server has its security off.
-
-        Every user may ask for their own rights.
+        """Return the privileges that the user lacks for each use; None if the server's security is off.
 
         Raises:
-            EngineError: the server does not answer, or refuses.
+            EngineError: the server does not respond, or rejects a request.
         """
         uses = []
         for role in ROLES:
@@ -175,7 +171,7 @@ class ElasticsearchEngine:
         """Return the nodes and shards, as far as the user may see them.
 
         Raises:
-            EngineError: the server does not answer.
+            EngineError: the server does not respond.
         """
         return survey(self._connection, self._prefix)
 

@@ -1,11 +1,11 @@
-"""Analysis on a server: adaptations for Elasticsearch 8, so that it makes the same terms as 9, and the reported steps.
+"""Analysis on a server: adaptation of Elasticsearch 8 to the terms of 9, and the reported steps.
 
-Lucene 10, on which 9.x is built, has a newer English stemmer of Snowball: of a stem of three letters that begins with
-a, e or o, it keeps both consonants at the end. "adding" is `add` there, and `ad` for Lucene 9. For version 8 such
-words lose their endings before the older stemmer sees them, which then leaves the stem as it is.
+Lucene 10 (Elasticsearch 9) has a newer English stemmer of Snowball: in a stem of three letters that begins with a, e
+or o, it keeps a final double consonant. "adding" becomes `add`, and `ad` in Lucene 9. On version 8, an added filter
+removes the endings of such words before the older stemmer, which then keeps the stem.
 
-Words that were marked as keywords keep their endings, as every stemmer leaves them. The filter that sees the marks
-marks its changed words, too, so it is only added where words may be marked: a later stemmer leaves these stems alone.
+Words marked as keywords must keep their endings. The filter that respects marks also marks the words that it changes,
+which protects them from later stemmers. Therefore it is used only if words may be marked.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from searchapp.model import AnalysisStep, Token
 
 T = TypeVar("T")
 
-ADDED = "searchapp_short_stems"
-"""The name of the filter that is added to an index on a server of 8.x."""
+ADDED = "searchapp_short_stems"  # name of the filter that is added on a server of 8.x
 
-ADDED_AMONG_KEYWORDS = f"{ADDED}_among_keywords"
-"""The name of the filter where words may be marked as keywords."""
+ADDED_AMONG_KEYWORDS = f"{ADDED}_among_keywords"  # name of the filter if words may be marked as keywords
 
+# Types of token filters that mark keywords, or may contain such filters.
 MARKING = frozenset({"keyword_marker", "keyword_repeat", "stemmer_override", "condition", "multiplexer"})
-"""Types of token filters that mark words as keywords, or may have such filters inside."""
 
 _STEMS = [f"{first}{twice}{twice}" for first in "aeo" for twice in "bdfgmnprt"]
 
-# What the stemmer takes off them (-ed, -ing), and the plural and apostrophes that it takes off before that.
+# Endings that the stemmer removes: -ed, -ing, the plural, and apostrophes.
 _ENDINGS = ["".join(parts) for parts in product(("ed", "ing"), ("", "ly"), ("", "s"), ("", "'", "'s", "'s'"))]
 
 
@@ -50,12 +48,11 @@ SHORT_STEMS: Mapping[str, Mapping[str, Any]] = {
         "rules": [", ".join(_words(stem)) + f" => {stem}" for stem in _STEMS],
     },
 }
-"""Both filters by their names."""
 
 
 def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `analysis` of an index's settings for a server, adapted if it may be of version 8: on 9 that changes
-    nothing.
+    """Return the `analysis` of an index's settings, adapted if the server may be of version 8; no effect on version
+    9.
     """
     adapted = copy.deepcopy(dict(analysis))
     if not server.may_be_older:
@@ -79,7 +76,7 @@ def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_short_stems(filters: Sequence[T], described: Callable[[T], object]) -> list[T | str]:
-    """Return the token filters of an analyzer with the name of one of `SHORT_STEMS` before each English stemmer.
+    """Insert the name of one of `SHORT_STEMS` before each English stemmer in the token filters of an analyzer.
 
     `described` returns the definition of a filter, or its name if it is built in.
     """
@@ -106,12 +103,12 @@ def stems_english(described: object) -> bool:
 
 
 def without_added(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the steps of a server's token filters but those of `SHORT_STEMS`."""
+    """Return the steps of token filters without `SHORT_STEMS`."""
     return [step for step in steps if step["name"] not in SHORT_STEMS]
 
 
 def analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
-    """Return the steps in the `detail` of an answer, without those that searchapp has added for an older server."""
+    """Parse the steps in the `detail` of an answer, without added filters."""
     if not detail["custom_analyzer"]:
         analyzer = detail["analyzer"]
         return [AnalysisStep("analyzer", analyzer["name"], tokens=_tokens(analyzer["tokens"]))]

@@ -1,8 +1,8 @@
-"""The index in which a team that shares a cluster keeps its judgments: an `EventIndex`.
+"""The index of a team's judgments on a shared cluster, an `EventIndex`.
 
-`<prefix>-judgments` is an alias of one index with one shard. An event is written once, by `create` under its own id,
-and never changed: a repeated write finds it there. The shard numbers its writes (`_seq_no`), and all below its global
-checkpoint are on every copy of it: up to there a reader misses no event that another process is writing.
+`<prefix>-judgments` is an alias of an index with one shard. An event is written once, by `create` under its own id,
+and never changed. The shard numbers its writes (`_seq_no`). All writes up to its global checkpoint are on every copy
+of the shard, so that a reader who stops there misses no event of a concurrent writer.
 """
 
 from __future__ import annotations
@@ -34,17 +34,13 @@ from searchapp.judging.team import EventPage, IndexState
 FORMAT = 2
 BATCH_BYTES = 5 * 1024 * 1024
 READY_SECONDS = 5.0
-LONGEST_ID_BYTES = 512
-"""The longest id of a document in Elasticsearch."""
+LONGEST_ID_BYTES = 512  # limit of Elasticsearch
 
-_KEYWORD = {
-    "type": "keyword",
-    "ignore_above": 8191,
-}  # what is longer than Lucene can index is kept all the same
+_KEYWORD = {"type": "keyword", "ignore_above": 8191}  # longer values are stored but not indexed
 _WORDS = {"type": "keyword", "index": False, "doc_values": False}
 _NUMBER = {"type": "long"}
 _FIELDS: dict[str, dict[str, Any]] = {
-    # Times as they were written: a date of Elasticsearch's would take neither every ISO 8601 form nor every year.
+    # Times are keywords: Elasticsearch's dates reject some ISO 8601 forms and years.
     **dict.fromkeys(
         ("id", "time", "annotator", "kind", "channel", "task", "topic_id", "document_id"), _KEYWORD
     ),
@@ -59,7 +55,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 
 
 def address_of(settings: Settings) -> str:
-    """Return the name of the index of these settings for messages and the log."""
+    """Return the name of the index of these settings, for messages and the log."""
     return f"{settings.address}/{_alias_of(settings)}"
 
 
@@ -80,11 +76,11 @@ class JudgmentIndex:
 
     @classmethod
     def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
-        """Connect; every request is sent up to `attempts` times, with `timeout` seconds each time.
+        """Connect; send every request up to `attempts` times, with `timeout` seconds each.
 
         Raises:
-            EngineUnreachable: no answer, or TLS failed.
-            EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
+            EngineUnreachable: the server does not respond, or TLS failed.
+            EngineRefused: wrong credentials, or the server is not supported.
         """
         connection = Connection.open(settings, attempts, timeout)
         if connection.server.is_serverless:
@@ -97,16 +93,16 @@ class JudgmentIndex:
         return cls(connection, settings)
 
     def state(self) -> IndexState:
-        """Return the state of the index, which is created if it is missing.
+        """Return the state of the index; create it if it is missing.
 
         Raises:
-            EngineUnreachable: no answer.
-            EngineRefused: searchapp did not make the index or alias, or it has another format.
+            EngineUnreachable: the server does not respond.
+            EngineRefused: another program made the index or alias, or it has another format.
         """
         state = self._primary()
         if state is None or state.identity != self._checked:
             self._make_or_check()
-            # One that somebody else has just made, or a node that has just started, needs a moment.
+            # A new index, or a node that has just started, may not be ready yet.
             ready = tenacity.Retrying(
                 stop=tenacity.stop_after_delay(READY_SECONDS),
                 wait=tenacity.wait_fixed(FIRST_WAIT_SECONDS),
@@ -133,7 +129,7 @@ class JudgmentIndex:
         self._check(described)
 
     def _primary(self) -> IndexState | None:
-        """Return the state of the primary shard; None when there is none yet."""
+        """Return the state of the primary shard; None without one."""
         stats = self._connection.look_up(
             f"look up {self._alias}",
             lambda client: client.indices.stats(index=self._alias, metric="docs", level="shards"),
@@ -142,7 +138,7 @@ class JudgmentIndex:
         for index in indexes if len(indexes) == 1 else ():
             for copy in index["shards"].get("0", ()):
                 if copy["routing"]["primary"] and copy.get("seq_no") and copy.get("commit"):
-                    # The shard's history gets another name when it was set back: from a snapshot, or after a loss.
+                    # The history changes when the shard was restored from a snapshot or lost data.
                     history = copy["commit"]["user_data"]["history_uuid"]
                     return IndexState(f"{index['uuid']}/{history}", copy["seq_no"]["global_checkpoint"])
         return None
@@ -152,14 +148,14 @@ class JudgmentIndex:
         new = 0
         existing: list[str] = []
         connection = self._connection
-        # Each address once in any case, also where one attempt must do: another one may answer.
+        # Try each address at least once.
         retries = max((connection.attempts or 1) - 1, self._client.transport.max_retries)
         patient = self._client.options(max_retries=retries, retry_on_timeout=True, retry_on_status=())
         outcomes = streaming_bulk(
             patient,
             ({"_op_type": "create", "_id": id_, "_source": event.to_json()} for id_, event in by_id_.items()),
             index=self._alias,
-            require_alias=True,  # an index that was deleted a moment ago is not made again without its mapping
+            require_alias=True,  # otherwise a write would recreate a deleted index without its mapping
             chunk_size=team.EVENTS_AT_ONCE,
             max_chunk_bytes=BATCH_BYTES,
             raise_on_error=False,
@@ -188,7 +184,7 @@ class JudgmentIndex:
         return new, self._different(existing, by_id_)
 
     def fetch(self, after: int, up_to: int) -> EventPage:
-        # What lies below the checkpoint has been written, but a search finds it after a refresh only.
+        # A search finds the events below the checkpoint only after a refresh.
         refreshed = self._connection.call(
             f"refresh {self._alias}", lambda client: client.indices.refresh(index=self._alias)
         )
@@ -219,14 +215,14 @@ class JudgmentIndex:
         self._connection.close()
 
     def _event(self, hit: Mapping[str, Any]) -> Event | str:
-        """Return the event of a document, or a sentence on why it is none."""
+        """Return the event of a document, or a sentence that describes why it is invalid."""
         try:
             return Event.from_json(hit["_source"])
         except DataError as error:
             return f"{self.address} holds a document {hit['_id']} that is not a judgment: {error}"
 
     def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
-        """Return the ids of the events for which the index has another one."""
+        """Return the ids of events that differ from those in the index."""
         if not ids:
             return ()
         answer = self._connection.call(
@@ -283,6 +279,6 @@ class JudgmentIndex:
 
 
 def _document_id(event: Event) -> str:
-    """Return the event's id, or a digest of one that is too long for Elasticsearch."""
+    """Return the event's id, or a digest of an id that is too long."""
     encoded = event.id.encode("utf-8", "surrogatepass")
     return event.id if len(encoded) <= LONGEST_ID_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"

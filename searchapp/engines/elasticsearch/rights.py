@@ -1,7 +1,4 @@
-"""The rights that searchapp needs on a server: the least role for each use, and the right whose lack an answer reports.
-
-Each role is enough for its use, and no privilege of it is too much; the judgments of a team have a role of their own.
-"""
+"""Privileges on a server: a minimal role for each use, and the privilege whose lack an answer reports."""
 
 from __future__ import annotations
 
@@ -10,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+# Index names of a role, with `*` or as a regular expression of Lucene.
 EVERYTHING = "{prefix}-*"
 BUT_JUDGMENTS = "/{prefix}-~(judgments.*)/"
 JUDGMENTS = "{prefix}-judgments*"
-"""Index names of a role: with `*`, or as a regular expression of Lucene's."""
 
 _READ = ("read", "view_index_metadata", "monitor")
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The privileges that one use of the server needs, on the cluster and on groups of indexes."""
+    """The privileges for one use of the server, on the cluster and on groups of indexes."""
 
     name: str
     use: str
@@ -28,7 +25,7 @@ class Role:
     indices: Mapping[str, tuple[str, ...]]
 
     def body(self, prefix: str) -> dict[str, Any]:
-        """Return what `PUT _security/role/NAME` takes, and an API key as a role descriptor."""
+        """Return the body of `PUT _security/role/NAME`, also a role descriptor of an API key."""
         return {
             "cluster": list(self.cluster),
             "indices": [
@@ -73,7 +70,7 @@ _USED = {
 
 
 def missing_right(detail: str) -> str | None:
-    """Return the right whose lack an answer reports, as the middle of a sentence; None if it reports no lack.
+    """Return the privilege whose lack an answer reports, as a clause; None if it reports none.
 
     >>> missing_right("action [indices:admin/create] is unauthorized for user [ann] on indices [a], this action is "
     ...               "granted by the index privileges [create_index,manage,all]")

@@ -1,11 +1,11 @@
-"""Analyze text as Elasticsearch 9.4 does.
+"""Text analysis as in Elasticsearch 9.4.
 
     registry = AnalysisRegistry(mapping["settings"]["analysis"])
     registry.analyzer("english").terms("The foxes")        # [("fox", 1)]
 
-`AnalysisRegistry` reads the analysis settings of an index mapping; an `Analyzer` returns terms, tokens with
-offsets, or the output of each of its pieces. Settings with another result than Elasticsearch's are rejected.
-The import of this package must not import NumPy: functions import `bulk`, which does, and `html_strip`.
+`AnalysisRegistry` reads the analysis settings of a mapping; an `Analyzer` returns terms, tokens with offsets, or the
+output of each component. Settings that would give other results than Elasticsearch are rejected. The import of this
+package must not import NumPy: functions import `bulk`, which does, and `html_strip`.
 """
 
 import platform
@@ -19,11 +19,10 @@ from searchapp.lucene.errors import BadSettings, NotSupported
 
 __all__ = ["AnalysisRegistry", "Analyzer", "BadSettings", "NotSupported"]
 
-VERSION = 1
-"""Increases with every change of the indexed terms of a text, so that all documents are analyzed again."""
+VERSION = 1  # increment it with every change of terms, so that all documents are analyzed again
 
 
 def identity() -> str:
-    """Return the versions on which the terms of a text depend; documents are analyzed again when they change."""
+    """Return the versions on which terms depend; documents are analyzed again when they change."""
     versions = f"unicode {unicodedata.unidata_version}, regex {regex.__version__}"
     return f"analysis {VERSION}, Python {platform.python_version()}, {versions}"

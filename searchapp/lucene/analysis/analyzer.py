@@ -1,7 +1,8 @@
-"""An analyzer: char filters, a tokenizer and token filters, applied one after the other.
+"""Analyzers: char filters, a tokenizer and token filters, applied in turn.
 
-Analyzers of one index share the results of equal beginnings (`SharedAnalysis`), because the fields of a document
-mostly have one source and a topic is matched against all of them. `_distinct_terms` serves queries of many terms.
+Analyzers of an index share the results of equal leading components (`SharedAnalysis`), because the fields of a
+document usually have one source, and a topic is matched against all fields. `_distinct_terms` serves queries of many
+terms.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ from searchapp.lucene.analysis.tokenizers import Tokenizer
 from searchapp.lucene.records import AnalysisStep, Token
 
 REMEMBERED_TEXTS = 64
-LONGEST_REMEMBERED = 20_000
-"""Characters; results of longer texts are not remembered, which bounds the memory."""
+LONGEST_REMEMBERED = 20_000  # characters; results of longer texts are not cached
 
 R = TypeVar("R")
 CharFilters = tuple[CharFilter, ...]
@@ -48,10 +48,10 @@ def _remembering(function: Callable[[str], R]) -> Callable[[str], R]:
 
 
 class SharedAnalysis:
-    """What the analyzers of one index share: the last texts behind equal char filters and tokenizers, term chains."""
+    """Caches that the analyzers of an index share: texts after equal char filters and tokenizers, and term chains."""
 
     def __init__(self) -> None:
-        # `bulk` needs NumPy, which the completion of command lines does without.
+        # `bulk` imports NumPy, which shell completion must avoid.
         from searchapp.lucene.analysis.bulk import BulkWork
 
         self.bulk = BulkWork()
@@ -66,7 +66,7 @@ class SharedAnalysis:
         return self._texts[char_filters]
 
     def terms(self, char_filters: CharFilters, tokenizer: Tokenizer) -> Callable[[str], list[str]]:
-        """Return the function of a text to its tokens before token filters, which callers must not change."""
+        """Return the function from a text to its tokens before token filters; callers must not modify its results."""
         key = char_filters, tokenizer
         if key not in self._terms:
             filtered = self._text(char_filters)
@@ -83,11 +83,10 @@ class SharedAnalysis:
 def _distinct_terms(
     shared: SharedAnalysis, terms: Callable[[str], list[str]], filters: Sequence[AnyFilter]
 ) -> Callable[[str], tuple[str, ...] | None] | None:
-    """Return the function of a text to its distinct terms, None for filters that need the full analysis.
+    """Return the function from a text to its distinct terms; None for filters that require the full analysis.
 
-    The function returns the terms in the order of their first tokens, each alone on its position, and None for a
-    text that needs the full analysis. Equal tokens before a chain of term filters are equal behind it, so the chain
-    runs once for each distinct token.
+    The function returns the terms in the order of their first tokens, each alone on its position, and None for a text
+    that requires the full analysis. Term filters run once per distinct token.
     """
     *others, last = filters or (None,)
     if not isinstance(last, UniqueFilter) or last.only_on_same_position:
@@ -110,29 +109,25 @@ def _distinct_terms(
 
     def distinct_pairs(text: str) -> tuple[str, ...] | None:
         outcomes = list(map(outcome, terms(text)))
-        if None in outcomes:  # the shingle filter puts its filler in the place of a removed term
+        if None in outcomes:  # the shingle filter inserts a filler for a removed term
             return None
         present = cast("list[str]", outcomes)
-        if has_halves(present):  # two halves may meet in a pair
+        if has_halves(present):  # a pair may join two surrogates
             return None
         return tuple(dict.fromkeys(map(join, pairwise(present))))
 
     return distinct_pairs
 
 
-DEFAULT_POSITION_GAP = 100
-"""Positions between two values of one field, unless the analyzer sets `position_increment_gap`."""
+DEFAULT_POSITION_GAP = 100  # positions between two values of a field, without `position_increment_gap`
 
 
 class Analyzer:
-    """Makes terms of text, exactly as Elasticsearch's analyzer of the same settings.
+    """Converts text to terms, exactly as Elasticsearch's analyzer with the same settings.
 
     Args:
-        name: the name in the settings
-        filters: token filters with their names
-        char_filters: char filters with their names
-        tokenizer_name: the name of the tokenizer; None for a built-in analyzer, which `steps` reports as one step
-        shared: what it shares with other analyzers of the index
+        tokenizer_name: None for a built-in analyzer, which `steps` reports as one step.
+        shared: caches of the index.
     """
 
     def __init__(
@@ -165,20 +160,20 @@ class Analyzer:
         self.branches = bool(branching and branching[-1])
         self._terms = shared.terms(replacing, tokenizer)
         self._stages = stream_filters(pieces, shared.chain)
-        # The analysis of many texts at once, None for pieces that read one text at a time.
+        # None for components that process one text at a time.
         self.bulk = BulkAnalysis.of(
             shared.bulk, replacing, tokenizer, pieces, leaves_halves=self._leaves_halves
         )
-        # The distinct terms of a text, None where only the full analysis finds them.
+        # Returns the distinct terms of a text; None if they require the full analysis.
         self.distinct_terms = None if self._leaves_halves else _distinct_terms(shared, self._terms, pieces)
 
     def terms(self, text: str) -> list[tuple[str, int]]:
-        """Return the terms with their positions, in the order of their tokens."""
+        """Return the terms with their positions, in the order of tokens."""
         tokens = self.stream(text)
         return list(zip(tokens.terms, tokens.positions, strict=True))
 
     def terms_of_each(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """Yield the terms of each text, in the order of their tokens."""
+        """Yield the terms of each text, in the order of tokens."""
         tokens = self.bulk.tokens(texts) if self.bulk else None
         if tokens is None:
             yield from (self.stream(text).terms for text in texts)
@@ -188,10 +183,7 @@ class Analyzer:
             yield list(islice(terms, count))
 
     def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Return the terms of several values of one field and their positions, as they are indexed.
-
-        The holes at the end of a value and the gap follow each value, including a value without terms.
-        """
+        """Return the indexed terms of several values of a field, and their positions."""
         terms: list[str] = []
         positions: list[int] = []
         base = 0
@@ -199,7 +191,7 @@ class Analyzer:
             tokens = self.stream(text)
             terms += tokens.terms
             positions += [base + position for position in tokens.positions] if base else tokens.positions
-            base += tokens.end_position + self.position_increment_gap
+            base += tokens.end_position + self.position_increment_gap  # also after a value without terms
         return terms, positions
 
     def graph(self, text: str) -> list[tuple[str, int, int]] | None:
@@ -210,7 +202,7 @@ class Analyzer:
         return list(zip(tokens.terms, tokens.positions, tokens.lengths, strict=True))
 
     def tokens(self, text: str) -> list[Token]:
-        """Return the tokens with positions and offsets in the text, which count UTF-16 code units."""
+        """Return the tokens with positions and offsets in UTF-16 code units."""
         return list(_as_tokens(self.stream(text, offsets=True)))
 
     def stream(self, text: str, *, offsets: bool = False) -> TokenStream:
@@ -227,7 +219,7 @@ class Analyzer:
         return tokens
 
     def emitted(self, text: str) -> list[Token]:
-        """Return the tokens as `tokens` does, but with the halves of characters that the index has as U+FFFD."""
+        """Return the tokens as `tokens` does, but with lone surrogates, which the index replaces by U+FFFD."""
         tokens = self._tokens_with_offsets(text)
         for stage in self._stages:
             tokens = stage.apply(tokens)
@@ -235,7 +227,7 @@ class Analyzer:
         return [Token(term, position, start, end) for term, position, (start, end) in rows]
 
     def steps(self, text: str) -> list[AnalysisStep]:
-        """Return the output of each piece, as `_analyze` explains it."""
+        """Return the output of each component, as `_analyze` explains it."""
         if self._tokenizer_name is None:
             return [AnalysisStep("analyzer", self.name, tokens=tuple(self.tokens(text)))]
         steps = []
@@ -269,19 +261,19 @@ def _corrected(
     corrections: Sequence[Corrections],
     stops_after: int | None = None,
 ) -> list[Span]:
-    """Convert spans in the filtered text into spans of code units in the original text.
+    """Convert spans in the filtered text to spans of code units in the original text.
 
     Args:
-        spans: spans in characters, or in code units without `places`
-        places: the code unit of each character
-        corrections: those of the char filters
-        stops_after: the length of a token after which the tokenizer has not read on
+        spans: in characters, or in code units without `places`.
+        places: the code unit of each character.
+        corrections: of each char filter.
+        stops_after: length of a token after which the tokenizer stopped reading.
     """
 
     def correct(offset: int, unread: bool = False) -> int:
         for correction in reversed(corrections):
             offset = correction.correct(offset, unread=unread)
-            unread = False  # the other char filters have always read a little ahead
+            unread = False  # earlier char filters always read ahead
         return offset
 
     units = spans if places is None else [(places[start], places[end]) for start, end in spans]

@@ -1,8 +1,8 @@
-"""Analysis of many texts at once, as indexing does it: each piece runs on all texts before the next one.
+"""Bulk analysis for indexing: each component runs on all texts before the next one.
 
-Behind the tokenizer a term is a number, the same in all texts. A chain of token filters is then one look into an array,
-and so are pairs of neighbours: Python sees each distinct term, not each token. This serves analyzers of term filters,
-with at most a shingle filter of just pairs at the end. Analyzers of an index share the results of equal beginnings.
+After the tokenizer, terms are numbers. Token filters and pairs of neighbours are array look-ups, so that Python
+processes each distinct term, not each token. Supports term filters, and a shingle filter for pairs at the end.
+Analyzers of an index share the results of equal leading components.
 """
 
 from __future__ import annotations
@@ -27,38 +27,33 @@ from searchapp.lucene.analysis.tokenizers import Tokenizer
 
 Int32s = NDArray[np.int32]
 
+# Above these numbers of terms or characters, the numbering starts again with the next texts.
 NUMBERED_TERMS = 500_000
 NUMBERED_CHARACTERS = 20_000_000
-"""Number of terms, and of their characters, above which all numbers are dropped before the next texts."""
 
 _UNKNOWN, _REMOVED = -2, -1
 
 
 @dataclass(frozen=True, slots=True)
 class BulkTokens:
-    """Tokens of texts, text after text, each alone on its position."""
+    """Tokens of texts, text by text, each alone on its position."""
 
-    # Distinct terms.
-    vocabulary: list[str]
-    # The number of each token's term in the vocabulary.
-    terms: Int32s
-    # The position of each token in its text.
-    positions: Int32s
-    # The number of tokens of each text.
-    counts: Int32s
+    vocabulary: list[str]  # distinct terms
+    terms: Int32s  # index of each token's term in the vocabulary
+    positions: Int32s  # position of each token in its text
+    counts: Int32s  # number of tokens of each text
 
 
 @dataclass(frozen=True, slots=True)
 class BulkAnalysis:
-    """The pieces of an analyzer, and the work that it shares with other analyzers."""
+    """The components of an analyzer, and the work shared with other analyzers."""
 
     work: BulkWork
     char_filters: tuple[CharFilter, ...]
     tokenizer: Tokenizer
     filters: tuple[TermFilter, ...]
     pairs: ShingleFilter | None
-    # Whether a piece may leave half of a character.
-    leaves_halves: bool
+    leaves_halves: bool  # whether a component may leave a lone surrogate
 
     @classmethod
     def of(
@@ -70,7 +65,7 @@ class BulkAnalysis:
         *,
         leaves_halves: bool,
     ) -> BulkAnalysis | None:
-        """Return the analysis by these pieces; None if one of them reads the tokens of one text at a time."""
+        """Return the bulk analysis; None if a component processes the tokens of one text at a time."""
         last = filters[-1] if filters else None
         pairs = last if isinstance(last, ShingleFilter) and last.gives_pairs else None
         singles = filters[: len(filters) - 1] if pairs else filters
@@ -79,28 +74,27 @@ class BulkAnalysis:
         return cls(work, char_filters, tokenizer, tuple(singles), pairs, leaves_halves)  # type: ignore[arg-type]
 
     def tokens(self, texts: Sequence[str]) -> BulkTokens | None:
-        """Return the tokens of texts; None for texts that need the analysis of one text at a time."""
+        """Return the tokens of texts; None if a text must be analyzed separately."""
         work = self.work
         work.take(texts)
         cut = work.cut(self.char_filters, self.tokenizer)
         tokens = work.filtered(cut, self.filters)
         if (self.pairs or self.leaves_halves) and work.have_halves(tokens):
-            return None  # halves may meet in a pair, and are replaced at the end
+            return None  # a pair may join surrogates
         if self.pairs is None:
             return _with_own_vocabulary(tokens)
         if len(tokens.terms) < len(cut.terms):
-            return None  # the shingle filter puts its filler into holes
+            return None  # the shingle filter inserts fillers
         return _paired(tokens, self.pairs.separator)
 
 
 class _TermNumbers(dict[str, int]):
-    """Numbers of all terms, in the order of their first tokens."""
+    """Numbers terms in the order of their first tokens."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.characters = 0
-        # Numbers of terms that have half of a character.
-        self.with_halves: list[int] = []
+        self.with_halves: list[int] = []  # terms with a lone surrogate
 
     def __missing__(self, term: str) -> int:
         self[term] = number = len(self.texts)
@@ -112,7 +106,7 @@ class _TermNumbers(dict[str, int]):
 
 
 class BulkWork:
-    """The results of the pieces of an index's analyzers on the last texts."""
+    """Results of an index's analyzers for the current texts."""
 
     def __init__(self) -> None:
         self._forget()
@@ -172,7 +166,7 @@ class BulkWork:
         return outcomes
 
     def have_halves(self, tokens: BulkTokens) -> bool:
-        """Whether a term has half of a character, which may meet the other half."""
+        """Return whether a term has a lone surrogate."""
         return bool(self.terms.with_halves) and bool(np.isin(tokens.terms, self.terms.with_halves).any())
 
 
@@ -180,14 +174,14 @@ def _with_own_vocabulary(tokens: BulkTokens) -> BulkTokens:
     used = np.zeros(len(tokens.vocabulary), bool)
     used[tokens.terms] = True
     numbers = np.flatnonzero(used)
-    place = np.empty(len(used), np.int32)
-    place[numbers] = np.arange(len(numbers), dtype=np.int32)
+    new_numbers = np.empty(len(used), np.int32)
+    new_numbers[numbers] = np.arange(len(numbers), dtype=np.int32)
     vocabulary = list(map(tokens.vocabulary.__getitem__, numbers.tolist()))
-    return BulkTokens(vocabulary, place[tokens.terms], tokens.positions, tokens.counts)
+    return BulkTokens(vocabulary, new_numbers[tokens.terms], tokens.positions, tokens.counts)
 
 
 def _paired(tokens: BulkTokens, separator: str) -> BulkTokens:
-    """Join each two neighbouring tokens of a text without holes."""
+    """Join adjacent tokens of texts without gaps."""
     ends = np.cumsum(tokens.counts)
     is_first = np.ones(len(tokens.terms), bool)
     is_first[ends[tokens.counts > 0] - 1] = False  # the last token of a text has no right neighbour

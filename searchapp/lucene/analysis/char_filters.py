@@ -1,7 +1,7 @@
-r"""Char filters: rewrite the text before it is divided into tokens.
+"""Char filters, which rewrite the text before it is divided into tokens.
 
-Each returns the new text, and on request the corrections that map offsets in it to offsets in the old text.
-The corrections are those of the Lucene classes named below, including their peculiarities, which highlighting shows.
+Each returns the new text and, on request, the corrections that map its offsets to the old text. The corrections are
+those of the Lucene classes named below, including their peculiarities, which highlighting shows.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from searchapp.lucene.analysis.options import TRIMMED, Options
 class CharFilter(Protocol):
     """Rewrites text."""
 
-    def replace(self, text: str) -> str:
-        """Return the new text."""
+    def replace(self, text: str) -> str: ...
 
     def replace_tracked(self, text: str) -> tuple[str, Corrections]:
         """Return the new text, and the corrections of its offsets."""
 
 
 class MappingFilter:
-    """Replaces fixed strings, the longest possible at each place (Lucene's `MappingCharFilter`)."""
+    """Replaces fixed strings, the longest possible first (Lucene's `MappingCharFilter`)."""
 
     def __init__(self, rules: tuple[tuple[str, str], ...]) -> None:
         self._mapping = dict(rules)
         longest_first = sorted(self._mapping, key=len, reverse=True)
-        # `(?!)` matches nowhere: a filter without rules changes nothing.
+        # `(?!)` never matches: a filter without rules changes nothing.
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
         self._changes_ascii = any(map(str.isascii, self._mapping))
 
@@ -101,9 +100,9 @@ _REPLACEMENT_PART = re.compile(
 
 
 def replacement_template(options: Options, pattern: JavaRegex) -> str:
-    r"""Read the setting `replacement` in Java's syntax (`$1`, `${name}`, `\$`) as a template for `Match.expand`.
+    r"""Convert the setting `replacement` from Java's syntax (`$1`, `${name}`, `\$`) to a template for `Match.expand`.
 
-    Digits after `$1` belong to the number as long as the pattern has that many groups.
+    Digits after `$1` belong to the number if the pattern has that many groups.
     """
     source = options.text("replacement", "")
     parts: list[str] = []
@@ -136,18 +135,17 @@ def replacement_template(options: Options, pattern: JavaRegex) -> str:
 
 _RULE = re.compile(r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*=>[ \t\n\x0b\f\r]*"
                    r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*[\u0085\u2028\u2029]?\Z")  # fmt: skip
-LONGEST_SIDE = 256
-"""Code units of one side of a rule: Elasticsearch reads it into an array of this length."""
+LONGEST_SIDE = 256  # code units of a side of a rule in Elasticsearch
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\s\S]?))")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-# An index that is opened again has the same rules, whose pattern takes long to compile.
+# Compiling the pattern is slow, and a reopened index has the same rules.
 _compiled_rules = lru_cache(maxsize=64)(MappingFilter)
 
 
 def mapping_filter(options: Options) -> MappingFilter:
-    """Make a char filter of type `mapping`: rules such as `ﬁ => fi`, with escapes for space and the like."""
+    """Make a char filter of type `mapping`: rules such as `ﬁ => fi`, with escapes."""
     options.refuse("mappings_path")
     return _compiled_rules(tuple(_rules(options.strings("mappings"), options).items()))
 

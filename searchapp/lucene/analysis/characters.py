@@ -1,8 +1,8 @@
-"""Characters as Java has them: properties of one Unicode version, ASCII folding, UTF-16 code units and offsets.
+"""Characters as in Java: properties of a fixed Unicode version, ASCII folding, UTF-16 code units and offsets.
 
-The tables are files in `data/`, so that an index does not change when Python, `regex` or the JVM is updated:
-Unicode 16 as in Java 25, on which Elasticsearch 9.4 runs, and Unicode 12.1 for the word boundaries of Lucene's
-StandardTokenizer. `fold` follows the table of Lucene's `ASCIIFoldingFilter`. Offsets count UTF-16 code units.
+The tables in `data/` make an index independent of the versions of Python, `regex` and the JVM: Unicode 16, as in Java
+25 on which Elasticsearch 9.4 runs, and Unicode 12.1 for the word boundaries of Lucene's StandardTokenizer. `fold`
+follows the table of Lucene's `ASCIIFoldingFilter`. Offsets count UTF-16 code units.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CATEGORIES = (
 
 
 def read_table(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines `key: values` of a data file; `#` begins a comment line."""
+    """Yield the lines `key: values` of a data file without `#` comments."""
     text = resources.files(__package__).joinpath("data", name).read_text(encoding="utf-8")
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -30,13 +30,13 @@ def read_table(name: str) -> Iterator[tuple[str, str]]:
 
 
 def parse_ranges(values: str) -> list[tuple[int, int]]:
-    """Return the pairs of first and last code point in a text such as `41-5a 61`."""
+    """Parse first and last code points, such as `41-5a 61`."""
     pairs = (item.partition("-") for item in values.split())
     return [(int(low, 16), int(high or low, 16)) for low, _, high in pairs]
 
 
 def as_set(ranges: list[tuple[int, int]]) -> str:
-    """Return the ranges as the inside of the brackets of a regular expression."""
+    """Return the ranges as the content of regular expression brackets."""
     return "".join(f"\\U{low:08x}-\\U{high:08x}" if low < high else f"\\U{low:08x}" for low, high in ranges)
 
 
@@ -47,14 +47,14 @@ def _categories() -> dict[str, str]:
 
 @cache
 def category_set(*names: str, last: int = 0x10FFFF) -> str:
-    """Return the code points of general categories (`Lu`, or `L` for all with this prefix), for brackets."""
+    """Return the code points of general categories (`Lu`, or the prefix `L`), for brackets."""
     chosen = [key for key in CATEGORIES if key.startswith(names)]
     ranges = merged([pair for key in chosen for pair in parse_ranges(_categories()[key])])
     return as_set([(low, min(high, last)) for low, high in ranges if low <= last])
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the code points in ascending order and as few ranges as possible."""
+    """Merge adjacent and overlapping ranges."""
     result: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if result and low <= result[-1][1] + 1:
@@ -82,7 +82,7 @@ def _cased() -> re.Pattern[str]:
 
 
 def lower(text: str) -> str:
-    """Return the text in lower case, one code point at a time: no final sigma, and İ becomes a plain i."""
+    """Lower-case each code point separately: no final sigma, and İ becomes i."""
     if text.isascii():
         return text.lower()
     table = _lower_cases()
@@ -103,7 +103,7 @@ def _table() -> dict[int, str]:
 
 
 def fold(term: str) -> str:
-    """Replace characters by ASCII, as far as the table goes."""
+    """Replace characters by ASCII, as far as the table allows."""
     return term if term.isascii() else term.translate(_table())
 
 
@@ -128,46 +128,46 @@ def _surrogates(code: int) -> str:
 
 
 def from_utf16_units(units: str) -> str:
-    """Join surrogates; halves without partner become U+FFFD, as in a Lucene term."""
+    """Join surrogates; lone ones become U+FFFD, as in a Lucene term."""
     if not _HALF.search(units):
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def joined_units(units: str) -> str:
-    """Join surrogates; halves without partner stay."""
+    """Join surrogates; lone ones stay."""
     if not _HALF.search(units):
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def replace_halves(term: str) -> str:
-    """Return a term as it is indexed: with U+FFFD in the place of half a character."""
+    """Replace lone surrogates by U+FFFD, as in an indexed term."""
     return term if term.isascii() or not _HALF.search(term) else from_utf16_units(term)
 
 
 def has_halves(terms: Iterable[str]) -> bool:
-    """Whether a term has half of a character beyond U+FFFF."""
+    """Return whether a term has a lone surrogate."""
     text = "".join(terms)
     return not text.isascii() and _HALF.search(text) is not None
 
 
 def has_astral(text: str) -> bool:
-    """Whether a text has a character beyond U+FFFF."""
+    """Return whether a text has a character beyond U+FFFF."""
     return not text.isascii() and _ASTRAL.search(text) is not None
 
 
 def utf16_places(text: str) -> list[int] | None:
-    """Return the UTF-16 offset of each index of the text and of its end; None if all are the same."""
+    """Return the UTF-16 offset of each index of the text and of its end; None if all are equal."""
     if text.isascii() or not _ASTRAL.search(text):
         return None
     return list(accumulate((2 if char > "\uffff" else 1 for char in text), initial=0))
 
 
 class Corrections:
-    """The changes of offsets by one char filter, as in Lucene's `BaseCharFilter`: from `places[i]` on, add `shifts[i]`.
+    """Offset corrections of a char filter, as in Lucene's `BaseCharFilter`: from `places[i]` on, add `shifts[i]`.
 
-    A filter works while its output is read: a reader that stops at an offset does not know yet what is removed there.
+    A filter runs while its output is read: a reader that stops at an offset ignores a removal there.
     """
 
     def __init__(self) -> None:
@@ -180,9 +180,8 @@ class Corrections:
         return self._shifts[-1] if self._shifts else 0
 
     def add(self, place: int, shift: int, *, removed: bool = False) -> None:
-        """Set the shift from this output offset on, in ascending order.
-
-        `removed` says that the filter removed text there without a replacement.
+        """Set the shift from an ascending output offset on; `removed`: the filter removed text there without a
+        replacement.
         """
         if removed:
             self._before_removal.setdefault(place, self.total)
@@ -193,9 +192,9 @@ class Corrections:
             self._shifts.append(shift)
 
     def correct(self, offset: int, *, unread: bool = False) -> int:
-        """Return the offset in the filter's input for an offset in its output, with `unread` before reading on."""
+        """Convert an output offset to an input offset; `unread`: before reading on."""
         if unread and offset in self._before_removal:
             return max(0, offset + self._before_removal[offset])
         index = bisect_right(self._places, offset) - 1
-        # An insertion at the very beginning would otherwise be before the text.
+        # An insertion at the beginning could lead to a negative offset.
         return max(0, offset + self._shifts[index]) if index >= 0 else offset

@@ -1,8 +1,7 @@
-"""The `html_strip` char filter: remove the tags of HTML and resolve its character references.
+"""The `html_strip` char filter, which removes the tags of HTML and resolves its character references.
 
-It recognises tags as Lucene's `HTMLStripCharFilter` does, which follows neither HTML nor XML: a tag with an unknown
-name is a tag too, a reference needs its semicolon unless the text ends there, and constructs without an end stay in
-the text. Corrections of offsets are Lucene's as well.
+It recognises tags as Lucene's `HTMLStripCharFilter` does, which follows neither HTML nor XML: unknown tags are tags,
+a reference requires its semicolon except at the end of the text, and unfinished constructs stay in the text.
 """
 
 from __future__ import annotations
@@ -22,17 +21,16 @@ from searchapp.lucene.analysis.characters import (
 )
 from searchapp.lucene.analysis.options import Options
 
+# Unicode's white space; Python's `\s` has four additional control characters.
 BLANK = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-"""Unicode's white space: Python's `\\s` has four control characters more."""
 
 _NAME_STARTS, _NAME_GOES_ON = (as_set(parse_ranges(values)) for _key, values in read_table("html_names.txt"))
-NAME = f"[{_NAME_STARTS}][{_NAME_STARTS}{_NAME_GOES_ON}]*"
-"""A name of a tag or an attribute, as a regular expression."""
+NAME = f"[{_NAME_STARTS}][{_NAME_STARTS}{_NAME_GOES_ON}]*"  # the name of a tag or an attribute
 
 _SIMPLE = re.compile(rf"""/?>|(?:=|{BLANK})[^<>"']*>""")
 _OPENS = re.compile(f"=|{BLANK}")
 _BRACKET = re.compile("[<>]")
-# An attribute may follow any character, but its name is searched only once in a run of characters of names.
+# An attribute may follow any character, but a run of name characters is searched only once.
 _ATTRIBUTE = re.compile(f"(?<![{_NAME_STARTS}{_NAME_GOES_ON}])[{_NAME_GOES_ON}]*{NAME}{BLANK}*={BLANK}*[\"']")
 _QUOTE = re.compile("[\"']")
 _QUOTED = {quote: re.compile(rf"(?s:\\.|[^\\{quote}])*{quote}") for quote in "'\""}
@@ -43,10 +41,10 @@ _IN_CODE_COMMENT = re.compile("-->|<!--#|[\"']")  # quotes hide the end of a com
 
 
 def _tag_end(text: str, at: int) -> int | None:
-    """Return the index after the `>` that closes a tag whose name ends at `at`; None if no `>` does.
+    """Return the index after the `>` of a tag whose name ends at `at`; None if the tag does not end.
 
-    Anything but `>` and `/>` must begin with a blank or `=`. Values of attributes may have `<` and `>` if they are
-    quoted, and a tag may contain a server side include.
+    After the name, only `>`, `/>`, a blank or `=` may follow. Quoted values may contain `<` and `>`, and a tag may
+    contain a server-side include.
     """
     simple = _SIMPLE.match(text, at)
     if simple:
@@ -54,12 +52,12 @@ def _tag_end(text: str, at: int) -> int | None:
     if not _OPENS.match(text, at):
         return None
     best = None
-    starts = [at + 1]  # a heap of the indices at which the inside of the tag may go on
+    starts = [at + 1]  # heap of the indices at which the content of the tag may continue
     done = -1
     while starts:
         start = heappop(starts)
         if start <= done:
-            continue  # an earlier start has come to the same bracket, and by more readings
+            continue  # an earlier start has found the same bracket
         bracket = _BRACKET.search(text, start)
         done = bracket.start() if bracket else len(text)
         if bracket and bracket[0] == ">":
@@ -76,7 +74,7 @@ def _tag_end(text: str, at: int) -> int | None:
 def _comment_end(text: str, at: int, tokens: re.Pattern[str] = _IN_COMMENT) -> int | None:
     """Return the index after the `-->` of a comment or include whose text begins at `at`; None without an end.
 
-    `tokens` matches `-->` and the beginnings of includes and quotations, in which `-->` does not count.
+    `tokens` matches `-->` and the beginnings of includes and quotations, inside which `-->` does not count.
     """
     while match := tokens.search(text, at):
         token, at = match[0], match.end()
@@ -94,9 +92,9 @@ def _comment_end(text: str, at: int, tokens: re.Pattern[str] = _IN_COMMENT) -> i
 
 
 def _code_end(text: str, at: int, end_tag: re.Pattern[str]) -> re.Match[str] | None:
-    """Return the end tag of the script or style whose content begins at `at`; None without an end tag.
+    """Return the end tag of a script or style whose content begins at `at`; None without an end tag.
 
-    The pattern matches the end tag, and `<!--`: end tags in comments do not count.
+    `end_tag` also matches `<!--`, because end tags in comments do not count.
     """
     while match := end_tag.search(text, at):
         if match[0] != "<!--":
@@ -109,7 +107,7 @@ def _code_end(text: str, at: int, end_tag: re.Pattern[str]) -> re.Match[str] | N
 
 
 def _include_ends(text: str, at: int) -> Iterator[int]:
-    """Yield the indices at which a server side include inside a tag, whose text begins at `at`, may end."""
+    """Yield the indices at which a server-side include inside a tag, whose text begins at `at`, may end."""
     starts = [at]
     done = -1
     while starts:
@@ -125,7 +123,7 @@ def _include_ends(text: str, at: int) -> Iterator[int]:
 
 
 def _quote_ends(text: str, opening: int) -> Iterator[int]:
-    """Yield the indices at which a quotation may end: a backslash before a quote may escape it or not."""
+    """Yield the indices at which a quotation may end; a backslash before a quote may escape it or not."""
     at = opening
     while (at := text.find(text[opening], at + 1)) >= 0:
         yield at + 1
@@ -141,7 +139,7 @@ _ENTITIES = {name: chr(code) for name, code in name2codepoint.items()} | {
     "QUOT": '"',
     "REG": "®",
     "apos": "'",
-    "nbsp": " ",  # a plain one, so that every tokenizer cuts there
+    "nbsp": " ",  # a plain space, at which every tokenizer splits
 }
 # fmt: off
 _INLINE = frozenset([
@@ -173,9 +171,9 @@ _CDATA = "<![CDATA["
 
 
 class HtmlStripFilter:
-    """Removes the tags of HTML; a tag that separates blocks becomes a newline.
+    """Removes the tags of HTML; block tags become newlines.
 
-    The setting `escaped_tags` names the tags that stay, in upper or lower case.
+    The setting `escaped_tags` lists the tags to keep, in any case.
     """
 
     def __init__(self, options: Options) -> None:
@@ -196,7 +194,7 @@ class HtmlStripFilter:
 class _Stripping:
     """The removal of markup from one text.
 
-    Methods for a piece of markup take the index of its first character and return the index after it.
+    Methods for a piece of markup take its index, and return the index after it.
     """
 
     def __init__(self, text: str, escaped: HtmlStripFilter, corrections: Corrections | None = None) -> None:
@@ -294,13 +292,13 @@ class _Stripping:
         return self._replace(at, end, "" if name.isascii() and name.lower() in _INLINE else "\n")
 
     def _unfinished(self, start: re.Match[str]) -> int:
-        """Remove a tag without end at the end of the text, which Lucene takes for a tag."""
+        """Remove an unfinished tag at the end of the text, as Lucene does."""
         if lower(start["name"]) in self._escaped.tags:
             return self._keep(start.start(), start.end())
         return self._replace(start.start(), start.end(), "")
 
     def _code(self, at: int, content: int, name: str) -> int:
-        """Remove a script or a style sheet, but for its tags if they are to stay."""
+        """Remove a script or a style sheet, except its tags if they are escaped."""
         stays = name in self._escaped.special
         if stays:
             self._keep(at, content)
@@ -327,7 +325,9 @@ class _Stripping:
 
 
 def _special(name: str) -> str | None:
-    """Return `br`, `script` or `style` if the name equals it by Java's `equalsIgnoreCase`, to which `ſ` is an `s`."""
+    """Return `br`, `script` or `style` if it equals the name by Java's `equalsIgnoreCase`, for which `ſ` is an
+    `s`.
+    """
     folded = [lower(char.upper()) for char in name]
     return next((special for special in ("br", *_END_OF_CODE) if folded == list(special)), None)
 

@@ -1,12 +1,11 @@
-"""Translate Java's regular expressions into patterns of Python's `re`.
+"""Translation of Java's regular expressions into patterns of Python's `re`.
 
-Source of the rules: the documentation of `java.util.regex.Pattern`. Syntax with the same meaning stays; the rest is
-translated (the classes for digits, spaces and words have only ASCII in Java; `$` and `.` know more line ends than in
-Python; quotations; named groups), and constructs without an exact counterpart are rejected by name. Character classes
-and properties come from the tables of `characters` and do not depend on Python's Unicode version.
+Source: the documentation of `java.util.regex.Pattern`. Syntax with the same meaning stays. Other syntax is translated
+(ASCII classes for digits, spaces and words; more line ends for `$` and `.`; quotations; named groups), or rejected by
+name. Character classes and properties use the tables of `characters`, independent of Python's Unicode version.
 
-Two optimisations keep the matches the same: words among alternatives become a tree by their first characters
-(`the|there|which` becomes `the(?:|re)|which`), and a look-ahead names the characters that can begin a match.
+Two optimisations keep the matches: words among alternatives become a prefix tree (`the|there|which` becomes
+`the(?:|re)|which`), and a look-ahead lists the characters that can begin a match.
 """
 
 from __future__ import annotations
@@ -41,16 +40,18 @@ _ELEMENT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})[?+]?")
-_CASES: Final = {"(?i:": True, "(?-i:": False}
-"""Whether a group that changes the case sensitivity ignores the case of ASCII letters (see `re.ASCII`)."""
+_CASES: Final = {
+    "(?i:": True,
+    "(?-i:": False,
+}  # whether a group ignores the case of ASCII letters (see `re.ASCII`)
 _PLAIN_GROUPS = ("(", "(?:", "(?>", *_CASES)
 
+# First characters of alternatives, as the content of brackets, and whether they are a set; None if unknown.
 _Beginnings = list[tuple[str, bool]] | None
-"""The first characters of alternatives, as the inside of brackets, and whether they are a set; None if unknown."""
 
 
 def with_first_characters(source: str) -> str:
-    """Return the source behind a look-ahead at the first character, where that is known and saves time."""
+    """Add a look-ahead at the first character, if it is known and saves time."""
     beginnings = _FirstCharacters(source).alternatives(ignores_case=False)
     if beginnings is None or len(beginnings) < 2 or not any(is_set for _, is_set in beginnings):
         return source
@@ -58,14 +59,14 @@ def with_first_characters(source: str) -> str:
 
 
 class _FirstCharacters:
-    """Finds out which characters can begin a match of a translated source."""
+    """Finds the characters that can begin a match of a translated source."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._at = 0
 
     def alternatives(self, ignores_case: bool) -> _Beginnings:
-        """Return the beginnings of all alternatives up to the end of the group or of the source."""
+        """Return the beginnings of all alternatives up to the end of the group or the source."""
         beginnings = self._alternative(ignores_case)
         while self._source.startswith("|", self._at):
             self._at += 1
@@ -102,17 +103,16 @@ class _FirstCharacters:
         return beginnings
 
 
-_FEWEST = 3
-"""Number of words from which a tree saves time."""
+_FEWEST = 3  # number of words from which a tree saves time
 _WORDS = re.compile(rf"{_CHARACTER}+(?:\|{_CHARACTER}+){{{_FEWEST - 1},}}(?=[|)]|\Z)")
 
 
 def with_word_trees(source: str, ignores_case: bool) -> str:
-    """Return the source with each run of words among alternatives as a tree.
+    """Convert each run of words among alternatives of a translated source to a tree.
 
     Args:
-        source: a translated source
-        ignores_case: whether the pattern ignores case; groups in it may differ
+        source: a translated source.
+        ignores_case: whether the pattern ignores case, unless a group overrides it.
     """
     out: list[str] = []
     scopes = [ignores_case]
@@ -122,7 +122,7 @@ def with_word_trees(source: str, ignores_case: bool) -> str:
         if is_alternative_start and (run := _WORDS.match(source, at)):
             words = [tuple(re.findall(_CHARACTER, word)) for word in run[0].split("|")]
             tree = "|".join(_alternatives(dict.fromkeys(words), scopes[-1]))
-            # Letters of both cases are sets, at which `re` looks before it tries an alternative.
+            # Sets of both cases let `re` reject an alternative by its first character.
             out.append(f"(?-i:{tree})" if scopes[-1] else f"(?:{tree})")
             at = run.end()
             is_alternative_start = False
@@ -139,12 +139,11 @@ def with_word_trees(source: str, ignores_case: bool) -> str:
     return "".join(out)
 
 
-_Word = tuple[str, ...]
-"""The sources of a word's characters."""
+_Word = tuple[str, ...]  # the sources of a word's characters
 
 
 def _alternatives(words: Iterable[_Word], ignores_case: bool) -> Iterator[str]:
-    """Yield the words by their first characters; words before and after an empty word stay there."""
+    """Group the words by their first characters; an empty word keeps its rank among the others."""
     groups: dict[str, list[_Word]] = {}
     for word in words:
         if word:
@@ -192,8 +191,8 @@ _POSIX: Final = {  # ASCII characters only
     "XDigit": "0-9a-fA-F",
     "Space": r" \t\n\x0b\f\r",
 }
+# Properties that match letters of any case under CASE_INSENSITIVE in Java.
 _CASED: Final = frozenset({"Lower", "Upper", "Lu", "Ll", "Lt", "LC"})
-"""Properties that mean letters of any case under CASE_INSENSITIVE in Java."""
 
 _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 _CODED = re.compile(
@@ -201,8 +200,7 @@ _CODED = re.compile(
 )
 _PROPERTY = re.compile(r"\\([pP])(?:\{(\^?)([^}]*)\}|([A-Z]))")
 
-_FEW: Final = 20
-"""A quantifier with a greater bound counts as unbounded."""
+_FEW: Final = 20  # a quantifier with a greater bound counts as unbounded
 
 _START = r"(?:\A)"
 _LINE_ENDS = r"\n\r\u0085\u2028\u2029"
@@ -221,11 +219,11 @@ _LOOKS = ("(?=", "(?!", *_LOOK_BEHINDS)
 
 
 class _Unsupported(Exception):
-    """The pattern has something that Python does not do in the same way."""
+    """Python has no equivalent of a part of the pattern."""
 
 
 class _Invalid(Exception):
-    """The pattern is not one in Java either."""
+    """Java rejects the pattern too."""
 
 
 def compile_java(
@@ -234,8 +232,8 @@ def compile_java(
     """Compile the pattern of a piece's settings, with its `flags` if the piece has that setting.
 
     Raises:
-        NotSupported: the pattern uses something that Python does not do in the same way.
-        BadSettings: the pattern is not one in Java either.
+        NotSupported: Python has no equivalent of a part of the pattern.
+        BadSettings: Java rejects the pattern too.
     """
     pattern = options.text(setting, default)
     given = options.text("flags", "") if has_flags else ""
@@ -252,31 +250,26 @@ def compile_java(
         raise options.bad(str(error)) from None
 
 
-@lru_cache(maxsize=512)  # most of the time to open an index goes into compiling the patterns of its mapping
+@lru_cache(maxsize=512)  # compiling the patterns of its mapping takes most of the time to open an index
 def _compiled(pattern: str, flags: frozenset[str]) -> JavaRegex:
     return _Translator(pattern, flags).compile()
 
 
 @dataclass
 class _Group:
-    """What is known of a group while it is read."""
+    """The properties of a group during its translation."""
 
     opening: str = ""
-    # Number of capturing groups before it.
-    captures: int = 0
+    captures: int = 0  # capturing groups before it
     may_match_empty: bool = False
-    # Whether the current alternative may match nothing, but for its last element.
-    so_far_empty: bool = True
+    so_far_empty: bool = True  # whether the current alternative, without its last element, may match nothing
     last_empty: bool = True
-    # Number of unbounded quantifiers in the current alternative.
-    loops: int = 0
-    # Number of quantifiers `?` in the current alternative.
-    options: int = 0
+    loops: int = 0  # unbounded quantifiers in the current alternative
+    options: int = 0  # quantifiers `?` in the current alternative
     most_loops: int = 0
     most_options: int = 0
     alternatives: int = 0
-    # Whether what the group matches can vary.
-    varies: bool = False
+    varies: bool = False  # whether the group can match different texts
 
     def add(self, may_be_empty: bool) -> None:
         self.so_far_empty = self.so_far_empty and self.last_empty
@@ -302,8 +295,6 @@ class _Group:
 
 
 class _Translator:
-    """Translates one Java pattern in one pass."""
-
     def __init__(self, pattern: str, flags: Iterable[str]) -> None:
         self._pattern = pattern
         self._flags = set(flags)
@@ -312,11 +303,11 @@ class _Translator:
         self._out: list[str] = []
         self._is_repeatable = False
         self._open_groups = [_Group()]
-        self._closed: _Group | None = None  # the group that ends just here
+        self._closed: _Group | None = None  # the group that ends here
         self._groups_certain = True
         self._has_reference = False
-        self._is_nested = False  # whether something that varies is repeated
-        # Whether Java expects characters beyond U+FFFF in matches, and skips their second halves.
+        self._is_nested = False  # whether a varying element is repeated
+        # Whether Java expects characters beyond U+FFFF in matches, and skips their low surrogates.
         self._beyond_bmp = has_astral(pattern)
 
     def compile(self) -> JavaRegex:
@@ -351,7 +342,7 @@ class _Translator:
         return compiled
 
     def _leading_flags(self) -> None:
-        # `(?i)` is understood at the beginning; further on, Java's scope has no counterpart.
+        # `(?i)` is supported at the beginning only; Java's scope has no equivalent elsewhere.
         while (match := _FLAG_GROUP.match(self._pattern, self._at)) and match[3] == ")" and not match[2]:
             for letter in match[1]:
                 if letter not in _INLINE_FLAGS:
@@ -392,7 +383,7 @@ class _Translator:
     def _quantifier(self) -> None:
         match = _QUANTIFIER.match(self._pattern, self._at)
         if match and not self._is_repeatable and match[0].startswith("{"):
-            self._at = match.end()  # in Java it repeats the empty text before it
+            self._at = match.end()  # in Java it repeats the preceding empty text
             return
         if not match or not self._is_repeatable:
             raise self._invalid(f"nothing to repeat at {self._pattern[self._at :]!r}")
@@ -412,7 +403,7 @@ class _Translator:
             self._is_nested = True
         counted = re.fullmatch(r"\{(\d+)(,?)(\d*)\}\??", quantifier)
         if is_possessive or (counted and not counted[2]):
-            return  # a search does not try again
+            return  # no backtracking
         around.varies = True
         if quantifier[0] == "?":
             around.options += 1
@@ -556,7 +547,7 @@ class _Translator:
         return _NAMED_SETS[letter]
 
     def _property(self) -> str:
-        r"""Return the inside of brackets for `\p{..}`."""
+        r"""Return the content of brackets for `\p{..}`."""
         match = _PROPERTY.match(self._pattern, self._at)
         refused = _Unsupported(f"the property {(match or self._pattern[self._at :])[0]} in the pattern")
         if not match or match[2]:
@@ -592,7 +583,7 @@ class _Translator:
         return _CONTROL.get(letter, letter)
 
     def _reference(self) -> None:
-        r"""Translate `\1`; further digits belong to the number as long as there are that many groups."""
+        r"""Translate `\1`; further digits belong to the number if there are that many groups."""
         end = self._at + 2
         number = int(self._pattern[self._at + 1])
         if number > self._groups:
@@ -611,7 +602,7 @@ class _Translator:
             self._emit(_quoted(char))
 
     def _emit(self, source: str, may_be_empty: bool = False) -> None:
-        """Write an element; `may_be_empty` tells whether it may match without taking a character."""
+        """Write an element; `may_be_empty`: whether it may match nothing."""
         if self._in_look_behind and not may_be_empty:
             source = f"(?:{BEHIND}{source})"
         self._out.append(source)
@@ -627,7 +618,7 @@ class _Translator:
 
 
 def _quoted(char: str) -> str:
-    """Return the source of a character, which is the same inside and outside brackets."""
+    """Return the source of a character, valid inside and outside brackets."""
     if char.isascii() and char.isalnum():
         return char
     code = ord(char)

@@ -1,7 +1,7 @@
-"""The settings of one piece of an analyzer, read by type and checked for unknown ones.
+"""The settings of one component of an analyzer, read by type, with a check for unknown settings.
 
-Elasticsearch keeps every setting as text, so `2`, `"2"`, `true` and `"true"` are all good values, and a list
-may be given as one string with commas.
+Elasticsearch stores settings as text: `2`, `"2"`, `true` and `"true"` are all valid, and a list may be a string with
+commas.
 """
 
 from __future__ import annotations
@@ -12,20 +12,19 @@ from typing import Any
 
 from searchapp.lucene.errors import BadSettings, NotSupported
 
-TRIMMED = "".join(map(chr, range(0x21)))
-"""The characters that Java's `String.trim` removes at both ends."""
+TRIMMED = "".join(map(chr, range(0x21)))  # the characters that Java's `String.trim` removes
 
+# Java's `Character.isWhitespace`, without no-break spaces.
 JAVA_WHITESPACE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2028\u2029\u205f\u3000" + "".join(
     chr(code) for code in range(0x2000, 0x200B) if code != 0x2007
 )
-"""Java's `Character.isWhitespace`, which excludes the no-break spaces."""
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _LIMIT = 1 << 31
 
 
 class Options:
-    """The settings of a piece called `piece` in messages, such as "filter `stems`"."""
+    """The settings of a component called `piece` in messages, such as "filter `stems`"."""
 
     def __init__(self, piece: str, settings: Mapping[str, Any]) -> None:
         self.piece = piece
@@ -36,11 +35,11 @@ class Options:
         return name in self._settings
 
     def is_list(self, name: str) -> bool:
-        """Whether a setting is given as a list and not as a single value."""
+        """Return whether a setting is given as a list."""
         return isinstance(self._settings.get(name), list)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Read a string, which is required without a default."""
+        """Read a string; without a default it is required."""
         value = self._value(name)
         if value is not None:
             return self._scalar(value, name)
@@ -49,7 +48,7 @@ class Options:
         return default
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Read an integer of 32 bits, which is required without a default."""
+        """Read an integer of 32 bits; without a default it is required."""
         text = self.text(name, None if default is None else str(default))
         if not _INTEGER.fullmatch(text) or max(text) > "\uffff" or not -_LIMIT <= int(text) < _LIMIT:
             raise self.bad(f"`{name}` must be an integer, not {text!r}")
@@ -65,7 +64,7 @@ class Options:
         return text == "true"
 
     def strings(self, name: str, default: list[str] | None = None) -> list[str]:
-        """Read a list of strings, or one string with commas, which is required without a default."""
+        """Read a list of strings, or a string with commas; without a default it is required."""
         value = self._value(name)
         if isinstance(value, list):
             return [self._scalar(item, name) for item in value]
@@ -90,18 +89,18 @@ class Options:
         raise self.bad(f"`{name}` must be a string or a list of strings, not {value!r}")
 
     def refuse(self, *names: str) -> None:
-        """Reject these settings as not supported if they are given."""
+        """Reject these settings as unsupported if they are present."""
         if given := [f"`{name}`" for name in names if name in self._settings]:
             raise self.not_supported(" and ".join(given))
 
     def not_supported(self, construct: str) -> NotSupported:
-        """Return the error for a part of this piece, such as "`flags` COMMENTS"."""
+        """Return the error for a part of this component, such as "`flags` COMMENTS"."""
         return NotSupported(f"{construct} of {self.piece}")
 
     def bad(self, problem: str) -> BadSettings:
-        """Return the error for a setting that Elasticsearch rejects too."""
+        """Return the error for a setting that Elasticsearch also rejects."""
         return BadSettings(f"{self.piece}: {problem}")
 
     def finish(self) -> None:
-        """Reject every setting that was not read: no setting is ever ignored."""
+        """Reject every setting that was not read."""
         self.refuse(*sorted(self._settings.keys() - self._read))

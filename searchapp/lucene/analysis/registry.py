@@ -1,7 +1,6 @@
-"""Analyzers by name: the built-in ones and those of the `settings.analysis` of an index mapping.
+"""Analyzers by name: the built-in ones, and those of the `settings.analysis` of a mapping.
 
-Defined pieces have their names in the settings; pieces that need no settings have the name of their type, as in
-Elasticsearch. Anything that is not in the tables below is rejected.
+A component without settings may be named by its type, as in Elasticsearch. Unknown components are rejected.
 """
 
 from __future__ import annotations
@@ -60,6 +59,7 @@ def _english(options: Options) -> Parts:
     return standard_tokenizer(Options(options.piece, {})), filters
 
 
+# Components of Lucene's `EnglishAnalyzer`, `KeywordAnalyzer`, `SimpleAnalyzer` and so on, from their settings.
 BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
     "english": _english,
     "keyword": lambda options: (keyword_tokenizer(Options(options.piece, {})), ()),
@@ -68,7 +68,6 @@ BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
     "stop": _stop,
     "whitespace": lambda options: (whitespace_tokenizer(Options(options.piece, {})), ()),
 }
-"""The parts of Lucene's `EnglishAnalyzer`, `KeywordAnalyzer`, `SimpleAnalyzer` and so on, by their settings."""
 
 
 def _html_strip_filter(options: Options) -> CharFilter:
@@ -113,16 +112,14 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "truncate": token_filters.truncate,
     "unique": token_filters.UniqueFilter,
 }
+# Settings of a filter named by its type, if they differ from the defaults of a defined one.
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
     "edge_ngram": {"max_gram": 1},
     "truncate": {"length": 10},
 }
-"""Settings of a filter with the name of its type, where they differ from those of a defined one without any."""
-SYNONYMS: Final = "synonym"
-"""The filter whose settings are analyzed themselves, by the pieces before it."""
+SYNONYMS: Final = "synonym"  # the filter whose settings are analyzed by the preceding components
 
-DEFAULT: Final = "default"
-"""The analyzer of fields without one; unless it is defined, it is the standard one."""
+DEFAULT: Final = "default"  # the analyzer of fields without one; by default the standard analyzer
 
 _SECTIONS = ("analyzer", "char_filter", "tokenizer", "filter")
 
@@ -130,14 +127,14 @@ _SECTIONS = ("analyzer", "char_filter", "tokenizer", "filter")
 class AnalysisRegistry:
     """The analyzers of an index.
 
-    Every piece is built at once, so that an index with unsupported settings is rejected when it is opened.
+    All components are built at once, so that opening an index rejects unsupported settings.
 
     Args:
-        settings_analysis: the object `settings.analysis`, which may be empty
+        settings_analysis: the object `settings.analysis`, possibly empty.
 
     Raises:
-        NotSupported: a piece or a parameter that only Elasticsearch has
-        BadSettings: settings that Elasticsearch rejects too
+        NotSupported: only Elasticsearch supports a component or a parameter.
+        BadSettings: Elasticsearch also rejects the settings.
     """
 
     def __init__(self, settings_analysis: Mapping[str, Any]) -> None:
@@ -162,10 +159,10 @@ class AnalysisRegistry:
         problems.raise_if_any()
 
     def analyzer(self, name: str) -> Analyzer:
-        """Return the analyzer that the settings define by this name, or else the built-in one.
+        """Return the analyzer that the settings define, otherwise the built-in one.
 
         Raises:
-            NotSupported: there is no such analyzer here
+            NotSupported: there is no such analyzer.
         """
         if name not in self._analyzers:
             if name not in (*BUILT_IN, DEFAULT):
@@ -220,7 +217,7 @@ class AnalysisRegistry:
 
 
 class _Broken(Exception):
-    """An analyzer names an invalid piece, which is reported at the piece."""
+    """An analyzer uses an invalid component, which is reported separately."""
 
 
 def _section(
@@ -244,7 +241,7 @@ def _section(
 def _pieces(
     kind: str, section: Mapping[str, Mapping[str, Any]], makers: Makers[Piece], problems: ErrorCollector
 ) -> dict[str, Piece | None]:
-    """Make the pieces that the settings describe, None in the place of an invalid one."""
+    """Make the components that the settings describe; None for an invalid one."""
     made: dict[str, Piece | None] = dict.fromkeys(section)
     for name, settings in section.items():
         with problems.at(f"settings.analysis.{kind}.{name}"):
@@ -263,14 +260,13 @@ def _made(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piec
 
 
 def _known(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
-    """Return the piece that the settings define by this name, or the one with the name of its type.
-
-    The latter has the type's default settings and is made once for all analyzers, which share its results.
+    """Return the component with this name, or the component of this type with default settings, made once for all
+    analyzers.
 
     Raises:
-        NotSupported: Elasticsearch may have a piece of this name
-        BadSettings: the type needs settings
-        _Broken: the settings define an invalid one
+        NotSupported: only Elasticsearch may have the component.
+        BadSettings: the type requires settings.
+        _Broken: the component's settings are invalid.
     """
     if name not in defined:
         if name not in makers:

@@ -1,13 +1,13 @@
 """English stemmers: possessive, minimal, Porter and Porter2.
 
-Porter: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980, with the three departures of
-Porter's own programs and Lucene's `PorterStemmer`: -bli and -logi in step 2, and words of two letters stay.
-Conditions are written in the paper's notation: m is the number of vowel-consonant sequences in the stem, *v* a
-vowel in it, *d a double consonant, *o consonant-vowel-consonant at its end.
+Porter: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980, with the three departures of Porter's
+own programs and Lucene's `PorterStemmer`: -bli and -logi in step 2, and words of two letters stay. Notation of the
+paper: m is the number of vowel-consonant sequences, *v* a vowel, *d a double consonant, *o a final
+consonant-vowel-consonant.
 
-Porter2: "The English (Porter2) stemming algorithm", snowballstem.org, in the version of Lucene 10's
-`SnowballFilter`. Later versions of Snowball (PyStemmer 3) stem some words differently (-ogist). R1 is the part
-after the first consonant after a vowel, R2 the same within R1. Y stands for a y that is a consonant.
+Porter2: "The English (Porter2) stemming algorithm", snowballstem.org, in the version of Lucene 10's `SnowballFilter`;
+later versions (PyStemmer 3) stem some words differently (-ogist). R1 is the part after the first consonant after a
+vowel, R2 the same within R1. Y is a y used as a consonant.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from functools import lru_cache
 
 from searchapp.lucene.analysis.characters import joined_units, utf16_units
 
-REMEMBERED_STEMS = 1 << 15
-"""Stems in the cache of an algorithm, for all analyzers: some megabytes, and indexes share most of their words."""
+REMEMBERED_STEMS = 1 << 15  # cache size of an algorithm for all analyzers, some megabytes
 
 
 class _Endings(dict[str, str]):
@@ -34,14 +33,14 @@ class _Endings(dict[str, str]):
         self._endings = tuple(self)
 
     def longest(self, word: str) -> str:
-        """Return the longest ending that a word has; empty without one."""
+        """Return the longest ending of a word, or ""."""
         if not word.endswith(self._endings):
             return ""
         return next(ending for ending in self._endings if word.endswith(ending))
 
 
 def possessive_english(term: str) -> str:
-    """Remove a final 's, whatever the apostrophe (Lucene's `EnglishPossessiveFilter`)."""
+    """Remove a final 's with any apostrophe (Lucene's `EnglishPossessiveFilter`)."""
     if term[-1:] in ("s", "S") and term[-2:-1] in ("'", "\u2019", "\uff07"):
         return term[:-2]
     return term
@@ -78,7 +77,7 @@ _PORTER_STEP4 = _Endings(dict.fromkeys((
 
 @lru_cache(maxsize=REMEMBERED_STEMS)
 def porter(term: str) -> str:
-    """Return the stem by Porter's algorithm of 1980, for a term in lower case (Lucene's `PorterStemmer`)."""
+    """Stem a lower-case term by Porter's algorithm of 1980 (Lucene's `PorterStemmer`)."""
     word = utf16_units(term)
     if len(word) <= 2:
         return term
@@ -127,7 +126,7 @@ def _porter_repair(stem: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """Return the word with c for each consonant and v for each vowel."""
+    """Replace each consonant by c and each vowel by v."""
     shape = ""
     for char in word:
         vowel = char in "aeiou" or (char == "y" and shape.endswith("c"))
@@ -182,7 +181,7 @@ _SHORT_END = re.compile(r"(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])\Z
 
 @lru_cache(maxsize=REMEMBERED_STEMS)
 def porter2(term: str) -> str:
-    """Return the stem by the Porter2 algorithm, for a term in lower case."""
+    """Stem a lower-case term by the Porter2 algorithm."""
     word = utf16_units(term)
     if word in _EXCEPTIONS:
         return _EXCEPTIONS[word]
@@ -198,7 +197,7 @@ def porter2(term: str) -> str:
     word = _porter2_step1a(word)
     if word not in _UNCHANGED_AFTER_1A:
         word = _porter2_later_steps(_porter2_step1b(word, r1), r1, r2)
-    # A Y in a term that is not in lower case stays unless a y was marked.
+    # An upper-case Y of the term stays unless a y was marked.
     return joined_units(word.replace("Y", "y") if has_marks else word)
 
 
@@ -253,6 +252,6 @@ def _porter2_later_steps(word: str, r1: int, r2: int) -> str:
 
 
 def _replaced(word: str, ending: str, replacements: _Endings, region: int) -> str:
-    """Replace the ending if it lies in the region that begins at this index."""
+    """Replace the ending if it is in the region that begins at this index."""
     stem = word[: len(word) - len(ending)]
     return stem + replacements[ending] if ending and len(stem) >= region else word

@@ -1,7 +1,7 @@
-"""The ids and sources of documents, in SQLite, by document number.
+"""Ids and sources of documents in SQLite, by document number.
 
-SQLite has no checksums that Python could verify, so each row has one. Another alteration of the file leads to a wrong
-row, to a missing one, or to an error.
+SQLite has no checksums that Python can verify, so each row has one. Other alterations of the file lead to a wrong or
+missing row, or to an error.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ FILE = "documents.sqlite"
 BATCH = 1000
 
 stored_text = json.JSONEncoder(ensure_ascii=False).encode
-"""Return the text that is stored of a source."""
 
 _IMMUTABLE = "?mode=ro&immutable=1"
 
 _SELECT = "SELECT source, checksum FROM document WHERE number = ?"
 
-# The checksum of a row covers its number, see `_checksum`.
+# A copied row needs a new checksum, which covers its number.
 _COPY = """
 INSERT INTO document
 SELECT number + ?1, id, source, CASE ?1 WHEN 0 THEN checksum ELSE crc32(CAST(source AS BLOB), number + ?1) END
@@ -49,7 +48,7 @@ def _checksum(number: int, source: bytes) -> int:
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Raise errors of SQLite as the OSError that other files raise."""
+    """Raise errors of SQLite as OSError, like those of other files."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -62,7 +61,7 @@ class DocumentWriter:
     """Writes the documents of a segment, numbered from 0.
 
     Raises:
-        OSError: the disk is full, or can't be written to for another reason.
+        OSError: writing failed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -89,7 +88,7 @@ class DocumentWriter:
         """Add a document with its `stored_text`.
 
         Raises:
-            UnicodeEncodeError: the text has half of a surrogate pair.
+            UnicodeEncodeError: the text has a lone surrogate.
         """
         self._pending.append((self.count, document_id, text, _checksum(self.count, text.encode())))
         self.count += 1
@@ -98,9 +97,9 @@ class DocumentWriter:
 
     @contextmanager
     def copying(self, merged: Path) -> Iterator[Callable[[int, int], int]]:
-        """Give a function that copies the documents from one number to another of a segment, which is verified.
+        """Yield a function that copies the documents from one number to another of a verified segment.
 
-        The function returns the number of documents.
+        The function returns the number of copied documents.
         """
         self._write()
         with _writing():
@@ -135,7 +134,7 @@ class DocumentWriter:
 
 
 class DocumentStore:
-    """The documents of a segment; it stays readable after the file was removed."""
+    """The documents of a segment, readable even after the file was removed."""
 
     def __init__(self, folder: Path) -> None:
         """Open the file.
@@ -151,13 +150,13 @@ class DocumentStore:
                 f"{_uri(folder)}{_IMMUTABLE}", uri=True, check_same_thread=False
             )
         except sqlite3.OperationalError as error:
-            self._require_readable()  # another process may have removed it just now
+            self._require_readable()  # another process may have removed it
             raise UnreadableFile(folder / FILE, str(error)) from error
         self._connection.text_factory = bytes
         self._lock = threading.Lock()
         try:
             with self._damage_reported():
-                # SQLite opens the file at the first query, which must come while the file is sure to exist.
+                # The first query opens the file, while it still exists.
                 query = "SELECT coalesce(max(number) + 1, 0) FROM document"
                 self.count: int = self._connection.execute(query).fetchone()[0]
         except BaseException:
@@ -165,15 +164,15 @@ class DocumentStore:
             raise
 
     def _require_readable(self) -> None:
-        # SQLite does not say why it can't open a file.
+        # SQLite does not report why it can't open a file.
         with reading(self._folder, FILE), (self._folder / FILE).open("rb"):
             pass
 
     def sources(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the sources of documents, in the order of their numbers.
+        """Return the sources of documents, in the order of `numbers`.
 
         Raises:
-            CorruptIndex: one was altered.
+            CorruptIndex: a row was altered.
         """
         with self._lock, self._damage_reported():
             return [self._source(number) for number in numbers]

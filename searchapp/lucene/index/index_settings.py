@@ -1,11 +1,11 @@
-"""The settings of an index in a canonical form, whichever of the accepted forms they are written in.
+"""The canonical form of index settings.
 
     {"analysis": {"analyzer": {"mine": {"tokenizer": "standard"}}}}
     {"index": {"analysis": {"analyzer": {"mine": {"tokenizer": "standard"}}}}}
     {"index.analysis.analyzer.mine.tokenizer": "standard"}
 
-Elasticsearch flattens settings to dotted names, with or without `index.` before them; lists may be written as
-`filter.0`, `filter.1`. The first form above is canonical, so that an index and its digest do not depend on the form.
+Elasticsearch flattens settings to dotted names, with or without the prefix `index.`; lists may be written as
+`filter.0`, `filter.1`. The first form above is canonical, so that digests are independent of the form.
 """
 
 from __future__ import annotations
@@ -17,29 +17,24 @@ from searchapp.lucene.errors import BadSettings
 
 INDEX = "index"
 
-NOT_INDEXED = {"type": "object", "enabled": False}
-"""A property that is stored with the document and not searched."""
+NOT_INDEXED = {"type": "object", "enabled": False}  # a property that is stored but not searched
 
 SIMILARITY = "similarity"
-NUMBERS = {"k1": 1.2, "b": 0.75}
-"""The parameters of BM25, with Lucene's defaults."""
+NUMBERS = {"k1": 1.2, "b": 0.75}  # parameters of BM25, with Lucene's defaults
 
-SettingPath = tuple[str, ...]
-"""The parts of a setting's name."""
+SettingPath = tuple[str, ...]  # the parts of a setting's name
 
-Similarities = Mapping[str, Mapping[str, float]]
-"""The parameters of similarities by their names."""
+Similarities = Mapping[str, Mapping[str, float]]  # parameters by name of the similarity
 
 
 def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a create-index body with its settings in the canonical form.
+    """Return a create-index body with its settings in canonical form.
 
     >>> canonical({"settings": {"index.similarity.default": {"k1": 1}, "index": {"similarity.default.b": 0}}})
     {'settings': {'similarity': {'default': {'k1': 1, 'b': 0}}}}
 
     Raises:
-        BadSettings: settings are not objects, a name has an empty part, or a setting has two values, of which
-            Elasticsearch would silently choose one.
+        BadSettings: settings are not objects, a name has an empty part, or a setting has two values.
     """
     if "settings" not in mapping:
         return dict(mapping)
@@ -60,7 +55,7 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def similarities(mapping: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Return k1 and b of each BM25 similarity that a text field uses, by its name.
+    """Return k1 and b of each BM25 similarity that a text field uses, by name.
 
     >>> similarities({"mappings": {"properties": {"text": {"type": "text"}}}})
     {'default': {'k1': 1.2, 'b': 0.75}}
@@ -79,7 +74,7 @@ def similarities(mapping: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def with_similarities(mapping: Mapping[str, Any], numbers: Similarities) -> dict[str, Any]:
-    """Return the mapping with other parameters of some similarities, in the canonical form."""
+    """Return the canonical mapping with other parameters of similarities."""
     if not numbers:
         return dict(mapping)
     changed = canonical(mapping)
@@ -91,7 +86,7 @@ def with_similarities(mapping: Mapping[str, Any], numbers: Similarities) -> dict
 
 
 def without_similarities(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping without the settings of similarities, in the canonical form."""
+    """Return the canonical mapping without similarities."""
     changed = canonical(mapping)
     settings = {key: value for key, value in changed.get("settings", {}).items() if key != SIMILARITY}
     return {**changed, "settings": settings}
@@ -106,7 +101,7 @@ def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_canonical(value: object) -> bool:
-    # Most settings are canonical, and building them anew takes long.
+    # Most settings are canonical, and rebuilding them is slow.
     if not isinstance(value, dict):
         return not isinstance(value, Mapping)
     return "0" not in value and all(
@@ -115,7 +110,7 @@ def _is_canonical(value: object) -> bool:
 
 
 def _flattened(settings: Mapping[str, Any], prefix: SettingPath) -> Iterator[tuple[SettingPath, Any]]:
-    """Yield every value by its path; an object without members is a value."""
+    """Yield every value with its path; an empty object is a value."""
     for name, value in settings.items():
         path = (*prefix, *name.split("."))
         if not all(path):
@@ -141,12 +136,12 @@ def _nested(flat: Mapping[SettingPath, Any]) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """Return a value in which objects with the names 0, 1, 2, … are lists."""
+    """Convert objects with the names 0, 1, 2, … to lists."""
     if not isinstance(value, dict) or not value:
         return value
-    places = [str(place) for place in range(len(value))]
-    if set(value) == set(places) and not any(isinstance(inner, dict) for inner in value.values()):
-        return [value[place] for place in places]
+    indices = [str(index) for index in range(len(value))]
+    if set(value) == set(indices) and not any(isinstance(inner, dict) for inner in value.values()):
+        return [value[index] for index in indices]
     return {name: _with_lists(inner) for name, inner in value.items()}
 
 

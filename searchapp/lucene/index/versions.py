@@ -1,8 +1,8 @@
-"""Versions of an index: which one is live, and the lock of the process that builds one.
+"""The versions of an index: the live version, the lock of the builder, and garbage collection.
 
-The pointer `current` is replaced by one rename, so a reader finds the old version or the new one even if the builder
-is killed. A version that is not live and has no segment of the live one is garbage, which the next holder of the lock
-collects. A CRC-32 follows the name in `current`, so that an altered bit does not select another version.
+One rename replaces the pointer `current`, so that a reader finds the old or the new version even if the builder is
+killed. The next holder of the lock removes versions that are neither live nor contain a segment of the live one. A
+CRC-32 in `current` prevents an altered bit from selecting another version.
 """
 
 from __future__ import annotations
@@ -25,21 +25,18 @@ LOCK = "lock"
 CURRENT = "current"
 NEXT = "current.next"
 
-GRACE_SECONDS = 2.0
-"""Time in which the worker processes of a killed builder end and release its lock."""
+GRACE_SECONDS = 2.0  # time for the worker processes of a killed builder to end and release its lock
 
-OPEN_ATTEMPTS = 5
-"""How often a version may be replaced by a newer one while it is being opened."""
+OPEN_ATTEMPTS = 5  # attempts to open a version while newer ones replace it
 
 _VERSION = re.compile(r"[0-9]{6,}")
-_POINTER = re.compile(r"([0-9]{6,})(?: ([0-9a-f]{8}))?\n?")
-"""The contents of `current`; an earlier searchapp wrote no checksum."""
+_POINTER = re.compile(r"([0-9]{6,})(?: ([0-9a-f]{8}))?\n?")  # an earlier searchapp wrote no checksum
 
 T = TypeVar("T")
 
 
 def synchronize(path: Path) -> None:
-    """Write a file or a folder to disk."""
+    """Write a file or a folder to disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -48,18 +45,18 @@ def synchronize(path: Path) -> None:
 
 
 class IndexFolder:
-    """The folder of one index, with its versions."""
+    """The folder of an index, with its versions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def live(self) -> Path | None:
-        """Return the folder of the live version, None if there is none.
+        """Return the folder of the live version; None without one.
 
         Raises:
-            Refused: the folder holds something else.
+            Refused: the folder contains other files.
             InvalidInput: the pointer is damaged, or an earlier searchapp wrote it.
-            UnreadableFile: it can't be read.
+            UnreadableFile: the pointer can't be read.
         """
         self._refuse_foreign()
         if not (self.folder / CURRENT).exists():
@@ -74,10 +71,10 @@ class IndexFolder:
         return self.folder / pointer[1]
 
     def read_live(self, read: Callable[[Path], T]) -> T | None:
-        """Read the live version by a function; return None if no version is live.
+        """Apply a function to the live version; return None without one.
 
         Raises:
-            InvalidInput: the version is damaged or missing, and no newer one has replaced it meanwhile.
+            InvalidInput: the version is damaged or missing, and no newer one has replaced it.
         """
         for attempt in range(OPEN_ATTEMPTS):
             folder = self.live()
@@ -92,14 +89,13 @@ class IndexFolder:
 
     @contextmanager
     def building(self, before: str) -> Iterator[Path]:
-        """Give a new, empty folder for a version, which becomes live when the block ends without an error.
+        """Create an empty folder for a version, and make the version live at the end of the block.
 
-        `before` is the `live_name` at the time when the new version was requested.
+        `before` is the `live_name` when the new version was requested.
 
         Raises:
-            IndexLocked: another process builds this index, or has built it while this one waited for the lock; its
-                version may be the wanted one.
-            Refused: the folder holds something else.
+            IndexLocked: another process builds this index, or has just built it.
+            Refused: the folder contains other files.
         """
         self._refuse_foreign()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -113,20 +109,20 @@ class IndexFolder:
                 yield version
                 self._publish(version)
             except BaseException:
-                with suppress(OSError, LuceneError):  # the next build collects what stays
-                    if self.live_name() != version.name:  # else the error came after the publication
+                with suppress(OSError, LuceneError):  # the next build collects the rest
+                    if self.live_name() != version.name:  # not yet published
                         self._collect_garbage()
                 raise
             self._collect_garbage()
 
     def all(self) -> list[Path]:
-        """Return the folders of every version, complete or not, oldest first."""
+        """Return the folders of all versions, complete or not, oldest first."""
         if not self.folder.is_dir():
             return []
         return [self.folder / name for name in sorted(self._names(), key=int)]
 
     def is_being_built(self) -> bool:
-        """Return whether a process holds the lock at this moment."""
+        """Return whether a process holds the lock."""
         try:
             with (self.folder / LOCK).open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -141,13 +137,15 @@ class IndexFolder:
 
         Raises:
             IndexLocked: another process builds it.
-            Refused: the folder holds something else.
+            Refused: the folder contains other files.
         """
         self._refuse_foreign()
         if not self.folder.exists():
             return
         with self._locked():
-            (self.folder / CURRENT).unlink(missing_ok=True)  # first: from here on there is no index
+            (self.folder / CURRENT).unlink(
+                missing_ok=True
+            )  # first, so that no reader opens a part of the index
             shutil.rmtree(self.folder)
 
     def _publish(self, version: Path) -> None:
@@ -161,8 +159,10 @@ class IndexFolder:
 
     @contextmanager
     def _locked(self) -> Iterator[str]:
-        """Hold the lock of the index; give the number of the process that was waited for, "" for none."""
-        # The lock belongs to the open file: the system releases it however the process ends.
+        """Hold the lock of the index; yield the process number of the previous builder if it was waited for, else
+        "".
+        """
+        # The lock belongs to the open file, so that the system releases it when the process ends.
         with (self.folder / LOCK).open("a+", encoding="ascii") as lock:
             other_builder = self._acquire(lock)
             lock.truncate(0)
@@ -195,7 +195,7 @@ class IndexFolder:
             (self.folder / NEXT).unlink()
 
     def live_name(self) -> str:
-        """Return the name of the live version, "" if there is none or the pointer is damaged.
+        """Return the name of the live version; "" without one, or if the pointer is damaged.
 
         Raises:
             UnreadableFile: the pointer can't be read.
@@ -209,7 +209,7 @@ class IndexFolder:
     def needed(self) -> set[str]:
         """Return the names of the live version and of those whose segments it keeps.
 
-        If its manifest can't be read, all older versions count as needed.
+        Without a readable manifest, all older versions count as needed.
 
         Raises:
             UnreadableFile: the pointer can't be read.
@@ -241,7 +241,7 @@ def _checksum(name: str) -> str:
 
 
 def _is_alive(pid: str) -> bool:
-    """Return whether a process has this number; "" is the number of a builder that has not written it yet."""
+    """Return whether a process has this number; "": the builder has not written its number yet."""
     try:
         os.kill(int(pid), 0)
     except (ProcessLookupError, ValueError, OverflowError):

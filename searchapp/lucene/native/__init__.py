@@ -1,7 +1,7 @@
-"""The library of compiled functions: `kernels.c`, `maxscore.c` and `phrases.c`.
+"""The library of compiled C functions: `kernels.c`, `maxscore.c` and `phrases.c`.
 
-`library()` is None if no C compiler was found when searchapp was built, or if the file was compiled from other
-sources. Then NumPy scores all documents.
+`library()` is None if the build found no C compiler, or if the library was compiled from other sources. Then NumPy
+scores all documents.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import cache
 
 from searchapp.lucene.native import compilation
 
+# Computed at import, in case of a later installation.
 try:
     _SOURCE = compilation.digest()
 except OSError:
-    _SOURCE = ""
-"""The digest of the sources at the import of this module, whatever is installed later; it names no library if empty."""
+    _SOURCE = ""  # matches no library
 
 _REBUILD = "build searchapp again"
 
@@ -32,7 +32,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
     if sys.byteorder != "little":
         return None, "they read the numbers of files as they are, which takes a little-endian processor"
     try:
-        # The system does not verify a library: a truncated one ends the process, an altered bit changes scores.
+        # A truncated library would crash the process, an altered bit change scores.
         if not compilation.is_sound(path):
             return None, f"{path} is not as it was compiled: {_REBUILD}"
         library = ctypes.CDLL(str(path))
@@ -59,18 +59,18 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
 
 
 def library() -> ctypes.CDLL | None:
-    """Return the compiled functions, None if they are absent or switched off."""
+    """Return the compiled functions; None if they are absent or switched off."""
     return None if _is_off else _loaded()[0]
 
 
 def lacking() -> str:
-    """Return the reason for the absence of compiled functions as a clause; empty if they are there."""
+    """Return why compiled functions are absent, as a clause; empty if they are available."""
     return _loaded()[1]
 
 
 @contextmanager
 def without() -> Iterator[None]:
-    """Let NumPy score everything in the block, for comparisons."""
+    """Score with NumPy only, for comparisons."""
     global _is_off
     before, _is_off = _is_off, True
     try:

@@ -1,6 +1,6 @@
-"""Compile `SOURCES` with the C compiler of this machine when searchapp is built; `native` loads the result.
+"""Compiles `SOURCES` with the C compiler when searchapp is built; `native` loads the result.
 
-The module uses only the standard library: the build has no other module of searchapp.
+Only uses the standard library, because the build has no other module of searchapp.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+# The first source contains their digest.
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c"))
-"""The sources of the library, whose digest the first one contains."""
 
 HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h", "seek.h"))
 
+# The second dot distinguishes the name from an extension module of Python.
 LIBRARY = Path(__file__).with_name("kernels.native.so")
-"""The second dot distinguishes its name from that of an extension module of Python."""
 
-CHECKSUM_SUFFIX = ".sha256"
-"""Suffix of the file with a library's checksum, which is compared before an altered library can do harm."""
+CHECKSUM_SUFFIX = ".sha256"  # suffix of the file with a library's SHA-256
 
+# Without fused or reordered operations, scores are the same on every machine.
 FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-shared")
-"""No product is fused with a sum, no sum is reordered: scores are the same on every machine."""
 
 TIMEOUT = 120
 
@@ -43,10 +42,10 @@ def checksum_of(library: Path) -> Path:
 
 
 def is_sound(library: Path) -> bool:
-    """Return whether a library is as it was compiled; another one may end the process that loads it.
+    """Return whether a library is unaltered; loading an altered one could crash the process.
 
     Raises:
-        OSError: it can't be read, or does not exist.
+        OSError: the library can't be read.
     """
     checksum = hashlib.sha256(library.read_bytes()).hexdigest()
     try:
@@ -62,7 +61,7 @@ def remove(library: Path) -> None:
 
 
 def compiled(library: Path, sources: Sequence[Path] = SOURCES) -> str:
-    """Compile to the file `library`, with its checksum beside it; return the reason of a failure, or nothing."""
+    """Compile to the file `library`, and write its checksum; return the reason of a failure, or ""."""
     import subprocess  # only a build needs it
 
     try:
@@ -87,7 +86,7 @@ def compiled(library: Path, sources: Sequence[Path] = SOURCES) -> str:
                 return f"{compiler} failed: {process.stderr.strip()}"
             checksum = checksum_of(output)
             checksum.write_text(f"{hashlib.sha256(output.read_bytes()).hexdigest()}\n", encoding="ascii")
-            # Between the two renames the checksum is that of another library, which is not loaded then.
+            # Between the two renames the checksum does not match, and the library is not loaded.
             output.replace(library)
             checksum.replace(checksum_of(library))
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,8 +1,8 @@
-"""Elasticsearch's query DSL, read into Lucene's queries, which match, score and explain.
+"""Elasticsearch's query DSL, parsed into Lucene's queries, which match, score and explain.
 
-dsl           the queries of the DSL, and the normal form in which both engines search
-query         the interface of queries, and of leaves; `Constant`, `Boost`; the parser from JSON to queries
-scores        rows of scores, and their sums
+dsl           the queries of the DSL, and their normal form
+query         the interface of queries and leaves; `Constant`, `Boost`; the parser
+scores        score rows, and their sums
 boolean, boosting, function_score   compound queries
-match_all, term, number_range, fulltext   families of leaf queries
+match_all, term, number_range, fulltext   leaf queries
 """

@@ -1,7 +1,4 @@
-"""The queries `bool` and `dis_max`, the rules by which Lucene rewrites them, and disjunctions of terms.
-
-Most topics become disjunctions of terms.
-"""
+"""The queries `bool` and `dis_max`, Lucene's rewriting rules for them, and disjunctions of terms."""
 
 from __future__ import annotations
 
@@ -56,10 +53,10 @@ ALL = MatchAll()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermsDisjunction(Query):
-    """Distinct terms of one field of which any may match: `Bool(should=...)` of them, in one value.
+    """A disjunction of distinct terms of one field, equivalent to `Bool(should=...)`.
 
-    Topics consist of little else, and of hundreds of terms: a query for each term would cost more time than its score.
-    Lucene has no such query: `as_bool` is Lucene's.
+    Topics consist mostly of hundreds of terms: a `Term` for each would take longer than scoring. Lucene has no such
+    query; `as_bool` returns Lucene's.
     """
 
     field: str
@@ -73,7 +70,7 @@ class TermsDisjunction(Query):
         )
 
     def __hash__(self) -> int:
-        return hash((self.field, len(self.terms)))  # distinguishes most without a look at every term
+        return hash((self.field, len(self.terms)))  # hashing every term takes longer
 
     def as_bool(self) -> Bool:
         return Bool(should=tuple(Term(self.field, term) for term in self.terms))
@@ -108,16 +105,16 @@ class TermsDisjunction(Query):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bool(Query):
-    """Clauses that must, should, must not match; a filter must match without counting.
+    """Clauses that must, should or must not match; a filter must match without scoring.
 
-    The order of clauses makes no difference, as in Lucene: two such queries beside each other become one.
+    Equality ignores the order of clauses, as in Lucene, which merges equal queries.
     """
 
     must: tuple[Query, ...] = ()
     must_not: tuple[Query, ...] = ()
     should: tuple[Query, ...] = ()
     filter: tuple[Query, ...] = ()
-    # The number of `should` clauses that must match; 0 still requires one where nothing else must match.
+    # Required `should` clauses; 0 still requires one without other required clauses.
     minimum: int = 0
 
     def __eq__(self, other: object) -> bool:
@@ -154,7 +151,7 @@ class Bool(Query):
         should: tuple[Query, ...],
         filters: tuple[Query, ...],
     ) -> Bool:
-        """Return the query with other clauses, the query itself if all tuples are the same."""
+        """Replace the clauses; return the query itself if all tuples are the same."""
         clauses = must, must_not, should, filters
         is_same = all(new is old for new, old in zip(clauses, self._clauses(), strict=True))
         return self if is_same else Bool(*clauses, self.minimum)
@@ -190,10 +187,7 @@ class Bool(Query):
         )
 
     def with_terms_as_clauses(self) -> Bool:
-        """Return the query with the terms of disjunctions as clauses of its own `should`.
-
-        Lucene lets the clauses of a disjunction inside another disjunction join those of the outer one.
-        """
+        """Inline the terms of disjunctions in `should`, as Lucene does."""
         if self.minimum > 1 or not any(isinstance(clause, TermsDisjunction) for clause in self.should):
             return self
         should = (
@@ -206,7 +200,7 @@ class Bool(Query):
 
     def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
         mask = rows.reader.everything() if scope is None else scope.copy()
-        # Clauses that read scores come last, when their scope is known, and of these the excluding ones first.
+        # Clauses that read scores come last, when their scope is known; among them, the excluding ones first.
         included = [(clause, False) for clause in (*self.must, *self.filter)]
         excluded = [(clause, True) for clause in self.must_not]
         early = [(clause, excludes) for clause, excludes in (*included, *excluded) if not clause.reads_scores]
@@ -324,7 +318,7 @@ class Bool(Query):
 
 
 def any_matching(queries: Iterable[Query], rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Mask:
-    """Return the documents that at least one of the queries matches."""
+    """Return the documents that match at least one of the queries."""
     mask = np.zeros(rows.count, bool)
     for query in queries:
         mask |= query.matching(rows, boost, scope)
@@ -334,7 +328,7 @@ def any_matching(queries: Iterable[Query], rows: ScoreRows, boost: np.float32, s
 def _without(
     scores: Scores, excluded: Query, rows: ScoreRows, boost: np.float32, scope: Mask | None
 ) -> Scores:
-    """Return the scores without the documents of a query; the given arrays may change."""
+    """Remove the documents of a query; may modify `scores`."""
     if not isinstance(excluded, Leaf) or not excluded.has_few_documents:
         return restricted(scores, scores.mask() & ~excluded.matching(rows, boost, scope))
     documents = excluded.documents(rows.reader)  # faster than a mask of all
@@ -425,7 +419,7 @@ def disjunction_max(clauses: Sequence[Scores], tie_breaker: float) -> Scores:
     return Scores((best + rest * float(np.float32(tie_breaker))).astype(np.float32), mask)
 
 
-# Rules of `BooleanQuery.rewrite`, each of which returns the query itself where it does not apply
+# Rules of `BooleanQuery.rewrite`; a rule that does not apply returns the query itself
 
 
 def _rewrite_unscored(query: Query) -> Query:
@@ -514,7 +508,7 @@ def _merge_must(query: Bool) -> Query:
 
 
 def _merged(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
-    """Return equal clauses as one, their boosts summed in double."""
+    """Merge equal clauses, and sum their boosts in double."""
     if len(clauses) < 2:
         return clauses
     boosts: dict[Query, float] = {}
@@ -529,7 +523,7 @@ def _merged(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
 
 
 def _make_constant(query: Bool) -> Query:
-    """If only filters choose the documents, all have the same score."""
+    """Score all documents equally if only filters select them."""
     if len(query.must) != 1 or not query.filter:
         return query
     (must,) = query.must
@@ -557,9 +551,9 @@ def _inline_should(query: Bool) -> Query:
 
 
 def _can_keep_disjunctions(query: Bool) -> bool:
-    """Whether no rule would change the terms of the disjunctions in `should` if they were clauses.
+    """Return whether no rule would change the terms of the disjunctions in `should`.
 
-    Such disjunctions stay as they are; scoring takes their terms for clauses of the outer query.
+    Scoring then treats these terms as clauses of the outer query.
     """
     if query.minimum or query.filter:
         return False
@@ -629,7 +623,7 @@ _RULES: tuple[Callable[[Bool], Query], ...] = (
 
 
 def with_minimum(query: Bool, specification: str | None) -> Bool:
-    """Return the query with a `minimum_should_match`, if one is specified.
+    """Apply a `minimum_should_match`.
 
     Raises:
         Refused: the specification is no number, percentage or condition.
@@ -655,7 +649,7 @@ def read_bool(parser: Parser, content: Any) -> Query:
             raise invalid(
                 f"`{name}` of the query `bool` must be a query or a list of them, not {described!r}"
             )
-        with suppress(Reported):  # the others are still read, for their problems
+        with suppress(Reported):  # read the others too, to report all problems
             clauses[name] = () if described is None else parser.queries(described, f"bool.{name}")
     if len(clauses) < len(_CLAUSES):
         raise Reported
@@ -692,7 +686,7 @@ def read_dis_max(parser: Parser, content: Any) -> Query:
 
 
 def read_exists(parser: Parser, content: Any) -> Query:
-    """Read `exists`: documents that have a value in a field, or in any field below an object."""
+    """Read `exists`: documents with a value in a field, or in any field of an object."""
     given = parser.options(content, "exists", ("field",))
     name = parameters.name(required(given, "field", "exists"), "`field` of the query `exists`")
     field = parser.field(name)

@@ -1,4 +1,4 @@
-"""The query `boosting`: a query, and another one that lowers the scores of its documents."""
+"""The query `boosting`, which lowers the scores of documents that match a second query."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ from searchapp.lucene.similarity import ONE
 
 @dataclass(frozen=True, slots=True)
 class Boosting(Query):
-    """The documents of `positive`, those that match `negative` too with `factor` times the score."""
+    """The documents of `positive`; those that also match `negative` have `factor` times the score."""
 
     positive: Query
     negative: Query
     factor: float
-    # `negative` as it is in the search body, which explanations show.
-    original: Query
+    original: Query  # `negative` before rewriting, for explanations
 
     def children(self) -> tuple[Query, ...]:
         return self.positive, self.negative, self.original
@@ -86,7 +85,7 @@ class Boosting(Query):
         return self.positive.unscored()
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
-        """Return the explanation, whose product is a double as in Lucene's `DoubleValuesSource`."""
+        """Return the explanation; its product is a double, as in Lucene's `DoubleValuesSource`."""
         inner = self.positive.explanation(rows, document, ONE)
         if inner is None:
             return None

@@ -1,14 +1,13 @@
-"""Elasticsearch's query DSL: its queries, and the normal form of a query in which both engines search.
+"""Elasticsearch's query DSL: its queries, and the normal form in which both engines search.
 
-In the normal form scores do not depend on the division of an index into segments. Lucene adds up the clauses of a
-`bool` in double and rounds the sum to float32. Where optional clauses are required besides `must`
-(`minimum_should_match`), it rounds the sum of `must` and the sum of `should` separately, except on a segment where only
-as many optional clauses have a term as are required: there all of them make one sum (`BooleanWeight.scorerSupplier`).
-So the score of a document depends on the other documents of its segment. In the normal form the optional clauses are
-one clause of `must`, a `bool` of their own, whose sum is always rounded by itself. It has the same hits and marks the
-same words.
+In the normal form, scores are independent of the division of an index into segments. Lucene adds the clauses of a
+`bool` in double, and rounds the sum to float32. With `must` and required optional clauses (`minimum_should_match`),
+it rounds the sums of `must` and `should` separately, except on a segment where only as many optional clauses as
+required have a term: there it computes one sum (`BooleanWeight.scorerSupplier`). Then the score of a document depends
+on the other documents of its segment. The normal form moves the optional clauses to a `bool` inside `must`, whose sum
+is always rounded separately. Hits and highlights stay the same.
 
-`minimum_should_match` (`2`, `-1`, `75%`, `2<75%`, `2<-25% 9<-3`) is read as by
+`minimum_should_match` (`2`, `-1`, `75%`, `2<75%`, `2<-25% 9<-3`) follows
 `org.elasticsearch.common.lucene.search.Queries.calculateMinShouldMatch`.
 """
 
@@ -27,12 +26,9 @@ from typing import Any
 class QueryKind:
     """A query of the DSL."""
 
-    # The module of this package with the function `read_NAME`, imported when the first query is read.
-    module: str
-    # The parameters with queries whose scores count.
-    scored: tuple[str, ...] = ()
-    # The parameters with other queries.
-    unscored: tuple[str, ...] = ()
+    module: str  # contains the function `read_NAME`
+    scored: tuple[str, ...] = ()  # parameters with queries whose scores count
+    unscored: tuple[str, ...] = ()  # parameters with other queries
 
 
 KINDS: Mapping[str, QueryKind] = {
@@ -57,7 +53,7 @@ KINDS: Mapping[str, QueryKind] = {
 
 @cache
 def readers() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Return the reader of each query (`QueryReader`)."""
+    """Import and return the reader of each query (`QueryReader`)."""
     return {
         name: getattr(import_module(f"{__package__}.{kind.module}"), f"read_{name}")
         for name, kind in KINDS.items()
@@ -69,7 +65,7 @@ _HALF = 1 << 31
 
 
 def required_clauses(optional: int, specification: str) -> int:
-    """Return the number of `optional` clauses that must match, which may be more than there are.
+    """Return the number of `optional` clauses that must match, possibly more than there are.
 
     >>> [required_clauses(5, text) for text in ("2", "-1", "75%", "-25%", "5<50%", "2<-25% 4<-3", "9")]
     [2, 4, 3, 4, 5, 2, 9]
@@ -93,7 +89,7 @@ def required_clauses(optional: int, specification: str) -> int:
 
 def _plain_minimum(optional: int, text: str) -> int:
     if "%" in text:
-        # Java's integers of 32 bits begin anew beyond their end, and its shares are float32.
+        # Java's 32-bit integers overflow, and its shares are float32.
         product = (optional * _integer(text[:-1], text) + _HALF) % (2 * _HALF) - _HALF
         share = c_float(c_float(product).value * c_float(0.01).value).value
         is_negative, count = share < 0, int(share)  # towards zero, as Java casts
@@ -113,18 +109,18 @@ _NEVER = {"term": {"id": {"value": "\u0000 no document"}}}
 
 
 def normal_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a search body with its query in normal form, the same object if it is in normal form already."""
+    """Return a search body with its query in normal form; the same object if nothing changes."""
     query = body.get("query")
     normal = normal_form(query)
     return body if normal is query else {**body, "query": normal}
 
 
 def normal_form(query: Any, *, scored: bool = True) -> Any:
-    """Return the query in normal form, the same object if it is in normal form already.
+    """Return the query in normal form; the same object if nothing changes.
 
     Args:
-        query: a query of the search DSL; malformed parts stay, for the engine to reject
-        scored: whether its scores count: clauses that only filter stay as they are
+        query: a query of the DSL; malformed parts stay, for the engine to reject.
+        scored: whether its scores count; filters stay unchanged.
     """
     if isinstance(query, list | tuple):
         return _same_if_equal(query, [normal_form(clause, scored=scored) for clause in query])
@@ -135,7 +131,7 @@ def normal_form(query: Any, *, scored: bool = True) -> Any:
         return query
     changed: dict[str, Any] = {}
     kind = KINDS.get(name, QueryKind(""))
-    # A `min_score` lets scores choose the hits, in a filter too.
+    # With a `min_score`, scores select hits even in a filter.
     inner_scored = scored or (name == "function_score" and content.get("min_score") is not None)
     for parameter in (*kind.scored, *kind.unscored):
         if parameter in content:
@@ -156,7 +152,7 @@ def _same_if_equal(old: Sequence[Any], new: list[Any]) -> Sequence[Any]:
 
 
 def _normal_function(function: Any) -> Any:
-    """Return a function of a `function_score` with its filter in normal form."""
+    """Normalise the filter of a function of a `function_score`."""
     if not isinstance(function, Mapping) or "filter" not in function:
         return function
     condition = normal_form(function["filter"], scored=False)
@@ -173,9 +169,8 @@ def _normal_bool(content: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**rest, "must": [*must, *should]} if must else content
     optional = {"bool": {name: content[name] for name in ("should", "minimum_should_match")}}
     if minimum > 1:
-        # Lucene does not merge a `bool` that has a clause in `should` with the one around it. Otherwise it would where
-        # a clause matches nothing in the index, and just as many others as are required are left, or where clauses are
-        # filters too, which it then requires.
+        # A clause in `should` keeps Lucene from merging the inner `bool` into the outer one. It would otherwise if
+        # exactly the required number of clauses match documents, or if optional clauses are also filters.
         optional = {"bool": {"must": [optional], "should": [_NEVER]}}
     elif not must:
         return content
@@ -189,7 +184,7 @@ def _listed(clauses: Any) -> Sequence[Any]:
 
 
 def _minimum(specification: Any, optional: int) -> int:
-    """Return the number of required optional clauses; 0 where it is not specified or malformed."""
+    """Return the number of required optional clauses; 0 if unspecified or malformed."""
     if isinstance(specification, bool) or not isinstance(specification, int | str):
         return 0
     try:

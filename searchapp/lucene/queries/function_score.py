@@ -1,6 +1,6 @@
-"""The query `function_score`: a query whose scores are combined with functions of the document.
+"""The query `function_score`: combines scores with functions of the document.
 
-The functions are computed as in `org.elasticsearch.common.lucene.search.function`.
+Computed as in `org.elasticsearch.common.lucene.search.function`.
 """
 
 from __future__ import annotations
@@ -70,26 +70,23 @@ _EXPLAINED_MODES: dict[str, tuple[str, Callable[[np.float32, np.float32], np.flo
     "max": ("max of:", max),
     "min": ("min of", min),
 }
-"""The words and the float32 arithmetic of explanations."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
     """A number of the document as a factor: modifier(value * factor).
 
-    Two that differ in `missing` only are the same to Elasticsearch: as clauses of one `bool` the first one counts
-    twice.
+    Values that differ only in `missing` are equal, as in Elasticsearch: in a `bool` the first one then counts twice.
     """
 
     field: str
     factor: float
     modifier: str
     missing: float | None = dataclass_field(compare=False)
-    # Whether the mapping has the field.
-    mapped: bool = True
+    mapped: bool = True  # whether the mapping has the field
 
     def values(self, reader: IndexReader, documents: Numbers) -> Doubles:
-        """Return modifier(value * factor) of documents, of their smallest value in the field."""
+        """Return modifier(value * factor) for the smallest value of each document."""
         given = (
             reader.fields[self.field].smallest(documents) if self.mapped else np.full(len(documents), np.nan)
         )
@@ -116,14 +113,14 @@ class FieldValue:
 
 @dataclass(frozen=True, slots=True)
 class ScoreFunction:
-    """One function of `function_score`: for the documents of `filter`, a weight times the value of a field."""
+    """A function of `function_score`: for the documents of `filter`, a weight times a field's value."""
 
     filter: Query | None
     weight: float | None
     value: FieldValue | None
 
     def values(self, reader: IndexReader, documents: Numbers, applies: Bools) -> Doubles:
-        """Return the factor of each document; 1 for documents outside the filter."""
+        """Return the factor of each document, 1 outside the filter."""
         values = np.ones(len(documents))
         if self.value is not None:
             values[applies] = self.value.values(reader, documents[applies])
@@ -147,7 +144,7 @@ class ScoreFunction:
 
 @dataclass(frozen=True, slots=True)
 class FunctionScore(Query):
-    """A query whose scores are combined with functions of the document."""
+    """Combines the scores of a query with functions of the document."""
 
     query: Query
     functions: tuple[ScoreFunction, ...]
@@ -155,7 +152,7 @@ class FunctionScore(Query):
     boost_mode: str
     max_boost: float
     min_score: float | None
-    # Whether there is at most one function, for all documents, which Elasticsearch explains differently.
+    # Whether there is at most one function, without a filter; Elasticsearch explains this case differently.
     single: bool
 
     def children(self) -> tuple[Query, ...]:
@@ -189,15 +186,11 @@ class FunctionScore(Query):
         return self.min_score is not None or any(child.reads_scores for child in self.children())
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
-        """Yield the leaves of the query.
-
-        Elasticsearch rewrites a `function_score` right inside another one before it looks into the inner one, and so
-        finds no prefixes and lists of terms there. Where there is nothing to rewrite, it collects the terms, whatever
-        the boost outside.
-        """
         if not isinstance(self.query, FunctionScore):
             yield from self.query.leaves(boost)
             return
+        # Elasticsearch rewrites a `function_score` directly inside another one first, and then misses its prefixes and
+        # lists of terms. Without anything to rewrite, it collects the terms and ignores the outer boost.
         leaves = list(self.query.leaves())
         is_rewritten = any(factor == 0 or leaf.is_multi_term for leaf, factor in leaves)
         for leaf, factor in leaves:
@@ -230,10 +223,10 @@ class FunctionScore(Query):
         return restricted(Scores(values, mask), mask)
 
     def _final_scores(self, rows: ScoreRows, documents: Numbers, scores: Float32s, mask: Mask) -> Float32s:
-        """Return the final scores of documents, which are those of the mask.
+        """Return the final scores of the documents of the mask.
 
         Raises:
-            Refused: a document has no value in the field of a function, or a negative or infinite score.
+            Refused: a document lacks a function's value, or has a negative or infinite score.
         """
         if not self.functions:
             return scores
@@ -261,7 +254,7 @@ class FunctionScore(Query):
         ]
 
     def _factors(self, reader: IndexReader, documents: Numbers, applies: Sequence[Bools]) -> Doubles:
-        """Return the values of the functions as one factor per document: 1 where no function applies."""
+        """Combine the functions into one factor per document, 1 where none applies."""
         values = [
             function.values(reader, documents, function_applies)
             for function, function_applies in zip(self.functions, applies, strict=True)
@@ -293,7 +286,7 @@ class FunctionScore(Query):
 
     def notation(self, schema: Schema) -> str:
         if self.functions:
-            # Elasticsearch prints the addresses of objects there, which change each time.
+            # Elasticsearch prints memory addresses of objects there.
             raise unsupported("the explanation of `function_score` inside a filter or a constant score")
         return f"function score ({self.query.notation(schema)}, functions: [])"
 
@@ -307,7 +300,7 @@ class FunctionScore(Query):
             return None
         explanation = self._explained_functions(rows, document, inner) if self.functions else inner
         if self.min_score is not None and self.min_score > np.float32(exact_value(explanation)):
-            # Elasticsearch explains then that the document does not match, though it is a hit.
+            # Elasticsearch then explains that the document does not match, although it is a hit.
             raise unsupported("the explanation of a score that reaches `min_score` by its rounding")
         return explanation
 
@@ -340,8 +333,7 @@ def _float(explanation: Explanation) -> np.float32:
 
 
 SCORE_MODES = ("multiply", "sum", "avg", "first", "max", "min")
-LARGEST = 3.4028234663852886e38
-"""The greatest float32, the default of `max_boost`."""
+LARGEST = 3.4028234663852886e38  # the greatest float32, the default of `max_boost`
 
 _FUNCTION = ("weight", "field_value_factor")
 
@@ -378,7 +370,7 @@ def read_function_score(parser: Parser, content: Any) -> Query:
         functions,
         # A single function is not combined, so `avg` does not divide by its weight.
         "multiply" if single else score_mode,
-        # Without functions the score stays.
+        # Without functions the score is unchanged.
         boost_mode if functions else "multiply",
         max_boost,
         min_score,
@@ -388,7 +380,7 @@ def read_function_score(parser: Parser, content: Any) -> Query:
 
 
 def _finite_number(value: Any, place: str) -> float:
-    # Both engines reject the scores of other numbers, if there are documents to score.
+    # Both engines reject other numbers once they score a document.
     return parameters.supported_finite(parameters.signless(value, place), place)
 
 
@@ -409,7 +401,7 @@ def _function(parser: Parser, described: Any) -> ScoreFunction:
 
 
 def _filter(parser: Parser, described: Any) -> Query | None:
-    """Read a filter; None for all documents: Elasticsearch drops `match_all`, and a `bool` like it."""
+    """Read a filter; None for all documents, because Elasticsearch drops `match_all` and an equivalent `bool`."""
     query = parser.query(described)
     everything = query.query if isinstance(query, Boost) else query
     if isinstance(everything, MatchAll) and next(iter(described)) in ("match_all", "bool"):

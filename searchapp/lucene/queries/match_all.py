@@ -1,7 +1,4 @@
-"""Queries without terms: all documents (`match_all`), none (`match_none`), with a value (`Exists`), by id (`ids`).
-
-`constant_score` is read here too.
-"""
+"""Queries without terms: `match_all`, `match_none`, `exists` (the leaf), `ids`, `constant_score`."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from searchapp.lucene.similarity import ONE
 class MatchAll(Leaf):
     """All documents, with the score 1."""
 
-    # Whether Elasticsearch finds out only when it makes Lucene's query.
+    # Whether Elasticsearch recognises the query only when it creates Lucene's query.
     late: bool = dataclass_field(default=False, compare=False)
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
@@ -49,7 +46,7 @@ _ALL_DOCUMENTS = (MatchAll(), Constant(MatchAll()))
 
 
 def is_zero_match_all(query: Query) -> bool:
-    """Whether a query gives all documents the score 0, so that it has no effect as a required clause."""
+    """Return whether a query scores all documents 0, and so has no effect as a required clause."""
     return isinstance(query, Boost) and not query.boost and query.query in _ALL_DOCUMENTS
 
 
@@ -60,12 +57,12 @@ UNKNOWN_EXPLANATION = "the explanation of a query inside another one that matche
 class MatchNone(Leaf):
     """No document.
 
-    Elasticsearch sees most such queries as it reads them, and may drop what is around them too.
+    Elasticsearch recognises most such queries while parsing, and may drop enclosing queries too.
     """
 
     matches_nothing: ClassVar[bool] = True
 
-    # Whether Elasticsearch finds out only when it makes Lucene's query.
+    # Whether Elasticsearch recognises the query only when it creates Lucene's query.
     late: bool = False
 
     def rewritten(self) -> MatchNone:
@@ -75,12 +72,12 @@ class MatchNone(Leaf):
         return np.empty(0, np.int32)
 
     def notation(self, schema: Schema) -> str:
-        # Elasticsearch prints the reason in the words of the part of it that found out.
+        # Elasticsearch prints a reason that depends on the component that recognised it.
         raise unsupported(UNKNOWN_EXPLANATION)
 
 
 def is_nothing(query: Query) -> bool:
-    """Whether Elasticsearch sees as it reads a query that no document matches."""
+    """Return whether Elasticsearch recognises while parsing that no document matches."""
     return isinstance(query, MatchNone) and not query.late
 
 
@@ -92,12 +89,12 @@ def read_match_none(parser: Parser, content: Any) -> Query:
 
 @dataclass(frozen=True, slots=True)
 class Exists(Leaf):
-    """Documents that have a value in the field, with the score 1."""
+    """Documents with a value in the field, with the score 1."""
 
     field: str
 
     def resolved(self, reader: IndexReader) -> Leaf:
-        """As `FieldExistsQuery.rewrite`."""
+        """Follow `FieldExistsQuery.rewrite`."""
         return MatchAll() if reader.in_all(self.field) else self
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
@@ -108,20 +105,19 @@ class Exists(Leaf):
 
 
 def read_constant_score(parser: Parser, content: Any) -> Query:
-    """Read `constant_score`: a query as a filter, all of whose documents have one score."""
+    """Read `constant_score`: a filter whose documents all have the same score."""
     given = parser.options(content, "constant_score", ("filter",))
     inner = parser.query(required(given, "filter", "constant_score"))
     return boosted(inner if is_nothing(inner) else Constant(inner), given, "constant_score")
 
 
-MOST_IDS = 10_000
-"""Elasticsearch's default of `index.max_result_window`, which searchapp's indexes keep."""
+MOST_IDS = 10_000  # Elasticsearch's default of `index.max_result_window`
 
+# First bytes of indexed ids (`org.elasticsearch.index.mapper.Uid`).
 _NUMERIC_ID, _UTF8_ID, _ESCAPED_ID = 0xFE, 0xFF, 0xFD
-"""First bytes of indexed ids (`org.elasticsearch.index.mapper.Uid`)."""
 
+# Final characters of Base64 without unused bits, by the length of the last group.
 _LAST_OF_BASE64 = {2: "AQgw", 3: "AEIMQUYcgkosw048"}
-"""The last characters of Base64 without unused bits, by the length of its last group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +137,7 @@ class Ids(Leaf):
 
 
 def indexed_id(document_id: str) -> bytes:
-    """Return an id as Elasticsearch indexes it: packed if it consists of digits, or looks like Base64 for URLs.
+    """Return an id as Elasticsearch indexes it: packed if it consists of digits or is valid URL-safe Base64.
 
     >>> [indexed_id(document_id).hex() for document_id in ("12", "7", "é", "abcd")]
     ['fe12', 'fe7f', 'ffc3a9', '69b71d']

@@ -1,6 +1,6 @@
-"""Queries on numbers: `range`, a single number, a set of numbers.
+"""Queries on numbers: a range, a single number, a set of numbers.
 
-`NumberValue` reads a number of a query as Elasticsearch's `NumberFieldMapper` does for the type of its field.
+`NumberValue` reads a number of a query as Elasticsearch's `NumberFieldMapper` does for the field's type.
 """
 
 from __future__ import annotations
@@ -27,20 +27,17 @@ LONG = 64
 
 @dataclass(frozen=True, slots=True)
 class NumberValue:
-    """A value of a query on a field of numbers."""
+    """A value in a query on a numeric field."""
 
     place: str
     double: float
-    # The number as it is printed.
-    text: str
-    # The integer, for a value given as an integer of at most 64 bits.
-    exact: int | None = None
-    # Whether the value is given as text.
+    text: str  # the number as printed
+    exact: int | None = None  # a value given as an integer of at most 64 bits
     is_text: bool = False
 
     @classmethod
     def read(cls, value: Any, place: str) -> NumberValue:
-        """Read a value of JSON, or a token of an analyzed text.
+        """Read a JSON value, or a token of an analyzed text.
 
         Raises:
             Refused: the value is no number.
@@ -74,7 +71,7 @@ class NumberValue:
         )
 
     def truncated(self, bits: int) -> int | None:
-        """Return the integer without decimals; None if it does not fit into this many bits."""
+        """Drop the decimals; None if the integer does not fit into this many bits."""
         if bits < LONG:
             if math.isnan(self.double):
                 return 0
@@ -83,10 +80,10 @@ class NumberValue:
         return digits if _fits(digits, LONG) else None
 
     def digits(self) -> Any:
-        """Return the exact number as it is printed.
+        """Return the exact printed number.
 
         Raises:
-            Refused: the number is printed in a way that is valid for doubles only.
+            Refused: the notation is valid for doubles only.
         """
         if self.exact is not None:
             return self.exact
@@ -96,13 +93,13 @@ class NumberValue:
             raise invalid(f"{self.place} must be a number, not {parameters.shown(self.text)!r}") from error
 
     def required_integer(self, field: Field) -> int:
-        """Return the integer without decimals.
+        """Drop the decimals.
 
         Raises:
-            Refused: no field of the type can have it.
+            Refused: no field of the type can have the number.
         """
         bits = _bits(field)
-        # Numbers beyond the doubles of 64 bits are no integers however they are printed.
+        # Elasticsearch rejects doubles beyond 64 bits in any notation.
         number = None if bits == LONG and abs(self.double) > 2.0**63 else self.truncated(bits)
         if number is None:
             raise invalid(f"{self.place} is {parameters.shown(self.text)}, which no {field.type} can be")
@@ -118,7 +115,7 @@ def _fits(number: Any, bits: int) -> bool:
 
 
 def _signed(*numbers: float) -> tuple[tuple[float, float], ...]:
-    """Return a key of numbers in which 0.0 and -0.0 differ, as in Lucene."""
+    """Return a key that distinguishes 0.0 and -0.0, as in Lucene."""
     return tuple((number, math.copysign(1, number)) for number in numbers)
 
 
@@ -130,18 +127,16 @@ def _printed_number(number: float, type_: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberRange(Leaf):
-    """Documents that have a number from `low` to `high`, inclusive, with the score 1.
+    """Documents with a number from `low` to `high`, inclusive, with the score 1.
 
-    Integers have bounds even where a query names none.
+    Integer ranges always have bounds.
     """
 
     field: str
     low: float
     high: float
-    # Whether the range includes all numbers of the field.
-    whole: bool = False
-    # Whether the query is a single integer, which Elasticsearch looks up in another way than a range.
-    is_point: bool = False
+    whole: bool = False  # whether the range includes all numbers of the field
+    is_point: bool = False  # whether the query is a single integer, which Elasticsearch looks up differently
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NumberRange) and self._key() == other._key()
@@ -153,7 +148,7 @@ class NumberRange(Leaf):
         return self.field, self.whole, self.is_point, _signed(self.low, self.high)
 
     def resolved(self, reader: IndexReader) -> Leaf:
-        """As `PointRangeQuery.rewrite` and `IndexOrDocValuesQuery.rewrite`."""
+        """Follow `PointRangeQuery.rewrite` and `IndexOrDocValuesQuery.rewrite`."""
         whole, none = reader.fields[self.field].extent(self.low, self.high)
         if whole and reader.in_all(self.field):
             return MatchAll()
@@ -179,7 +174,7 @@ class NumberRange(Leaf):
         return f"IndexOrDocValuesQuery(indexQuery={by_index}, dvQuery={by_values})"
 
     def constant_notation(self, schema: Schema) -> str:
-        # Lucene explains the range by the query on the document's numbers, which are sortable integers.
+        # Lucene's explanation shows the query on doc values, which are sortable integers.
         kind = schema.fields[self.field].type
         low, high = (
             end if kind in INTEGERS else _sortable(end, is_float=kind == "float")
@@ -198,7 +193,7 @@ def _sortable(value: float, *, is_float: bool) -> int:
 
 
 def of_number(field: Field, value: Any) -> Query:
-    """Return the query for the documents with a number."""
+    """Return the query for documents with a number."""
     given = NumberValue.read(value, f"the number for {field.name}")
     if field.type not in INTEGERS:
         number = given.in_type(field)
@@ -215,7 +210,7 @@ def of_number(field: Field, value: Any) -> Query:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberInSet(Leaf):
-    """Documents that have one of the numbers, with the score 1."""
+    """Documents with one of the numbers, with the score 1."""
 
     field: str
     numbers: tuple[float, ...]
@@ -239,7 +234,7 @@ class NumberInSet(Leaf):
 
 
 def of_numbers(field: Field, values: Iterable[Any]) -> Query:
-    """Return the query for the documents with one of several numbers."""
+    """Return the query for documents with one of several numbers."""
     given = [NumberValue.read(value, f"a number for {field.name}") for value in values]
     if field.type in INTEGERS:
         numbers: list[float] = [value.required_integer(field) for value in given if not value.has_decimals]
@@ -309,14 +304,14 @@ def _decimal_range(field: Field, bounds: Mapping[str, Any], low: str, high: str)
     if math.isnan(first) or math.isnan(last):
         raise unsupported(f"NaN as a bound for {field.name}")
     if is_float and lower and first == -math.inf:
-        first = float(limits.min)  # Lucene goes one number down and up again
+        first = float(limits.min)  # Lucene steps one number down and up again
     if is_float and upper and last == math.inf:
         last = float(limits.max)
     return NumberRange(field.name, first, last)
 
 
 def _next(value: float, towards: float, is_float: bool) -> float:
-    """Return the next number of the field; to Lucene -0.0 is the next smaller number of 0.0."""
+    """Return the next number of the field; -0.0 precedes 0.0, as in Lucene."""
     if value == 0 and (math.copysign(1, value) < 0) == (towards > 0):
         return -value
     if is_float:

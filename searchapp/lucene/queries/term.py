@@ -1,6 +1,6 @@
-"""Queries of terms as they are indexed: `term`, `terms`, `prefix`, and synonyms scored as one term.
+"""Queries of indexed terms: `term`, `terms`, `prefix`, and synonyms scored as one term.
 
-`Synonym` has no reader: analysis makes it of several terms on one position.
+`Synonym` has no reader: analysis creates it from several terms on one position.
 """
 
 from __future__ import annotations
@@ -76,16 +76,16 @@ class Term(ScoredLeaf):
 
 
 def of_value(field: Field, value: Any) -> Query:
-    """Return the query for the documents with a value, which may be a number, exactly as it is indexed."""
+    """Return the query for documents with this exact value, a term or a number."""
     if field.is_number:
         return number_range.of_number(field, value)
     return Term(field.name, parameters.term(value, f"the term for {field.name}"))
 
 
 def read_term(parser: Parser, content: Any) -> Query:
-    """Read `term`: a term as it is indexed, or a number."""
+    """Read `term`: an indexed term or a number."""
     name, given = parser.on_field(content, "term", "value", ("term",))
-    # `term` is an older name of `value`; if both are given the last one counts.
+    # `term` is an older name of `value`; the last one counts.
     keys = [key for key in given if key in ("value", "term")]
     value = required({"value": given[keys[-1]]} if keys else {}, "value", "term")
     for key, parameter in given.items():
@@ -103,7 +103,7 @@ def read_term(parser: Parser, content: Any) -> Query:
 
 @dataclass(frozen=True, slots=True)
 class Synonym(ScoredLeaf):
-    """Terms scored as if they were one: frequencies summed, the greatest document frequency."""
+    """Terms scored as one: summed frequencies, the greatest document frequency."""
 
     terms: tuple[str, ...]
 
@@ -145,13 +145,12 @@ class Synonym(ScoredLeaf):
         return dict.fromkeys(self.terms, EVERYWHERE)
 
 
-LONGEST_PREFIX = 1_000
-"""Code units of UTF-16: Elasticsearch's default of `index.max_regex_length`, which searchapp's indexes keep."""
+LONGEST_PREFIX = 1_000  # UTF-16 code units; Elasticsearch's default of `index.max_regex_length`
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix(MarkedLeaf):
-    """Documents that have a term with the prefix, with the score 1."""
+    """Documents with a term that begins with the prefix, with the score 1."""
 
     prefix: str
 
@@ -184,13 +183,12 @@ def read_prefix(parser: Parser, content: Any) -> Query:
     return boosted(Prefix(name, value), given, "prefix")
 
 
-MOST_TERMS = 65_536
-"""Elasticsearch's default of `index.max_terms_count`, which searchapp's indexes keep."""
+MOST_TERMS = 65_536  # Elasticsearch's default of `index.max_terms_count`
 
 
 @dataclass(frozen=True, slots=True)
 class TermInSet(MarkedLeaf):
-    """Documents that have one of the terms, with the score 1."""
+    """Documents with one of the terms, with the score 1."""
 
     has_few_documents: ClassVar[bool] = True
 

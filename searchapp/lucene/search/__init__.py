@@ -1,6 +1,7 @@
-"""From a query to its best documents.
+"""Search: from a query to its best documents.
 
 searcher      an open index: rank, search, count, explain, analyze
-request       a search body, read
+request       parser of search bodies
 compiled      queries that the C functions accept, and their best documents
-highlight     tags around the matches in the text of hits"""
+highlight     tags around matches in the text of hits
+"""

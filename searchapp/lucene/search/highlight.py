@@ -1,9 +1,9 @@
-"""Mark the matches in a text, as Elasticsearch's highlighter of the type `plain` does for whole values.
+"""Highlighting of whole values, as by Elasticsearch's highlighter of type `plain`.
 
     org.apache.lucene.search.highlight.{Highlighter, QueryScorer, TokenGroup, WeightedSpanTermExtractor}
 
-The text is analyzed again. Overlapping tokens form a group, and a group with a term of the query is marked from its
-first to its last such token. A term that only occurs in phrases counts where a phrase stands.
+The text is analyzed again. Overlapping tokens form a group, which is marked from its first to its last matching
+token. A term that occurs only in phrases of the query matches only inside a phrase.
 """
 
 from __future__ import annotations
@@ -21,25 +21,19 @@ from searchapp.lucene.index.mapping import Field, Schema, by_depth, shown_text
 from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, PositionSpans, Query
 from searchapp.lucene.records import Token
 
-LARGEST_GROUP = 50
-"""Maximum number of overlapping tokens of a group, which ignores further ones."""
+LARGEST_GROUP = 50  # further overlapping tokens are ignored
 
-CACHED_TOKENS = 100_000
-"""Tokens of texts that are cached: of some hundred documents, in some 20 MB."""
+CACHED_TOKENS = 100_000  # about 20 MB, for some hundred documents
 
-HIGHLIGHT_QUERY = "highlight_query"
-"""The key of a query that is highlighted instead of the body's."""
+HIGHLIGHT_QUERY = "highlight_query"  # key of the query that is highlighted instead of the body's
 
 NOWHERE: tuple[bool, PositionSpans] = (False, ())
 
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
+# The leaves of a query on a field in order, and whether they are marked (boost not 0). The last leaf with a term
+# decides whether it is marked; a phrase limits the positions of terms only if no other leaf has them.
 MarkedLeaves = Sequence[tuple[MarkedLeaf, bool]]
-"""The leaves of a query on one field, in their order, and whether they are marked: those with the boost 0 are not.
-
-The last leaf that names a term decides whether the term is marked; a phrase only limits the positions of terms that no
-other leaf names.
-"""
 
 
 class HighlightTags(NamedTuple):
@@ -50,7 +44,7 @@ class HighlightTags(NamedTuple):
 
 
 class TokenCache:
-    """The tokens of the texts that were analyzed last: after each key most of the same documents are shown again."""
+    """Caches the tokens of recently analyzed texts, because type-ahead shows mostly the same documents again."""
 
     def __init__(self, analyzers: AnalysisRegistry) -> None:
         self._analyzers = analyzers
@@ -58,7 +52,7 @@ class TokenCache:
         self._size = 0
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
-        """Return the tokens of a text, as `Analyzer.emitted`."""
+        """Return the result of `Analyzer.emitted`."""
         key = analyzer, text
         tokens = self._texts.get(key)
         if tokens is not None:
@@ -89,7 +83,7 @@ class Highlighter:
                 self._leaves[leaf.field].append((leaf, boost != 0))
 
     def highlights(self, source: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Return the values of a document that have a match, with tags, by field."""
+        """Return the tagged values of a document that match, by field."""
         highlights = {}
         for name, tags in self._tags.items():
             field = self._schema.fields.get(name)
@@ -117,11 +111,11 @@ class Highlighter:
             pieces.append(f"{tags.before}{piece}{tags.after}" if matches else piece)
             done = max(done, end)
         pieces.append(units[done:])
-        return joined_units("".join(pieces))  # a group may end within a character
+        return joined_units("".join(pieces))  # a group may end inside a surrogate pair
 
 
 class _Units:
-    """A text by its UTF-16 code units, in which the offsets of tokens count."""
+    """A text indexed by UTF-16 code units."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -135,7 +129,7 @@ class _Units:
 
 
 def _matching(tokens: Sequence[Token], leaves: MarkedLeaves) -> list[bool]:
-    """Return whether each token is marked; the index has no terms with half of a character."""
+    """Return whether each token is marked; terms with lone surrogates are not in the index."""
     if has_halves(token.term for token in tokens):
         indexed = [replace(token, term=replace_halves(token.term)) for token in tokens]
         matching = zip(_matching(indexed, leaves), tokens, indexed, strict=True)
@@ -175,10 +169,10 @@ def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple
 
 
 def read_highlight(given: Any) -> dict[str, HighlightTags]:
-    """Read the `highlight` of a search body without its `highlight_query`: the tags for each field.
+    """Read the `highlight` of a search body without its `highlight_query`; return the tags by field.
 
     Raises:
-        Refused: another highlighter, fragments or an unknown option; with all problems and their JSON paths.
+        Refused: another highlighter, fragments or an unknown option; lists all problems with JSON paths.
     """
     problems = ErrorCollector()
     tags: dict[str, HighlightTags] = {}
@@ -209,7 +203,6 @@ def read_highlight(given: Any) -> dict[str, HighlightTags]:
 
 
 def _fields(described: Mapping[str, Any], problems: ErrorCollector) -> list[tuple[str, str, Any]]:
-    """Return JSON path, name and options of each field."""
     fields = described.get("fields", {})
     if isinstance(fields, Mapping):
         return [(f"highlight.fields.{name}", name, options) for name, options in fields.items()]
@@ -252,7 +245,7 @@ def _fragments(options: Mapping[str, Any]) -> int:
 
 
 def _tag(given: Any) -> str:
-    """Return the first of the tags; the others are for fragments, which `plain` does not distinguish."""
+    """Return the first of the tags; `plain` ignores the others."""
     tags = [given] if isinstance(given, str) else parameters.listed(given, "the tags of `highlight`")
     texts = [parameters.raw_text(tag, "a tag of `highlight`") for tag in tags]
     if not texts:
