@@ -491,8 +491,7 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove temporary files and folders of killed processes, and restore a folder that such a process moved
-    away."""
+    """Remove files and folders of killed processes, and restore a folder that one has moved away."""
     with suppress(OSError):
         for entry in list(os.scandir(path.parent)):
             own = _OURS.fullmatch(entry.name)

@@ -271,13 +271,13 @@ def map_in_processes(
 ) -> Iterator[R]:
     """Yield `work(item)` for each item, in order; draw items as needed.
 
-    The processes inherit `work`; items and results must be picklable. An exception of `work` is raised here.
-    This process does the items of a process that was ended from outside.
+    The processes inherit `work`; items and results must be picklable. Items of a process that was ended from
+    outside are done here.
 
     Args:
-        work: the function
+        work: its exceptions are raised here
         items: its arguments
-        processes: the number of processes; default: the number of cores
+        processes: default: the number of cores
         worth_it: with fewer items, this process does the work
         here: this process works too while the next result is missing. Saves a fork, which matters below a
             second; but a fault in `work` may crash this process.
@@ -326,10 +326,10 @@ def map_in_processes(
 def process_each(
     work: Callable[[T], R], waiting: deque[T], processes: int | None = None
 ) -> Generator[tuple[T, R | BaseException], None, None]:
-    """Yield each item with the result of `work` in a process of its own, in the order of completion.
+    """Yield each item with the result or exception of `work` in a process of its own, as they finish.
 
-    The caller may add items to `waiting` meanwhile. Exceptions, including that of an ended process, are
-    yielded as results. At most `processes` run at a time, and they share the cores (see `cores`).
+    The caller may add items to `waiting` meanwhile. At most `processes` run at a time, and they share the
+    cores.
     """
     count = processes or cores()
     under_way: dict[Worker, tuple[T, Future[R]]] = {}
@@ -362,8 +362,7 @@ def _done(work: Callable[[T], R], item: T) -> Future[R]:
 
 
 def in_batches(items: Iterable[T], size: int, least: int, processes: int | None = None) -> Iterator[list[T]]:
-    """Yield batches for `map_in_processes`, the last ones smaller (at least `least`), so that all processes
-    end together.
+    """Yield batches for `map_in_processes`, the last ones smaller, so that all processes end together.
 
     Never cuts the first WORTH_IT + 1 batches, because `map_in_processes` counts them.
     """

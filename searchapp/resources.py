@@ -107,10 +107,10 @@ class RecipeBook:
 
     Args:
         task: the task's name
-        file: the file of the recipes, for messages
+        file: the file of the recipes
         recipes: TOML tables by recipe
         template: returns a search body by name
-        depth: the task's depth, the default window of signals
+        depth: the default window of signals
     """
 
     task: str

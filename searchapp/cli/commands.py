@@ -89,7 +89,6 @@ class _PlainHelp:
     rich_markup_mode: Any
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print lists instead of tables in a narrow terminal."""
         columns = shutil.get_terminal_size().columns
         if columns < TABLES_FROM:
             self.rich_markup_mode = None
@@ -98,7 +97,6 @@ class _PlainHelp:
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Name arguments in capitals, and drop the types of flags."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if param.metavar is None and param.param_type_name == "argument":
@@ -472,7 +470,7 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
     """Return the data folder of a task: the given one, the remembered one, or that of fetched files.
 
     Raises:
-        DataError: no folder is given, and the other one is missing or empty.
+        DataError: no folder is given, and the default one is missing or empty.
     """
     from searchapp.fetching.sources import has_data
     from searchapp.tasks.folders import data_folder

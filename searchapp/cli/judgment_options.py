@@ -96,13 +96,6 @@ def open_log(
 ) -> Iterator[JudgmentLog]:
     """Open the judgment log of `--log`, or the default one, which SEARCHAPP_SHARED exchanges with the team.
 
-    Args:
-        settings: all settings
-        path: the value of `--log`
-        task: the task's name
-        must_exist: reject a missing file
-        patience: seconds to wait for another process
-
     Raises:
         DataError: the file does not exist.
     """

@@ -145,9 +145,9 @@ def warn_of_notes(notes: InvalidFiles | None) -> None:
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout; NaN becomes the text "nan".
 
-    Escapes control and invisible characters, and all but ASCII for a stdout that is not UTF: Python's own
-    escapes under PYTHONIOENCODING are not JSON's.
+    Escapes control and invisible characters, and all but ASCII if stdout is not UTF.
     """
+    # Python's own escapes, as under PYTHONIOENCODING=latin-1, are not JSON's.
     is_utf = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
     text = json.dumps(replace_nonfinite(value, "nan"), indent=2, ensure_ascii=not is_utf, allow_nan=False)
     sys.stdout.write(f"{escaped(text)}\n")

@@ -54,12 +54,11 @@ class TableColumn:
 
     @property
     def width(self) -> int:
-        """The width in characters without folding."""
         return max(_widths((self.heading, *self.cells)))
 
     @property
     def least_width(self) -> int:
-        """The width in characters with folded headings and names; figures are never folded."""
+        """The width with folded headings and names; figures are never folded."""
         words = min(max(_widths(self.heading.split()), default=0), HEADING_WIDTH)
         cells = max(_widths(self.cells), default=0)
         return max(words, min(cells, GROUP_WIDTH) if self.is_text else cells)
@@ -255,8 +254,7 @@ class Printout:
             print_line(console, sentence)
 
     def text_in(self, layout: Layout) -> str:
-        """Return the result as CSV, as Markdown with the legend as a list, or as LaTeX with the legend in
-        comments."""
+        """Return the result as CSV, Markdown or LaTeX, with the legend as a list or in comments."""
         tables = self.written or self.tables
         match layout:
             case Layout.csv:
@@ -313,11 +311,7 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
 
 
 def headings(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return short, distinct names of runs: their paths without common folders.
-
-    A submission of several files is named after its folder; a single long path is shortened to its last
-    parts.
-    """
+    """Return short, distinct names of runs: their paths without common folders."""
     paths = [
         Path(evaluation.source)
         if len(evaluation.files) < 2

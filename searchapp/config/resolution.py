@@ -159,7 +159,6 @@ def _read(path: Path, *, is_project: bool) -> SettingsFile:
 
 
 def _flat(table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
-    """Yield the keys of a file and of its tables of settings."""
     for name, value in table.items():
         if name in TABLES and isinstance(value, Mapping):
             yield from (((name, inner), each) for inner, each in value.items())
@@ -205,8 +204,7 @@ _HEADER = re.compile(r"\s*\[")
 def lines_of(text: str) -> dict[KeyPath, int]:
     r"""Map each key and table of a valid TOML text to the line, from 1, that first sets it.
 
-    Parses each statement, to handle all spellings of keys and multi-line strings. Omits keys after a value of
-    more than MOST_LINES.
+    Omits keys after a value of more than MOST_LINES.
 
     >>> lines_of('a = 1\n"url" = "x"\n[b]\nc.d = 1\n')
     {('a',): 1, ('url',): 2, ('b',): 3, ('b', 'c'): 4, ('b', 'c', 'd'): 4}
@@ -233,7 +231,6 @@ def lines_of(text: str) -> dict[KeyPath, int]:
 
 
 def _paths(table: Mapping[str, object]) -> Iterator[KeyPath]:
-    """Yield the paths of all keys."""
     queue: list[tuple[KeyPath, Mapping[str, object]]] = [((), table)]
     while queue:
         above, content = queue.pop()
@@ -388,7 +385,7 @@ def _secret(values: SettingValues, name: str) -> str | SecretSource | None:
 
 
 def _require_credentials(values: SettingValues) -> None:
-    """Check that at most one kind of credentials is set, and that it is complete."""
+    """Check that at most one kind of credentials is set, completely."""
     username, password = values["username"], _given_secret(values, "password")
     kinds = {
         "an API key": _given_secret(values, "api_key"),
@@ -534,7 +531,6 @@ def _project_file(folder: Path | None) -> SettingsFile | None:
 
 
 def _home(given: Sequence[SettingSource]) -> Path:
-    """Return the user's home folder, which no file can set, because it contains the user file."""
     for source in given:
         if "home" in source.values:
             return Path(str(source.values["home"]))
@@ -560,7 +556,7 @@ def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mappin
 
 
 def _merge(sources: Sequence[SettingSource], own_home: Path) -> dict[str, SettingValue]:
-    """Return the value of each setting from its first source, or its default."""
+    """Return each setting from its first source."""
     defaults = {setting.name: setting.default for setting in DECLARED if setting.default is not None}
     every = [*sources, SettingSource(Origin.default, {**defaults, "home": own_home})]
     values = {name: _first(name, every) for name in BY_NAME}
@@ -613,6 +609,5 @@ def _require_no_change(
 
 
 def _listed(file: SettingsFile, names: Sequence[str]) -> str:
-    """List settings with their lines."""
     parts = [name if (line := file.line(name)) is None else f"{name} (line {line})" for name in names]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

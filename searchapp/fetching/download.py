@@ -25,9 +25,8 @@ from searchapp.progress import Advance, no_progress
 class PartialFile:
     """An incomplete download of `path`: `NAME.part`, and `NAME.version` with the validator.
 
-    The validator is a strong entity tag or a date for If-Range, with which a server sends the rest only of
-    the same file (RFC 9110, 13.1.5). `advance` receives the number of bytes that arrive (positive) or are
-    discarded (negative).
+    The validator is an entity tag or a date for If-Range: a server then sends the rest only of the same file
+    (RFC 9110, 13.1.5). `advance` receives numbers of received (positive) or discarded (negative) bytes.
     """
 
     def __init__(self, path: Path, advance: Advance) -> None:
@@ -119,10 +118,10 @@ class Downloader:
 
     Args:
         mirror: an address with a folder for each host
-        notify: receives a sentence for each problem that is retried
+        notify: receives a sentence before each retry
 
     Raises:
-        UsageError: the mirror, or the proxy or certificates of the environment, are invalid.
+        UsageError: the mirror, the proxy or the certificates are invalid.
     """
 
     def __init__(self, mirror: str | None = None, notify: Notify = lambda _message: None) -> None:
@@ -195,7 +194,6 @@ class Downloader:
         )
 
     def _transfer(self, download: Download, part: PartialFile) -> None:
-        """Complete a partial file, with retries."""
         url = self.address(download)
         backoff = _BackOff(part)
         retrying = tenacity.Retrying(
@@ -277,7 +275,7 @@ class Downloader:
 
 
 class _BackOff:
-    """Counts attempts without progress, and the seconds before the next attempt."""
+    """Counts attempts without progress."""
 
     def __init__(self, part: PartialFile) -> None:
         self._part = part
@@ -291,7 +289,7 @@ class _BackOff:
         return self._failures >= ATTEMPTS or self.seconds > LONGEST_REQUESTED_WAIT_SECONDS
 
     def accepts(self, error: BaseException) -> bool:
-        """Record a failed attempt, and return whether its error is transient."""
+        """Record a failure, and return whether it is transient."""
         if not isinstance(error, _TransientError):
             return False
         size = self._part.size

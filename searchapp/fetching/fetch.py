@@ -72,13 +72,13 @@ def unpack(
     shown: str = "",
     advance: Advance = no_progress,
 ) -> list[str]:
-    """Unpack members into a folder, and return their paths there, with slashes, in order.
+    """Unpack members into a folder, and return their paths there, in order.
 
     Args:
         archive: a ZIP file
         members: the entries to unpack
         folder: the destination
-        at_most: the maximum number of unpacked bytes
+        at_most: maximum unpacked bytes
         shown: the archive's name in messages
         advance: receives numbers of unpacked bytes
 
@@ -130,7 +130,6 @@ def _reading() -> Iterator[None]:
 def _chosen(
     opened: zipfile.ZipFile, members: Sequence[Member], at_most: int, shown: str
 ) -> dict[str, zipfile.ZipInfo]:
-    """Return the entries of members by destination."""
     entries = opened.infolist()
     if len(entries) > MOST_ENTRIES:
         raise DataError(
@@ -227,7 +226,7 @@ class StagingFolder:
         self.files = self.folder / "files"
 
     def remove(self) -> None:
-        """Remove the folder, and last the lock, for which other processes wait."""
+        """Remove the folder, and last the lock."""
         shutil.rmtree(self.downloads, ignore_errors=True)
         shutil.rmtree(self.files, ignore_errors=True)
         with suppress(OSError):
@@ -235,7 +234,7 @@ class StagingFolder:
             self.folder.rmdir()
 
     def keep_only(self, paths: Collection[str], downloads: Collection[str]) -> None:
-        """Remove other files, such as those of an unfinished archive or of an earlier list of sources."""
+        """Remove the other files, left by an earlier attempt."""
         for path in self.ready():
             if path not in paths:
                 (self.files / path).unlink()
@@ -244,13 +243,12 @@ class StagingFolder:
                 file.unlink()
 
     def ready(self) -> list[str]:
-        """Return the paths of finished files, with slashes."""
+        """Return the paths of finished files."""
         return sorted(
             file.relative_to(self.files).as_posix() for file in self.files.rglob("*") if file.is_file()
         )
 
     def kept_bytes(self) -> int:
-        """Return the size of all files but the lock."""
         return sum(file.stat().st_size for file in self._contents())
 
     def is_empty(self) -> bool:
@@ -269,10 +267,7 @@ class StagingFolder:
         ]
 
     def put_in_place(self) -> None:
-        """Move the finished files to the task's folder.
-
-        A new folder is moved as a whole, so that readers never see a part of it.
-        """
+        """Move the finished files to the task's folder; a new folder as a whole, for concurrent readers."""
         for entry in sorted(self.files.iterdir()):
             if entry.is_dir() and (self.target / entry.name).is_dir():
                 for path in self.ready():
@@ -403,7 +398,7 @@ def fetch(
     Raises:
         SearchappError: a server is unreachable, the disk is full, or another process fetches into the folder.
         DataError: a downloaded file is not the expected one.
-        UsageError: other files are in the place of official ones, and `overwrite` is false.
+        UsageError: other files are in the place of official ones.
     """
     try:
         with staging(plan.folder) as folder:

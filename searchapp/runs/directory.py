@@ -356,7 +356,7 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
 
     Raises:
         UsageError: the path is not a run directory, a tag is invalid, or a tag to remove is unknown.
-        DataError: the present tags cannot be read.
+        DataError: the tags cannot be read.
         SearchappError: the tags cannot be written.
     """
     read_manifest(path)
@@ -439,13 +439,7 @@ _SPLITS, _CHOSEN, _MAPPING = "splits", "chosen", "mapping"
 
 
 def solved_by(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> dict[str, Any]:
-    """Return a manifest's entry for the splits of training topics.
-
-    Args:
-        splits: names of splits
-        mapping: the mapping of their index
-        chosen: whether the user chose the splits
-    """
+    """Return a manifest's entry for the splits of training topics; `chosen` by the user or not."""
     described = {_SPLITS: list(splits), _MAPPING: None if mapping is None else digest_json(mapping)}
     return {EXAMPLES: described | ({_CHOSEN: True} if chosen else {})}
 
@@ -494,14 +488,8 @@ def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
 
 
 def learning_warnings(path: Path, manifest: Manifest, scored: Collection[str], remedy: str) -> list[str]:
-    """Return warnings about scoring a run on topics that it learned from.
-
-    Args:
-        path: the run directory
-        manifest: of the run
-        scored: the scored topics
-        remedy: advice if the run learned from some of the scored topics
-    """
+    """Return warnings about scoring a run on topics that it learned from; `remedy` is advice for a partial
+    overlap."""
     warnings = []
     if seen := judged_topics(path, manifest).intersection(scored):
         if len(seen) == len(scored):

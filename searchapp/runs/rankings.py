@@ -1,7 +1,6 @@
 """Read the rankings of a run directory one topic at a time.
 
-A run may have a million lines, of which an annotator sees a few hundred. The lines of a topic are adjacent,
-so a search finds the first line of each topic without reading the others.
+A run may have a million lines, of which an annotator sees a few hundred.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Rankings(Protocol):
 class RunRankings:
     """The rankings in a run directory, or of a `run` read from another file.
 
-    `topics` are in the order of the file; `empty` topics, which have no line, come last.
+    `empty` topics, which have no line, come last.
 
     Raises:
         DataError: the file is missing or altered; for an altered topic, when it is read.

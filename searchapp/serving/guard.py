@@ -188,7 +188,6 @@ class Guard:
         )
 
     def _exchange(self, request: web.Request) -> web.Response:
-        """Set the cookie, and redirect to the address without the token."""
         rest = request.rel_url.without_query_params(TOKEN)
         response = web.Response(status=303, headers={"Location": f".{rest}"})
         response.set_cookie(

@@ -56,16 +56,7 @@ class WindowProgram:
 
 
 class BrowserWindow(AppService):
-    """A browser window and its program.
-
-    Args:
-        program: the program to start
-        write: sends the program's output to the browser
-        write_message: sends other messages to the browser
-        close: closes the connection
-        downloads: delivers files to the browser
-        report: receives each line of the program's standard error
-    """
+    """A browser window and its program; `report` receives each line of its standard error."""
 
     def __init__(
         self,
@@ -88,7 +79,6 @@ class BrowserWindow(AppService):
         self._stopping: asyncio.Task[None] | None = None
 
     async def ended(self) -> None:
-        """Wait for the end of the program."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
@@ -171,7 +161,6 @@ class BrowserWindow(AppService):
                 await handlers[kind](payload)
 
     async def _listen(self, process: Process) -> None:
-        """Report and store the lines of the program's standard error."""
         assert process.stderr is not None
         rest = b""
         while True:
@@ -218,7 +207,6 @@ def bounded(size: int) -> int:
 
 
 def _kill(process: Process) -> None:
-    """Kill a program and its child processes."""
     with suppress(ProcessLookupError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)
@@ -347,7 +335,6 @@ class ScreenServer(Server):
         return socket
 
     async def _read(self, socket: web.WebSocketResponse, window: BrowserWindow) -> None:
-        """Handle the messages of a browser; ignore unknown ones."""
         async for message in socket:
             if message.type is not WSMsgType.TEXT:
                 continue

@@ -87,7 +87,7 @@ class AdjudicatePrompts(Conversation):
         return True
 
     def _refresh(self) -> bool:
-        """Read others' events; return whether the present disagreement still exists."""
+        """Read others' events; return whether the disagreement still exists."""
         key = self.dispute.key
         if events := self.adjudication.refresh():
             self._say(arrivals_label(events, self.adjudication.session.author.annotator))

@@ -101,7 +101,7 @@ def _ids(dispute: Dispute) -> str:
 def opinions_page(
     opinions: Sequence[Opinion], decision: Event | None, own_words: str, labels: Sequence[str]
 ) -> Content:
-    """Return decision and opinions with names, kinds, reasons, channels and times."""
+    """Return decision and opinions with their sources."""
     parts: list[Content] = []
     if decision is not None:
         grade = grade_label(decision.grade or 0, labels)
@@ -295,11 +295,9 @@ class AdjudicateScreen(WorkScreen):
         self.set_focus(self.query_one("#filter"))
 
     def filtered(self, words: str) -> None:
-        """List the disagreements with all words in ids, topic or annotators."""
         self._list(words, self.dispute)
 
     def _list(self, words: str, present: Dispute | None) -> None:
-        """Filter the list, and put the cursor on `present` if it matches."""
         wanted = words.lower().split()
         rows = self.disputes
         rows.places = [

@@ -137,7 +137,7 @@ BY_JUDGMENTS = "judged: "
 
 
 class FigureLines(Plain):
-    """The figures of a pair under a measure: by the gold, and below it by judgments."""
+    """The figures of a pair by gold, and by judgments."""
 
     def __init__(self) -> None:
         super().__init__(id="figures")
@@ -176,7 +176,7 @@ class FigureLines(Plain):
 
 
 def figure_line(measured: Measured, pair: Pair, room: int, before: str = "", behind: str = "") -> Content:
-    """Return the most important figures of a measure of two runs that fit `room` cells."""
+    """Return the most important figures of a pair that fit `room` cells."""
     parts: list[str | tuple[str, str]] = []
     used = 0
     for words, look in _figures(measured, pair, before, behind, is_wide=room >= WIDE_FROM):
@@ -291,8 +291,7 @@ class DifferenceRows(GoldTopicRows):
 
 
 class ComparedRows(GoldRankingRows):
-    """A topic's ranking in one run, with an arrow and the number of ranks that each document moves in the
-    second run."""
+    """A topic's ranking in one run; arrows show the moves of documents from the first to the second run."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--won", "rows--fell"}
 
@@ -317,7 +316,7 @@ class ComparedRows(GoldRankingRows):
         self.refresh()
 
     def next_moved(self, step: int) -> int | None:
-        """Return the line of the next (or previous) move by importance, or None at the end.
+        """Return the line of the next or previous important move, or None.
 
         The importance is the change of nDCG's discount 1 / log2(1 + rank): inserting a document at the top
         moves nearly all others by one rank.
@@ -331,7 +330,7 @@ class ComparedRows(GoldRankingRows):
         return order[self._visited]
 
     def _move_of(self, place: int) -> int | None:
-        """Return first − second rank of the document on a line; None if only one run has it."""
+        """Return first − second rank, or None if only one run has the document."""
         other = None if self.other_ranks is None else self.other_ranks.get(self.documents[place])
         if other is None:
             return None
@@ -448,7 +447,6 @@ class CompareScreen(GoldScreen):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The distinct parts of the names of both runs, each on one line."""
         first, second = self._pair
         return shortened(self._run_names[first], NAME_CELLS), shortened(self._run_names[second], NAME_CELLS)
 
@@ -668,7 +666,6 @@ class CompareScreen(GoldScreen):
         self._follow_judgments()
 
     def _follow_judgments(self) -> None:
-        """Update the figures by judgments, while the annotator judges."""
         if not self.judging.is_on:
             return
         if self.comparing.follows:
@@ -751,7 +748,7 @@ def compare_screen(
 
 
 def command(comparing: Comparing) -> Sequence[str]:
-    """Return the words of the command that opens the same screen, up to the topic."""
+    """Return the words of the command that opens the same screen."""
     request = comparing.request
     options = {"--baseline": request.baseline, "--data": request.source.data, "--depth": request.depth}
     given = [str(word) for name, value in options.items() if value is not None for word in (name, value)]

@@ -62,8 +62,7 @@ class SettingRows(RowList):
 
 
 class ConfigScreen(KeyScreen):
-    """The settings in a list, and the description of the one under the cursor; `keys` are the judging
-    screen's."""
+    """The settings in a list, and a description of one; `keys` are the judging screen's."""
 
     CSS_PATH = Path(__file__).with_name("config.tcss")
     AUTO_FOCUS = "#settings"

@@ -51,7 +51,7 @@ class GoldTopicRows(RowList):
         self.topics: Sequence[str] = ()
 
     def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
-        """Return the figures of a topic for a list of `width` cells, or nothing until they are known."""
+        """Return the figures of a topic, or nothing until they are known."""
         raise NotImplementedError
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -86,7 +86,7 @@ def shown_figure(value: float) -> str:
 
 
 class DocumentRows(RowList):
-    """Documents of a topic; a subclass supplies the text between the gold's mark and the document."""
+    """Documents of a topic; a subclass supplies the text before the document."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--rank", "rows--gold", "rows--lost",
@@ -242,7 +242,7 @@ class Reading(Vertical):
         self._pane.show(Content.styled(why, look))
 
     def show(self, key: object, page: Page, title: str, others: Sequence[Opinion], words: str) -> None:
-        """Show a document, from its beginning unless the key is that of the displayed one."""
+        """Show a document, from its beginning if `key` is new."""
         changed, self._shown = key != self._shown, key
         rest = len(page.text) - LONGEST
         if rest > 0:

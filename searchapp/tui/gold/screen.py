@@ -138,7 +138,7 @@ RETRY_SECONDS = 2.0
 
 
 class DocumentView:
-    """Shows the document under the cursor, and supplies the lists with beginnings of documents."""
+    """Shows the document under the cursor, and reads the beginnings of documents."""
 
     def __init__(self, screen: GoldScreen) -> None:
         self._screen = screen
@@ -197,7 +197,7 @@ class DocumentView:
         return f"{title} · rank {rank:,} · {score}"
 
     def prepare(self, pages: RunPages, documents: Sequence[str]) -> None:
-        """Read the beginnings of documents, in any thread, because converting formulas is slow.
+        """Read the beginnings of documents, in any thread.
 
         Raises:
             EngineError: the documents cannot be read.
@@ -212,7 +212,7 @@ class DocumentView:
                     self._beginnings[document] = line
 
     def beginning(self, document: str) -> str | None:
-        """Return the beginning of a document, or None and read it in the background."""
+        """Return the beginning of a document, or None until it is read."""
         if document not in self._beginnings:
             pages = self._screen.topics.pages
             if not pages.is_fetched(document):
@@ -244,7 +244,7 @@ class DocumentView:
 
 
 class GoldJudging(TopicJudging):
-    """Judges beside the gold, in the log of all judgments, once the annotator begins."""
+    """Judges beside the gold, once the annotator begins."""
 
     def __init__(
         self, screen: GoldScreen, labels: Sequence[str], open_session: Callable[[], Session]
@@ -345,7 +345,6 @@ class GoldJudging(TopicJudging):
         self.redraw(here)
 
     def _document_to_judge(self) -> str | None:
-        """Return the document under the cursor, or report why it cannot be judged."""
         screen, document = self._gold_screen, self._gold_screen.document_id
         if not self.is_on:
             screen.head.tell(f"{screen.keys.shown('judge')} begins judging", "$warning")
@@ -463,7 +462,6 @@ class GoldScreen(KeyScreen):
 
     @property
     def topic_id(self) -> str:
-        """The topic of the displayed ranking."""
         ranked = self.side.ranked
         return self.target_topic if ranked is None else ranked.topic_id
 
@@ -505,7 +503,6 @@ class GoldScreen(KeyScreen):
         entitle(self.topic_rows, f"{self.list_title()}{words}")
 
     def tell_progress(self, words: str) -> None:
-        """Show the progress of the figures, also beside the topic, where the list may be hidden."""
         self.entitle_topics(words)
         if self.side.ranked is not None:
             self.reading.entitle_topic(self.topic_id, words)
@@ -613,7 +610,7 @@ class GoldScreen(KeyScreen):
 
     @property
     def is_untouched(self) -> bool:
-        """Whether the user has neither moved nor named a topic, so that the screen may open another one."""
+        """Whether the user has neither moved nor named a topic."""
         is_at_first = self.start is None and self.target_topic == self.topics.topics[0] and self.is_active
         return is_at_first and not any(side.in_missed or side.rows.cursor for side in self.sides)
 
@@ -717,7 +714,7 @@ class GoldScreen(KeyScreen):
         self.app.push_screen(WordsDialog("Go to the document with the id"), go)
 
     def go_to(self, document: str, sides: Iterable[RunSide]) -> bool:
-        """Go to a document in the first run that ranks or misses it; return whether there is one."""
+        """Go to a document in the first run that ranks or misses it; return whether one does."""
         for rows in (rows for side in sides for rows in side.lists):
             if document in rows.documents:
                 rows.put(list(rows.documents).index(document))

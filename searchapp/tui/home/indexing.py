@@ -32,11 +32,11 @@ class Indexing:
     Args:
         settings: all settings
         task: the task
-        folder: the folder with its files
+        folder: its files
         post: calls a function in the screen's thread
         report: receives the progress in words
-        done: receives the sentences on the result, the error, or None if it was stopped
-        remember: make the folder the default folder of the task
+        done: receives sentences, the error, or None if it was stopped
+        remember: make the folder the default of the task
         replace: replace an index with mostly other documents
     """
 
@@ -125,7 +125,6 @@ class Indexer:
         self.indexing: Indexing | None = None
 
     def ask(self, state: TaskState) -> None:
-        """Ask for the source of a task's documents, and index them."""
         if self._is_busy():
             return
         task, sample = state.task, state.sample
@@ -152,7 +151,6 @@ class Indexer:
         self._home.app.push_screen(Choose(question, [(key, about) for key, about, _act in ways]), answer)
 
     def ask_own_task(self) -> None:
-        """Ask for the file of an own task, and index it."""
         if self._is_busy():
             return
 
@@ -172,7 +170,7 @@ class Indexer:
         self._home.app.push_screen(WordsDialog("The TOML file of a task of your own"), named)
 
     def start(self, task: Task, folder: Path, *, remember: bool = False, replace: bool = False) -> None:
-        """Index a task from a folder; ask before replacing other documents, unless `replace` is true."""
+        """Index a task; without `replace`, ask before replacing other documents."""
 
         def ended(result: Sequence[str] | Exception | None) -> None:
             if not isinstance(result, OtherDocuments):
@@ -243,11 +241,6 @@ class Indexer:
 
 
 def _path(words: str) -> Path:
-    """Return a typed path.
-
-    Raises:
-        UsageError: it is in the home folder of an unknown user.
-    """
     try:
         return Path(words).expanduser().absolute()
     except RuntimeError as error:

@@ -77,7 +77,7 @@ class PreparedScreen:
         """Make the screen, in the app's thread.
 
         Raises:
-            SearchappError: the screen cannot be opened; its resources are closed.
+            SearchappError: the screen cannot be opened.
         """
         try:
             return self._make(self)
@@ -92,7 +92,7 @@ class PreparedScreen:
 
 
 def _preparing(function: Callable[Concatenate[ExitStack, P], PreparedScreen]) -> Callable[P, PreparedScreen]:
-    """Give a function a stack for its resources, which is closed if it fails."""
+    """Give a function a stack for its resources."""
 
     @wraps(function)
     def prepare(*arguments: P.args, **options: P.kwargs) -> PreparedScreen:
@@ -204,9 +204,7 @@ def prepare_compare(
 
 
 def _join_team(settings: Settings, task: str, stack: ExitStack) -> Synchronizer:
-    """Exchange judgments with the team until the stack is closed, and once more afterwards, without waiting.
-
-    Runs in its own thread, which opens the log; the program ends after it.
+    """Exchange judgments with the team in a thread until the stack is closed, and once afterwards.
 
     Raises:
         SearchappError: the engine is not a cluster, or the log cannot be opened.
@@ -272,7 +270,7 @@ class Opener:
         self._on_run(run, prepare_topics)
 
     def compare(self, runs: Sequence[KnownRun], *, force: bool = False) -> None:
-        """Open the compare screen on two runs; if their data differ, ask for confirmation."""
+        """Open the compare screen; ask for confirmation if the runs' data differ."""
         warnings: list[str] = []
 
         def failed(error: Exception) -> None:
@@ -339,7 +337,6 @@ class Opener:
         opened: Callable[[KeyScreen], object],
         refused: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Open a screen when it is prepared; `refused` receives an error."""
         if self._is_opening:
             return
         self._is_opening = True
@@ -393,7 +390,7 @@ def run_offers(overview: Overview, verb: str, act: Callable[[KnownRun], object])
 
 
 class PaletteTargets:
-    """The tasks and runs that the palette of a search screen opens; `folder` may contain further runs."""
+    """The tasks and runs for the palette of a search screen."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         self._settings = settings
@@ -401,7 +398,6 @@ class PaletteTargets:
         self._opener: Opener | None = None
 
     def offers(self, screen: KeyScreen) -> Iterator[Offer]:
-        """Yield the tasks and runs; slow."""
         if self._opener is None:
             self._opener = Opener(screen, self._settings, screen.call_later)
         overview = look(self._settings, self._folder)

@@ -24,12 +24,12 @@ class OverviewMonitor:
     """The present state of engine, tasks and runs.
 
     Args:
-        screen: the screen
+        screen: has timers and shows errors
         settings: all settings
         folder: a further folder with runs
         post: calls a function in the screen's thread
         show_overview: shows the state
-        show_figures: shows new figures of a run, or the topics of a task
+        show_figures: called for new figures of a run or topics of a task
     """
 
     def __init__(
@@ -61,7 +61,6 @@ class OverviewMonitor:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the state is known, and every run is scored."""
         is_scoring = self._is_scoring or self._requested > 0
         is_busy = self._is_looking or is_scoring or None in self._files.values()
         return self.overview is not None and not is_busy
@@ -109,7 +108,7 @@ class OverviewMonitor:
             self._plan()
 
     def files(self, state: TaskState) -> Files | None:
-        """Return the content of a task's files, or None before they are read; then `show_figures` is called."""
+        """Return the content of a task's files, or None until it is read."""
         folder = state.files
         if folder is None:
             return None
@@ -133,8 +132,7 @@ class OverviewMonitor:
         return f"{known.value:.4f}" if isinstance(known, Figure) else "–" if known is not None else "…"
 
     def figure_words(self, run: KnownRun) -> str:
-        """Return the official figure of a run with its measure, or the reason without one; empty until it is
-        known."""
+        """Return the official figure of a run, or the reason without one; empty until it is known."""
         known = self._known.get(_key(run))
         return f"{known.measure} {known.value:.6f}" if isinstance(known, Figure) else known or ""
 

@@ -129,7 +129,7 @@ class TaskRows(RowList):
         return self.states[self.cursor] if self.states else None
 
     def list(self, states: Sequence[TaskState]) -> None:
-        """Show tasks; the cursor stays on its task, or moves to the task's new sample."""
+        """Show tasks; the cursor stays on its task, or moves to its new sample."""
         current = self.state
         before = [state.task.reference for state in self.states]
         self.states = states
@@ -202,7 +202,7 @@ LONGEST_PATH = 60
 
 
 class EngineBanner(Banner):
-    """The first line: the engine's state, and the last message or the engine's address."""
+    """The first line, with the engine's state."""
 
     def __init__(self, engine: str) -> None:
         super().__init__("searchapp")
@@ -316,7 +316,6 @@ def _rows(rows: Iterator[DetailRow] | Sequence[DetailRow]) -> list[Content]:
 
 
 def _when(moment: str) -> str:
-    """Return a time in the local time zone."""
     try:
         return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
@@ -406,7 +405,7 @@ class HomeScreen(KeyScreen):
         self.tell_news(lines, "$error")
 
     def tell_news(self, sentences: Sequence[str], look: str) -> None:
-        """Show the first sentence in the first line, and all above the details until the cursor moves."""
+        """Show the first sentence in the first line, and all of them in the details."""
         self.head.tell(sentences[0], look)
         self._news = sentences
         self.describe()
@@ -488,14 +487,12 @@ class HomeScreen(KeyScreen):
             self.search(state)
 
     def _state(self) -> TaskState | None:
-        """Return the task under the cursor; report if there is none."""
         state = self.tasks.state
         if state is None:
             self.head.tell("the tasks are still being looked for", "$warning")
         return state
 
     def search(self, state: TaskState, query: SearchQuery | None = None, topic: Topic | None = None) -> None:
-        """Open the search screen on a task, or offer to index it."""
         if state.index is None:
             self.indexer.ask(state)
         else:

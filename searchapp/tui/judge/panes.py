@@ -54,7 +54,6 @@ class RunTopicRows(RowList):
         self.places: Sequence[int] = range(len(judging.topics))
 
     def filter(self, words: str) -> None:
-        """List the topics with all words in text or id, and put the cursor on the open one."""
         wanted = words.lower().split()
         names = self._judging.topics
         self.places = [
@@ -73,7 +72,7 @@ class RunTopicRows(RowList):
 
     @property
     def chosen(self) -> int | None:
-        """The index of the topic under the cursor, if any."""
+        """The index of the topic under the cursor."""
         return self.places[self.cursor] if self.count else None
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
@@ -108,7 +107,7 @@ class RunTopicRows(RowList):
 
 
 class RunDocumentRows(RowList):
-    """A topic's documents with verdict, rank and beginning; some of them are selected."""
+    """A topic's documents with verdict, rank and beginning."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--selected", "rows--matching", "rows--rank",
@@ -130,7 +129,7 @@ class RunDocumentRows(RowList):
         self._scored: int | None = None
 
     def open(self, topic: str, documents: Sequence[str], cursor: int, scored: int | None) -> None:
-        """Show a topic's documents; the first `scored` ones have a score, None hides this."""
+        """Show documents; the first `scored` ones have a score, None hides this."""
         self.topic, self.documents, self._scored = topic, documents, scored
         self.selected.clear()
         longest = max((len(document) for document in documents[:_BLOCK]), default=0)
@@ -147,13 +146,11 @@ class RunDocumentRows(RowList):
         return sorted(self.selected) if self.selected else [self.cursor] if self.documents else []
 
     def toggle_selected(self) -> None:
-        """Select or deselect the line under the cursor, and move down."""
         self.selected ^= {self.cursor}
         self.redraw(self.cursor)
         self.move(self.cursor + 1)
 
     def extend_selection(self, step: int) -> None:
-        """Select the line under the cursor and the next one, in the direction of `step`."""
         self.selected.add(self.cursor)
         self.move(self.cursor + step)
         self.selected.add(self.cursor)
@@ -228,7 +225,7 @@ class Snippets:
 
 
 class Prefetcher:
-    """Fetches documents in the background before they are shown; the screen reports failures."""
+    """Fetches documents in the background."""
 
     def __init__(self, screen: Screen[Any], run_pages: RunPages) -> None:
         self._screen = screen
@@ -244,7 +241,6 @@ class Prefetcher:
         self._run_pages.texts(documents[begin : begin + 3 * SLICE])
 
     def ahead(self, topic: str, rows: RunDocumentRows) -> None:
-        """Fetch the documents below the cursor."""
         following = tuple(rows.documents[rows.cursor + 1 : rows.cursor + 1 + AHEAD])
 
         def fetch() -> None:
@@ -259,7 +255,6 @@ class Prefetcher:
             self.beginnings(rows.documents[begin : begin + BLOCK], rows.refresh)
 
     def beginnings(self, documents: Sequence[str], then: Callable[[], object]) -> None:
-        """Fetch the beginnings of documents, then call `then`."""
 
         def fetch() -> None:
             for start in range(0, len(documents), SLICE):
@@ -315,7 +310,7 @@ class JudgmentRows(RowList):
 
 
 class JudgmentList(Dialog[ListedJudgment | None]):
-    """Lists an annotator's judgments, filtered by kind and by words; returns the chosen one."""
+    """Lists an annotator's judgments; returns the chosen one."""
 
     def __init__(
         self,
@@ -409,7 +404,7 @@ class JudgmentList(Dialog[ListedJudgment | None]):
 def judgments_by_kind(
     session: Session, topics: frozenset[str], labels: Sequence[str]
 ) -> Mapping[str, Sequence[ListedJudgment]]:
-    """Return an annotator's judgments on these topics by kind: all, then the kinds that occur."""
+    """Return an annotator's judgments by kind, all of them first."""
     wanted = JudgmentFilter(annotators=[session.author.annotator], topics=topics)
     own = [
         judgment
@@ -426,16 +421,7 @@ def judgments_by_kind(
 
 
 class Finder:
-    """Searches the topic's documents for words in the background, and goes from match to match.
-
-    Args:
-        screen: runs the search
-        rows: the topic's documents
-        run_pages: has their texts
-        head: shows the number of matches
-        keys: for messages
-        go: puts the cursor on a document
-    """
+    """Searches the topic's documents for words in the background, and goes from match to match."""
 
     def __init__(
         self,
@@ -552,8 +538,7 @@ class TopicAndDocument(Vertical):
         entitle(self._topic, f"Topic {topic}")
 
     def show_document(self, topic: str, document: str | None, words: Sequence[str]) -> None:
-        """Show a document with its opinions and marked words, from its beginning unless the pane already
-        shows it."""
+        """Show a document with its opinions, from its beginning if it is another one."""
         pane, key = self._document, (topic, document or "")
         changed, self._shown = key != self._shown, key
         if document is None:
@@ -593,7 +578,7 @@ BAR_CELLS = 12
 
 
 class FigureLine(Horizontal):
-    """The scores of the open topic and of all topics, and the progress."""
+    """Scores and progress."""
 
     def __init__(self, judging: JudgingSession) -> None:
         super().__init__(id="figures")
@@ -618,7 +603,7 @@ class FigureLine(Horizontal):
         self._progress.show(topic)
 
     def score_the_rest(self) -> None:
-        """Score the graded topics whose rankings have not been read, in batches so that keys do not wait."""
+        """Score further topics in batches, so that keys do not wait."""
         for topic in self._unscored()[:TOPICS_AT_ONCE]:
             try:
                 self._judging.scores(topic)
@@ -634,7 +619,7 @@ class FigureLine(Horizontal):
 
 
 class TopicProgress(Plain):
-    """The judged share of a topic and the time for the rest, if the width allows."""
+    """The judged share of a topic and the time for the rest."""
 
     def __init__(self, judging: JudgingSession) -> None:
         super().__init__(id="progress")

@@ -69,7 +69,6 @@ PANES = {
 
 
 def _has_verdict(opinion: Opinion | None) -> TypeGuard[Opinion]:
-    """Return whether skipping the document would discard an opinion."""
     return opinion is not None and opinion.action is not Action.skip
 
 
@@ -147,7 +146,6 @@ class JudgeScreen(WorkScreen):
     # Navigation
 
     def open_topic(self, place: int, document: str | None = None) -> None:
-        """Show a topic, with the cursor on a document or on the first unjudged one."""
         topic = self.judging.topics[place]
         try:
             order = self.judging.order(topic)
@@ -256,7 +254,6 @@ class JudgeScreen(WorkScreen):
         self.app.push_screen(judgments, jump)
 
     def jump_to(self, topic: str, document: str) -> None:
-        """Go to a document of a topic, or report that it is not offered."""
         try:
             places = self.judging.order(topic).places
         except SearchappError as error:
@@ -394,7 +391,6 @@ class JudgeScreen(WorkScreen):
         return self._moves_at_rest == self.ranking.moves
 
     def _rest_message(self) -> str:
-        """Return a hint for the end of a topic."""
         if self.judging.next_unjudged(self.topic_id) is None:
             return self._done_message()
         key = self.keys.shown("next_unjudged_topic")
@@ -416,7 +412,6 @@ class JudgeScreen(WorkScreen):
             self.show_document()
 
     def _done(self, outcome: Outcome, what: str, document: str | None, further: str = "") -> None:
-        """Report an action, and redraw the changed lines; the caller shows the document."""
         name = None if document is None else self.begin_of(document)
         parts = filter(None, (what, further, name))
         self.control.tell(outcome, ("   " if further else ": ").join(parts))

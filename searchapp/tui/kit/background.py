@@ -43,8 +43,6 @@ class _Job(NamedTuple):
 
 
 class _Lane(Generic[S]):
-    """A thread that runs one job at a time, with its own resource."""
-
     def __init__(self) -> None:
         self.job: _Job | None = None
         self.resource: S | None = None
@@ -53,11 +51,11 @@ class _Lane(Generic[S]):
 
 
 class BackgroundQueue(Generic[S]):
-    """Runs the latest request of each kind in a thread, one at a time, the lowest kind first.
+    """Runs the latest request of each kind in a thread, the lowest kind first.
 
     Args:
-        name: the name of the thread
-        open_resource: opens the resource in the thread; called until it succeeds
+        name: of the thread
+        open_resource: called in the thread until it succeeds
         post: calls a function in the screen's thread
     """
 
@@ -77,9 +75,9 @@ class BackgroundQueue(Generic[S]):
         then: Callable[[T], object],
         failed: Callable[[Exception], object],
     ) -> None:
-        """Run `work` in the thread; the screen then calls `then` with its result or `failed` with its error.
+        """Run `work` in the thread, then `then` with its result or `failed` with its error in the screen's.
 
-        A newer request of the same kind replaces one that has not begun; then neither is called.
+        A newer request of the kind replaces one that has not begun.
         """
         with self._changed:
             if self.is_closed:
@@ -90,7 +88,6 @@ class BackgroundQueue(Generic[S]):
             self._changed.notify()
 
     def forget(self, kind: int) -> None:
-        """Drop the waiting request of a kind."""
         with self._changed:
             self._waiting.pop(kind, None)
 
@@ -100,7 +97,7 @@ class BackgroundQueue(Generic[S]):
             return not self._waiting and all(lane.job is None for lane in self._lanes)
 
     def close(self) -> None:
-        """Deliver no further answers, without waiting for running requests."""
+        """Deliver no further answers; do not wait."""
         with self._changed:
             self.is_closed = True
             self._waiting.clear()
@@ -123,7 +120,6 @@ class BackgroundQueue(Generic[S]):
                 self._deliver(lane, partial(job.then, answer))
 
     def _next_job(self, lane: _Lane[S]) -> _Job | None:
-        """Wait for the most urgent request; None ends the thread."""
         with self._changed:
             lane.job = None
             self._changed.wait_for(lambda: self._waiting or self.is_closed)
@@ -178,17 +174,17 @@ class SearchRequestKind(IntEnum):
 class SearchQueue(BackgroundQueue[TaskSearcher]):
     """Sends requests to a searcher, usually one at a time.
 
-    A newer request of a kind cancels the running one. A further thread overtakes a request that hangs. A
-    newer version of the index gets a new searcher, and answers of the old one are dropped.
+    A newer request of a kind cancels the running one. A further thread overtakes a request that hangs. A new
+    version of the index gets a new searcher.
 
     Args:
-        name: the name of the threads
-        open_searcher: opens the searcher of each version, in a thread; called until it succeeds
+        name: of the threads
+        open_searcher: called for each version, in a thread, until it succeeds
         post: calls a function in the screen's thread
         later: calls a function there after some seconds
         lanes: maximum threads
-        replaced: called in the screen's thread when the opened version of the index is gone
-        opened: called there when the searcher of another version is open
+        replaced: called in the screen's thread when the opened version is gone
+        opened: called there when another version is open
     """
 
     def __init__(
@@ -234,7 +230,6 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
             self._cancel(kind)
 
     def renew(self) -> None:
-        """Make a new searcher answer all further requests."""
         with self._changed:
             self._generation += 1
             self._first = None
@@ -252,7 +247,6 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
 
     @property
     def _can_overtake(self) -> bool:
-        """Whether a request waits for running ones, and another thread may answer it."""
         is_busy = all(lane.job is not None for lane in self._lanes)
         return bool(self._waiting) and is_busy and len(self._lanes) < self._most_lanes
 
@@ -292,12 +286,12 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
             raise RequestCancelled from None
 
     def _searcher(self, lane: _Lane[TaskSearcher]) -> TaskSearcher:
-        """Return the lane's searcher; cancelling a request does not interrupt its opening."""
         with self._changed:
             generation = self._generation
         if lane.resource is not None and lane.generation == generation:
             return lane.resource
         self._close_searcher(lane)
+        # Not the job's patience: cancelling a request must not interrupt opening.
         with Patience(REQUEST_SECONDS, PATIENCE_SECONDS), self._opening:
             with self._changed:
                 lane.generation, first = self._generation, self._first
@@ -307,9 +301,8 @@ class SearchQueue(BackgroundQueue[TaskSearcher]):
         return lane.resource
 
     def _close_searcher(self, lane: _Lane[TaskSearcher]) -> None:
-        """Close a lane's searcher, except for the first one, which the engine closes."""
         with self._changed:
-            is_first = lane.resource is self._first
+            is_first = lane.resource is self._first  # the engine closes it
         if lane.resource is not None and not is_first:
             lane.resource.close()
         lane.resource = None

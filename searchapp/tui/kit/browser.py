@@ -14,7 +14,7 @@ _GONE = getattr(signal, "SIGHUP", signal.SIGTERM)
 
 
 class BrowserDriver(WebDriver):
-    """Textual's driver for browsers, which ends the program when the window is closed."""
+    """Textual's driver for browsers; closing the window ends the program."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -27,7 +27,6 @@ class BrowserDriver(WebDriver):
         super().start_application_mode()
 
     def run_input_thread(self) -> None:
-        """Read the window's input; when it is closed, end as for a closed terminal."""
         super().run_input_thread()
         if not self.exit_event.is_set():
             os.kill(os.getpid(), _GONE)

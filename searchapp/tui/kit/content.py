@@ -191,7 +191,6 @@ def _script(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _converter() -> Callable[[str], str]:
-    """Return a function that converts LaTeX without delimiters or raises an error."""
     from pylatexenc import latex2text, latexwalker, macrospec
 
     syntax = latexwalker.get_default_latex_context_db()
@@ -350,7 +349,6 @@ class Readable:
     styles: Sequence[MarkupStyle]
 
     def content(self, match: str) -> Content:
-        """Return the text with its styles, and `match` for the marked spans."""
         shown = Content(self.text)
         for start, end, name in self.styles:
             shown = shown.stylize(LOOKS[name], start, end)

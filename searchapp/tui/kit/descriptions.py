@@ -236,16 +236,8 @@ def document_page(
     notation: Notation,
     sought: Sequence[str] = (),
 ) -> Content:
-    """Return a document with its fields, neighbours, the annotator's words and others' opinions.
-
-    Args:
-        page: the document, with its matches of the topic
-        others: others' opinions
-        words: the annotator's words
-        labels: the names of the grades
-        notation: the form of the text
-        sought: words in lower case to mark
-    """
+    """Return a document with its fields, neighbours, the annotator's words and others' opinions; mark
+    `sought` words."""
     if page.is_missing:
         return Content.styled(
             "The index does not have this document any more: index and rank again.", "$error"

@@ -22,7 +22,7 @@ from searchapp.tui.kit.widgets import OrderedScreen, RowList, RowPart, TextLine,
 
 
 class Dialog(ModalScreen[ScreenResultType], OrderedScreen[ScreenResultType]):
-    """A dialog on a screen. ModalScreen comes first because its style takes precedence."""
+    """A dialog. ModalScreen comes first because its style takes precedence."""
 
 
 def _question(text: str) -> VerticalScroll:
@@ -30,7 +30,7 @@ def _question(text: str) -> VerticalScroll:
 
 
 class Choose(Dialog[str | None]):
-    """A question with one key per answer; returns the key, or None for Escape."""
+    """Asks a question with one key per answer; returns the key, or None for Escape."""
 
     def __init__(self, question: str, options: Sequence[tuple[str, str]]) -> None:
         super().__init__()
@@ -91,13 +91,12 @@ _SCROLLS: Mapping[str, Callable[..., Any]] = {
 
 
 class ScrollDialog(Dialog[None]):
-    """Content that keys scroll, until another key closes it."""
+    """Content that keys scroll; other keys close it."""
 
     # The widget that scrolls.
     SCROLLED: ClassVar[type[Widget]] = TextPane
 
     def further(self) -> dict[str, Callable[[], object]]:
-        """Return the actions of further keys."""
         return {}
 
     def take(self, event: events.Key) -> bool:
@@ -112,13 +111,7 @@ class ScrollDialog(Dialog[None]):
 
 
 class Help(ScrollDialog):
-    """All keys of a screen.
-
-    Args:
-        keys: the keys
-        before: groups of texts to type and their meanings
-        about: the help about the focused pane, if any
-    """
+    """All keys of a screen, after texts to type (`before`) and help about the focused pane."""
 
     SCROLLED = VerticalScroll
 
@@ -357,7 +350,7 @@ class Picking(Dialog[int | None]):
         self.dismiss(place)
 
     def fitting(self, words: str) -> Sequence[int]:
-        """Return the indexes of choices with all words: an equal name first, then names with all words."""
+        """Return the indexes of choices with all words: an equal name first, then other names."""
         wanted = words.lower().split()
 
         def distance(place: int) -> int:

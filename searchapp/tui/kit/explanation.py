@@ -50,8 +50,7 @@ def _bar_cells(room: int) -> int:
 
 
 def explained(explanation: Explanation, room: int) -> Content:
-    """Return a score in lines of `room` cells: value, bar and description of each part, figures of terms if
-    they fit, and common figures below."""
+    """Return a score in lines of `room` cells: value, bar, description and figures."""
     lines = search_results.shortened(explanation)
     figures = [dict(line.figures) for line in lines]
     greatest = max((abs(line.value) for line in lines if line.depth), default=0.0) or 1.0
@@ -95,7 +94,6 @@ def _line(line: ExplanationLine, greatest: float, width: int, cells: Mapping[str
 
 
 def _shown(figure: str) -> str:
-    """Return a figure with few digits; leave the figures of a phrase, one per word, unchanged."""
     try:
         return f"{float(figure):.4g}" if "." in figure else figure
     except ValueError:

@@ -67,8 +67,6 @@ class SessionControl:
             self._ask(session, session.not_saved or "")
 
     def last_words(self) -> str | None:
-        """Save waiting judgments without asking, or else write them to a file and return a sentence that
-        names it."""
         session = self.session
         if session is None or _is_saved(session):
             return None
@@ -105,19 +103,12 @@ class SessionControl:
 
 
 def _is_saved(session: Session) -> bool:
-    """Return whether everything is saved, after a retry if necessary."""
     return not session.waiting or session.save_waiting().is_saved
 
 
 class TopicJudging(SessionControl):
-    """Judges documents of a topic on a screen with another purpose; a subclass names the topic and draws
-    changes.
-
-    Args:
-        screen: shows the reports
-        labels: the names of the grades
-        open_session: opens the annotator's session when judging begins
-    """
+    """Judges documents of a topic on a screen for another purpose; a subclass names the topic and draws
+    changes."""
 
     def __init__(self, screen: KeyScreen, labels: Sequence[str], open_session: Callable[[], Session]) -> None:
         super().__init__(screen, self._refresh_session)
@@ -129,11 +120,10 @@ class TopicJudging(SessionControl):
 
     @property
     def topic_id(self) -> str | None:
-        """The topic of the judgments, if any."""
         raise NotImplementedError
 
     def redraw(self, documents: Sequence[str] | None) -> None:
-        """Draw the opinions on some or all documents of the topic again."""
+        """Redraw some or all documents of the topic."""
         raise NotImplementedError
 
     def open(self) -> Session:
@@ -245,7 +235,7 @@ class WorkScreen(KeyScreen):
         raise NotImplementedError
 
     def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
-        """Ask for a grade or one of the `others`, actions with a reason, and then for the reason."""
+        """Ask for a grade or one of the `others`, then for a reason."""
         acts: dict[str, Callable[[str], None]] = {
             f"grade_{grade}": lambda reason, grade=grade: self.give(grade, reason)  # type: ignore[misc]
             for grade in range(len(self.labels))
@@ -281,7 +271,6 @@ class WorkScreen(KeyScreen):
         )
 
     def _show_changes_elsewhere(self) -> None:
-        """Show others' judgments, the number of unsent ones, and other windows; does not use the network."""
         synchronizer = self.session.synchronizer
         if synchronizer is not None and synchronizer.fetched != self._fetched:
             self._fetched = synchronizer.fetched

@@ -38,8 +38,7 @@ class Target:
 
 
 def targets(screen: Screen[None], focus: Callable[[Widget], object]) -> list[Target]:
-    """Return all visible targets of a screen in reading order: lines of lists, panes, lines of text, and
-    keys."""
+    """Return all visible targets of a screen in reading order."""
     result: list[Target] = []
     for widget in screen.query("*"):
         if not widget.region.area or not all(

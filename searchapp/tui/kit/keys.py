@@ -275,16 +275,10 @@ def load(
     section: str = "judge",
     actions: Sequence[KeyAction] = KEY_ACTIONS,
 ) -> ScreenSettings:
-    """Return the settings of a screen, by default of the judging screen.
-
-    Args:
-        home: the home directory
-        labels: the names of the grades
-        section: the screen's section of the settings file
-        actions: the screen's actions without the grades
+    """Return the settings of a screen with grades `labels` and further `actions`.
 
     Raises:
-        DataError: the file is unreadable, or names an unknown action, key or theme.
+        DataError: the settings file is unreadable, or names an unknown action, key or theme.
     """
     path = home / SETTINGS_FILE
     try:

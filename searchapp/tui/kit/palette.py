@@ -68,7 +68,7 @@ class Offer:
 
 
 class OfferMatcher:
-    """Scores offers by words, whose letters must occur in the same order."""
+    """Scores offers that contain the letters of the words in order."""
 
     def __init__(self, words: str) -> None:
         self._letters = "".join(words.lower().split())
@@ -131,12 +131,7 @@ class PaletteLine(CommandInput, TextLine):
 
 
 class Palette(CommandPalette):
-    """The palette on a screen.
-
-    Args:
-        offers: the offers
-        further: returns offers that take longer to compute; called in another thread
-    """
+    """The palette; `further` returns offers that take longer to compute, in another thread."""
 
     AUTO_FOCUS = "PaletteLine"
     HINT: ClassVar[str] = "what to do, in a few letters"
@@ -224,7 +219,7 @@ class Palette(CommandPalette):
         return self.is_mounted and self._listed == self._line.value.strip()
 
     def _do_best(self) -> None:
-        """Do the selected offer, or the best offer for the words while the list belongs to others."""
+        """Do the selected offer, or the best one for words whose list is not ready."""
         if self._is_current:
             self._select_or_command()
             return

@@ -61,7 +61,7 @@ class Conversation(ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Print the introduction."""
+        pass
 
     @abstractmethod
     def _obey(self, line: str) -> bool:
@@ -77,7 +77,6 @@ class Conversation(ABC):
             self._say(f"NOT SAVED. {count} {things} waiting: {outcome.not_saved}")
 
     def _report_team(self) -> None:
-        """Report once that the cluster refuses judgments, and once that it accepts them again."""
         synchronizer = self._session.synchronizer
         trouble = synchronizer is not None and synchronizer.trouble
         if trouble and not self._has_trouble:
@@ -91,7 +90,6 @@ class Conversation(ABC):
             self._say(news.pop(0))
 
     def _agrees(self, question: str) -> bool:
-        """Ask for confirmation; the end of the input means no."""
         try:
             return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
         except EOFError:

@@ -60,7 +60,7 @@ class Panes:
 
     Args:
         screen: the screen
-        columns: ids of the panes, in the order of the next-pane key, with the ids of their columns
+        columns: column ids by pane id, in the order of the next-pane key
         lists: ids of the panes that are lists, the main one first
     """
 
@@ -119,12 +119,11 @@ class Panes:
 
     @property
     def widths(self) -> Mapping[str, int]:
-        """The widths that the user chose, by the ids of the columns."""
+        """The widths that the user chose, by column id."""
         return dict(self._widths)
 
     @widths.setter
     def widths(self, chosen: Mapping[str, int]) -> None:
-        """The widths that the user chose, by column id."""
         columns = {self._columns[name] for name in self._lists}
         most = max(LEAST_CELLS, self._screen.size.width - LEAST_CELLS)
         self._widths = {
@@ -135,13 +134,11 @@ class Panes:
         self._set_widths()
 
     def forget_widths(self) -> None:
-        """Return to the style sheet's widths: chosen ones may not fit another size of the terminal."""
         for column in self._widths:
             self._screen.query_one(f"#{column}").styles.width = None
         self._widths.clear()
 
     def _focused_of(self, names: Iterable[str]) -> str:
-        """Return the id of the focused pane if it is in `names`, or else of the main list."""
         focused = self._screen.focused
         name = None if focused is None else focused.id
         return name if name is not None and name in names else self._lists[0]
@@ -193,7 +190,6 @@ class Banner(Plain):
         self.draw()
 
     def wait(self, words: str = "") -> None:
-        """Show a status until an answer arrives."""
         self.tell(words)
         self._waits = True
 
@@ -202,7 +198,7 @@ class Banner(Plain):
         return self._waits
 
     def came(self) -> None:
-        """Clear the status of `wait`, unless another one has replaced it."""
+        """Clear the status of `wait`."""
         if self._waits:
             self.tell("")
 
@@ -215,7 +211,7 @@ class Banner(Plain):
 
 
 class SessionBanner(Banner):
-    """The first line of an annotator's screen, with unsaved and unsent judgments and other windows."""
+    """The first line of an annotator's screen, with unsaved and unsent judgments."""
 
     def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
         super().__init__(title)
@@ -337,8 +333,7 @@ class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
 class KeyScreen(OrderedScreen[None]):
     """A screen with configurable keys.
 
-    A subclass names its style sheet as CSS_PATH. Its rules apply to the whole app, so each begins with the
-    class of the screen.
+    A subclass sets CSS_PATH. Its rules apply to the whole app, so each begins with the class of the screen.
 
     Args:
         keys: the actions by their keys
@@ -378,7 +373,7 @@ class KeyScreen(OrderedScreen[None]):
         gc.unfreeze()
 
     def on_resize(self) -> None:
-        self.panes.forget_widths()
+        self.panes.forget_widths()  # they may not fit the new size
 
     def tell_error(self, error: Exception) -> None:
         self.head.tell(error_text(error), "$error")
@@ -386,18 +381,16 @@ class KeyScreen(OrderedScreen[None]):
     # For subclasses
 
     def begin(self) -> None:
-        """Fill the panes."""
         raise NotImplementedError
 
     def begun(self) -> None:
         """Start background work, after the panes are filled."""
 
     def actions(self) -> Mapping[str, Callable[[], object]]:
-        """Return the functions of the actions by name, except for those in `_common`."""
+        """Return the functions of the actions by name, except for `_common`."""
         raise NotImplementedError
 
     def give(self, grade: int) -> None:
-        """Grade the document under the cursor, and move on."""
         raise NotImplementedError
 
     def help(self) -> Help:
@@ -413,7 +406,7 @@ class KeyScreen(OrderedScreen[None]):
         self.go_back()
 
     def last_words(self) -> str | None:
-        """Save unsaved work without asking, because the program ends; return a sentence about it, if needed."""
+        """Save unsaved work without asking; return a sentence about it, if needed."""
         return None
 
     def leave_line(self, line: TextLine) -> None:
@@ -432,7 +425,7 @@ class KeyScreen(OrderedScreen[None]):
         return ()
 
     def go_back(self, message: str | None = None) -> None:
-        """Return to the screen below and show the message there, or end the program."""
+        """Return to the screen below with a message, or end the program."""
         if self._is_lowest:
             self.app.exit(message=message)
             return
@@ -483,7 +476,7 @@ class KeyScreen(OrderedScreen[None]):
             self.do(event.name)
 
     def do(self, name: str) -> None:
-        """Run an action, draw all changes once, and show an error in the first line."""
+        """Run an action, draw its changes once, and report its error."""
         self._attempt(partial(self.act, name))
 
     def _attempt(self, action: Callable[[], object]) -> None:
@@ -503,7 +496,6 @@ class KeyScreen(OrderedScreen[None]):
         self.app.push_screen(dialog, choose)
 
     def later(self, callback: Callable[[], object]) -> None:
-        """Call a function in the screen's thread, and draw its changes once."""
 
         def run() -> None:
             with self.app.batch_update():
@@ -640,11 +632,11 @@ COPY_KEYS = ("ctrl+c", "super+c")
 
 
 class KeyApp(App[None]):
-    """Shows a screen, and others above it, until the user leaves it; handles keys in the order of typing.
+    """Shows a screen, and others above it; handles keys in the order of typing.
 
-    Textual delivers a key to the focused widget over several queues, so the first letters of a note, typed
-    before its dialog opens, would become grades. Therefore the app passes each key to the front screen
-    directly, and keys wait until that screen is mounted.
+    Textual delivers keys over several queues, so the first letters of a note, typed before its dialog opens,
+    would become grades. Therefore the app passes each key to the front screen directly, and keys wait until
+    that screen is mounted.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -685,7 +677,7 @@ class KeyApp(App[None]):
             await super().on_event(event)
 
     async def take_keys(self) -> None:
-        """Act on the waiting keys, up to one that opens a screen which is not mounted yet."""
+        """Act on waiting keys, up to one that opens a screen."""
         while self._keys:
             if self._exit:
                 self._keys.clear()
@@ -726,6 +718,5 @@ class KeyApp(App[None]):
             head.tell(f"sent {size} to the {where}")
 
     def _leave(self, number: int) -> None:
-        """Save all judgments and exit when the system or a closed terminal ends the program."""
         messages = [text for screen in key_screens(self) if (text := screen.last_words()) is not None]
         self.exit(return_code=128 + number, message="\n".join(messages) or None)

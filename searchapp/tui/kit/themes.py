@@ -127,7 +127,7 @@ _FAINT = Style(color="default", dim=True)
 class ColorFilter(LineFilter):
     """Removes colours for NO_COLOR, and dims faint text in the terminal's colours.
 
-    In some palettes bright black, the conventional colour of faint text, equals the background.
+    In some palettes bright black, the usual faint colour, equals the background.
     """
 
     def __init__(self, app: App[None]) -> None:
@@ -155,7 +155,7 @@ def _with_faint(style: Style | None) -> Style | None:
 
 
 def dress(app: App[None], theme: str, spacing: str = SPACINGS[0]) -> None:
-    """Set the theme of an app, by its name in the settings, and its spacing."""
+    """Set the theme and the spacing of an app."""
     app._filters = [each for each in app._filters if not isinstance(each, Monochrome | NoColor)]
     app._filters.append(ColorFilter(app))
     for registered in BY_NAME.values():

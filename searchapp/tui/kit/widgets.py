@@ -80,7 +80,7 @@ class OrderedScreen(Screen[ScreenResultType]):
         return False
 
     def cursor_moved(self, rows: RowList) -> None:
-        """Show the details of the line under the cursor at once, so that both are drawn together."""
+        """Show the details of the line under the cursor, so that both are drawn together."""
 
     def when_in_front(self, do: Callable[[], object]) -> None:
         """Call a function when no other screen covers this one.
@@ -103,7 +103,6 @@ class OrderedScreen(Screen[ScreenResultType]):
         self.refresh()
 
     def is_painted_before(self, event: events.Event) -> bool:
-        """Return whether the screen was painted before an event, so that the user saw it."""
         return self._painted is not None and self._painted <= event.time
 
     @property
@@ -239,7 +238,7 @@ class RowList(LinePane):
         self._looks: dict[str, Style] = {}
 
     def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        """Return the text of a line from the left; it is cut at the width."""
+        """Return the text of a line from the left."""
         raise NotImplementedError
 
     def row_class(self, place: int) -> str:  # noqa: ARG002  # for subclasses
@@ -317,14 +316,12 @@ class RowList(LinePane):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _look(self, component: str) -> Style:
-        """Return and cache the style of a component class, or of the list itself; Textual's look-up is slow."""
-        if component not in self._looks:
+        if component not in self._looks:  # Textual's own look-up is slow
             style = self.get_component_rich_style(component, partial=True) if component else self.rich_style
             self._looks[component] = style
         return self._looks[component]
 
     def _attributes(self, component: str) -> Style:
-        """Return a style without colours, underlined instead of bold, because the line is bold."""
         look = self._look(component)
         return Style(underline=True) if look.bold else Style.null()
 
@@ -359,7 +356,7 @@ class TextPane(LinePane):
         self._look = Style.null()
 
     def show(self, text: Content, *, changed: bool = True) -> None:
-        """Show a text from its beginning, or at its scroll position if it has not `changed`."""
+        """Show a text, from its beginning if it has `changed`."""
         if not self.is_attached:  # the user closed the dialog before it was drawn
             self.text = text
             return
@@ -422,7 +419,7 @@ class KeyEntry:
 
 
 class KeyLine(Widget):
-    """Keys and their effects on up to `lines` lines; the last entry is always visible."""
+    """Keys and their effects; the last entry is always visible."""
 
     class Pressed(Message):
         """The user clicked an entry."""
@@ -457,7 +454,7 @@ class KeyLine(Widget):
         return len(self._laid_out(width)) or 1
 
     def positions(self) -> Iterator[tuple[int, int, KeyEntry]]:
-        """Yield the visible entries with the column and line of their beginnings."""
+        """Yield the visible entries with column and line."""
         for y, line in enumerate(self._laid_out(self.size.width)):
             left = 0
             for entry in line:

@@ -108,10 +108,10 @@ KEY_ACTIONS = (
     *shared("help", "quit"),
 )
 
+# The actions in the last line while the user is typing, and in the hits.
 IN_LINE = ("history", "saved", "filter", "recipe", "why", "maths", "jump", "zoom", "quit", "help")
 IN_HITS = ("words", "filter", "recipe", "why", "compare", "like", "back", "judge", "topic", "document", "maths", "jump",
            "zoom", "copy_id", "copy_command", "pager", "saved", "history", "theme", "quit", "help")  # fmt: skip
-"""The actions in the last line while the user is typing, and in the hits."""
 
 
 def load(home: Path, labels: Sequence[str] = ()) -> ScreenSettings:

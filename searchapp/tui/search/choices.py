@@ -31,7 +31,7 @@ CHOSEN, NOT_CHOSEN = "●", "○"
 
 
 class FilterDialog(Picking):
-    """Chooses filters; `toggle` receives each, and `show` the new counts."""
+    """Chooses filters, and shows their counts."""
 
     def __init__(self, toggle: Callable[[FieldFilter], object], clear: Callable[[], object]) -> None:
         super().__init__("Only documents with", [])
@@ -44,7 +44,6 @@ class FilterDialog(Picking):
         return "↵ choose, and again: drop    ^x drop all    esc done"
 
     def show(self, facets: Sequence[Facet]) -> None:
-        """Show the values of fields with their counts; chosen ones are marked."""
         values = [(facet, value, count) for facet in facets for value, count in facet.values]
         self._filters = [FieldFilter(facet.field, value) for facet, value, _count in values]
         width = max((len(f"{count:,}") for _facet, _value, count in values), default=0)
@@ -67,7 +66,7 @@ class FilterDialog(Picking):
 
 
 class QueryChoices:
-    """Changes the query by choices from lists; `past` has the recent texts."""
+    """Changes the query by choices from lists."""
 
     def __init__(self, screen: SearchView, past: RecentSearches) -> None:
         self._screen = screen
@@ -92,7 +91,6 @@ class QueryChoices:
         self._count(dialog)
 
     def count_again(self) -> None:
-        """Update the counts for a new version of the index, if the dialog is open."""
         if self._dialog is not None and self._dialog.is_attached:
             self._count(self._dialog)
 
@@ -254,7 +252,7 @@ def _choices(searches: Sequence[tuple[str, SearchQuery]]) -> list[Choice]:
 
 
 class SavedQueries:
-    """Saves searches, opens saved ones, and restores the last position of the screen."""
+    """Saves and opens searches, and restores the last position."""
 
     def __init__(self, screen: SearchView, home: Path) -> None:
         self._screen = screen
@@ -316,7 +314,7 @@ class SavedQueries:
     # The last position
 
     def restore(self) -> bool:
-        """Go to the last position of this task; return whether there is one."""
+        """Go to the last position of this task, if any."""
         last = last_position(self._home, self._screen.searched.name)
         if last is None:
             return False
@@ -341,7 +339,6 @@ class SavedQueries:
         return lost
 
     def _usable(self, query: SearchQuery) -> SearchQuery:
-        """Return a saved query without a recipe or filters that no longer exist."""
         searcher, gone = self._screen.searcher, []
         if query.recipe is not None and query.recipe not in searcher.recipes:
             gone.append(f"the recipe {shortened(query.recipe, NAME_CELLS)}")

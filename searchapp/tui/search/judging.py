@@ -53,7 +53,6 @@ class SearchJudging(TopicJudging):
         return Statements(self.topic, self.opinion(document), self.others(document), self.words(document))
 
     def toggle(self) -> None:
-        """Stop judging, or resume with the last topic; ask for one if there is none."""
         if self.topic is None and self._last is None:
             self.choose_topic()
             return
@@ -88,7 +87,6 @@ class SearchJudging(TopicJudging):
         self._screen.when_in_front(lambda: self._screen.pick(dialog, begin))
 
     def offers(self) -> Iterator[Offer]:
-        """Yield the task's topics for the palette, if its files are available; slow."""
         collection = self._search.searcher.collection
         if collection is None or not collection.folder.is_dir():
             return
@@ -97,7 +95,7 @@ class SearchJudging(TopicJudging):
             yield Offer(words, partial(self.begin_topic, topic), "topic")
 
     def begin_topic(self, topic: Topic | None) -> None:
-        """Judge for a topic, and search for its text without the query language."""
+        """Judge for a topic, and search for its text literally."""
         try:
             if topic is not None:
                 self.open()

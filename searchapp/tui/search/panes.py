@@ -49,7 +49,7 @@ _IDS_FROM = 36
 
 @dataclass(frozen=True, slots=True)
 class MarkedHit:
-    """A hit to compare with another hit of the same ranking, with its rank."""
+    """A hit to compare with another one."""
 
     request: SearchRequest
     place: tuple[int, Hit]
@@ -86,7 +86,6 @@ class HitRows(RowList):
         self.show(listing.total, cursor)
 
     def redraw_page(self, places: range) -> None:
-        """Draw the loaded hits at these indexes."""
         self._is_wanted = False
         for place in self.visible_places:
             if place in places:
@@ -147,7 +146,6 @@ class HitRows(RowList):
         return parts
 
     def _id_width(self) -> int:
-        """Return the limited width of the longest id on the first page."""
         if not self._id_cells:
             ids = [result.hit.document_id for result in self.listing.pages.get(0, ())]
             self._id_cells = min(_ID_CELLS, max((cell_len(visible_line(id_)) for id_ in ids), default=1))
@@ -159,7 +157,7 @@ class HitRows(RowList):
 
 
 def read_markup(results: Sequence[SearchResult], notation: Notation) -> None:
-    """Render and cache the markup of hits' lines, in any thread; it takes most of the drawing time."""
+    """Render and cache the markup of hits, in any thread."""
     for result in results:
         notation.rewritten(_window(result.text, result.matches, READ)[0])
 
@@ -200,7 +198,7 @@ def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) ->
 
 
 def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
-    """Return about `length` characters of a text with the most matches, and these matches."""
+    """Return the part of about `length` characters with the most matches, and these matches."""
     if len(text) <= length:
         return text, list(matches)
     begin, most, last = 0, 0, 0
@@ -223,12 +221,7 @@ ANSWERS = 50
 
 
 class SolvedTopicReader:
-    """Reads the training topics of a task once, in a thread, on demand.
-
-    Args:
-        searcher: knows the task's files
-        post: calls a function in the screen's thread
-    """
+    """Reads the training topics of a task once, in a thread, on demand."""
 
     def __init__(self, searcher: TaskSearcher, post: Post) -> None:
         # None before they are read.
@@ -242,7 +235,7 @@ class SolvedTopicReader:
         self._callbacks: list[Callable[[], object]] = []
 
     def want(self, draw: Callable[[], object]) -> None:
-        """Start reading unless that has happened; the last `draw` is called afterwards."""
+        """Start reading; the last `draw` is called afterwards."""
         if self.topics is not None:
             return
         self._draw = draw
@@ -251,7 +244,6 @@ class SolvedTopicReader:
             in_background("solved topics", self._read, self._came, self._failed, self._post)
 
     def when_read(self, callback: Callable[[], object]) -> None:
-        """Also call this function after reading."""
         self._callbacks.append(callback)
 
     @property
@@ -259,7 +251,6 @@ class SolvedTopicReader:
         return not self._is_wanted or self.topics is not None
 
     def close(self) -> None:
-        """Ignore topics that are read later."""
         self._is_closed = True
 
     def _read(self) -> SolvedTopicIndex | None:
@@ -285,7 +276,7 @@ class SolvedTopicReader:
 
 
 class SolvedPage(TextDialog):
-    """A training topic with the documents of its gold; `origin`, the document that led to it, is marked."""
+    """A training topic with its gold; the document `origin` is marked."""
 
     IS_FULL = True
 
@@ -362,7 +353,7 @@ class Section(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The chosen topic, with the visible verdicts on a document for it."""
+    """The chosen topic, with the verdicts on a document."""
 
     topic: Topic | None = None
     own: Opinion | None = None
@@ -371,7 +362,7 @@ class Statements:
 
 
 class DocumentPane(Vertical):
-    """The pane with a document; `pager` is the key that shows all of a long one."""
+    """The pane with a document; `pager` is the key for the rest of a long one."""
 
     def __init__(self, info: TaskInfo, pager: str, solved: SolvedTopicReader) -> None:
         super().__init__(id="text")
@@ -390,7 +381,6 @@ class DocumentPane(Vertical):
         yield self._pane
 
     def forget(self) -> None:
-        """Drop cached neighbours, after the index was replaced."""
         self._near.clear()
         self._shown = None
 
@@ -406,8 +396,7 @@ class DocumentPane(Vertical):
         self._pane.show(Content.styled(why, look))
 
     def show(self, result: SearchResult, queue: SearchQueue, statements: Statements | None = None) -> None:
-        """Show a hit, from its beginning unless the pane already shows it; neighbours and citing topics
-        follow later."""
+        """Show a hit, from its beginning if it is another one; neighbours follow later."""
         document = result.hit.document_id
         key = document, result.matches
         changed, self._shown = key != self._shown, key
@@ -466,7 +455,7 @@ class DocumentPane(Vertical):
             self.toggle(Section[name])
 
     def citing(self, document_id: str) -> Sequence[SolvedTopic] | None:
-        """Return the training topics with a document in their gold; None before they are read."""
+        """Return the training topics with a document in their gold; None until they are read."""
         return None if self._solved.topics is None else self._solved.topics.citing(document_id)
 
     # Content
@@ -570,7 +559,7 @@ PROMPT = "› "
 
 
 class QueryLine(TextLine):
-    """The line of words; `laid_out` is called when its width changes, which moves its characters."""
+    """The line of words; `laid_out` is called when its width changes."""
 
     def __init__(
         self,
@@ -586,7 +575,7 @@ class QueryLine(TextLine):
 
 
 class QueryBar(Horizontal):
-    """The line of words between the similar document and the title of the ranking."""
+    """The line of words, and the title of the ranking."""
 
     def __init__(self, words: TextLine) -> None:
         super().__init__(id="ask")
@@ -616,18 +605,17 @@ PADDING = 1
 
 
 class Note(Plain):
-    """Explains an error in the query, or shows the filters or the query language."""
+    """Explains a syntax error, or shows filters or the query language."""
 
     def __init__(self) -> None:
         super().__init__(id="note")
 
     @property
     def left(self) -> int:
-        """The column of its text, even while it is hidden."""
         return self.content_region.x or PADDING
 
     def show_broken(self, error: BrokenQuery, text: str, offset: int) -> None:
-        """Show a caret below the invalid character and the reason; `offset` is the column of the words."""
+        """Show a caret below the invalid character; the words begin at the column `offset`."""
         self.remove_class("-hint")
         column = max(0, offset + cell_len(visible_line(text[: error.at])))
         words = visible_line(error.what)
@@ -646,7 +634,6 @@ class Note(Plain):
         self.update(Content.styled(f"▲ {visible_line(words)}", "$error"), layout=False)
 
     def show_filters(self, filters: tuple[FieldFilter, ...], keys: str, topic: str) -> None:
-        """Show the judged topic and the filters, or else the query language."""
         self.set_class(not filters and not topic, "-hint")
         if not filters and not topic:
             self.update(Content.styled(f"  {HINT}", "$faint"), layout=False)

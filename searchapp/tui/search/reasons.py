@@ -112,7 +112,6 @@ def _value(value: float | None) -> str:
 
 
 def _figures(difference: PartDifference) -> str:
-    """Return the figures of two values, shared ones once."""
     upper, lower = dict(difference.upper_figures), dict(difference.lower_figures)
     parts = [f"{name} {upper.get(name) or lower[name]}" for name in _SHARED if name in upper or name in lower]
     parts += [
@@ -141,7 +140,7 @@ Ask = Callable[[str, Callable[[SideBySide], object], Callable[[Exception], objec
 
 
 class AnalysisDialog(TextDialog):
-    """Shows each step of the analysis of a document and a query in a field."""
+    """Shows the steps of the analysis of a document and a query."""
 
     IS_FULL = True
 
@@ -209,7 +208,7 @@ class AnalysisDialog(TextDialog):
 
 
 def side_by_side_lines(analysis: SideBySide, room: int) -> list[Content]:
-    """Return the steps in `room` cells, the document's on the left and the query's on the right."""
+    """Return the steps in `room` cells, document left, query right."""
     cells = max(8, (room - 3) // 2)
     lines = [Content.assemble((f"{'document':<{cells}}", "bold"), (" │ ", "$line"), ("query", "bold"))]
     before: list[list[Word]] = []
@@ -391,7 +390,6 @@ class Reasons:
         self._screen.pick(dialog, lambda place: self._show_solved(topics[place], document))
 
     def _citing_now(self, document: str) -> None:
-        """List the citing topics, unless the cursor has moved to another document."""
         self._screen.head.came()
         result = self._screen.hits.result
         if result is not None and result.hit.document_id == document:

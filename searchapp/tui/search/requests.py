@@ -33,7 +33,7 @@ class Listing:
         return page[offset] if offset < len(page) else None
 
     def missing(self, places: Iterable[int]) -> int | None:
-        """Return the number of the first page that lacks one of the hits at these indexes."""
+        """Return the number of the first page that lacks one of these hits."""
         numbers = dict.fromkeys(place // PAGE for place in places if 0 <= place < self.total)
         return next((number for number in numbers if number not in self.pages), None)
 
@@ -64,7 +64,7 @@ def request_of(query: SearchQuery) -> SearchRequest:
 
 
 def similar_query(query: SearchQuery, result: SearchResult) -> SearchQuery:
-    """Return the query for documents similar to a hit, with the recipe and filters of the present query."""
+    """Return the query for documents similar to a hit."""
     text = result.text[:LONGEST_LIKENESS]
     if len(result.text) > LONGEST_LIKENESS:
         text = text.rpartition(" ")[0] or text
@@ -99,7 +99,7 @@ class RankingLoader:
     Args:
         screen: shows the answers, and has timers
         quick: answers recipes of one query
-        slow: answers recipes of several signals, which may need training first
+        slow: answers recipes of several signals, which may need training
         searcher: knows the recipes
     """
 
@@ -139,12 +139,11 @@ class RankingLoader:
 
     @property
     def is_current(self) -> bool:
-        """Whether the ranking on the screen belongs to the query."""
         return self.listing is not None and self.listing.request == request_of(self.query)
 
     @property
     def queue(self) -> SearchQueue:
-        """The queue for requests about the ranking on the screen."""
+        """The queue for requests about the displayed ranking."""
         return self.queue_of(request_of(self.query) if self.listing is None else self.listing.request)
 
     def queue_of(self, request: SearchRequest) -> SearchQueue:
@@ -152,7 +151,7 @@ class RankingLoader:
         return quick if self.is_quick(request.recipe) else slow
 
     def typed(self, query: SearchQuery) -> None:
-        """Change the query at once or, after a fast key, when no further key follows."""
+        """Change the query at once or, after a fast key, when no key follows."""
         self.query, self._cursor = query, 0
         self._wait()
         self._number += 1  # drops pending answers
@@ -166,7 +165,6 @@ class RankingLoader:
         self._debounce = self._screen.set_timer(QUIET_SECONDS, self.ask)
 
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
-        """Change the query at once, and put the cursor on a hit."""
         self.query, self._cursor = query, cursor
         self.ask()
 
@@ -262,7 +260,6 @@ class RankingLoader:
         self._retry_later(error)
 
     def _retry_later(self, error: Exception) -> None:
-        """Repeat a request that the engine did not answer, unless the query changes first."""
         if isinstance(error, EngineError) and self._retry is None:
             seconds = min(RETRY_SECONDS * 2 ** min(self._failures, 10), LONGEST_RETRY_SECONDS)
             self._failures += 1

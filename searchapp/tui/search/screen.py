@@ -55,7 +55,7 @@ from searchapp.tui.search.requests import Listing, Position, PositionHistory, Ra
 
 
 class LearningProgress:
-    """Shows the progress of training in the first line; `post` calls a function in the screen's thread."""
+    """Shows the progress of training in the first line."""
 
     def __init__(self, post: Post, head: Banner) -> None:
         self._text = TextProgress(lambda words: post(lambda: head.tell(words, lasts=False)))
@@ -138,18 +138,7 @@ def search_setup(
     data: Path | None,
     annotator: str | None,
 ) -> SearchSetup:
-    """Return the setup of a screen that begins with a query.
-
-    Args:
-        searcher: the first searcher
-        engine: opens further searchers
-        query: the first query
-        settings: all settings
-        own: the screen's settings
-        stack: closes the judgment log
-        data: the folder with the task's files, if given
-        annotator: the name for grades
-    """
+    """Return the setup of a screen; `stack` closes the judgment log."""
     task = searcher.task
     return SearchSetup(
         searcher,
@@ -393,12 +382,10 @@ class SearchScreen(SearchView):
 
     @property
     def _is_old(self) -> bool:
-        """Whether the ranking on the screen belongs to an earlier query because the engine fails or is slow."""
         is_failure = self.error is not None and not isinstance(self.error, BrokenQuery)
         return is_failure or self._is_late
 
     def _look(self) -> None:
-        """Report a late answer; otherwise check for a new version of the index."""
         if self._is_late:
             if not self._learning.is_running:
                 self.head.tell(f"no answer for {int(self.loader.waited)} s yet", "$warning", lasts=False)
@@ -429,7 +416,6 @@ class SearchScreen(SearchView):
     # Drawing
 
     def draw_query(self) -> None:
-        """Draw title, syntax error, trouble or filters beside the words."""
         self._was_old = self._is_old
         has_hits, query = self.loader.listing is not None, self.loader.query
         title = f"From before: {self._title}" if self._was_old and has_hits else self._title

@@ -68,7 +68,7 @@ NAMED_RANKS = 5
 
 
 class FigureRows(GoldTopicRows):
-    """The topics of a run: the figure of each, and the share of missed gold."""
+    """The topics of a run with figures and missed gold."""
 
     figures: FiguresByTopic | None = None
 
@@ -130,7 +130,7 @@ class TopicsScreen(GoldScreen):
     # Figures
 
     def compute_figures(self, topics: RunTopics) -> FiguresByTopic | None:
-        """Compute the figures in a thread and report the progress; return None if the screen is closed."""
+        """Compute the figures in a thread; return None if the screen is closed."""
         if not topics.gold:  # without gold, no rankings are needed
             return None
         total, reported = len(topics.topics), time.monotonic()
@@ -275,7 +275,7 @@ def title(topics: RunTopics) -> str:
 
 
 def command(task: Task, request: TopicsRequest) -> Sequence[str]:
-    """Return the words of the command that opens the same screen, up to the topic."""
+    """Return the words of the command that opens the same screen."""
     options = {
         "--run": request.run,
         "--recipe": request.recipe,
