@@ -68,17 +68,16 @@ def require_comparable(runs: Sequence[StoredRun], *, force: bool) -> tuple[str, 
             not first.manifest.task_file,
         ):
             raise DataError(
-                f"{other.path} is a run of {other.manifest.task} and {first.path} one of {first.manifest.task}: name "
-                "runs of one task"
+                f"{other.path} is a run of {other.manifest.task}, {first.path} of {first.manifest.task}: "
+                f"compare runs of one task"
             )
     clauses = tuple(
         f"{clause} ({other.path}, {first.path})" for other in others for clause in _differing(first, other)
     )
     if clauses and not force:
-        more = f", and {len(clauses) - 1} more of the kind" if len(clauses) > 1 else ""
+        more = f" (and {counted(len(clauses) - 1, 'more difference')})" if len(clauses) > 1 else ""
         raise DataError(
-            f"the runs can't be compared, for {clauses[0]}{more}: rank again what is out of date, or "
-            "compare with --force"
+            f"the runs can't be compared: {clauses[0]}{more}; rank outdated runs again, or compare with --force"
         )
     return clauses
 
@@ -90,20 +89,20 @@ def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
         yield f"their splits differ: {two.split} and {one.split}"
     for key in sorted(one.layout.keys() & two.layout.keys()):
         if one.layout[key] != two.layout[key]:
-            yield f"{key} in {Path(two.task_file).name} has changed between them"
+            yield f"their settings of {key} in {Path(two.task_file).name} differ"
     changed = sorted(
         name
         for name in one.data_digests.keys() & two.data_digests.keys()
         if one.data_digests[name] != two.data_digests[name]
     )
     if changed:
-        yield f"the data has changed between them: {some(changed)}"
+        yield f"their data differs: {some(changed)}"
     if one.variant or two.variant:
         pass  # a variant exists to rank with different mappings
     elif one.mapping_digest != two.mapping_digest:
-        yield "the index mapping has changed between them, and with it the terms of the documents"
+        yield "their index mappings differ, and with them the terms of the documents"
     elif one.index_digest != two.index_digest and not changed:
-        yield "the documents that were indexed differ"
+        yield "their indexed documents differ"
     topics, others = (
         dict.fromkeys((*(ranking.topic_id for ranking in run.run), *run.manifest.empty))
         for run in (first, other)
@@ -112,12 +111,12 @@ def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
         lacking = [topic for topic in of_other if topic not in own]
         if lacking:
             noun = "topic" if len(lacking) == 1 else "topics"
-            yield f"{path} has no ranking of {len(lacking):,} {noun} of the other: {some(lacking)}"
+            yield f"{path} does not rank {len(lacking):,} {noun} of the other run: {some(lacking)}"
     judgments = directory.judgments_digest(one), directory.judgments_digest(two)
     if all(judgments) and judgments[0] != judgments[1]:
-        yield "they have learned from different judgments"
+        yield "they were trained on different judgments"
     elif judgments[0] != judgments[1]:
-        yield "one of them has learned from judgments (rank --with-judgments)"
+        yield "only one of them was trained on judgments (rank --with-judgments)"
 
 
 TopicRankings = Mapping[str, Sequence[str]]
@@ -372,7 +371,7 @@ def compare_read(
     cutoff = _CUTOFF.search(names[0])
     depth = request.depth or (int(cutoff[1]) if cutoff else USUAL_DEPTH)
     values = measures[0].values
-    against = "the given gold" if request.source.gold else "the gold of the organisers"
+    against = "the given gold" if request.source.gold else "the official gold"
     return Comparison(
         task=task.name,
         split=gold.split,
@@ -382,7 +381,7 @@ def compare_read(
         ),
         baseline=baseline,
         measures=measures,
-        against=against if judgments is None else "what people have judged",
+        against=against if judgments is None else "the judgments",
         treatment=_treatment(judgments, scored),
         topics=tuple(
             topic_differences(
@@ -415,20 +414,21 @@ def baseline_of(request: CompareRequest) -> int | None:
     """
     paths = [path.resolve() for path in request.runs]
     if len(paths) < (1 if request.alone else 2):
-        raise UsageError("two runs are compared at least: name another one")
+        raise UsageError("at least two runs are needed: add another one")
     for number, path in enumerate(paths):
         if path in paths[:number]:
-            raise UsageError(f"{request.runs[number]} is named twice: name each run once")
+            raise UsageError(f"{request.runs[number]} is given twice: give each run once")
         if path.is_file():
             raise UsageError(
-                f"{request.runs[number]} is a file: `searchapp runs import` makes a run directory of another tool's run"
+                f"{request.runs[number]} is a file, not a run directory: `searchapp runs import` makes one "
+                f"from another tool's run"
             )
     if request.judgments is not None and request.judgments.unjudged is Unjudged.bounds:
-        raise UsageError("compare says the bounds of every difference: leave out --unjudged bounds")
+        raise UsageError("compare always shows the bounds of differences: leave out --unjudged bounds")
     if request.baseline is None:
         return 0 if len(paths) == 2 else None
     if request.baseline.resolve() not in paths:
-        raise UsageError(f"the baseline {request.baseline} is not among the runs: name it with them too")
+        raise UsageError(f"the baseline {request.baseline} is not among the runs: add it to them")
     return paths.index(request.baseline.resolve())
 
 
@@ -458,27 +458,26 @@ def _compared_run(run: StoredRun, evaluation: Evaluation, name: str) -> Compared
 def _treatment(judgments: Judgments | None, scored: Sequence[ScoredRun]) -> str:
     """Return a sentence on the treatment of documents without gold."""
     if judgments is None:
-        return "documents that the gold does not name count as not relevant, as in the organisers' scorer"
+        return "documents without gold count as not relevant, as in the official scorer"
     if judgments.unjudged is Unjudged.condensed:
-        return "documents that nobody has judged are left out of the rankings"
+        return "unjudged documents are removed from the rankings"
     counts = [run.evaluation.judged or {} for run in scored]
     of = ", ".join(
         f"{count.get('retrieved_judged', 0):,} of {count.get('retrieved', 0):,}" for count in counts
     )
-    return f"documents that nobody has judged count as not relevant; judged are {of} that are retrieved"
+    return f"unjudged documents count as not relevant; judged among the retrieved documents: {of}"
 
 
 def _notes(measures: Sequence[Measured], pairs: Sequence[RunPair], baseline: int | None) -> Iterator[str]:
     for measure in measures:
         if not measure.complete:
             yield (
-                f"{measure.name}: the means here are over the {counted(measure.topics, 'topic')} that every run has a "
-                "value for, not "
-                "those that `searchapp evaluate` prints"
+                f"{measure.name}: these means cover the {counted(measure.topics, 'topic')} for which every "
+                f"run has a value, and can differ from those of `searchapp evaluate`"
             )
     if len(pairs) > 1:
-        of = "with the baseline" if baseline is not None else "of two runs"
+        kind = "comparisons with the baseline" if baseline is not None else "pairwise comparisons"
         yield (
-            f"the p-values of each test and measure are corrected for {len(pairs)} comparisons {of}, by Holm and by "
-            "Benjamini and Hochberg; not for the number of measures"
+            f"the p-values of each test and measure are corrected for {len(pairs)} {kind} (Holm; Benjamini "
+            f"and Hochberg), but not for the number of measures"
         )

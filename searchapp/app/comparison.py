@@ -421,7 +421,7 @@ class Scoring:
             return self.judgments.grades
         files = gold_files(task, gold)
         if gold.split is None:
-            raise UsageError(f"name the split of {task.reference} with --split")
+            raise UsageError(f"give the split of {task.reference} with --split")
         collection = task.collection(gold.folder(task) or Path())
         return task.official.grades(files, DataSplit(collection, gold.split, self.source.options))
 
@@ -515,13 +515,13 @@ def measure_names(scored: Sequence[ScoredRun], wanted: Sequence[str]) -> list[st
     for name in wanted:
         if name not in known:
             raise UsageError(
-                f"there is no measure {name!r} with a value for each topic: the runs have {', '.join(known)}"
+                f"the runs have no per-topic values of the measure {name!r}: choose from {', '.join(known)}"
             )
     of_task = [name for name in scored[0].evaluation.measures.values if name in known and name not in JUDGED]
     candidates = [*wanted, official] if wanted else [official, *of_task[:USUAL_MEASURES]]
     names = [name for name in dict.fromkeys(candidates) if name in known]
     if not names:
-        raise DataError("the runs have no figure with a value for each topic: choose one with --measure")
+        raise DataError("the runs have no measure with per-topic values: choose one with --measure")
     # A measure that equals the official one, as AP equals CheckThat's MAP, is not tested twice.
     return [
         name

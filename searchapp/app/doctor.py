@@ -110,16 +110,16 @@ def _folder(settings: Settings) -> Check:
     home = settings.home
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        finding = f"{nearest} may not be written to: choose another folder with --home or SEARCHAPP_HOME"
+        finding = f"{nearest} is not writable: choose another folder with --home or SEARCHAPP_HOME"
         return Check("folder", Verdict.failed, finding)
-    state = "" if home.exists() else " (it is made when it is needed)"
+    state = "" if home.exists() else " (does not exist yet; created when needed)"
     return Check("folder", Verdict.ok, f"{home}{state}")
 
 
 def _disk(settings: Settings) -> Check:
     nearest = next(folder for folder in (settings.home, *settings.home.absolute().parents) if folder.exists())
     free = shutil.disk_usage(nearest).free
-    finding = f"{free / 2**30:.1f} GiB are free at {nearest}"
+    finding = f"{free / 2**30:.1f} GiB free at {nearest}"
     if free < LEAST_FREE_BYTES:
         return Check("disk", Verdict.warning, f"{finding}: large collections may not fit")
     return Check("disk", Verdict.ok, finding)
@@ -127,12 +127,8 @@ def _disk(settings: Settings) -> Check:
 
 def _choice(settings: Settings) -> str:
     where = f" at {settings.address}" if settings.uses_server else ""
-    why = (
-        "is the default"
-        if settings.engine_chosen_by == "default"
-        else f"was chosen by {settings.engine_chosen_by}"
-    )
-    return f"{settings.engine}{where}, which {why}"
+    why = "default" if settings.engine_chosen_by == "default" else f"chosen by {settings.engine_chosen_by}"
+    return f"{settings.engine}{where} ({why})"
 
 
 def _reachable(settings: Settings) -> Check:
@@ -150,10 +146,10 @@ def _rights(settings: Settings) -> Iterator[Check]:
         with closing(open_server(settings)) as server:
             uses = server.rights()
     except SearchappError as error:
-        yield Check("rights", Verdict.warning, f"not looked at: {error}")
+        yield Check("rights", Verdict.warning, f"not checked: {error}")
         return
     if uses is None:
-        yield Check("rights", Verdict.ok, "the server's security is off: everybody may do everything there")
+        yield Check("rights", Verdict.ok, "security is disabled on the server: every user has all rights")
         return
     for one in uses:
         name = f"rights for {one.use_name}"
@@ -161,11 +157,11 @@ def _rights(settings: Settings) -> Iterator[Check]:
             verdict = Verdict.failed if one.use_name == NEEDED else Verdict.warning
             finding = (
                 f"missing: {'; '.join(one.missing)}; needed for {one.use}: `searchapp doctor --roles` "
-                "prints a role that has it"
+                "prints a role with these rights"
             )
             yield Check(name, verdict, finding)
         else:
-            yield Check(name, Verdict.ok, f"all that it takes for {one.use}")
+            yield Check(name, Verdict.ok, f"sufficient for {one.use}")
 
 
 def _server(settings: Settings) -> Iterator[Check]:
@@ -188,18 +184,18 @@ def _nodes(survey: Survey) -> Check:
     nodes = partial(Check, "nodes")
     if survey.is_serverless:
         finding = (
-            "a serverless project, which chooses shards and replicas by itself and does not show what they hold; "
-            "whether scores are the same is looked at below"
+            "a serverless project, which manages shards and replicas and does not show them; the check "
+            "“engines agree” compares scores"
         )
         return nodes(Verdict.ok, finding)
     if survey.nodes is None:
-        return nodes(Verdict.ok, "not known: these credentials may not ask for them, and need not")
+        return nodes(Verdict.ok, "not known: these credentials have no right to list nodes, and need none")
     each = " and ".join(f"{number} of version {version}" for version, number in survey.nodes.items())
-    finding = f"{each}; the cluster is {survey.health}"
+    finding = f"{each}; cluster health {survey.health}"
     if len(survey.nodes) > 1:
-        return nodes(Verdict.warning, f"{finding}: it is being upgraded, and should not be left so")
+        return nodes(Verdict.warning, f"{finding}: finish the upgrade of the cluster")
     if survey.health == "red":
-        return nodes(Verdict.warning, f"{finding}: some shards have no node")
+        return nodes(Verdict.warning, f"{finding}: some shards are not allocated")
     return nodes(Verdict.ok, finding)
 
 
@@ -211,11 +207,13 @@ def _spread(name: str, index: ShardedIndex) -> Check:
         f"{index.size / 2**20:,.1f} MiB",
     ]
     if index.milliseconds:
-        parts.append(f"{index.milliseconds:,.1f} ms a search on a shard")
+        parts.append(f"{index.milliseconds:,.1f} ms per search on a shard")
     finding = ", ".join(parts)
     wanted = index.shards * (1 + index.replicas)
     if index.copies < wanted:
-        return Check(check, Verdict.warning, f"{finding}; only {index.copies} of {wanted} copies have a node")
+        return Check(
+            check, Verdict.warning, f"{finding}; only {index.copies} of {wanted} shard copies are allocated"
+        )
     if index.slow:
         return Check(check, Verdict.warning, f"{finding}; slow: {'; '.join(index.slow)}")
     return Check(check, Verdict.ok, finding)
@@ -241,9 +239,9 @@ def _index(engine: Engine, name: str) -> Check:
     if flaw:
         return check(Verdict.failed, f"{flaw}: {remedy(name)}")
     if info is None and _should_serve(engine, name):
-        return check(Verdict.warning, "none that can be used, see its files below")
+        return check(Verdict.warning, "no usable version: see its files below")
     if info is None:
-        return check(Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
+        return check(Verdict.ok, f"not indexed yet: `searchapp index {name} --data DIR` builds the index")
     return check(Verdict.ok, f"{counted(info.documents, 'document')}, built {info.created}")
 
 
@@ -303,7 +301,7 @@ def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check 
         return check(Verdict.failed, str(error))
     if info is None:
         return None  # removed a moment ago
-    return check(Verdict.ok, "sound, every file has the digest it was written with")
+    return check(Verdict.ok, "intact: every file matches its digest")
 
 
 def _agreement(settings: Settings) -> Check:
@@ -317,7 +315,7 @@ def _agreement(settings: Settings) -> Check:
     except EngineError as error:
         if settings.uses_server:
             return agree(Verdict.failed, f"not compared: {error}")
-        finding = f"not compared: no Elasticsearch answers at {settings.address}, and none is needed"
+        finding = f"not compared: no Elasticsearch answers at {settings.address} (none is needed)"
         return agree(Verdict.ok, finding)
     embedded = open_on_disk(trial)
     with closing(server), closing(embedded):
@@ -328,9 +326,13 @@ def _agreement(settings: Settings) -> Check:
             return agree(Verdict.warning, f"not compared: {error}")
     different = [a.topic_id for a, b in zip(theirs, ours, strict=True) if a != b]
     if different:
-        finding = f"topics {', '.join(different)} of the sample rank differently: please report it"
+        finding = (
+            f"the engines rank topics of the sample differently ({', '.join(different)}): please report this"
+        )
         return agree(Verdict.failed, finding)
-    return agree(Verdict.ok, f"{len(ours)} topics of the sample have the same ids and scores on both")
+    return agree(
+        Verdict.ok, f"both engines return the same documents and scores for {len(ours)} sample topics"
+    )
 
 
 def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:

@@ -233,13 +233,13 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
     left = len(ranked) - evaluation.topics
     if left > 0 and task.info.file is None:  # the scorer of an own task reports it itself
         notes.append(
-            f"{counted(len(ranked), 'topic')} {'is' if len(ranked) == 1 else 'are'} ranked and "
-            f"{evaluation.topics:,} scored: the gold has nothing on the other {left:,}"
+            f"{evaluation.topics:,} of {counted(len(ranked), 'ranked topic')} scored: "
+            f"{counted(left, 'topic')} without gold"
         )
     names: Mapping[str, float] = next(iter(evaluation.measures.per_topic.values()), {})
     scored = [topic for topic in ranked if topic in names] or ranked
     notes += directory.learning_warnings(
-        path, manifest, scored, "--per-topic --json has the figures of the others"
+        path, manifest, scored, "--per-topic --json prints the figures of the others"
     )
     return replace(evaluation, warnings=(*changes, *evaluation.warnings, *notes))
 
@@ -286,7 +286,8 @@ def task_of(stored: StoredRun, given: str | None = None) -> Task:
     if given is None:
         if file and not Path(file).is_file():
             raise UsageError(
-                f"{stored.path} was made with the task file {file}, which is gone: name the file with --task"
+                f"{stored.path} was made with the task file {file}, which no longer exists: give its present "
+                f"path with --task"
             )
         # Without the file of a variant, the task itself has the same gold and scorer.
         has_variant = manifest.variant and Path(manifest.variant).is_file()
@@ -318,13 +319,11 @@ def gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     if gold.gold:
         return gold.gold
     if gold.split is None:
-        raise UsageError(f"name the gold to score {task.reference} against: --split with --data, or --gold")
+        raise UsageError(f"no gold to score {task.reference} against: give --split with --data, or --gold")
     collection = task.collection(gold.folder(task) or Path())
     if collection.is_masked(gold.split):
         files = ", ".join(map(str, collection.split_files(gold.split)))
-        raise DataError(
-            f"{files}: the gold is masked, so nothing can be scored: choose another split, or name gold with --gold"
-        )
+        raise DataError(f"{files}: the gold is masked: choose another split, or give gold with --gold")
     return collection.gold_files(gold.split)
 
 
@@ -367,7 +366,7 @@ def _breakdowns(task: Task, gold: GoldSource, against: GoldFiles, predictions: A
             raise UsageError(f"{task.reference} has no breakdown {choice}")
     if against.folder is None or gold.split is None:
         raise UsageError(
-            f"a breakdown of {task.reference} needs its other files: name them with --data and --split"
+            f"a breakdown of {task.reference} needs the task's other files: give --data and --split"
         )
     if breakdowns is None:  # `all` of a task without breakdowns
         return ()
@@ -439,7 +438,7 @@ def evaluate_judged(
     judged = [ranking for ranking in subject.given.run if judgments.grades.get(ranking.topic_id)]
     if not judged:
         advice = "" if task is None else f": `searchapp judge {task.reference} --run {path}`"
-        raise DataError(f"{path} ranks no topic that has been judged{advice}")
+        raise DataError(f"{path} ranks no judged topic{advice}")
     rankings, notes = _counted_rankings(subject, judged, held_out=judgments.held_out)
     grades = {ranking.topic_id: judgments.grades[ranking.topic_id] for ranking in rankings}
     if task is None:
@@ -453,11 +452,9 @@ def evaluate_judged(
     warnings: tuple[str, ...] = ()
     if task is not None and official_too:
         if unjudged is not Unjudged.nonrelevant:
-            warnings = (f"there is no official figure: unjudged documents are taken as {unjudged.value}",)
+            warnings = (f"no official figure: it requires --unjudged nonrelevant, not {unjudged.value}",)
         elif subject.data is None or subject.split is None:
-            warnings = (
-                f"there is no official figure of {path}: name the task's files with --data and --split",
-            )
+            warnings = (f"no official figure of {path}: give the task's files with --data and --split",)
         else:
             part = DataSplit(task.collection(subject.data), subject.split)
             try:
@@ -583,8 +580,8 @@ def _official(
             predictions = task.official.predictions(run, part)
         except ValueError as error:  # an id is not a number, although the task's ids are
             raise DataError(
-                f"{subject.path}: the run or the grades name topics or documents that are not of {task.name} "
-                f"({error}): score them without --task, or with a run of the task"
+                f"{subject.path}: the run or the grades contain topics or documents that {task.name} does "
+                f"not have ({error}): score them without --task, or score a run of the task"
             ) from error
         files = []
         for name, write in gold.items():

@@ -25,7 +25,7 @@ TAG = "imported"  # the tag of a run whose file has none
 
 MOST_PROBLEMS = 1_000_000  # a small compressed file can repeat a line endlessly
 
-ADVICE = "mend the file, or leave out what is wrong with --lenient"
+ADVICE = "fix the file, or leave out the invalid lines with --lenient"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,7 @@ def import_run(
     problems = Problems(lenient=lenient)
     topics = collection.topics(split, Problems(lenient=True))
     if not topics:
-        raise DataError(
-            f"{collection.folder}: the split {split} has no topics, so nothing can be a run of it"
-        )
+        raise DataError(f"{collection.folder}: the split {split} has no topics")
     with progress.stage("reading documents") as advance:
         source = collection.indexes[collection.index_of(split)]
         documents_digest, document_problems = DocumentsDigest(), Problems(lenient=True)
@@ -109,9 +107,7 @@ def import_run(
         advance(lines)
     problems.raise_if_any(ADVICE)
     if not rows:
-        raise DataError(
-            f"{file}: nothing of it is a ranking of {task.name} {split}: is it a run of that split?"
-        )
+        raise DataError(f"{file}: the file ranks no topic of {task.name} {split}: check --task and --split")
     _note_topics(task, file, split, known, rows, problems)
     tag = _tag(file, tag, tags, problems)
     ordered = {topic: _ordered(file, topic, rows[topic], problems) for topic in known if topic in rows}
@@ -160,8 +156,7 @@ def _read(
         lines += 1
         if len(problems) > MOST_PROBLEMS:
             raise DataError(
-                f"{file}: {row.where}: the file has more than {MOST_PROBLEMS:,} problems, the limit; the first is "
-                f"{next(iter(problems))}"
+                f"{file}: {row.where}: more than {MOST_PROBLEMS:,} problems; the first is {next(iter(problems))}"
             )
         if row.topic not in topics:
             problems.add(file, "unknown topic", row.where, shown(row.topic))
@@ -174,7 +169,7 @@ def _read(
         topic = topics_read.setdefault(row.topic, _Topic())
         if row.document in topic.scores:
             first = topic.places[row.document]
-            detail = f"{shown(row.document)} of topic {shown(row.topic)} stands on {first} too"
+            detail = f"{shown(row.document)} of topic {shown(row.topic)} is also on {first}"
             problems.add(file, "duplicate document", row.where, detail)
             continue
         if row.tag:
@@ -199,7 +194,7 @@ def _note_topics(
             "missing topics",
             detail=f"{len(missing):,} of the {counted(len(known), 'topic')} of {task.name} {split} {have} no "
             f"ranking ({some}): "
-            f"{they}, or the official scorer refuses the run",
+            f"{they}, or the official scorer rejects the run",
         )
 
 
@@ -210,15 +205,13 @@ def _tag(file: Path, given: str | None, tags: Mapping[str, None], problems: Prob
         UsageError: the given one is invalid.
     """
     if given is not None and given.split() != [given]:
-        raise UsageError(
-            f"the tag {given!r} can't stand in a TREC run: choose one without white space with --tag"
-        )
+        raise UsageError(f"the tag {given!r} is empty or contains white space: choose another with --tag")
     if given is None and len(tags) > 1:
         names = ", ".join(map(shown, list(tags)[:3]))
         problems.note(
             file,
             "several tags",
-            detail=f"it has {len(tags)} tags ({names}), of which the first names the run",
+            detail=f"the file has {len(tags)} tags ({names}); the run gets the first",
         )
     named = given or next(iter(tags), TAG)
     return named if named.split() == [named] else "-".join(named.split())
@@ -239,13 +232,13 @@ def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hi
                 other = f"rank {topic.ranks[before]}"
             else:
                 kind, what, other = "unsorted lines", "it", topic.places[before]
-            detail = (
-                f"topic {shown(topic_id)}: {what} has a higher score than {other}; the scores say the order"
-            )
+            detail = f"topic {shown(topic_id)}: {what} has a higher score than {other}; the scores determine the order"
             problems.note(file, kind, where, detail)
         else:
             place = next(place for place, document in enumerate(documents) if document != by_rank[place])
-            detail = f"topic {shown(topic_id)} has documents of one score, which are ordered by descending id"
+            detail = (
+                f"topic {shown(topic_id)} has documents with equal scores; they are ordered by descending id"
+            )
             problems.note(file, "equal scores", topic.places[by_rank[place]], detail)
     return Hits(documents, [scores[document] for document in documents])
 

@@ -123,7 +123,7 @@ def index_task(
         given = "shards" if (shards or 1) > 1 else "replicas"
         where = engine.info()
         raise UsageError(
-            f"{where.location} chooses {given} by itself: leave out --{given}"
+            f"{where.location} manages {given} itself: leave out --{given}"
             if where.name == SERVER
             else f"the {where.name} engine has no {given}: leave out --{given}, or choose --engine elasticsearch"
         )
@@ -134,14 +134,12 @@ def index_task(
     digests = _read_all(task, collection, comparisons, names, problems, progress)
     problems.raise_if_any(lenient_advice(problems))
     if not all(documents.count for documents in digests.values()):
-        raise DataError(
-            f"{collection.folder} has no document that could be indexed: what is indexed already stays"
-        )
+        raise DataError(f"{collection.folder} has no document to index; existing indexes are unchanged")
     serving = {name: engine.index_info(name) for name in task.info.index_names}
     for info in serving.values():
         if info is not None and info.owner != owner_of(task) and not rebuild:
             raise UsageError(
-                f"{info.version} {_of_another(task, info)}: rename one of the two, or replace the "
+                f"{info.version} {_of_another(task, info)}: rename one of the tasks, or replace the "
                 "index with --rebuild"
             )
     for name, documents in () if replace else digests.items():
@@ -198,9 +196,9 @@ def _require_similar(
             return  # the index can't be read, so that replacing it loses nothing
     if 2 * unchanged < info.documents:
         raise OtherDocuments(
-            f"{info.version} holds {counted(info.documents, 'document')}, of which {collection.folder} has "
-            f"{unchanged:,} unchanged",
-            f"`searchapp index {task.reference} --replace` replaces the index by these other documents",
+            f"the data in {collection.folder.absolute()} shares only {unchanged:,} of "
+            f"{counted(info.documents, 'document')} with {info.version}",
+            f"`searchapp index {task.reference} --replace` replaces the index with these documents",
         )
 
 
@@ -249,10 +247,10 @@ def build(
         except (Damaged, Replaced) as error:
             if carried is None:
                 raise
-            note = "no document could be taken over, all were analyzed: " + (
-                f"the version before is damaged ({error.problem})"
+            note = "all documents were analyzed again: " + (
+                f"the previous version is damaged ({error.problem})"
                 if isinstance(error, Damaged)
-                else "another version was made meanwhile"
+                else "another process built a newer version"
             )
             carried = None
         except BeingBuilt as busy:
@@ -321,12 +319,12 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
     index = _opened(task, engine, task.info.index_names if name is None else (name,))
     if index.info.owner != owner_of(task):
         raise EngineRefused(
-            f"{index.info.version} {_of_another(task, index.info)}: rename one of the two, and make "
-            f"the index with `searchapp index {task.reference}`"
+            f"{index.info.version} {_of_another(task, index.info)}: rename one of the tasks, and build the "
+            f"index with `searchapp index {task.reference}`"
         )
     if index.info.mapping_digest != digest_json(task.index_mapping()):
         raise EngineRefused(
-            f"{index.info.version} was made with another version of the mapping {task.info.mapping}: "
+            f"{index.info.version} was built with another version of the mapping {task.info.mapping}: "
             f"build it again with `searchapp index {task.reference}`"
         )
     return index
@@ -358,10 +356,10 @@ def _refused(task: Task, engine: Engine, name: str, exists: bool, error: EngineR
     if not exists:
         if name != task.info.index_name:
             return EngineRefused(
-                f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
-                "the split's files"
+                f"this split needs the index {name}, which does not exist: build it with {command} from a "
+                f"folder with the split's files"
             )
-        return EngineRefused(f"nothing of {task.name} is indexed yet: build it with {command}")
+        return EngineRefused(f"{task.name} is not indexed yet: build the index with {command}")
     if flaw := engine.flaw(name):
         return EngineRefused(f"{flaw}: build it again with `searchapp index {task.reference} --rebuild`")
     return error
@@ -376,10 +374,10 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
     digest = digest_of(collection.indexes[index.info.name].read(Problems(lenient=True)))
     if digest.hexdigest() != index.info.documents_digest:
         data = collection.folder
-        are = "is" if index.info.documents == 1 else "are"
         raise DataError(
-            f"{index.info.version} holds {counted(index.info.documents, 'document')} that {are} not the "
-            f"{digest.count:,} in {data}: build it again with `searchapp index {task.reference} --data {data}`"
+            f"{index.info.version} ({counted(index.info.documents, 'document')}) does not match the "
+            f"documents in {data} ({digest.count:,}): build it again with `searchapp index {task.reference} "
+            f"--data {data}`"
         )
 
 
@@ -419,9 +417,7 @@ class _SecondReading:
         digest = DocumentsDigest()
         yield from digest.watch(self.collection.indexes[self.name].read(Problems(lenient=True)))
         if digest.hexdigest() != self.first.hexdigest():
-            raise DataError(
-                f"the files in {self.collection.folder} changed while they were indexed: index again"
-            )
+            raise DataError(f"the files in {self.collection.folder} changed during indexing: index again")
 
 
 def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome) -> Iterator[str]:
@@ -432,19 +428,17 @@ def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome)
         if index.note:
             yield f"note: {index.note}"
         if index.built:
-            parts = f" ({index.carried:,} taken over, {index.analyzed:,} analyzed)" if index.carried else ""
-            verbs = ("is", "serves") if info.documents == 1 else ("are", "serve")
+            parts = f" ({index.carried:,} reused, {index.analyzed:,} analyzed)" if index.carried else ""
             yield (
-                f"{task.name}: {counted(info.documents, 'document')} {verbs[0]} indexed{parts} and {verbs[1]} as "
-                f"{info.version}"
+                f"{task.name}: indexed {counted(info.documents, 'document')}{parts} into {info.version} (now live)"
             )
         else:
             yield (
-                f"{task.name}: nothing has changed, {info.version} with {counted(info.documents, 'document')} "
-                "still serves"
+                f"{task.name}: nothing has changed, {info.version} with "
+                f"{counted(info.documents, 'document')} is still live"
             )
     for name in outcome.removed:
-        yield f"{task.name}: the index {name} is removed, because {data} has no files of its splits"
+        yield f"{task.name}: removed the index {name}, because {data} has no files of its splits"
     if outcome.missing:
         names = ", ".join(data_name(data, file) for file in outcome.missing)
         lost = [
@@ -456,7 +450,7 @@ def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome)
         if any(
             file in outcome.missing for split in task.info.splits for file in collection.example_files(split)
         ):
-            can_not += ", nor any other by a recipe that learns from solved topics"
+            can_not += ", and no split can be ranked with a recipe that learns from training topics"
         yield f"note: {data} has no {names}: {can_not}"
 
 
@@ -483,7 +477,7 @@ def index_examples(
     """
     mapping = task.examples_index_mapping()
     if mapping is None:
-        raise DataError(f"{task.reference} has no solved topics to rank by: choose another recipe")
+        raise DataError(f"{task.reference} has no training topics: choose another recipe")
     examples = read_examples(task, collection, split, progress, judged, problems)
     documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
     digest = digest_of(documents)
@@ -495,12 +489,12 @@ def index_examples(
     for _ in range(EXAMPLES_ATTEMPTS):
         serving = engine.index_info(name)
         if serving is None or serving.digest != spec.digest or engine.flaw(name):
-            build(engine, name, spec, serving, documents, "indexing solved topics", progress)
+            build(engine, name, spec, serving, documents, "indexing training topics", progress)
         index = engine.open(name)
         if index.info.digest == spec.digest:
             return index, examples
     raise EngineRefused(
-        f"another process ranks with other solved topics in the same index {name}: rank again when it is done"
+        f"another process is ranking with other training topics in the index {name}: rank again when it ends"
     )
 
 
@@ -519,7 +513,7 @@ def read_examples(
         DataError: there are no training topics.
     """
     problems = Problems() if problems is None else problems
-    with progress.stage("reading solved topics") as advance:
+    with progress.stage("reading training topics") as advance:
         examples = list(with_progress(collection.examples(split, problems), advance))
     problems.raise_if_any(lenient_advice(problems))
     known = {example.topic.id: example for example in (*examples, *judged)}
@@ -528,7 +522,7 @@ def read_examples(
     examples = [example for topic, example in known.items() if topic not in without]
     if not examples:
         raise DataError(
-            f"{collection.folder} has no solved topics for {task.reference} {split}: choose another recipe"
+            f"{collection.folder} has no training topics for {task.reference} {split}: choose another recipe"
         )
     return examples
 
@@ -566,9 +560,12 @@ def task_of(version: StoredVersion) -> str:
 def remedy(name: str, owner: str = "") -> str:
     """Return the remedy for a damaged index, as the end of a sentence; `owner` is the file of an own task."""
     if name.startswith(EXAMPLES):
-        return "the next `searchapp rank` that needs it builds it again"
+        return "`searchapp rank` builds it again when needed"
     if _VARIED.search(name):
-        return f"build it again with `searchapp index FILE --rebuild`, FILE being the variant's, or remove {name}"
+        return (
+            f"build it again with `searchapp index FILE --rebuild`, where FILE is the variant's task file, "
+            f"or remove {name}"
+        )
     return f"build it again with `searchapp index {owner or _shipped(name) or name} --rebuild`"
 
 
@@ -606,10 +603,8 @@ def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, li
     full = [name if name in versions else f"{tasks.OWN}{name}" for name in names]
     for name, index in zip(names, full, strict=True):
         if index not in versions:
-            known = f"there are {', '.join(versions)}" if versions else "there is none"
-            raise UsageError(
-                f"there is no index {name!r}{suggestion(name, versions)} of searchapp's: {known}"
-            )
+            known = f"choose from {', '.join(versions)}" if versions else "no index exists yet"
+            raise UsageError(f"searchapp has no index {name!r}{suggestion(name, versions)}: {known}")
     return {name: versions[name] for name in dict.fromkeys(full)}
 
 

@@ -180,8 +180,8 @@ class Models:
         solved = [example for example in examples if example.topic.id not in learner.withheld]
         if not solved:
             raise DataError(
-                f"every solved topic of {self._task.reference} is also a topic of {self._split}, so that "
-                f"{learner.name} has nothing to learn from: choose another recipe"
+                f"every training topic of {self._task.reference} is also a topic of {self._split}, so "
+                f"{learner.name} has no training data: choose another recipe"
             )
         # A fusion is not trained on withheld topics either, but they vote for others while it is trained.
         withheld = [one for one in examples if one.topic.id in learner.withheld and not learner.left_out]
@@ -204,10 +204,10 @@ class Models:
         if path is not None and path.exists() and not rebuild:
             stored = learning.read_model(path)
             if stored.header.get("key") != key:
-                raise DataError(f"{path} is the model of other solved topics: remove it")
+                raise DataError(f"{path} was trained on other training topics: remove it")
             return MadeModel(learner.name, learner.left_out, stored, path, False)
         learning.require_learn()
-        with self._progress.stage(f"training {learner.name} on {counted(len(solved), 'solved topic')}"):
+        with self._progress.stage(f"training {learner.name} on {counted(len(solved), 'topic')}"):
             header, arrays = learner.train(solved, documents)
         about: dict[str, Any] = {
             "key": key,
@@ -224,7 +224,7 @@ class Models:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
+                raise SearchappError(f"{path.parent} can't be created: {error.strerror}") from error
             learning.write_model(path, stored)
             self._remove_oldest(learner, path)
         return MadeModel(learner.name, learner.left_out, stored, path, True)
@@ -263,7 +263,7 @@ def _crossfitted_answers(
         some: Sequence[Example], withheld: frozenset[str]
     ) -> Iterator[tuple[Example, Sequence[Answer]]]:
         ranker = Ranker(plain, _without(withheld, inputs, examples, documents))
-        with progress.stage("asking about solved topics", len(some)) as advance:
+        with progress.stage("ranking training topics", len(some)) as advance:
             yield from zip(some, ranker.answers([one.topic for one in some], REACH, advance), strict=True)
 
     return asked
@@ -319,8 +319,8 @@ def train(
     """
     if not recipe.trained and not recipe.is_learned:
         raise UsageError(
-            f"the recipe {recipe.name} has nothing to train: choose one with the signal multiclass, multilabel or "
-            "lines, or the fusion learned"
+            f"the recipe {recipe.name} has no model to train: choose one with the signal multiclass, "
+            f"multilabel or lines, or with the fusion learned"
         )
     made = [
         models.of(signal, ranked, rebuild=rebuild, workers=workers)
@@ -333,9 +333,9 @@ def train(
 def withheld_warnings(counts: Iterable[int], split: str) -> list[str]:
     """Return sentences on training topics that models did not see because the split ranks them."""
     return [
-        f"1 solved topic is also a topic of {split}: the models were trained without it"
+        f"1 training topic is also a topic of {split}: the models were trained without it"
         if count == 1
-        else f"{count:,} solved topics are also topics of {split}: the models were trained without them"
+        else f"{count:,} training topics are also topics of {split}: the models were trained without them"
         for count in sorted(set(counts))
     ]
 
@@ -452,4 +452,4 @@ def last_solved(task: Task, collection: Collection) -> str:
     for split, files in files_of.items():
         if all(file.exists() for file in files) and (files or not any(files_of.values())):
             return split
-    raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")
+    raise DataError(f"{collection.folder} has no training topics for {task.reference}: choose another recipe")

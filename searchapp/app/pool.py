@@ -95,7 +95,8 @@ def write_pool(
         if left := len(given.run) - len(run):
             are = "is" if left == 1 else "are"
             notes.append(
-                f"{given.path}: {left:,} of {counted(len(given.run), 'topic')} {are} not of {scope.name}, and left out"
+                f"{given.path}: {left:,} of {counted(len(given.run), 'topic')} {are} left out, because "
+                f"{scope.name} does not have them"
             )
         in_scope.append(run)
     pooled = pool(in_scope, depth)
@@ -103,7 +104,7 @@ def write_pool(
     if scope.look_up is not None:
         result = scope.look_up(pooled_documents)
         if result.unknown:
-            notes.append(f"{result}: nobody will be able to read them")
+            notes.append(f"{result}: annotators can't read them")
     run = Run(
         TAG,
         tuple(
@@ -139,8 +140,8 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
     if not manifests:
         if scope is None:
             raise UsageError(
-                f"{runs[0].path} is a TREC run, which does not name its task: name its task with --task and its "
-                "split with --split"
+                f"{runs[0].path} is a TREC run, which does not record its task: give its task with --task "
+                f"and its split with --split"
             )
         return scope
     path, first = manifests[0]
@@ -150,8 +151,8 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
         for what in ("task", "split", "index_digest"):
             if getattr(manifest, what) != getattr(first, what):
                 raise DataError(
-                    f"{other} has another {what.replace('_', ' ')} than {path}: a pool is made of runs that rank the "
-                    "same documents for the same topics"
+                    f"{other} has another {what.replace('_', ' ')} than {path}: pool runs that rank the same "
+                    f"documents for the same topics"
                 )
     if scope is not None:
         return scope
@@ -163,5 +164,5 @@ def _within(given: GivenRun, scope: Scope) -> Run:
     """Return a TREC run with the topics of a scope."""
     run = Run(given.run.tag, tuple(ranking for ranking in given.run if ranking.topic_id in scope.topics))
     if not run.rankings:
-        raise DataError(f"{given.path} ranks no topic of {scope.name}: name a run of the same topics")
+        raise DataError(f"{given.path} ranks no topic of {scope.name}: give a run of the same topics")
     return run

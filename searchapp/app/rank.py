@@ -64,7 +64,7 @@ class RunRequest:
             return self.collection
         if not self.recipe.learns:
             raise UsageError(
-                f"the recipe {self.recipe.name} learns from no solved topics: leave out --training-split"
+                f"the recipe {self.recipe.name} does not learn from training topics: leave out --training-split"
             )
         return self.collection.solved_by(self.training_splits)
 
@@ -125,11 +125,11 @@ def make_run(
     """
     if request.tag.split() != [request.tag]:
         raise UsageError(
-            f"the tag {request.tag!r} can't stand in a TREC run: choose one without white space with --tag"
+            f"the tag {request.tag!r} is empty or contains white space: choose another with --tag"
         )
     if request.judged and not request.recipe.learns:
         raise UsageError(
-            f"the recipe {request.recipe.name} does not learn from judged topics: choose one that uses solved topics"
+            f"the recipe {request.recipe.name} does not learn from judged topics: choose one that uses training topics"
         )
     directory.require_writable(out, overwrite=overwrite)
     collection = request.solved_collection
@@ -210,7 +210,7 @@ def verify_run(path: Path) -> Verification:
     problems, notes = list(found.problems), list(found.notes)
     file = manifest.variant or manifest.task_file
     if file and not Path(file).is_file():
-        return Verification(found.problems, (*notes, f"{file}: gone, so not compared"))
+        return Verification(found.problems, (*notes, f"{file}: no longer exists, so it was not compared"))
     try:
         task = tasks.load(manifest.task_reference)
     except SearchappError as error:
@@ -259,7 +259,7 @@ def _mapping_changes(task: Task, manifest: Manifest) -> Iterator[str]:
     before = directory.mapping_digest(manifest)
     mapping = None if before is None else task.examples_index_mapping()
     if before is not None and (mapping is None or digest_json(mapping) != before):
-        yield f"{task.reference}: the mapping of solved topics changed since the run was made"
+        yield f"{task.reference}: the mapping of training topics changed since the run was made"
 
 
 def _layout_changes(task: Task, manifest: Manifest) -> Iterator[str]:
@@ -322,16 +322,18 @@ def rerun(
     templates = directory.read_input(path, manifest, TEMPLATES)
     mapping = directory.read_input(path, manifest, MAPPING)
     if written is None or templates is None or mapping is None:
-        raise UsageError(f"{path} has no copy of a recipe: only a run of `searchapp rank` can be made again")
+        raise UsageError(f"{path} has no copy of a recipe: choose a run that `searchapp rank` made")
     task_file = manifest.task_file
     if task_file and not Path(task_file).is_file():
-        raise UsageError(f"{path} was made with the task file {task_file}, which is gone: put it back there")
+        raise UsageError(
+            f"{path} was made with the task file {task_file}, which no longer exists: restore it"
+        )
     task = tasks.load(task_file or manifest.task)
     try:
         book = RecipeBook(task.name, path / INPUTS / RECIPE, written, templates.__getitem__)
         recipe = recipes.load(book, str(manifest.recipe.get("name")))
     except KeyError as error:
-        raise DataError(f"{path / INPUTS / TEMPLATES}: lacks the template {error}") from error
+        raise DataError(f"{path / INPUTS / TEMPLATES}: template {error} is missing") from error
     recipe = replace(recipe, overrides=manifest.recipe.get("set") or {})
     again = _with_copies(task, book, mapping, directory.read_input(path, manifest, EXAMPLES_MAPPING))
     collection = _collection(again, manifest, Path(manifest.data) if data is None else data)
@@ -372,8 +374,8 @@ def _judged(path: Path, manifest: Manifest, collection: Collection) -> tuple[Exa
     topics = {topic.id: topic for topic in collection.topics(manifest.split, Problems(lenient=True))}
     if missing := sorted(grades.keys() - topics.keys()):
         raise DataError(
-            f"{collection.folder} lacks judged topics that {path} has learned from ({some(missing)}): "
-            "name the folder that has them with --data"
+            f"{collection.folder} lacks judged topics that {path} was trained on ({some(missing)}): give the "
+            f"folder that has them with --data"
         )
     return tuple(Example(topics[topic], gold) for topic, gold in grades.items())
 
@@ -386,9 +388,9 @@ def _differences(path: Path, first: Manifest, out: Path, second: Manifest) -> It
             yield f"{out / name}: not part of {path}"
         elif first.files[name] != second.files[name]:
             topics = f" ({_topics_that_differ(path, out)})" if name == RANKINGS else ""
-            yield f"{out / name}: not equal to that of {path}{topics}"
+            yield f"{out / name}: differs from that of {path}{topics}"
     if list(first.empty) != list(second.empty):
-        yield f"{out / MANIFEST}: names other topics of which no document was found"
+        yield f"{out / MANIFEST}: lists other topics without documents"
 
 
 def _changed(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
@@ -413,7 +415,7 @@ def _notes(first: Manifest, second: Manifest) -> Iterator[str]:
         for manifest in (first, second)
     )
     if before != now:
-        yield f"the run was made by {before}, and again by {now}"
+        yield f"the first run was made by {before}, the second by {now}"
     models = first.recipe.get(directory.MODELS, {}), second.recipe.get(directory.MODELS, {})
     if models[0] != models[1]:
-        yield "the models that were trained are not the same"
+        yield "the trained models differ"

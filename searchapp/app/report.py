@@ -147,7 +147,7 @@ def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str
     }
     if len(runs) > 1:
         words = ["compare", *runs, *scoring, *measures, *by, *_testing(request)]
-        found["tests, topics, difficulty, likeness of rankings"] = words
+        found["tests, topics, difficulty, similarity of rankings"] = words
     if request.judgments is not None and judged.qrels is None:
         found["agreement of annotators"] = ["judgments", "agreement", task.reference, *judged.words()]
     return {what: shlex.join(["searchapp", *words, "--json"]) for what, words in found.items()}
@@ -311,7 +311,7 @@ def _compared(request: CompareRequest) -> tuple[CompareRequest, Comparison, Sequ
         return broken_down, compare(broken_down), ()
     except (DataError, UsageError) as error:
         # Any other error is raised again without breakdowns.
-        return request, compare(request), (f"there are no breakdowns: {error}",)
+        return request, compare(request), (f"no breakdowns: {error}",)
 
 
 def _figures(found: Comparison) -> list[ReportedFigure]:
@@ -353,5 +353,5 @@ def _texts(task: Task, gold: GoldSource) -> tuple[Mapping[str, str], Sequence[st
     try:
         topics = task.collection(folder).topics(gold.split, Problems(lenient=True))
     except SearchappError as error:
-        return {}, (f"the texts of the topics are missing: {error}",)
+        return {}, (f"no texts of topics: {error}",)
     return {topic.id: topic.text for topic in topics}, ()

@@ -84,7 +84,7 @@ class SearchQuery:
         texts = (search.text, search.recipe or "", search.like or "")
         values = tuple(value for filter_ in search.filters for value in (filter_.field, filter_.value))
         if not all(isinstance(text, str) and len(text) <= LONGEST for text in (*texts, *values)):
-            raise ValueError("a part of the search is no text")
+            raise ValueError("a part of the search is not text")
         return search
 
 
@@ -113,9 +113,9 @@ class SavedSearchFile:
         """
         searches = self.searches()
         if name not in searches:
-            hint = f"{name!r}, nor another one: the search screen saves them"
+            hint = f"{name!r}, nor any other: the search screen saves searches"
             names = choices_hint(name, searches) if searches else hint
-            raise UsageError(f"there is no saved search of {self._task} {names}")
+            raise UsageError(f"{self._task} has no saved search {names}")
         return searches[name]
 
     def save(self, name: str, search: SearchQuery) -> None:
@@ -129,7 +129,7 @@ class SavedSearchFile:
         if not name or len(name) > LONGEST_NAME:
             raise UsageError(f"the name of a search has 1 to {LONGEST_NAME} characters")
         if len(search.text) > LONGEST:
-            raise UsageError(f"a text of more than {LONGEST:,} characters is not saved")
+            raise UsageError(f"a search of more than {LONGEST:,} characters can't be saved")
         self._replace(name, [{"task": self._task, "name": name, **asdict(search)}])
 
     def delete(self, name: str) -> None:
@@ -188,5 +188,5 @@ def store_position(home: Path, task: str, position: LastPosition) -> None:
 
 def _number(value: object) -> int:
     if not isinstance(value, int) or value < 0:
-        raise ValueError("that is no number from 0 on")
+        raise ValueError("not a number from 0")
     return value

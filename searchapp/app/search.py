@@ -186,8 +186,8 @@ class TaskSearcher:
             folder = data_folder(task, home, data)
             if not folder.is_dir():
                 raise DataError(
-                    f"the recipe learns from the files of {task.reference}, and there is no folder {folder}: "
-                    "say where they are with --data"
+                    f"the recipe learns from the files of {task.reference}, but the folder {folder} does not "
+                    f"exist: give their folder with --data"
                 )
             return task.collection(folder)
 
@@ -422,7 +422,7 @@ class TaskSearcher:
     def _inputs(self) -> Inputs:
         if self._collection is None:
             raise DataError(
-                f"the recipe learns from the files of {self.task.reference}, which are not at hand"
+                f"the recipe learns from the files of {self.task.reference}, which are not available"
             )
         return typed_inputs(self.task, self._engine, self.index, self._collection, self._progress, self._home)
 

@@ -19,6 +19,7 @@ from searchapp.judging.team import Exchanged, Synchronizer, synchronize
 from searchapp.judging.view import open_view
 from searchapp.progress import Notify
 from searchapp.tasks.base import Grades
+from searchapp.text import counted
 
 PATIENCE_SECONDS = 2.0  # how long a key waits for other writers of the log before its judgment is queued
 
@@ -86,7 +87,7 @@ def annotator_name(given: str | None) -> str:
     except (OSError, KeyError):
         name = ""
     if not name:
-        raise UsageError("who judges? Name the annotator with --annotator NAME")
+        raise UsageError("no annotator: give your name with --annotator NAME")
     return name
 
 
@@ -120,8 +121,7 @@ def exchange(
 
 
 def _kept(log: JudgmentLog, waiting: int) -> str:
-    things = "1 judgment waits" if waiting == 1 else f"{waiting:,} judgments wait"
-    return f"{things} in {log.path}: `searchapp judgments sync` sends what waits"
+    return f"{counted(waiting, 'unsent judgment')} in {log.path}: send with `searchapp judgments sync`"
 
 
 def exchange_if_possible(
@@ -157,11 +157,13 @@ def team(
     )
     if not synchronizer.start(FIRST_SECONDS):
         warn(
-            f"{address} has not answered yet: judging begins without what others have judged since; what you judge "
-            f"waits in {log.path}, and is exchanged when the server answers"
+            f"{address} has not answered yet: you begin without the latest judgments of others; your "
+            f"judgments are saved in {log.path} and sent when the server answers"
         )
     elif synchronizer.trouble is not None:
-        warn(f"{synchronizer.trouble}; judging goes on, and what you judge waits in {log.path}")
+        warn(
+            f"{synchronizer.trouble}; you can continue: your judgments are saved in {log.path} and sent later"
+        )
     try:
         yield synchronizer
     finally:
@@ -169,14 +171,10 @@ def team(
         if not log.waiting(address, task) or exchange_if_possible(
             settings, log, task, warn, attempts=1, timeout=LEAVING_SECONDS
         ):
-            say(f"the team has them in {address}")
+            say(f"all judgments are shared at {address}")
         if others := log.waiting(address) - log.waiting(address, task):
-            things = (
-                "1 judgment of another task stays"
-                if others == 1
-                else f"{others:,} judgments of other tasks stay"
-            )
-            say(f"{things} here: `searchapp judgments sync` sends all")
+            unsent = counted(others, "unsent judgment")
+            say(f"{unsent} of other tasks: send with `searchapp judgments sync`")
 
 
 @contextmanager

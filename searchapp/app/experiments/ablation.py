@@ -58,7 +58,7 @@ class Variant:
     @property
     def name(self) -> str:
         return {
-            VariantKind.whole: "as it is",
+            VariantKind.whole: "full recipe",
             VariantKind.without: f"without {self.signal}",
             VariantKind.alone: f"{self.signal} alone",
             VariantKind.summed: "fused by sum",
@@ -162,13 +162,11 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
     """
     recipe = request.recipe
     if request.features and not any(features_of(signal) for signal in recipe.signals):
-        raise UsageError(
-            f"the recipe {recipe.name} has no model whose features could be left out: leave out --features"
-        )
+        raise UsageError(f"the recipe {recipe.name} has no model with features: leave out --features")
     if len(recipe.signals) == 1 and not request.features:
         raise UsageError(
-            f"the recipe {recipe.name} is the signal {recipe.signals[0].name} alone, so that nothing "
-            "can be left out: choose a recipe of several signals"
+            f"the recipe {recipe.name} has only the signal {recipe.signals[0].name}: choose a recipe with "
+            f"several signals"
         )
     require_measures(Scoring(GoldSource(measures=request.measures)).measures(request.validation.task))
     with CrossValidation(request.validation, settings, progress) as validation:

@@ -66,7 +66,9 @@ FIGURES_FILE = "figures.jsonl"
 FIGURES_FORMAT = 2
 MAX_FIGURES = 1_000  # lines of the file that remain when the oldest are dropped
 
-BUSY = "process {process} is at this bench in %s: wait until it is done, or choose another folder with --out"
+BUSY = (
+    "process {process} is running this bench in %s: wait until it ends, or choose another folder with --out"
+)
 
 Position = tuple[int, int]  # a cell by the numbers of its split and its system
 
@@ -217,10 +219,9 @@ class _Bench:
                 grades = self._request.judged[task.name]
                 treated = "left out" if task.judged.unjudged is Unjudged.condensed else "not relevant"
                 yield (
-                    f"{task.name} is scored by what people have judged, "
-                    f"{counted(sum(map(len, grades.values())), 'document')} of {counted(len(grades), 'topic')}; "
-                    "documents "
-                    f"that nobody has judged are {treated}"
+                    f"{task.name} is scored against judgments of "
+                    f"{counted(sum(map(len, grades.values())), 'document')} for "
+                    f"{counted(len(grades), 'topic')}; unjudged documents are {treated}"
                 )
 
     # Existing cells
@@ -448,7 +449,7 @@ class _Bench:
                 measures, warnings = list(self._measures(split, scored, of_group)), []
             else:
                 measures = []
-                warnings = [f"the group {group.name} has no topic of {split.task.name} {split.name}"]
+                warnings = [f"the group {group.name} contains no topic of {split.task.name} {split.name}"]
             yield self._column(number, group.name, failures, measures, warnings)
 
     def _warnings(self, scored: Mapping[int, ScoredRun]) -> list[str]:
@@ -541,10 +542,7 @@ def _failure(error: object) -> Failure:
     if isinstance(error, SearchappError):
         return error.lines[0], error.exit_code
     if isinstance(error, BaseException) and is_lack_of_memory(error):
-        return (
-            "there is not enough memory: end other programs, or rank fewer cells at a time with --workers",
-            1,
-        )
+        return "not enough memory: end other programs, or rank fewer cells at a time with --workers", 1
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {reason(error)}", 1
-    return f"an internal error, {type(error).__name__} ({error}): please report it", 1
+    return f"an internal error, {type(error).__name__} ({error}): please report this", 1

@@ -36,34 +36,34 @@ ADVICE = "`searchapp bench --example` prints a file to start from"
 
 # The output of `searchapp bench --example`.
 EXAMPLE = """\
-# A bench: every recipe on every split, compared with the baseline. Run it with `searchapp bench FILE`: what has been
-# ranked already is kept, so that it can be stopped, extended and run again.
+# A bench ranks every recipe on every split and compares the results with the baseline. Run it with
+# `searchapp bench FILE`. Finished runs are kept: you can stop the bench, extend it and run it again.
 
-baseline = "bm25"                   # the recipe that all others are compared with; the first one by default
-# out = "bench"                     # folder for the runs and the result; by default named like this file
-# engines = ["embedded"]            # embedded, elasticsearch or both; by default that of the settings
-# measures = ["nDCG@10", "R@100"]   # beside the official figures; by default what each task names
+baseline = "bm25"                   # compared with all other recipes; default: the first one
+# out = "bench"                     # folder of the runs and the result; default: named like this file
+# engines = ["embedded"]            # embedded, elasticsearch or both; default: from the settings
+# measures = ["nDCG@10", "R@100"]   # in addition to the official measures; default: those of the task
 
-[recipes.bm25]                      # the recipe of this name, see `searchapp tasks show TASK`
+[recipes.bm25]                      # a recipe of the tasks, see `searchapp tasks show TASK`
 
 [recipes.neighbours]
 
 [recipes.narrow]
-recipe = "neighbours"               # another recipe than that of the table's name
-set = { k = 20 }                    # its parameters, as with `searchapp rank --set`
-tasks = ["nlps"]                    # only on these
+recipe = "neighbours"               # default: the name of the table
+set = { k = 20 }                    # parameters, as with `searchapp rank --set`
+tasks = ["nlps"]                    # default: all tasks of this file
 
 [tasks.nlps]
 splits = ["dev"]
-# data = "data/nlps"                # by default the folder that was indexed
-# depth = 500                       # documents per topic; the task's own by default
+# data = "data/nlps"                # default: the indexed folder
+# depth = 500                       # documents per topic; default: from the task
 
 [tasks.explanation-2021]
 splits = ["dev"]
 
-# judgments = true                  # scored by what people have judged, instead of the organisers' gold
-# [tasks.nlps.groups.long]          # some of the topics, in a column of their own
-# file = "long.txt"                 # their ids, one a line; or topics = ["12", "15"], or where = { field = "value" }
+# judgments = true                  # score against judgments instead of the official gold
+# [tasks.nlps.groups.long]          # a subset of the topics, in its own column
+# file = "long.txt"                 # one id per line; or topics = ["12", "15"], or where = { field = "value" }
 """
 
 
@@ -143,7 +143,7 @@ def read_plan(path: Path, settings: Settings) -> BenchPlan:
     engines = root.texts("engines", single=True) or ()
     for engine in engines:
         if engine not in ENGINES:
-            root.wrong("unknown engine", f"engines names {choices_hint(engine, ENGINES)}", "engines")
+            root.wrong("unknown engine", f"engines contains {choices_hint(engine, ENGINES)}", "engines")
     task_names = [table.name for table in root.tables("tasks")]
     # An own task may be indexed on only one of several engines.
     stores = [replace(settings, engine=engine) for engine in engines if engine in ENGINES] or [settings]
@@ -152,11 +152,11 @@ def read_plan(path: Path, settings: Settings) -> BenchPlan:
     bench_recipes = tuple(_recipe(table, task_names, tasks) for table in root.tables("recipes"))
     for key, tables in (("recipes", bench_recipes), ("tasks", task_names)):
         if not tables and isinstance(root.raw(key), dict | None):
-            root.wrong("missing key", f"the file needs a table [{key}.NAME] at least", key)
+            root.wrong("missing key", f"the file needs at least one table [{key}.NAME]", key)
     recipe_names = [recipe.name for recipe in bench_recipes]
     baseline = root.text("baseline") or next(iter(recipe_names), "")
     if recipe_names and baseline not in recipe_names:
-        root.wrong("unknown recipe", f"baseline names {choices_hint(baseline, recipe_names)}", "baseline")
+        root.wrong("unknown recipe", f"baseline is {choices_hint(baseline, recipe_names)}", "baseline")
     plan = BenchPlan(
         path=path,
         out=folder / path.stem if out is None else folder / out,
@@ -176,8 +176,8 @@ def _require_name(table: TomlTable, what: str) -> None:
     if not NAME.fullmatch(table.name):
         table.wrong(
             "unusable name",
-            f"{table.name!r} can't name {what}: it takes letters, digits and . _ + -, 64 of them at most, and "
-            "begins with a letter or digit",
+            f"{table.name!r} is not a valid name of {what}: use up to 64 letters, digits and . _ + -, with a "
+            f"letter or digit first",
         )
 
 
@@ -195,7 +195,7 @@ def _recipe(table: TomlTable, task_names: list[str], tasks: tuple[BenchTask, ...
     only = table.texts("tasks", single=True)
     for name in only or ():
         if name not in task_names:
-            table.wrong("unknown task", f"tasks names {choices_hint(name, task_names)}", "tasks")
+            table.wrong("unknown task", f"tasks contains {choices_hint(name, task_names)}", "tasks")
     recipe = BenchRecipe(table.name, table.text("recipe", table.name) or "", parameters, only)
     table.finish()
     for task in tasks:
@@ -205,7 +205,7 @@ def _recipe(table: TomlTable, task_names: list[str], tasks: tuple[BenchTask, ...
                 recipes.load(book, recipe.recipe, parameters)
             except (UsageError, DataError) as error:
                 is_known = recipe.recipe in recipes.names(book)
-                advice = "" if is_known else "; name the tasks that it is for with tasks = [...]"
+                advice = "" if is_known else "; restrict the recipe to its tasks with tasks = [...]"
                 table.wrong("unusable recipe", f"{error}{advice}")
     return recipe
 
@@ -224,7 +224,7 @@ def _task(
     data, hierarchy = table.text("data"), table.text("hierarchy")
     splits = table.texts("splits", single=True) or ()
     if not table.has("splits"):
-        table.wrong("missing key", f"[tasks.{table.name}] needs splits, the names of those that are ranked")
+        table.wrong("missing key", f"[tasks.{table.name}] needs splits, a list of the splits to rank")
     options = ScorerOptions(
         cutoff=table.whole("cutoff", 0, 1, MAX_DEPTH) or None,
         hierarchy=None if hierarchy is None else folder / hierarchy,
@@ -269,7 +269,9 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
     value = table.raw("judgments")
     if not isinstance(value, bool | str | None):
         table.wrong(
-            "wrong value", "judgments must be true, false, or the file of a log in quotes", "judgments"
+            "wrong value",
+            "judgments must be true, false, or the path of a judgment log in quotes",
+            "judgments",
         )
     rule, unjudged = table.text("aggregation"), table.text("unjudged")
     annotators = table.texts("annotators", single=True)
@@ -278,14 +280,12 @@ def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
         ("unjudged", unjudged, [Unjudged.nonrelevant, Unjudged.condensed]),
     ):
         if name is not None and name not in known:
-            table.wrong("unknown value", f"{key} names {choices_hint(name, known)}", key)
+            table.wrong("unknown value", f"{key} is {choices_hint(name, known)}", key)
             return None
         if name is not None and not value:
-            table.wrong("missing key", f"{key} says how judgments count: write judgments = true too", key)
+            table.wrong("missing key", f"{key} requires judgments: add judgments = true", key)
     if annotators is not None and not value:
-        table.wrong(
-            "missing key", "annotators says whose judgments count: write judgments = true too", "annotators"
-        )
+        table.wrong("missing key", "annotators requires judgments: add judgments = true", "annotators")
     if not value:
         return None
     return JudgedGold(
@@ -299,7 +299,7 @@ def _group(table: TomlTable, folder: Path) -> TopicGroup:
     _require_name(table, "a group")
     topics, file, where = table.texts("topics", single=True), table.text("file"), table.mapping("where")
     if sum(table.has(key) for key in ("topics", "file", "where")) != 1:
-        table.wrong("missing key", f"the group {table.name} needs one of topics, file and where")
+        table.wrong("missing key", f"the group {table.name} needs exactly one of topics, file and where")
     elif file is not None:
         topics = _topic_ids(table, folder / file)
     table.finish()
@@ -311,10 +311,10 @@ def _topic_ids(table: TomlTable, path: Path) -> tuple[str, ...]:
     try:
         lines = read_text(path, "utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        cause = error.strerror if isinstance(error, OSError) else "not UTF-8"
         table.wrong("unreadable file", f"{path} can't be read: {cause or error}", "file")
         return ()
     ids = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
     if not ids:
-        table.wrong("empty file", f"{path} has no id of a topic", "file")
+        table.wrong("empty file", f"{path} contains no topic id", "file")
     return ids

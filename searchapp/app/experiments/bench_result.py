@@ -164,9 +164,11 @@ def read_bench(folder: Path) -> BenchResult:
         for column in result.columns:
             rows = [column.cells, *(row for one in column.measures for row in (one.figures, one.differences))]
             if any(len(row) != systems for row in rows):
-                raise ValueError(f"{column.name} has not a cell for each system")
+                raise ValueError(f"{column.name} lacks the cell of a system")
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DataError(f"{path}: not a bench of searchapp ({error!r}): run the bench again") from error
+        raise DataError(
+            f"{path}: not a bench result of searchapp ({error!r}): run the bench again"
+        ) from error
     return result
 
 

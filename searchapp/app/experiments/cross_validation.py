@@ -169,9 +169,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             self._read(split)
         self._problems.raise_if_any(lenient_advice(self._problems))
         if not any(self._topics.values()):
-            raise DataError(
-                f"{request.collection.folder}: no topic of {', '.join(request.splits)} has gold to validate by"
-            )
+            raise DataError(f"{request.collection.folder}: no topic of {', '.join(request.splits)} has gold")
         try:
             self._engine, self._index = self._opened()
             self.folds: Sequence[Fold] = self._divided()
@@ -228,7 +226,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
     def prepare(self, recipes: Sequence[Recipe]) -> None:
         """Index the training topics of each fold if a recipe needs them, so that forked processes share them."""
         if any(recipe.needs(Need.examples) for recipe in recipes):
-            with self._progress.stage("indexing solved topics", len(self.folds)) as advance:
+            with self._progress.stage("indexing training topics", len(self.folds)) as advance:
                 for fold in self.folds:
                     fold.inputs.examples()
                     advance(1)
@@ -327,7 +325,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             return {}
         if task.official.scorer.files_make_one and not grades.keys() <= rankings.keys():
             raise UsageError(
-                f"the scorer of {task.reference} takes all topics of {split} or none: rank all of them"
+                f"the official scorer of {task.reference} requires rankings of all topics of {split}: rank all of them"
             )
         run = _run_of_all(ranked, (*ranked, *grades))
         options = replace(request.options, split=split)
@@ -338,7 +336,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         if not values:
             if measure is None or measure in scored.official.values:
                 raise UsageError(
-                    f"{self.measure} has no value for each topic: choose another one with --measure"
+                    f"{self.measure} has no per-topic values: choose another measure with --measure"
                 )
             measures = field_figures(scored.rankings, scored.qrels, [measure])
             values = next(iter(measures.per_topic.values()), {})
@@ -353,7 +351,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         """Read the gold of a split, and the topics that have gold."""
         task, collection = self.request.task, self.request.collection
         if collection.is_masked(split):
-            raise DataError(f"the gold of {split} is masked, so nothing can be validated by it")
+            raise DataError(f"the gold of {split} is masked: choose another split")
         problems = Problems(lenient=self.request.lenient)
         with self._progress.stage(f"reading {split}") as advance:
             topics = collection.topics(split, problems)
@@ -370,7 +368,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         names = {collection.index_of(split) for split in self.request.splits}
         if len(names) > 1:
             raise UsageError(
-                f"{' and '.join(self.request.splits)} are ranked among different documents: name one of them"
+                f"{' and '.join(self.request.splits)} rank different documents: choose one of them with --split"
             )
         engine = self._resources.enter_context(closing(open_on_disk(self._settings, CACHED_HITS)))
         try:
@@ -379,7 +377,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             if not self._settings.uses_server:
                 raise
             raise EngineRefused(
-                f"{error}, with --engine embedded: cross-validation ranks on this machine"
+                f"{error}; add --engine embedded, because cross-validation uses the embedded engine"
             ) from error
         require_documents(task, index, collection)
         return engine, index
@@ -391,7 +389,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         if not any(topic.id in solved for topic in topics):
             number_of = dict.fromkeys((topic.id for topic in topics), 0)
         elif count < 2:
-            raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
+            raise UsageError(f"cross-validation needs at least 2 folds, not {count}")
         elif count >= len(topics):
             number_of = {topic.id: number for number, topic in enumerate(topics)}
         else:
@@ -409,7 +407,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
     def _solved(self, topics: AnyCollection[str]) -> dict[str, Example]:
         """Return the training topics of the splits, read until these topics are among them."""
         solved: dict[str, Example] = {}
-        with self._progress.stage("reading solved topics") as advance:
+        with self._progress.stage("reading training topics") as advance:
             for split in self.request.splits:
                 problems = Problems(lenient=self.request.lenient)
                 for example in self.request.collection.examples(split, problems):
@@ -425,7 +423,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         try:
             return self._resources.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
         except OSError as error:
-            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+            raise SearchappError(f"temporary files can't be created: {reason(error)}") from error
 
     def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
         request = self.request

@@ -97,7 +97,7 @@ def learning_curve(request: LearningRequest, settings: Settings, progress: Progr
     """
     if not request.recipe.learns:
         raise UsageError(
-            f"the recipe {request.recipe.name} does not learn from solved topics: choose one that does"
+            f"the recipe {request.recipe.name} does not learn from training topics: choose one that does"
         )
     if request.measures:
         require_measures(Scoring(GoldSource(measures=request.measures)).measures(request.validation.task))
@@ -117,8 +117,8 @@ class _Learning:
         self._topics = [topics[topic] for topic in validation.topics]
         if split in self._collection.solved_splits(split):
             raise UsageError(
-                f"the topics of {self._split} are solved ones themselves, so that nothing is left to "
-                "judge: choose a split that is ranked by others"
+                f"the topics of {self._split} are training topics themselves: choose a split that is not "
+                f"used for training"
             )
         solved = self._collection.examples(split, Problems(lenient=True))
         others = [example for example in solved if example.topic.id not in topics]
@@ -184,7 +184,7 @@ class _Learning:
             count = len(shuffled) // 2 if request.test_topics is None else request.test_topics
             scored, pool = shuffled[:count], shuffled[count:]
         if not pool or not scored:
-            lack = "judged" if not pool else "left unjudged"
+            lack = "judged" if not pool else "unjudged"
             raise UsageError(
                 f"no topic of {self._split} with gold is {lack}: "
                 + (
@@ -203,13 +203,12 @@ class _Learning:
         )
         if points[-1] > most:
             raise UsageError(
-                f"there {'is' if most == 1 else 'are'} {counted(most, 'topic')} that can be judged, not "
-                f"{points[-1]:,}: lower --points or --test-topics"
+                f"only {counted(most, 'topic')} can be judged, fewer than {points[-1]:,}: lower --points or --test-topics"
             )
         if not points[0] and not self._solved and not self._fixed_signals():
             raise UsageError(
-                f"without any solved topic the recipe {self._request.recipe.name} ranks nothing: "
-                "name --points from 1 on"
+                f"the recipe {self._request.recipe.name} ranks nothing without training topics: give "
+                f"--points of at least 1"
             )
         return points
 
@@ -252,7 +251,7 @@ class _Learning:
             fixed = self._fixed_signals()
             if not fixed:
                 raise DataError(
-                    f"nothing can be learned from {counted(len(sample), 'judged topic')} without an answer"
+                    f"the sample of {counted(len(sample), 'judged topic')} contains no relevant document to learn from"
                 )
             plain = replace(recipe, signals=tuple(fixed), fusion=recipe.fusion.unlearned)
             return Ranker(plain, fold.inputs).rank(self._scored, depth, TAG)

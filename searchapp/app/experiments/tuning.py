@@ -152,15 +152,15 @@ class TunableParameters:
             for key in NUMBERS
         ]
         raise UsageError(
-            f"{self._task.reference} with the recipe {self.recipe.name} has no parameter "
-            f"{name!r}{suggestion(name, names)} to tune: it has {', '.join(names)}"
+            f"the recipe {self.recipe.name} of {self._task.reference} has no tunable parameter "
+            f"{name!r}{suggestion(name, names)}: choose from {', '.join(names)}"
         )
 
 
 def _number(name: str, key: str, value: object) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     if not is_number or not 0 <= float(value) <= (1 if key == "b" else float("inf")):  # type: ignore[arg-type]
-        kind = "a number from 0 to 1" if key == "b" else "a number that is not negative"
+        kind = "a number from 0 to 1" if key == "b" else "a number from 0"
         raise UsageError(f"{name} must be {kind}, not {value!r}")
     return float(value)  # type: ignore[arg-type]
 
@@ -264,7 +264,7 @@ class TuneResult:
 TRIALS_FILE = "trials.jsonl"
 TRIALS_FORMAT = 1
 
-BUSY = "process {process} is at this tuning in %s: wait until it is done"
+BUSY = "process {process} is running this tuning in %s: wait until it ends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +327,8 @@ class TrialLog:
             return
         if lines[0] != parse_json(json.dumps(head)):
             raise DataError(
-                f"{self.path} is the log of another tuning, or of the same with other data: name another folder with "
-                "--trials-dir, or begin anew with --restart"
+                f"{self.path} is the log of another tuning, or of this tuning with other data: choose "
+                f"another folder with --trials-dir, or start over with --restart"
             )
         for line in lines[1:]:
             self.done[line["trial"], line["rung"]] = TrialValues(**line)
@@ -345,7 +345,8 @@ class TrialLog:
             with suppress(OSError):
                 self._file.truncate(end)
             raise SearchappError(
-                f"{self.path} could not be written: {reason(error)}; the same command goes on from the trials before"
+                f"{self.path} could not be written: {reason(error)}; run the same command again to continue "
+                f"after the stored trials"
             ) from error
 
     def _lines(self) -> list[Any]:
@@ -360,7 +361,7 @@ class TrialLog:
                     torn = line + b"\n"
                     break
                 raise DataError(
-                    f"{self.path}: line {number} was changed since it was written: begin anew with --restart"
+                    f"{self.path}: line {number} was changed after it was written: start over with --restart"
                 )
             values.append(parse_json(text.decode()))
         if torn:
@@ -418,8 +419,8 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
     plan: list[ParameterValues] = [{}, *proposed(over, request.search, request.trials, validation.seed)]
     if request.search is SearchMethod.halving and task.official.scorer.files_make_one:
         raise UsageError(
-            f"halving tries on some topics first, and the scorer of {task.reference} takes all or none: search with "
-            "--search random or --search grid"
+            f"halving scores subsets of the topics, but the official scorer of {task.reference} requires all "
+            f"topics: use --search random or --search grid"
         )
     with CrossValidation(validation, settings, progress) as opened:
         tuning = _Tuning(replace(request, over=over), parameters, plan, opened)
@@ -485,9 +486,7 @@ class _Tuning:
             if (SHIPPED, 0) not in log.done:
                 values = self._values(SHIPPED, None)
                 if not values:
-                    raise DataError(
-                        "no topic has a value under the measure: choose another one with --measure"
-                    )
+                    raise DataError("the measure has no value for any topic: choose another with --measure")
                 log.append(TrialValues(SHIPPED, 0, values))
             advance(1)
             alive = list(range(1, len(self._plan)))
@@ -606,7 +605,7 @@ def require_places(out: Path, *, overwrite: bool) -> None:
         UsageError: it exists, its folder does not, or its name does not end in .toml.
     """
     if out.suffix.lower() != ".toml" and out != STDOUT:
-        raise UsageError(f"{out}: the name of a file with a recipe must end in .toml")
+        raise UsageError(f"{out}: the name of a recipe file must end in .toml")
     require_place(out, replace=overwrite)
 
 
@@ -668,7 +667,7 @@ def _comments(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Ite
     request, first, shipped = result.request, result.trials[0], result.shipped
     validation = request.validation
     name = "FILE" if out == STDOUT else out.name
-    yield f"The recipe {validation.task.name}/{request.recipe}, tuned by `searchapp tune`: rank with"
+    yield f"The recipe {validation.task.name}/{request.recipe}, tuned by `searchapp tune`. To use it:"
     yield ""
     if mappings:
         yield f"    searchapp index {name}"
@@ -680,12 +679,15 @@ def _comments(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Ite
     )
     if result.reported:
         named = ", ".join(result.reported)
-        yield f"{named} is what figures are reported for: those of this recipe there are too good."
+        yield (
+            f"Tuned on a split for which results are reported ({named}): this recipe's figures there are "
+            f"biased upwards."
+        )
     yield f"{result.measure} {first.value:.6f}{_interval(first.interval)}, trial {first.trial}."
     if first.trial == shipped.trial:
-        yield "No trial was better than the recipe as it was."
+        yield "No trial was better than the original recipe."
     else:
-        yield f"The recipe as it was: {shipped.value:.6f}{_interval(shipped.interval)}."
+        yield f"The original recipe: {shipped.value:.6f}{_interval(shipped.interval)}."
         if first.tests is not None:
             tests = first.tests
             yield (
@@ -693,7 +695,7 @@ def _comments(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Ite
                 f"{tests.randomisation.p:.4g}, t-test p = {tests.t_test.p:.4g}."
             )
     if result.chosen is not None:
-        yield f"Each topic by the trial that is best on the other folds: {result.chosen:.6f}."
+        yield f"Cross-validated, each topic with the best trial of the other folds: {result.chosen:.6f}."
 
 
 def _signal_table(signal: Mapping[str, Any]) -> dict[str, Any]:

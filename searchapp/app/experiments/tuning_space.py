@@ -121,7 +121,7 @@ def _of_option(option: str) -> Dimension:
         (count,) = steps or [str(STEPS)]
         numbers = float(low), float(high), int(count)
     except ValueError:
-        raise UsageError(f"--over {option}: use the form NAME=LOW:HIGH, :log and :STEPS behind it") from None
+        raise UsageError(f"--over {option}: use the form NAME=LOW:HIGH[:log][:STEPS]") from None
     return _of_range(name, *numbers, log=log, where=f"--over {option}")
 
 
@@ -152,17 +152,17 @@ def _of_values(name: str, values: tuple[Any, ...], where: str) -> Dimension:
     if any(isinstance(value, float) and not math.isfinite(value) for value in values):
         raise UsageError(f"{where}: values must be finite")
     if len({repr(value) for value in values}) < len(values):
-        raise UsageError(f"{where}: a value is there twice")
+        raise UsageError(f"{where}: a value is repeated")
     return Dimension(name, values)
 
 
 def _of_range(name: str, low: float, high: float, steps: int, *, log: bool, where: str) -> Dimension:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UsageError(f"{where}: the range must go from a number to a greater one")
+        raise UsageError(f"{where}: the range must go from a lower to a higher number")
     if log and low <= 0:
-        raise UsageError(f"{where}: a range by logarithm must begin above 0")
+        raise UsageError(f"{where}: a logarithmic range must begin above 0")
     if not 2 <= steps <= MAX_TRIALS:
-        raise UsageError(f"{where}: the steps must be from 2 to {MAX_TRIALS:,}")
+        raise UsageError(f"{where}: the number of steps must be from 2 to {MAX_TRIALS:,}")
     return Dimension(name, low=low, high=high, log=log, steps=steps)
 
 
@@ -191,8 +191,8 @@ def proposed(
         count = math.prod(len(dimension.grid()) for dimension in space)
         if count > (trials or MAX_TRIALS):
             raise UsageError(
-                f"the grid has {count:,} combinations, more than {trials or MAX_TRIALS:,}: give fewer values, more "
-                "--trials, or search with --search random"
+                f"the grid has {count:,} combinations, more than {trials or MAX_TRIALS:,}: give fewer values "
+                f"or more --trials, or use --search random"
             )
         names = [dimension.name for dimension in space]
         grids = [dimension.grid() for dimension in space]
@@ -249,11 +249,11 @@ def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dime
     """
     if not space:
         raise UsageError(
-            "say what to tune over, with --over NAME=VALUES or --space FILE: `searchapp tasks show TASK --recipe R` "
-            "lists what can be set"
+            "no parameter to tune: give --over NAME=VALUES or --space FILE (`searchapp tasks show TASK "
+            "--recipe R` lists the parameters)"
         )
     names = [dimension.name for dimension in space]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"{name} is tuned over twice")
+            raise UsageError(f"{name} is given twice")
     return [replace(one, whole=whole.get(one.name, False) and not one.values) for one in space]

@@ -61,12 +61,12 @@ def standing_sentence(reason: Reason, task: str, of_topic: str = "") -> str:
     sentences = {
         Standing.ranked: f"is at rank {reason.rank or 0:,}{of_topic}, with the score {reason.score or 0.0:.4f}",
         Standing.unknown: f"is not indexed: no document of {task} has this id",
-        Standing.filtered: "matches, but a filter leaves it out",
-        Standing.left_out: "has something of what is searched for, but a + or - leaves it out",
-        Standing.too_little: "has something of what is searched for, but less than the recipe's query wants",
-        Standing.behind: f"matches, but is behind the last document that is ranked{of_topic}",
-        Standing.no_match: "has nothing of what is searched for",
-        Standing.not_in_run: "is not in the run, and nobody knows how that was ranked",
+        Standing.filtered: "matches, but a filter excludes it",
+        Standing.left_out: "matches part of the query, but a + or - excludes it",
+        Standing.too_little: "matches part of the query, but less than the recipe requires",
+        Standing.behind: f"matches, but ranks below the depth of the ranking{of_topic}",
+        Standing.no_match: "matches no part of the query",
+        Standing.not_in_run: "is not in the run, and the run's recipe is unknown",
     }
     return sentences[reason.standing]
 
@@ -207,8 +207,8 @@ class RankExplanation:
 
     def sentence(self, task: str, of_topic: str = "") -> str:
         """Return a sentence that lacks its subject, the document's id."""
-        deeper = "" if self.deeper is None else f", in a ranking {counted(self.deeper, 'document')} deep"
-        differs = "; the recipe ranks otherwise now than for the run" if self.differs else ""
+        deeper = "" if self.deeper is None else f", in a ranking of {counted(self.deeper, 'document')}"
+        differs = "; the recipe now ranks differently than in the run" if self.differs else ""
         return f"{standing_sentence(self.reason, task, of_topic)}{deeper}{differs}"
 
 
@@ -428,6 +428,4 @@ def _topic(request: ExplainRequest) -> tuple[str, Topic]:
                 return split, topic
     where = f"{request.task.name} {request.split}" if request.split else f"no split of {request.task.name}"
     has = "has no" if request.split else "has the"
-    raise UsageError(
-        f"{where} {has} topic {request.topic_id!r}: name another one with --topic, or another --split"
-    )
+    raise UsageError(f"{where} {has} topic {request.topic_id!r}: give another --topic or --split")

@@ -226,5 +226,5 @@ def usual_split(task: Task, collection: Collection) -> str:
             if all(file.exists() for file in collection.split_files(split)):
                 return split
     raise DataError(
-        f"{collection.folder} has the topics of no split of {task.reference}: name the folder with --data"
+        f"{collection.folder} has no topics of {task.reference}: give the folder that has them with --data"
     )

@@ -88,10 +88,10 @@ class LocalFirst:
         spare = self.spare(task, folder, name)
         if spare is None:
             raise EngineUnreachable(
-                f"{error}; the documents are not on this machine either: `searchapp index {task.reference} --engine "
-                "embedded --data DIR` puts them there"
+                f"{error}; this machine has no copy of the documents: `searchapp index {task.reference} "
+                f"--engine embedded --data DIR` makes one"
             ) from error
-        self._warn(f"{error}; until then documents come from {spare.info.version}, on this machine")
+        self._warn(f"{error}; until then documents come from {spare.info.version} on this machine")
         return spare
 
     def spare(self, task: Task, folder: Path | None, name: str | None = None) -> Index | None:
@@ -241,9 +241,7 @@ class Pages:
                 if self._newer is None:
                     raise
                 index = self._newer()
-                self.news.append(
-                    f"the index was built again meanwhile: documents come from {index.info.version} from now on"
-                )
+                self.news.append(f"the index was rebuilt: documents now come from {index.info.version}")
                 self._index = index
                 for cache in (self._queries, self._pages, self._sources):  # no page mixes two versions
                     cache.clear()
@@ -253,9 +251,7 @@ class Pages:
             other = None if spare is None else spare()
             if other is None:
                 raise
-            self.news.append(
-                f"{error}; documents come from {other.info.version}, on this machine, from now on"
-            )
+            self.news.append(f"{error}; documents now come from {other.info.version} on this machine")
             self._index = other
             self._queries.clear()
             return fetch()
@@ -450,7 +446,7 @@ class RunPages(Pages):
             folder = data or Path(ranked.manifest.data)
             if not folder.is_dir():
                 raise UsageError(
-                    f"there is no folder {folder}, where the run's topics are from: name it with --data"
+                    f"the folder of the run's topics, {folder}, does not exist: give its present path with --data"
                 )
         else:
             folder = data_folder(task, home or Path(), data)
@@ -491,11 +487,11 @@ class RunPages(Pages):
             (text,) = self.texts([document_id])
             if not self.is_indexed(document_id):
                 raise DataError(
-                    f"document {document_id} is not in the index any more, so it is not graded: rank again"
+                    f"document {document_id} is no longer in the index, so it was not graded: rank again"
                 )
         if document_id in self._digests and self._digests[document_id] != digest_text(text):
             raise DataError(
-                f"the text of document {document_id} has changed since it was ranked, so it is not graded: rank again"
+                f"the text of document {document_id} has changed since it was ranked, so it was not graded: rank again"
             )
 
     @property
@@ -529,7 +525,7 @@ def _topics(task: Task, ranked: RunToJudge, collection: Collection) -> dict[str,
         of = f"{task.name} {ranked.split or ''}".rstrip()
         raise DataError(
             f"{ranked.rankings.path} ranks no topic of {of} in {collection.folder}: "
-            "name the folder that its topics are in with --data, and their split with --split"
+            "give the folder of its topics with --data, and their split with --split"
         )
     return topics
 
@@ -540,20 +536,19 @@ def _mismatches(
     """Yield messages on topics and documents that may differ from a run's."""
     if ranked.manifest is not None:
         if index.info.digest != ranked.manifest.index_digest:
-            yield "the index is not the one that was ranked: documents may be missing or have changed"
+            yield "the index has changed since the run was ranked: documents may be missing or different"
         return
     path, rankings = ranked.rankings.path, ranked.rankings
     unknown = sum(topic not in topics for topic in rankings.topics)
     if unknown:
         are = "is" if unknown == 1 else "are"
         yield (
-            f"{unknown:,} of the {counted(len(rankings.topics), 'topic')} of {path} {are} not among those of "
-            f"{task.name}"
+            f"{unknown:,} of the {counted(len(rankings.topics), 'topic')} of {path} {are} not of {task.name}"
         )
     firsts = [rankings.ranking(topic).hits.document_ids[0] for topic in rankings.topics]
     missing = look_up_documents(lambda: index, collection, firsts)
     if missing.unknown:
-        yield f"{path}: of the first documents of its topics, {missing}: is it a run of {task.name}?"
+        yield f"{path}: among its documents at rank 1, {missing}: is it a run of {task.name}?"
 
 
 def recipe_of(task: Task, manifest: Manifest | None) -> Recipe | None:
@@ -578,6 +573,6 @@ def require_topic(run_pages: RunPages, topics: Sequence[str], topic_id: str | No
     if topic_id is not None and topic_id not in topics:
         if topic_id in run_pages.topics:
             raise UsageError(
-                f"the topic {topic_id!r} is assigned to others: the first one here is {topics[0]}"
+                f"the topic {topic_id!r} is assigned to other annotators: your first topic is {topics[0]}"
             )
-        raise UsageError(f"the run has no topic {topic_id!r}: the first one is {topics[0]}")
+        raise UsageError(f"the run has no topic {topic_id!r}: its first topic is {topics[0]}")

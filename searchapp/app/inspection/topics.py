@@ -324,7 +324,7 @@ def open_topics(
         pages, ranker = open_now(opened, task, request, settings, progress, documents)
         return RunTopics(task, pages, lambda: ranker, request.depth, gold)
     if request.recipe is not None:
-        raise UsageError("--recipe ranks now, and --run names what was ranked: leave one of them out")
+        raise UsageError("--recipe and --run exclude each other: give one of them")
     pages = RunPages.open(task, documents, request.run, request.data, home=settings.home, split=request.split)
     recipe, split = recipe_of(task, pages.manifest), pages.split
     if recipe is None or split is None:
