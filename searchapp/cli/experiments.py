@@ -420,7 +420,8 @@ def tune(
             warn(f"trial {trial.trial}, {_set(trial)}, failed: {trial.error}")
     if result.reported:
         warn(
-            f"{', '.join(result.reported)} is what figures are reported for: those of this recipe there are too good"
+            f"tuned on a split for which results are reported ({', '.join(result.reported)}): this recipe's "
+            f"figures there are too optimistic"
         )
     if written and out != STDOUT:
         index = f"`searchapp index {written[0]}`, then " if len(written) > 1 else ""

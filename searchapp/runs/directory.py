@@ -307,7 +307,7 @@ def verify(path: Path) -> Verification:
     for name, digest in manifest.data_digests.items():
         file = Path(manifest.data) / name
         if not file.is_file():
-            notes.append(f"{file}: gone, so not compared")
+            notes.append(f"{file}: no longer exists, so it was not compared")
         elif digest_file(file) != digest:
             problems.append(f"{file}: changed since the run was made from it")
     return Verification(tuple(problems), tuple(notes))

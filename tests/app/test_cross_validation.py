@@ -166,7 +166,7 @@ def test_topics_of_dev_are_ranked_with_all_solved_ones_and_are_told_from_train(v
 def test_what_cannot_be_validated_is_said(validate: Validate, tmp_path: Path) -> None:
     with said(UsageError, "no split"):
         validate("nlps", "everything")
-    with said(UsageError, "two at least"):
+    with said(UsageError, "at least 2 folds"):
         validate("nlps", folds=1)
     with said(DataError, "masked"):
         validate("smart-relations-dbpedia", "test")

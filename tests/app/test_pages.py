@@ -57,6 +57,6 @@ def test_pages_never_mix_an_index_with_the_one_built_after_it(
         return
     assert not pages.page("t", second).is_missing
     newest = server.open("nlps").info.version
-    assert pages.news == [f"the index was built again meanwhile: documents come from {newest} from now on"]
+    assert pages.news == [f"the index was rebuilt: documents now come from {newest}"]
     assert not pages.is_fetched(first), "it came from the version before"
     assert pages.page("t", first) == before

@@ -80,7 +80,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], list[str], list[str]]] = {
     "mapping": (
         replaced("mine.json", '"k1": 1.2', '"k1": 0.9'),
         ["the mapping mine.json"],
-        ["the mapping mine.json", "the mapping of solved topics"],
+        ["the mapping mine.json", "the mapping of training topics"],
     ),
     "parameter": (replaced(TASK_FILE, "half = 0.5", "half = 0.6"), ["the recipe half"], []),
     "signal": (replaced(TASK_FILE, "k = 5", "k = 6"), [], ["the recipe votes"]),
@@ -207,7 +207,7 @@ def test_other_data_make_another_run_and_the_command_says_so(
     assert found.code == 4 and not found.json["equal"]
     assert found.json["notes"] == ["questions.tsv: changed since the run was made"]
     (trec,) = [one for one in found.json["differences"] if "run.trec" in one]
-    assert "not equal to that of" in trec and "the rankings of 1 of 8 topics: q1" in trec
+    assert "differs from that of" in trec and "the rankings of 1 of 8 topics: q1" in trec
     assert (tmp_path / "again" / "run.json").is_file()
     CHANGES["document"][0](task)
     refused = offline("rerun", runs["half"], "--out", tmp_path / "third")
@@ -221,7 +221,7 @@ def test_what_no_recipe_ranked_and_what_was_damaged_is_refused(
     options = ("--task", task, "--split", "dev", "--out", imported)
     assert offline("runs", "import", runs["half"] / "run.trec", *options).code == 0
     refused = offline("rerun", imported, "--out", tmp_path / "again")
-    assert refused.code == 2 and "only a run of `searchapp rank` can be made again" in refused.stderr
+    assert refused.code == 2 and "choose a run that `searchapp rank` made" in refused.stderr
     copy = runs["half"] / "inputs" / "templates.json"
     copy.write_text(copy.read_text().replace("50%", "10%"))
     refused = offline("rerun", runs["half"], "--out", tmp_path / "again")
@@ -229,7 +229,7 @@ def test_what_no_recipe_ranked_and_what_was_damaged_is_refused(
     assert offline("runs", "verify", runs["half"]).code == 4
     task.unlink()
     refused = offline("rerun", runs["votes"], "--out", tmp_path / "again")
-    assert refused.code == 2 and "which is gone: put it back there" in refused.stderr
+    assert refused.code == 2 and "which no longer exists: restore it" in refused.stderr
 
 
 def test_judgments_that_a_run_has_learned_from_are_kept_with_it(

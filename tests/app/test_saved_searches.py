@@ -66,7 +66,7 @@ def test_what_is_saved_is_found_again_the_latest_first(tmp_path: Path) -> None:
 
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
     saved = SavedSearchFile(tmp_path, "nlps")
-    with pytest.raises(UsageError, match="no saved search of nlps 'rings', nor another one"):
+    with pytest.raises(UsageError, match="nlps has no saved search 'rings', nor any other"):
         saved.search("rings")
     saved.save("ring", SearchQuery("ring"))
     with pytest.raises(UsageError, match=r"'rings' \(did you mean ring\?\): choose ring"):
@@ -77,7 +77,7 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path)
 def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="the name of a search"):
         SavedSearchFile(tmp_path, "nlps").save(name, SearchQuery("a"))
-    with pytest.raises(UsageError, match="a text of more than"):
+    with pytest.raises(UsageError, match="a search of more than"):
         SavedSearchFile(tmp_path, "nlps").save("a", SearchQuery("a" * (LONGEST + 1)))
 
 

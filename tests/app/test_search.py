@@ -235,12 +235,14 @@ def test_a_learned_recipe_ranks_to_a_depth(nlps: TaskSearcher, monkeypatch: pyte
 def test_files_are_asked_for_by_the_recipes_that_learn(make_searcher: MakeSearcher, tmp_path: Path) -> None:
     nowhere = make_searcher("nlps", tmp_path / "nowhere")
     assert ids(nowhere, RING)
-    with pytest.raises(DataError, match=r"there is no folder .*nowhere: say where they are with --data"):
+    with pytest.raises(
+        DataError, match=r"the folder .*nowhere does not exist: give their folder with --data"
+    ):
         nowhere.search(LEARNED)
     without = TaskSearcher(nowhere.task, nowhere._engine, nowhere.index, nowhere._progress)
-    with pytest.raises(DataError, match="not at hand"):
+    with pytest.raises(DataError, match="not available"):
         without.search(LEARNED)
-    with pytest.raises(DataError, match="no solved topics"):
+    with pytest.raises(DataError, match="no training topics"):
         make_searcher("nlps", _empty(tmp_path)).search(LEARNED)
 
 

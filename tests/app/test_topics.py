@@ -150,7 +150,7 @@ def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
     assert why.rank == len(scored) and why.explanation is not None
     assert float32(why.explanation.value) == why.score
     assert explained.deeper is not None and SHALLOW < why.rank <= explained.deeper
-    assert explained.sentence("nlps").endswith(f", in a ranking {explained.deeper:,} documents deep")
+    assert explained.sentence("nlps").endswith(f", in a ranking of {explained.deeper:,} documents")
 
 
 def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
@@ -265,7 +265,7 @@ def test_a_recipe_that_ranks_otherwise_than_the_run_is_told(
     assert found.look_for_missed(topic).differs
     explained = found.why(topic, found.ranking(topic).documents[0])
     assert explained.differs and explained.reason.rank == 1
-    assert explained.sentence("nlps").endswith("; the recipe ranks otherwise now than for the run")
+    assert explained.sentence("nlps").endswith("; the recipe now ranks differently than in the run")
 
 
 def test_why_explains_a_hit_and_missed_gold_with_the_score_of_its_rank(topics: MakeTopics) -> None:
@@ -362,7 +362,7 @@ def test_topics_are_ordered_as_asked(topics: MakeTopics) -> None:
 def test_masked_gold_and_requests_that_make_no_sense_are_told(
     topics: MakeTopics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UsageError, match="--recipe ranks now"):
+    with pytest.raises(UsageError, match="--recipe and --run exclude each other"):
         topics("nlps", "nlps", recipe="bm25")
     with pytest.raises(UsageError, match="no split 'devv'"):
         topics("nlps", split="devv")
@@ -383,7 +383,7 @@ def test_the_split_that_is_ranked_where_none_is_named(tmp_path: Path) -> None:
 
     assert {name: split_of(name) for name in SPLITS} == SPLITS
     task = tasks.load("nlps")
-    with pytest.raises(DataError, match="has the topics of no split of nlps"):
+    with pytest.raises(DataError, match="has no topics of nlps"):
         usual_split(task, task.collection(tmp_path))
 
 

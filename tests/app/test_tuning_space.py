@@ -92,9 +92,9 @@ def test_a_file_that_is_not_right_is_refused(text: str, tmp_path: Path) -> None:
 def test_a_parameter_of_whole_numbers_is_rounded_and_one_given_twice_refused() -> None:
     (k,) = of_kinds(read_over(["k=1:10:log"]), {"k": True})
     assert k.grid() == (1, 2, 3, 6, 10) and all(isinstance(value, int) for value in k.grid())
-    with pytest.raises(UsageError, match="k is tuned over twice"):
+    with pytest.raises(UsageError, match="k is given twice"):
         of_kinds(read_over(["k=1,2", "k=3,4"]), {})
-    with pytest.raises(UsageError, match="say what to tune over"):
+    with pytest.raises(UsageError, match="no parameter to tune"):
         of_kinds([], {})
 
 

@@ -35,7 +35,7 @@ def test_figures_and_tests_are_those_of_runs_that_are_ranked_and_compared(
 ) -> None:
     found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", "--measure", "RR", *CUTOFF)
     assert [one["name"] for one in found["variants"]] == [
-        "as it is", "without direct", "without neighbours", "direct alone", "neighbours alone",
+        "full recipe", "without direct", "without neighbours", "direct alone", "neighbours alone",
     ]  # fmt: skip
     for recipe in ("bm25", "neighbours"):
         out = tmp_path / recipe
@@ -47,13 +47,13 @@ def test_figures_and_tests_are_those_of_runs_that_are_ranked_and_compared(
             one for one in compared["measures"] if one["measure"] == found["measures"][measure]["measure"]
         ]
         figures = {Path(name).name: value for name, value in expected["means"].items()}
-        assert variants["as it is"]["figure"] == figures["neighbours"]
+        assert variants["full recipe"]["figure"] == figures["neighbours"]
         assert (
             variants["direct alone"]["figure"] == figures["bm25"] == variants["without neighbours"]["figure"]
         )
         # A gain is what the recipe as it is has more: the neighbours, over bm25 alone.
         assert variants["without neighbours"]["tests"] == expected["pairs"][0]["tests"]
-        assert variants["as it is"]["tests"] is None
+        assert variants["full recipe"]["tests"] is None
 
 
 def test_costs_are_those_of_the_signals_that_are_left(offline: Cli) -> None:
@@ -95,7 +95,7 @@ def test_every_task_s_best_recipe_is_taken_apart_as_it_ranks(offline: Cli, task:
     variants = by_name(found)
     signals = [one["name"] for one in found["signals"]]
     assert list(variants) == [
-        "as it is",
+        "full recipe",
         *(["fused by sum"] if found["learned"] else []),
         *(f"without {name}" for name in signals),
         *(f"{name} alone" for name in signals),
@@ -104,7 +104,7 @@ def test_every_task_s_best_recipe_is_taken_apart_as_it_ranks(offline: Cli, task:
     assert offline("rank", task, *options, "--out", out).code == 0
     official = offline("evaluate", out, "--json", *CUTOFF).json["official"]
     assert found["measures"][0]["measure"] == official["measure"]
-    assert variants["as it is"]["figure"] == pytest.approx(official["value"], abs=1e-12)
+    assert variants["full recipe"]["figure"] == pytest.approx(official["value"], abs=1e-12)
     told = {"labelled", "cocitation", "expansion"}  # what ranks what others have ranked high
     assert found["told"] == [one["name"] for one in found["signals"] if one["kind"] in told]
 
@@ -167,7 +167,7 @@ def test_every_layout_has_the_same_figures(offline: Cli) -> None:
 def test_what_can_t_be_taken_apart_is_a_mistake(offline: Cli) -> None:
     assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
     refused = offline("ablate", "nlps", "--split", "dev", "--recipe", "bm25")
-    assert refused.code == 2 and "choose a recipe of several signals" in refused.stderr
+    assert refused.code == 2 and "choose a recipe with several signals" in refused.stderr
     options = ("ablate", "nlps", "--recipe", "neighbours")
     assert offline(*options, "--split", "nowhere").code == 2
     refused = offline(*options, "--split", "dev", "--measure", "Guess@3")

@@ -52,9 +52,9 @@ def builder(offline: Cli, request: pytest.FixtureRequest) -> Iterator[Program]:
 def test_the_second_waits_and_takes_what_the_first_has_built(offline: Cli, builder: Program) -> None:
     second = offline("index", "nlps", "--data", SAMPLE, "--json")
     assert (second.code, second.json["built"]) == (0, False)
-    assert "nothing has changed, searchapp-nlps-000001 with 70 documents still serves" in second.stderr
+    assert "nothing has changed, searchapp-nlps-000001 with 70 documents is still live" in second.stderr
     _, told = builder.ended()
-    assert builder.returncode == 0 and "70 documents are indexed and serve" in told
+    assert builder.returncode == 0 and "indexed 70 documents into" in told
 
 
 @pytest.mark.parametrize("builder", [600], indirect=True)
@@ -175,7 +175,7 @@ def test_solved_topics_have_indexes_of_their_own(
         assert index.info.documents == len(examples)
         others = 100
         with pytest.raises(
-            EngineRefused, match="another process ranks with other solved topics in the same index"
+            EngineRefused, match="another process is ranking with other training topics in the index"
         ):
             index_examples(task, engine, task.collection(SAMPLE), "dev", SilentProgress(), judged[1])
 

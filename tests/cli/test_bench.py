@@ -206,7 +206,7 @@ def test_groups_of_topics_have_columns_of_their_own(benched: Cli) -> None:
         '[tasks.nlps.groups.in-file]\nfile = "some.txt"\n[tasks.nlps.groups.none]\nwhere = { level = "hard" }\n'
     )
     done = benched("bench", "plan.toml", "--json")
-    assert done.code == 0 and "the group none has no topic of nlps dev" in done.stderr
+    assert done.code == 0 and "the group none contains no topic of nlps dev" in done.stderr
     found = done.json
     assert made(found) == {BM25: False, NEAR: False}
     whole, listed, in_file, none = found["columns"]
@@ -267,7 +267,7 @@ def test_two_at_once_on_a_folder_are_refused(benched: Cli, monkeypatch: pytest.M
     with exclusive_folder(Path("plan"), BUSY % "plan"):
         refused = benched("bench", "plan.toml")
         assert refused.code == 1
-        assert f"process {os.getpid()} is at this bench in " in refused.stderr
+        assert f"process {os.getpid()} is running this bench in " in refused.stderr
         assert benched("bench", "plan.toml", "--out", "other").code == 0
     assert benched("bench", "plan.toml").code == 0
 
@@ -362,7 +362,7 @@ def test_people_s_judgments_are_the_gold_where_the_file_says_so(benched: Cli) ->
     assert expected["topics"] == 4
     for name, value in figures.items():
         assert value == {**expected["measures"], **expected["official"]["values"]}[name]
-    assert "nlps is scored by what people have judged, 24 documents of 4 topics" in judged.json["notes"][0]
+    assert "nlps is scored against judgments of 24 documents for 4 topics" in judged.json["notes"][0]
     # What is judged since counts, without a cell being ranked anew.
     with JudgmentLog(log) as opened:
         seen = SeenDocument(ranked[4].topic_id, ranked[4].document_ids()[0])
@@ -372,10 +372,10 @@ def test_people_s_judgments_are_the_gold_where_the_file_says_so(benched: Cli) ->
 
 def test_judgments_that_are_no_gold_are_a_mistake(benched: Cli) -> None:
     for line, said in (
-        ("judgments = 3", "judgments must be true, false, or the file of a log in quotes"),
-        ('judgments = true\naggregation = "most"', "aggregation names 'most'"),
+        ("judgments = 3", "judgments must be true, false, or the path of a judgment log in quotes"),
+        ('judgments = true\naggregation = "most"', "aggregation is 'most'"),
         ('judgments = true\nunjudged = "bounds"', "unjudged names 'bounds'"),
-        ('annotators = "ann"', "write judgments = true too"),
+        ('annotators = "ann"', "add judgments = true"),
     ):
         Path("plan.toml").write_text(f"{PLAN}{line}\n")
         refused = benched("bench", "plan.toml")
@@ -408,14 +408,14 @@ def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:
     ("change", "where", "said"),
     [
         ('basline = "x"\n', "line 1", "unknown key: the file has 'basline' (did you mean baseline?)"),
-        ('engines = ["elastic"]\n', "line 1", "unknown engine: engines names 'elastic'"),
-        ("[tasks.nlps.groups.g]\n", "line 12", "the group g needs one of topics, file and where"),
+        ('engines = ["elastic"]\n', "line 1", "unknown engine: engines contains 'elastic'"),
+        ("[tasks.nlps.groups.g]\n", "line 12", "the group g needs exactly one of topics, file and where"),
         ('[tasks.nlps.groups.g]\nfile = "none.txt"\n', "line 13", "unreadable file"),
         ('[recipes.wide]\nset = { depth = 3 }\nrecipe = "bm25"\n', "line 12", "has no parameter 'depth'"),
-        ("[recipes.wide]\n", "line 12", "name the tasks that it is for with tasks = [...]"),
+        ("[recipes.wide]\n", "line 12", "restrict the recipe to its tasks with tasks = [...]"),
         ('[tasks.nlp]\nsplits = "dev"\n', "line 12", "there is no task 'nlp' (did you mean nlps?)"),
         ('[tasks.two]\ntask = "nlps"\nsplits = "def"\n', "line 14", "nlps has no split 'def' (did you mean dev?)"),
-        ('[tasks."a b"]\ntask = "nlps"\nsplits = "dev"\n', "line 12", "'a b' can't name a task"),
+        ('[tasks."a b"]\ntask = "nlps"\nsplits = "dev"\n', "line 12", "'a b' is not a valid name of a task"),
         ('[tasks.two]\ntask = "nlps"\nsplits = "dev"\nmeasures = "nDCX"\n', "line 15", "there is no measure 'nDCX'"),
         ('[tasks.two]\ntask = "nlps"\n', "line 12", "[tasks.two] needs splits"),
     ],

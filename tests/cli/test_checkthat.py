@@ -183,7 +183,7 @@ def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
     result = cli("index", "checkthat", "--data", data, "--json")
     assert result.json["removed"] == ["checkthat-with-test"]
     assert result.json["missing"] == ["test_annotated/*.tsv"]
-    assert "the index checkthat-with-test is removed" in result.stderr
+    assert "removed the index checkthat-with-test" in result.stderr
     assert "has no test_annotated/*.tsv: the split test_annotated can't be ranked" in result.stderr
     hits = cli("search", "checkthat", "ferry prices", "--json").json["hits"]
     assert hits and not any(hit["id"].startswith("island_debate") for hit in hits)
@@ -191,7 +191,7 @@ def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
         "rank", "checkthat", "--data", SAMPLE, "--split", "test_annotated", "--out", tmp_path / "run"
     )
     assert ranked.code == 3
-    assert "there is no index checkthat-with-test, which this split needs" in ranked.stderr
+    assert "this split needs the index checkthat-with-test, which does not exist" in ranked.stderr
     assert "`searchapp index checkthat`" in ranked.stderr
 
 
@@ -215,8 +215,8 @@ def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp
         engine.build("checkthat", IndexSpec(mapping, seen.count, digest, seen.hexdigest()), documents)
     assert offline("search", "checkthat", "ferry prices", "--json").json["hits"]
     for split, code, said in (
-        ("training", 4, "documents that are not the 159 in"),
-        ("test_annotated", 3, "there is no index checkthat-with-test"),
+        ("training", 4, "(159): build it again with"),
+        ("test_annotated", 3, "index checkthat-with-test"),
     ):
         options = ["--data", SAMPLE, "--split", split, "--out", tmp_path / split]
         result = offline("rank", "checkthat", *options)

@@ -160,12 +160,12 @@ def edited(run: str, **changes: Any) -> None:
     [
         (
             {"data_digests": {"knowledge_base.json": "0" * 64}},
-            "the data has changed between them: knowledge_base.json",
+            "their data differs: knowledge_base.json",
         ),
-        ({"mapping_digest": "0" * 64}, "the index mapping has changed between them"),
-        ({"index_digest": "0" * 64}, "the documents that were indexed differ"),
+        ({"mapping_digest": "0" * 64}, "their index mappings differ"),
+        ({"index_digest": "0" * 64}, "their indexed documents differ"),
         ({"split": "train"}, "their splits differ: train and dev"),
-        ({"recipe": {"judged": {"digest": "x", "ids": []}}}, "one of them has learned from judgments"),
+        ({"recipe": {"judged": {"digest": "x", "ids": []}}}, "only one of them was trained on judgments"),
     ],
 )
 def test_runs_of_other_things_are_refused_and_what_changed_is_named(
@@ -180,8 +180,8 @@ def test_anyway_every_output_says_what_differs(ranked: Cli) -> None:
     edited("B", index_digest="0" * 64)
     for layout in ((), ("--json",), ("--markdown",), ("--latex",)):
         found = ranked("compare", "A", "B", "--force", *CUTOFF, *layout)
-        assert found.code == 0 and "the documents that were indexed differ" in found.stdout
-        assert "the runs are compared although the documents that were indexed differ" in found.stderr
+        assert found.code == 0 and "their indexed documents differ" in found.stdout
+        assert "the runs are compared although their indexed documents differ" in found.stderr
     assert ranked("compare", "A", "B", "--force", *CUTOFF, "--json").json["comparable"] is False
     assert "although" in ranked("compare", "A", "B", "--force", *CUTOFF, "--csv").stderr
 
@@ -192,21 +192,21 @@ def test_a_run_that_lacks_topics_is_refused_and_these_are_named(ranked: Cli) -> 
     directory.write(Path("C"), stored.manifest, shorter, {})
     refused = ranked("compare", "A", "C", *CUTOFF)
     assert refused.code == 4 and stored.run.rankings[0].topic_id in refused.stderr
-    assert "has no ranking of 1 topic of the other" in refused.stderr
+    assert "does not rank 1 topic of the other run" in refused.stderr
 
 
 def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> None:
     edited("B", task="explanation-2019")
     refused = ranked("compare", "A", "B", "--force")
-    assert refused.code == 4 and "name runs of one task" in refused.stderr
+    assert refused.code == 4 and "compare runs of one task" in refused.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("A",), 2, "two runs are compared at least"),
-        (("A", "./A"), 2, "is named twice"),
-        (("A", "A/run.trec"), 2, "`searchapp runs import` makes a run directory"),
+        (("A",), 2, "at least two runs are needed"),
+        (("A", "./A"), 2, "is given twice"),
+        (("A", "A/run.trec"), 2, "`searchapp runs import` makes one"),
         (("A", "B", "--baseline", "data"), 2, "is not among the runs"),
         (("A", "nothing"), 2, "is not a run directory"),
         (("A", "B", "--json", "--csv"), 2, "choose one of them"),
@@ -250,7 +250,7 @@ def test_names_do_nothing_in_latex_and_markdown(ranked: Cli) -> None:
 def test_the_text_shows_bars_documents_and_difficulty(ranked: Cli) -> None:
     found = ranked("compare", "A", "B", *CUTOFF, "--topics", 2).stdout
     assert "MAP@50 (official)" in found and "Topics by difficulty" in found and "█" in found and "░" in found
-    assert "documents that the gold does not name count as not relevant" in found
+    assert "documents without gold count as not relevant" in found
     assert "by topic" not in ranked("compare", "A", "B", *CUTOFF, "--topics", 0).stdout
 
 
@@ -279,7 +279,7 @@ def test_unjudged_documents_are_stated_bounded_and_blamed_where_they_can_be(rank
     assert doubt["due"] == "yes" and doubt["reversed"] >= 0 and doubt["low"] <= -0.5 <= doubt["high"]
     assert doubt["bounds"] == [[1.0, 1.0], [0.5, 1.0]]
     assert found["runs"][0]["judged"]["Judged@10"] == pytest.approx(0.1)
-    assert "count as not relevant; judged are 1 of" in found["unjudged"]
+    assert "count as not relevant; judged among the retrieved documents: 1 of" in found["unjudged"]
     # Judged as not relevant, it explains nothing any more.
     lines = [f"{topic} 0 {documents[0]} 1", *(f"{topic} 0 {one} 0" for one in documents[1:])]
     judged = ranked(
@@ -297,7 +297,7 @@ def test_condensed_lists_leave_unjudged_documents_out(ranked: Cli) -> None:
         "compare", "A", "B", "--qrels", grades, "--unjudged", "condensed", "--measure", "RR", "--json"
     ).json
     assert found["measures"][0]["means"] == {"A": 1.0, "B": 1.0}
-    assert found["unjudged"] == "documents that nobody has judged are left out of the rankings"
+    assert found["unjudged"] == "unjudged documents are removed from the rankings"
     refused = ranked("compare", "A", "B", "--qrels", grades, "--unjudged", "bounds")
     assert refused.code == 2 and "leave out --unjudged bounds" in refused.stderr
 

@@ -183,7 +183,7 @@ def test_what_the_users_file_says_holds_for_commands(offline: Cli, home: Path, p
     result = offline("index", "nlps", "--data", SAMPLE)
     assert result.code == 3 and "127.0.0.1:9" in result.stderr
     assert offline("index", "nlps", "--data", SAMPLE, "--engine", "embedded").code == 0
-    assert "was chosen by url in " in offline("doctor").stdout
+    assert "chosen by url in " in offline("doctor").stdout
 
 
 def test_a_warning_of_a_file_goes_to_stderr_and_leaves_json_alone(offline: Cli, home: Path) -> None:

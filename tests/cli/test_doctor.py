@@ -14,8 +14,8 @@ from tests.cli.conftest import SAMPLE, Cli
 def test_without_a_server_all_is_well(offline: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     result = offline("doctor")
     assert result.code == 0
-    assert "embedded, which is the default" in result.stdout
-    assert "none yet: `searchapp index nlps --data DIR` makes one" in result.stdout
+    assert "embedded (default)" in result.stdout
+    assert "not indexed yet: `searchapp index nlps --data DIR` builds the index" in result.stdout
 
 
 def test_an_index_is_told_with_its_size(offline: Cli) -> None:
@@ -102,10 +102,11 @@ def test_both_engines_agree_without_leftovers(
     server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
 ) -> None:
     checks = {check["name"]: check for check in server("doctor", "--json").json["checks"]}
-    assert checks["engine"]["finding"].endswith("which was chosen by SEARCHAPP_URL")
+    assert checks["engine"]["finding"].endswith("(chosen by SEARCHAPP_URL)")
     assert checks["engines agree"]["verdict"] == "ok"
     assert (
-        "10 topics of the sample have the same ids and scores on both" in checks["engines agree"]["finding"]
+        "both engines return the same documents and scores for 10 sample topics"
+        in checks["engines agree"]["finding"]
     )
     import urllib.request
 
@@ -124,4 +125,4 @@ def test_a_server_that_does_not_answer_fails_the_examination(offline: Cli) -> No
 def test_a_folder_that_can_not_be_used_fails_the_examination(offline: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = offline("doctor", "--home", tmp_path / "file" / "home")
-    assert result.code == 1 and "may not be written to" in result.stdout
+    assert result.code == 1 and "is not writable" in result.stdout

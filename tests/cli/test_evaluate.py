@@ -68,7 +68,7 @@ def test_it_says_why_fewer_topics_are_scored_than_ranked(offline: Cli, tmp_path:
     fewer = tmp_path / "gold.json"
     fewer.write_text(json.dumps({topic: gold[topic] for topic in list(gold)[:7]}))
     result = offline("evaluate", run, "--cutoff", 50, "--gold", fewer)
-    assert "10 topics are ranked and 7 scored: the gold has nothing on the other 3" in result.stderr
+    assert "7 of 10 ranked topics scored: 3 topics without gold" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ def test_a_topic_is_found_in_its_split_and_a_document_that_is_not_ranked_is_acco
             assert (short["standing"], short["deeper"]) == ("no match", None)
     last = max((one for one in whole if whole[one]["score"]), key=lambda one: whole[one]["rank"])
     behind = indexed("explain", "nlps", last, *asked, "--depth", 1).stdout.splitlines()[0]
-    assert behind.endswith(", in a ranking 10,000 documents deep")
+    assert behind.endswith(", in a ranking of 10,000 documents")
     told = indexed("explain", "nlps", TOPIC, *asked)  # a topic is no hit of its own
-    assert (told.code, told.stdout) == (0, f"{TOPIC} matches, but a filter leaves it out\n")
+    assert (told.code, told.stdout) == (0, f"{TOPIC} matches, but a filter excludes it\n")
 
 
 def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(indexed: Cli) -> None:

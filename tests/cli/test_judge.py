@@ -200,7 +200,12 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
         ({"topics": {"anna": ["608"]}}, [], 2, "assigned to ann (did you mean anna?): name one of anna"),
         ({"topics": {"ben": ["608"], "eve": ["608"]}}, [], 2, "assigned to ann: name one of ben, eve"),
         ({"topics": {"ann": ["608", "x1", "x2"]}}, [], 2, "the run lacks 2 of the 3 topics"),
-        ({"topics": {"ann": ["608"]}}, ["--topic", "602"], 2, "the topic '602' is assigned to others"),
+        (
+            {"topics": {"ann": ["608"]}},
+            ["--topic", "602"],
+            2,
+            "the topic '602' is assigned to other annotators",
+        ),
         ({"topics": {"ann": ["608"]}}, ["--topic", "nobody"], 2, "the run has no topic 'nobody'"),
         ({"topics": 1}, [], 4, "'topics'"),
     ]
@@ -216,7 +221,7 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
     [
         (["--topic", "nobody"], "the run has no topic 'nobody'"),
         (["--seed", 1], "--seed is for the order with --blind only"),
-        (["--data", "/nowhere"], "there is no folder /nowhere"),
+        (["--data", "/nowhere"], "the folder of the run's topics, /nowhere, does not exist"),
     ],
 )
 def test_requests_that_make_no_sense_are_refused(run: Path, options: list[object], told: str) -> None:
@@ -297,11 +302,11 @@ def test_a_run_whose_index_has_changed_can_still_be_judged(indexed: Cli, run: Pa
     (data / "knowledge_base.json").write_text(json.dumps(documents))
     assert indexed("index", "nlps", "--data", data, "--lenient").code == 0
     result = judge(run, typed="i 101\nq\n")
-    assert "the index is not the one that was ranked" in result.stderr
+    assert "the index has changed since the run was ranked" in result.stderr
     assert "The index does not have it any more" in result.stdout
     result = judge(run, typed="i 101\n1\ni 103\n1\ni 104\n1\nbulk 1-70 0\ny\nq\n")
-    assert "document 101 is not in the index any more, so it is not graded: rank again" in result.stdout
-    changed = "the text of document 103 has changed since it was ranked, so it is not graded: rank again"
+    assert "document 101 is no longer in the index, so it was not graded: rank again" in result.stdout
+    changed = "the text of document 103 has changed since it was ranked, so it was not graded: rank again"
     assert changed in result.stdout
     assert result.stdout.count("saved. ") == 1 and result.stdout.count("error: ") == 3
     with JudgmentLog(tmp_path / "home" / "judgments.sqlite") as log:
@@ -316,7 +321,7 @@ def test_a_run_whose_index_has_changed_can_still_be_judged(indexed: Cli, run: Pa
         return found.code, found.stderr
 
     code, told = decided("101", "--run", run)
-    assert code == 4 and "document 101 is not in the index any more, so it is not graded: rank again" in told
+    assert code == 4 and "document 101 is no longer in the index, so it was not graded: rank again" in told
     code, told = decided("103", "--run", run)
     assert code == 4 and changed in told
     assert decided("104", "--run", run)[0] == 0

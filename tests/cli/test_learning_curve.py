@@ -106,7 +106,7 @@ def test_judged_topics_alone_can_be_what_is_learned_from(indexed_nlps: Cli) -> N
     options = ("smart-types-dbpedia", "--split", "fold0", "--judgments-only")
     assert indexed_nlps("index", "smart-types-dbpedia", "--data", SAMPLES / "smart-types-dbpedia").code == 0
     refused = indexed_nlps("learning-curve", *options)
-    assert refused.code == 2 and "name --points from 1 on" in refused.stderr
+    assert refused.code == 2 and "give --points of at least 1" in refused.stderr
 
 
 def test_trained_recipes_learn_too(offline: Cli, tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_a_topic_that_train_has_too_is_learned_from_only_when_it_is_judged(
 
 def test_what_can_t_be_learned_is_a_mistake(indexed_nlps: Cli, tmp_path: Path) -> None:
     for options, said in (
-        (("--recipe", "bm25"), "does not learn from solved topics"),
-        (("--split", "train"), "are solved ones themselves"),
-        (("--points", "0,6"), "there are 5 topics that can be judged, not 6"),
+        (("--recipe", "bm25"), "does not learn from training topics"),
+        (("--split", "train"), "are training topics themselves"),
+        (("--points", "0,6"), "only 5 topics can be judged, fewer than 6"),
         (("--points", "0,many"), "name whole numbers"),
         (("--test-topics", 10), "lower --test-topics"),
         (("--measure", "Guess@3"), "Guess@3"),

@@ -106,7 +106,7 @@ def test_what_is_fetched_is_indexed_ranked_exported_and_valid(
         scored = offline("evaluate", official, *where, "--json")
         if split == "test":
             assert scored.code == 4
-            assert "the gold is masked" in scored.stderr and "name gold with --gold" in scored.stderr
+            assert "the gold is masked" in scored.stderr and "give gold with --gold" in scored.stderr
         else:
             assert scored.code == 0, scored.stderr
             of_run = offline("evaluate", tmp_path / split, *SCORED_WITH.get(task, []), "--json").json

@@ -131,13 +131,15 @@ def test_a_task_file_that_was_moved_can_be_named(cli: Cli, run: Path, task: Path
     moved = task.rename(task.with_name("moved.toml"))
     for command in (["evaluate", run], ["export", run, "--out", tmp_path / "x.trec"]):
         result = cli(*command)
-        assert result.code == 2 and "which is gone: name the file with --task" in result.stderr
+        assert (
+            result.code == 2 and "which no longer exists: give its present path with --task" in result.stderr
+        )
         assert cli(*command, "--task", moved).code == 0
         wrong = cli(*command, "--task", "nlps")
         assert wrong.code == 2 and "is a run of cooking, not of nlps" in wrong.stderr
     assert cli("export", run, "--format", "csv", "--out", tmp_path / "x.csv").code == 0  # which needs no task
     verified = cli("runs", "verify", run)
-    assert verified.code == 0 and "cooking.toml: gone" in verified.stderr
+    assert verified.code == 0 and "cooking.toml: no longer exists" in verified.stderr
 
 
 def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_
 def test_what_is_not_indexed_yet_is_told_with_the_command_for_it(cli: Cli, task: Path) -> None:
     result = cli("search", task, "soup")
     assert result.code == 3
-    assert f"nothing of cooking is indexed yet: build it with `searchapp index {task}`" in result.stderr
+    assert f"cooking is not indexed yet: build the index with `searchapp index {task}`" in result.stderr
 
 
 def test_problems_of_all_files_are_told_with_their_lines(cli: Cli, task: Path) -> None:
@@ -215,8 +217,8 @@ def test_one_document_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -
     (tmp_path / "docs.jsonl").write_text('{"id": "a", "text": "soup"}\n')
     task = tmp_path / "one.toml"
     task.write_text('name = "one"\n[documents]\nfile = "docs.jsonl"\n')
-    assert "1 document is indexed and serves as" in offline("index", task).stderr
-    assert "with 1 document still serves" in offline("index", task).stderr
+    assert "indexed 1 document into" in offline("index", task).stderr
+    assert "with 1 document is still live" in offline("index", task).stderr
     assert "1 document" in offline("tasks", "show", task).stdout
     assert "1 documents" not in offline("search", task, "soup", "--from", 2).stderr
 
@@ -313,8 +315,8 @@ def test_a_topic_of_which_nothing_is_found_stays_a_topic_of_the_run(
     of_topic = offline("topics", task, "--run", strict, "--topic", "q2")
     assert "missed: filtered  r07" in of_topic.stdout  # which has two of the topic's words
     for document, why in (
-        ("r07", "has something of what is searched for, but less"),
-        ("r01", "has nothing of"),
+        ("r07", "matches part of the query, but less"),
+        ("r01", "matches no part of"),
     ):
         said = offline("explain", task, document, "--topic", "q2", "--recipe", "strict")
         assert said.stdout.startswith(f"{document} {why}"), said.stdout

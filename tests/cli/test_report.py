@@ -113,7 +113,7 @@ def test_one_run_alone_has_a_report_without_tests(ranked: Cli) -> None:
     assert 'id="topics"' in page and 'id="tests"' not in page and 'id="alike"' not in page
     assert "tests" not in " ".join(found["reproduction"]["commands"])
     refused = ranked("compare", "A", *CUTOFF)
-    assert refused.code == 2 and "two runs are compared at least" in refused.stderr
+    assert refused.code == 2 and "at least two runs are needed" in refused.stderr
 
 
 def test_three_runs_have_a_chart_a_pair_and_corrected_tests(ranked: Cli) -> None:
@@ -165,7 +165,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
     [
         (("A", "B", "--out", "no/where.html"), 2, "there is no folder"),
         (("A", "B", "--out", "home"), 2, "is a folder"),
-        (("A", "A", "--out", "x.html"), 2, "is named twice"),
+        (("A", "A", "--out", "x.html"), 2, "is given twice"),
         (("A", "nothing", "--out", "x.html"), 2, "is not a run directory"),
         (("A", "B", "--out", "x.html"), 4, "premises without repeats, not 500"),
         (("A", "B", "--out", "x.html", "--cutoff", "50", "--by", "nothing"), 2, "has no breakdown"),
@@ -190,14 +190,14 @@ def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked:
     path.write_text(json.dumps(described))
     path.write_text(json.dumps({**described, "digest": directory.read_manifest(Path("B")).own_digest()}))
     refused = ranked("report", "A", "B", *CUTOFF, "--out", "x.html")
-    assert refused.code == 4 and "the documents that were indexed differ" in refused.stderr
+    assert refused.code == 4 and "their indexed documents differ" in refused.stderr
     assert not Path("x.html").exists()
     found, page = made(ranked, "A", "B", *CUTOFF, "--force")
     assert found["comparable"] is False
     warnings = page.partition('id="warnings-heading"')[2].partition("</section>")[0]
-    assert "the runs are compared although the documents that were indexed differ" in warnings
+    assert "the runs are compared although their indexed documents differ" in warnings
     assert page.index("although the documents") < page.index('id="figures-heading"')
-    assert "--force" in found["reproduction"]["commands"]["tests, topics, difficulty, likeness of rankings"]
+    assert "--force" in found["reproduction"]["commands"]["tests, topics, difficulty, similarity of rankings"]
 
 
 def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(

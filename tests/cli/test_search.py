@@ -132,9 +132,9 @@ def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Pa
             "kernel -normal",
             "603",
             "left out",
-            "603 has something of what is searched for, but a + or - leaves it out",
+            "603 matches part of the query, but a + or - excludes it",
         ),
-        ("ring", "603", "no match", "603 has nothing of what is searched for"),
+        ("ring", "603", "no match", "603 matches no part of the query"),
     ],
 )
 def test_search_explains_missing_documents(
@@ -165,7 +165,7 @@ def test_it_is_told_why_a_document_is_where_it_is(nlps: Cli) -> None:
 def test_a_filter_can_be_why(checkthat: Cli) -> None:
     shown = ids(checkthat("the people", "--json"))[0]
     told = checkthat("the people", "--filter", "speaker=NOBODY", "--why", shown)
-    assert told.stdout == f"{shown} matches, but a filter leaves it out\n"
+    assert told.stdout == f"{shown} matches, but a filter excludes it\n"
 
 
 # One document
@@ -249,6 +249,6 @@ def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) ->
         "jobs",
     ]
     refused = checkthat("--saved", "job")
-    assert refused.code == 2 and "no saved search of checkthat 'job' (did you mean jobs?)" in refused.stderr
+    assert refused.code == 2 and "checkthat has no saved search 'job' (did you mean jobs?)" in refused.stderr
     both = checkthat("words", "--saved", "jobs")
     assert both.code == 2 and "both words and a saved search" in both.stderr

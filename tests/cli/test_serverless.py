@@ -98,13 +98,14 @@ def test_commands_work_and_name_the_service(
     monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     refused = offline("index", "nlps", "--data", SAMPLE, "--shards", "2")
-    assert refused.code == 2 and "chooses shards by itself: leave out --shards" in refused.stderr
+    assert refused.code == 2 and "manages shards itself: leave out --shards" in refused.stderr
     assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", tmp_path / "there").code == 0
     checks = {check["name"]: check for check in offline("doctor", "--json").json["checks"]}
-    assert "a serverless project, which chooses shards and replicas by itself" in checks["nodes"]["finding"]
+    assert "a serverless project, which manages shards and replicas" in checks["nodes"]["finding"]
     assert checks["engines agree"]["verdict"] == "ok"
     assert (
-        "10 topics of the sample have the same ids and scores on both" in checks["engines agree"]["finding"]
+        "both engines return the same documents and scores for 10 sample topics"
+        in checks["engines agree"]["finding"]
     )
     assert offline("indexes", "list").code == 0
     assert serverless.refused == []

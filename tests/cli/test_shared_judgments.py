@@ -43,7 +43,7 @@ def test_members_see_each_others_judgments(
     first = home(tmp_path, "ann", monkeypatch)
     told = judge(run, "ann", "--shared", typed="1 defines it\n0\nq\n")
     assert told.code == 0, told.stderr
-    assert "the team has them in http" in told.stderr and "wait for the cluster" not in told.stdout
+    assert "all judgments are shared at http" in told.stderr and "wait for the cluster" not in told.stdout
     second = home(tmp_path, "ben", monkeypatch)
     told = judge(run, "ben", "--shared", typed="0\n# 1\nq\n")
     assert "ann: 1" in told.stdout, told.stderr
@@ -90,9 +90,7 @@ def test_a_lost_server_stops_no_judging(
     fault_proxy.answer(503, path="judgments", times=None)
     told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
     assert told.code == 0 and "saved. " in told.stdout
-    assert (
-        "2 judgments wait in" in told.stderr and "`searchapp judgments sync` sends what waits" in told.stderr
-    )
+    assert "2 judgments wait in" in told.stderr and "send with `searchapp judgments sync`" in told.stderr
     assert count(log) == 2
     refused = server("judgments", "sync")
     assert refused.code == 3 and "2 judgments wait in" in refused.stderr
@@ -126,8 +124,8 @@ def test_only_judgments_of_the_task_are_sent(
         private = Author("ann").event("explanation-2021", "t", "d", Action.grade, grade=1)
         opened.append([private])
     told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
-    assert "the team has them in http" in told.stderr and "wait for the cluster" not in told.stdout
-    assert "1 judgment of another task stays here: `searchapp judgments sync` sends all" in told.stderr
+    assert "all judgments are shared at http" in told.stderr and "wait for the cluster" not in told.stdout
+    assert "1 unsent judgment of other tasks: send with `searchapp judgments sync`" in told.stderr
     monkeypatch.setenv("SEARCHAPP_SHARED", "1")
     assert server("judgments", "stats", "nlps").code == 0
     with JudgmentLog(home(tmp_path, "ben", monkeypatch)):
@@ -255,7 +253,7 @@ def test_judging_works_without_the_server(
     told = again.judge(run, "--shared", monkeypatch=monkeypatch)
     assert told.code == 0, told.stderr + told.stdout
     assert count(log) == 5
-    assert told.stderr.count("judging goes on") + told.stderr.count("judging begins") == 1
+    assert told.stderr.count("you can continue") + told.stderr.count("judging begins") == 1
     print(fault, "whole session:", time.monotonic() - begin)
     assert max(again.seconds) < 1.5
 
@@ -280,7 +278,7 @@ def test_readers_survive_a_lost_server(
     typist = Typist(("1", lambda: away.answer(503, times=None)), "0", "1", "q")
     told = typist.judge(run, monkeypatch=monkeypatch)
     assert told.code == 0, told.stderr
-    assert told.stdout.count("on this machine, from now on") == 1
+    assert told.stdout.count("on this machine") == 1
     assert "error" not in told.stdout and "does not have it" not in told.stdout
 
 
@@ -310,7 +308,7 @@ def test_a_cluster_can_serve_for_sharing_only(
         if not options:
             monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
         told = judge(out, "ann", "--shared", *options, typed="1\nq\n")
-        assert told.code == 0 and "the team has them in http" in told.stderr
+        assert told.code == 0 and "all judgments are shared at http" in told.stderr
     assert count(log) == 2
     home(tmp_path, "ben", monkeypatch)
     assert server("judgments", "sync", "--json").json["fetched"] == 2

@@ -105,11 +105,11 @@ def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(
 
 def test_requests_that_make_no_sense_are_refused(indexed: Cli, run: Path, tmp_path: Path) -> None:
     for options, code, told in (
-        (["--run", run, "--recipe", "bm25"], 2, "leave one of them out"),
+        (["--run", run, "--recipe", "bm25"], 2, "exclude each other"),
         (["--run", run, "--topic", "x"], 2, "has no topic 'x'"),
         (["--run", tmp_path / "none"], 2, "there is no run"),
         (["--recipe", "none"], 2, "none"),
-        (["--data", tmp_path], 4, "has the topics of no split of nlps"),
+        (["--data", tmp_path], 4, "has no topics of nlps"),
     ):
         refused = indexed("topics", "nlps", *options)
         assert refused.code == code and told in refused.stderr, refused.stderr

@@ -148,7 +148,7 @@ def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_
     other = next(one for one in models(tmp_path) if one != path)
     path.write_bytes(other.read_bytes())
     refused = rank(offline, TASK, tmp_path / "other")
-    assert refused.code == 4 and f"{path} is the model of other solved topics" in refused.stderr
+    assert refused.code == 4 and f"{path} was trained on other training topics" in refused.stderr
 
 
 def test_without_scikit_learn_a_sentence_says_what_to_do(
@@ -168,7 +168,7 @@ def test_without_scikit_learn_a_sentence_says_what_to_do(
 
 def test_a_recipe_without_anything_to_train_is_a_mistake(offline: Cli) -> None:
     refused = offline("train", TASK, "--data", SAMPLES / TASK, "--recipe", "neighbours")
-    assert refused.code == 2 and "the recipe neighbours has nothing to train" in refused.stderr
+    assert refused.code == 2 and "the recipe neighbours has no model to train" in refused.stderr
     refused = offline("train", TASK, "--data", SAMPLES / TASK, "--split", "fold9")
     assert refused.code == 2 and "has no split 'fold9'" in refused.stderr
     other = "smart-relations-dbpedia"
@@ -216,7 +216,7 @@ def test_models_do_not_learn_from_solved_topics_that_the_split_ranks(
     assert offline("index", *given[:3]).code == 0
     made = offline("rank", *given, "--out", data / "run")
     assert made.code == 0, made.stderr
-    said = "2 solved topics are also topics of test: the models were trained without them"
+    said = "2 training topics are also topics of test: the models were trained without them"
     assert said in made.stderr
     (model,) = manifest(data / "run")["recipe"]["models"].values()
     assert model["withheld"] == 2 and model["solved"] == len(solved) - 2

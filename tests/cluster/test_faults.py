@@ -114,7 +114,7 @@ def test_full_disks_leave_nothing_half_built_and_the_old_version_serves(
     with closing(JudgmentLog(tmp_path / "home" / "judgments.sqlite")) as log:
         log.append([Author("ann").event("nlps", "t", "d", Action.grade, grade=1)])
     said = refused(commands("judgments", "sync"))
-    assert "flood-stage" in said and "1 judgment waits in" in said
+    assert "flood-stage" in said and "1 unsent judgment in" in said
 
     make_room(cluster)
     assert commands("judgments", "sync", "--json").json["sent"] == 1
@@ -172,7 +172,7 @@ def test_an_alias_that_was_removed_is_made_again_with_the_next_version(
 ) -> None:
     move(cluster, remove(strange))
     said = refused(commands("rank", words.task, "--split", "few", "--out", tmp_path / "run"))
-    assert "nothing of words is indexed yet: build it with `searchapp index" in said
+    assert "words is not indexed yet: build the index with `searchapp index" in said
     assert commands("index", words.task).code == 0
     ((version, named),) = aliases(cluster).items()
     assert version != strange and named == [ALIAS]

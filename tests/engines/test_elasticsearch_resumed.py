@@ -171,7 +171,7 @@ def test_what_is_refused_leaves_nothing(
 ) -> None:
     def changing() -> Iterator[Document]:
         yield from DOCUMENTS[:100]
-        raise DataError("the files changed while they were indexed: index again")
+        raise DataError("the files changed during indexing: index again")
 
     with pytest.raises(DataError):
         engine.build("groups", spec_of(DOCUMENTS), changing())

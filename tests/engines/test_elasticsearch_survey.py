@@ -67,7 +67,7 @@ def test_a_copy_is_slow_beside_the_others_of_its_index() -> None:
     check = _spread("nlps", index)
     assert check.verdict is Verdict.warning
     assert check.finding.startswith(
-        "2 shards, 1 replica, 3.0 MiB, 5.0 ms a search on a shard; slow: shard 1 on node"
+        "2 shards, 1 replica, 3.0 MiB, 5.0 ms per search on a shard; slow: shard 1 on node"
     )
 
 
@@ -85,11 +85,14 @@ def test_a_copy_is_not_slow(times: tuple[tuple[int, int], ...]) -> None:
 
 def test_what_is_worth_a_warning() -> None:
     spread = ShardedIndex(shards=3, replicas=1, copies=5, size=0, searches=0, milliseconds=0)
-    assert "3 shards, 1 replica, 0.0 MiB; only 5 of 6 copies have a node" in _spread("nlps", spread).finding
+    assert (
+        "3 shards, 1 replica, 0.0 MiB; only 5 of 6 shard copies are allocated"
+        in _spread("nlps", spread).finding
+    )
     mixed = _nodes(Survey("9.4.3", {"8.19.13": 1, "9.4.3": 2}, "green"))
     assert mixed.verdict is Verdict.warning
     assert mixed.finding.startswith(
-        "1 of version 8.19.13 and 2 of version 9.4.3; the cluster is green: it is being"
+        "1 of version 8.19.13 and 2 of version 9.4.3; cluster health green: finish the upgrade"
     )
     assert _nodes(Survey("9.4.3", {"9.4.3": 3}, "red")).verdict is Verdict.warning
     assert _nodes(Survey("9.4.3", {"9.4.3": 3}, "green")).verdict is Verdict.ok

@@ -123,7 +123,7 @@ def test_data_that_is_gone_is_a_note(tmp_path: Path) -> None:
     path = tmp_path / "run"
     directory.write(path, manifest(data="/gone", data_digests={"dev_set.json": "0" * 64}), RUN, {})
     found = directory.verify(path)
-    assert found == Verification((), ("/gone/dev_set.json: gone, so not compared",))
+    assert found == Verification((), ("/gone/dev_set.json: no longer exists, so it was not compared",))
 
 
 @pytest.mark.parametrize(

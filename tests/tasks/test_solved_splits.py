@@ -92,4 +92,4 @@ def test_the_manifest_says_which_and_the_command_makes_the_same_run(offline: Cli
     refused = offline(
         "rank", "nlps", *given[:4], "--out", tmp_path / "no", "--recipe", "bm25", "--training-split", "dev"
     )
-    assert refused.code == 2 and "learns from no solved topics" in refused.stderr
+    assert refused.code == 2 and "does not learn from training topics" in refused.stderr

@@ -96,7 +96,7 @@ def test_runs_of_a_variant_are_runs_of_the_task(
     assert offline("runs", "verify", "mapped").code == 0
     Path("mapped.toml").unlink()
     gone = offline("runs", "verify", "mapped")
-    assert gone.code == 0 and "mapped.toml: gone, so not compared" in gone.stderr
+    assert gone.code == 0 and "mapped.toml: no longer exists, so it was not compared" in gone.stderr
     again = offline("rerun", "mapped", "--out", "again")
     assert again.code == 0, again.stderr
     assert offline("evaluate", "mapped", "--cutoff", 30).code == 0, "gold and scorer are those of the task"

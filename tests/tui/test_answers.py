@@ -247,7 +247,9 @@ def test_a_log_elsewhere_has_its_own_windows(judging: Judging, tmp_path: Path) -
 def change(judging: Judging, document: str) -> str:
     """Let a document be another one than was ranked; returns what a screen says to a grade for it."""
     judging.run_pages._digests = {**judging.run_pages._digests, document: "0" * 16}
-    return f"the text of document {document} has changed since it was ranked, so it is not graded: rank again"
+    return (
+        f"the text of document {document} has changed since it was ranked, so it was not graded: rank again"
+    )
 
 
 def test_a_document_that_is_not_as_it_was_ranked_is_not_graded(judging: Judging) -> None:

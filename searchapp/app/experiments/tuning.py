@@ -152,7 +152,7 @@ class TunableParameters:
             for key in NUMBERS
         ]
         raise UsageError(
-            f"the recipe {self.recipe.name} of {self._task.reference} has no tunable parameter "
+            f"the recipe {self.recipe.name} of {self._task.reference} has no parameter "
             f"{name!r}{suggestion(name, names)}: choose from {', '.join(names)}"
         )
 
@@ -160,7 +160,7 @@ class TunableParameters:
 def _number(name: str, key: str, value: object) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     if not is_number or not 0 <= float(value) <= (1 if key == "b" else float("inf")):  # type: ignore[arg-type]
-        kind = "a number from 0 to 1" if key == "b" else "a number from 0"
+        kind = "a number from 0 to 1" if key == "b" else "a number that is not negative"
         raise UsageError(f"{name} must be {kind}, not {value!r}")
     return float(value)  # type: ignore[arg-type]
 
@@ -680,8 +680,8 @@ def _comments(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Ite
     if result.reported:
         named = ", ".join(result.reported)
         yield (
-            f"Tuned on a split for which results are reported ({named}): this recipe's figures there are "
-            f"biased upwards."
+            f"Tuned on a split for which results are reported ({named}): this recipe's figures there are too "
+            f"optimistic."
         )
     yield f"{result.measure} {first.value:.6f}{_interval(first.interval)}, trial {first.trial}."
     if first.trial == shipped.trial:

@@ -170,7 +170,7 @@ def test_a_base_that_breaks_while_it_is_built_upon_leads_to_a_whole_build(
     with pytest.raises(Damaged, match="missing"):
         embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
     serving = build(embedded, "rings", spec_of(AGAIN), None, AGAIN, "", SilentProgress(), found)
-    assert "the version before is damaged" in serving.note
+    assert "the previous version is damaged" in serving.note
     require_as_whole(embedded, AGAIN)
 
 

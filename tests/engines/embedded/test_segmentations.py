@@ -489,7 +489,7 @@ def test_what_can_not_be_taken_over_after_all_is_built_whole(embedded: EmbeddedE
     before = embedded.index_info("rings")
     serving = build(embedded, "rings", spec_of(EDITED), before, EDITED, "indexing", SilentProgress(), found)
     assert (serving.carried, serving.analyzed) == (0, len(EDITED))
-    assert serving.note.endswith("all were analyzed: another version was made meanwhile")
+    assert serving.note.endswith("all documents were analyzed again: another process built a newer version")
     require_as_whole(embedded, EDITED)
 
 

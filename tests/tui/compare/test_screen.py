@@ -329,9 +329,9 @@ def test_what_cannot_be_compared_is_refused_before_the_screen(compared: Compared
     made = directory.read(compared.runs.made("bm25"))
     fewer = type(made.run)(made.run.tag, made.run.rankings[1:])
     directory.write(tmp_path / "fewer", made.manifest, fewer, {})
-    with pytest.raises(DataError, match="has no ranking of 1 topic of the other"):
+    with pytest.raises(DataError, match="does not rank 1 topic of the other run"):
         compared.app(request=CompareRequest((made.path, tmp_path / "fewer"), GoldSource()))
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="given twice"):
         compared.app(request=CompareRequest((made.path, made.path), GoldSource()))
 
 

@@ -304,7 +304,7 @@ def test_a_document_is_gone_to_by_its_id_or_why_it_is_not_there(searching: Searc
         await enter(pilot, screen, "i", *there, "enter")
         assert screen.hits.cursor == 2
         await enter(pilot, screen, "i", *missing, "enter")
-        assert f"{missing} has nothing of what is searched for" in text_of(app)
+        assert f"{missing} matches no part of the query" in text_of(app)
         await enter(pilot, screen, "escape", "i", *"none", "enter")
         assert "no document of nlps has this id" in text_of(app)
 
