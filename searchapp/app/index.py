@@ -375,8 +375,8 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
     if digest.hexdigest() != index.info.documents_digest:
         data = collection.folder
         raise DataError(
-            f"{index.info.version} ({counted(index.info.documents, 'document')}) does not match the "
-            f"documents in {data} ({digest.count:,}): build it again with `searchapp index {task.reference} "
+            f"{index.info.version} was built from other documents ({index.info.documents:,}) than those in "
+            f"{data} ({digest.count:,}): build it again with `searchapp index {task.reference} "
             f"--data {data}`"
         )
 

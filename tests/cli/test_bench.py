@@ -374,7 +374,7 @@ def test_judgments_that_are_no_gold_are_a_mistake(benched: Cli) -> None:
     for line, said in (
         ("judgments = 3", "judgments must be true, false, or the path of a judgment log in quotes"),
         ('judgments = true\naggregation = "most"', "aggregation is 'most'"),
-        ('judgments = true\nunjudged = "bounds"', "unjudged names 'bounds'"),
+        ('judgments = true\nunjudged = "bounds"', "unjudged is 'bounds'"),
         ('annotators = "ann"', "add judgments = true"),
     ):
         Path("plan.toml").write_text(f"{PLAN}{line}\n")

@@ -163,7 +163,11 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
     refused = tune(*space, "--split", "dev")
     assert refused.code == 2 and "dev is what figures are reported for" in refused.stderr
     told = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
-    assert told.code == 0 and "too optimistic" in told.stderr and "too optimistic" in Path("dev.toml").read_text()
+    assert (
+        told.code == 0
+        and "too optimistic" in told.stderr
+        and "too optimistic" in Path("dev.toml").read_text()
+    )
     for split in ("dev", "train"):
         assert offline("rank", "dev.toml", "--split", split, "--out", split).code == 0
         assert json.loads(Path(f"{split}/run.json").read_text())["recipe"]["tuned"]["reported"] is True

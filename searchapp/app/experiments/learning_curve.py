@@ -203,7 +203,8 @@ class _Learning:
         )
         if points[-1] > most:
             raise UsageError(
-                f"only {counted(most, 'topic')} can be judged, fewer than {points[-1]:,}: lower --points or --test-topics"
+                f"only {counted(most, 'topic')} can be judged, fewer than {points[-1]:,}: "
+                f"lower --points or --test-topics"
             )
         if not points[0] and not self._solved and not self._fixed_signals():
             raise UsageError(
