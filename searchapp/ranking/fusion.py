@@ -5,10 +5,8 @@
     rrf      reciprocal rank fusion: the sum of weight / (k + rank)
     learned  trees re-rank the first candidates of the weighted sum
 
-`Fusion.given` decomposes every score into the contributions of the signals.
-
-In `learned`, trees (see `learning`) give each of the first `candidates` of the weighted sum the log-odds that it is
-relevant, from these features; other documents follow by the weighted sum:
+Trees (see `learning`) give each of the first `candidates` of the weighted sum the log-odds that it is relevant, from
+these features; other documents follow by the weighted sum:
 
     NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 without a score
     NAME score     the score itself, on the scale `scores`
@@ -133,7 +131,6 @@ class Fusion(ABC):
         return {}
 
     def manifest(self) -> dict[str, Any]:
-        """Return the record of the fusion in a run."""
         return {"by": self.by, **written_parameters(self)}
 
 
@@ -186,7 +183,7 @@ class ReciprocalRankFusion(Fusion):
     """Reciprocal rank fusion: the sum of weight / (`k` + rank).
 
     Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
-    SIGIR 2009, with k = 60 and without weights. Equal scores rank in the order of their ids.
+    SIGIR 2009, with k = 60 and without weights.
     """
 
     by: ClassVar[str] = "rrf"
@@ -313,7 +310,6 @@ class LearnedFusion(Fusion):
         return _summed(self.signal_scores(answers))
 
     def signal_scores(self, answers: Weighted) -> list[_SignalScores]:
-        """Return the scores of each signal, for the weighted sum and for the trees."""
         every = []
         for weight, answer in answers:
             scores = scores_of(answer, Scale.scores)
@@ -496,7 +492,6 @@ class _TreeFusion(Fusion):
         return rows[[documents.index(document)]] if document in documents else None
 
     def _lifted(self, answers: Weighted) -> float:
-        """Return the greatest possible weighted sum − the least log-odds of the trees."""
         by_signal = self._described.signal_scores(answers)
         greatest = sum(weight * (best / unit) for weight, _, best, unit in by_signal if unit > 0)
         return greatest - self._trees.least

@@ -9,11 +9,7 @@ frequency is at least two fifths of the greatest one among the query's terms tha
 
 The field in which a word is most common decides, so that a word is marked everywhere or nowhere. Words of Lucene's
 list of English function words are marked only if a query has no others: in short sentences "for" is as rare as
-"people".
-
-The marked fields are the text's fields that the query scores. A field whose terms are pairs of words is omitted if
-there is another: overlapping terms make the highlighter mark all text between them. Phrases, prefixes and exact terms
-of a query are marked unchanged.
+"people". Phrases, prefixes and exact terms of a query are marked unchanged.
 """
 
 from __future__ import annotations
@@ -97,13 +93,11 @@ class MarkedTerms:
 
 
 def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last position of each occurrence of a phrase.
-
-    As the highlighter does, allow as many words in between as the analyzer removed from the phrase, at any position.
-    """
+    """Yield the first and last position of each occurrence of a phrase."""
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for token in tokens:
         positions[token.term].append(token.position)
+    # As the highlighter does, allow as many words in between as the analyzer removed from the phrase, at any position.
     gaps = phrase[-1].position - phrase[0].position - len(phrase) + 1
     for first in positions[phrase[0].term]:
         last, between = first, 0
@@ -213,12 +207,7 @@ LONGEST_REMEMBERED = 1_000
 
 
 class TextAnalyzer:
-    """Returns the tokens of texts, by the analyzers of one version of an index.
-
-    Args:
-        index: analyzes texts by analyzers that this process does not support
-        mapping: the create-index body of the index
-    """
+    """Returns the tokens of texts, by the analyzers of one version of an index; `mapping` is its create-index body."""
 
     def __init__(self, index: Index, mapping: Mapping[str, Any]) -> None:
         self._index = index
@@ -288,23 +277,15 @@ Chosen = Mapping[str, Sequence[str]] | None
 
 @dataclass(frozen=True, slots=True)
 class HighlightRequest:
-    """The candidates for marks of a query.
+    """The candidates for marks of a query."""
 
-    Args:
-        as_asked: queries that are marked unchanged
-        words: words that are marked if they have enough weight, with their terms
-        otherwise: queries that are marked if no word is
-        is_read: False for a query that can't be parsed
-    """
-
-    as_asked: tuple[Query, ...]
-    words: Mapping[Word, Collection[Term]]
-    otherwise: tuple[Query, ...]
-    is_read: bool = True
+    as_asked: tuple[Query, ...]  # marked unchanged
+    words: Mapping[Word, Collection[Term]]  # marked if they have enough weight
+    otherwise: tuple[Query, ...]  # marked if no word is
+    is_read: bool = True  # False for a query that can't be parsed
 
     @property
     def terms(self) -> dict[str, list[str]]:
-        """The terms of the words, by field."""
         terms: defaultdict[str, list[str]] = defaultdict(list)
         for name, term in sorted({each for some in self.words.values() for each in some}):
             terms[name].append(term)
@@ -312,13 +293,7 @@ class HighlightRequest:
 
 
 class Marker:
-    """Chooses the marks of queries in the documents of one version of an index.
-
-    Args:
-        index: provides document frequencies of terms
-        analyzed: provides the tokens of words
-        mapping: the create-index body of the index
-    """
+    """Chooses the marks of queries in the documents of one version of an index; `mapping` is its create-index body."""
 
     def __init__(self, index: Index, analyzed: TextAnalyzer, mapping: Mapping[str, Any]) -> None:
         self._index = index
@@ -467,6 +442,8 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
             as_asked.append(part)
         elif part.field in fields:
             words.append(part)
+    # Terms of several words are marked only if there are no others: the highlighter marks all text between overlapping
+    # terms.
     single_words = [part for part in words if not fields[part.field].has_pairs]
     content_words: defaultdict[Word, set[Term]] = defaultdict(set)
     function_words: defaultdict[Word, set[Term]] = defaultdict(set)

@@ -11,17 +11,16 @@ A feature is text with its kind before it, so that a model can explain itself:
     ends: river               the last one or two words
 
 A feature weighs (1 + ln tf) * idf in a text, with idf = ln((1 + N) / (1 + df)) + 1. The features of words, of
-letters, of the pattern and of both ends each form a vector of length 1 (as one `TfidfVectorizer` of scikit-learn for
-each, with `sublinear_tf`). Each label has a linear support vector machine that separates it from the rest (Fan et
-al., "LIBLINEAR", JMLR 2008). Results do not depend on the number or order of jobs or processes.
+letters, of the pattern and of both ends each form a vector of length 1 (as in scikit-learn's `TfidfVectorizer`). Each
+label has a linear support vector machine that separates it from the rest (Fan et al., "LIBLINEAR", JMLR 2008).
+Results do not depend on the number or order of jobs or processes.
 
 Trees
 
-Gradient-boosted regression trees (Friedman, "Greedy function approximation", 2001), as arrays. A node compares one
-feature with a threshold and goes left if it is at most that. Every node has a value: the prediction of a tree that
-ends there. On the way to a leaf, each change of the value is the contribution of the compared feature; contributions
-and the values of the roots add up to the score (Saabas, "Interpreting random forests", 2014). The score is the
-log-odds that a candidate is relevant.
+Gradient-boosted regression trees (Friedman, "Greedy function approximation", 2001); their sum is the log-odds that a
+candidate is relevant. A node compares one feature with a threshold and goes left if it is at most that. Every node
+has a value, that of a tree that ends there: the change of the value at each step is the contribution of the compared
+feature (Saabas, "Interpreting random forests", 2014).
 
 Files
 
@@ -503,7 +502,6 @@ class Trees:
 
     @property
     def bias(self) -> float:
-        """The sum of the roots' values."""
         return float(self.value[self.roots].sum())
 
     @property
@@ -604,12 +602,12 @@ def grown(
 
     Args:
         names: features
-        rows: their values, float64 (candidates, features)
+        rows: float64 (candidates, features)
         relevant: (candidates,)
         num_trees: number of trees
         num_leaves: maximum leaves of a tree
         min_samples: minimum samples per leaf
-        seed: seed of the random generator
+        seed: random seed
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
@@ -670,7 +668,6 @@ class StoredModel:
 
     @classmethod
     def of(cls, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> StoredModel:
-        """Return a model that was just trained."""
         return cls(header, arrays, digest_of(header, arrays))
 
 

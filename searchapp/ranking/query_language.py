@@ -1,4 +1,4 @@
-"""The query language: words, and a few operators.
+"""The query language: words, and a few operators; it compiles to Elasticsearch's query DSL.
 
     normal subgroup            documents about these words, ranked by the recipe
     "normal subgroup"          also documents with the phrase
@@ -15,17 +15,11 @@ Users type mathematics and prose, so an operator counts only where it is unambig
 parenthesis at the beginning of an atom, a colon after the name of a field, a star after a letter or digit at the end
 of a word. `f(x)`, `x - 1`, `don't`, `a*b` and `f: A` are words. Text between two dollar signs is one word if they are
 adjacent to their content and no number follows, as in TeX: `$5 and $6` are three words. A backslash escapes an
-operator before an atom, before a field, before a star or parenthesis at the end, and before a quotation mark in a
-phrase.
+operator.
 
-The compiler turns clauses into a search body in Elasticsearch's query DSL:
-
-- Words go to the recipe in their order, as the text of a topic does. - An optional phrase, prefix, field or group
-adds its BM25 score where it matches (1 for a prefix or a field's value);
-  without words, one of them must match.
-- Required words filter and add no score, because the recipe scores them already; other required clauses add theirs.
-  Words that the analyzer removes, such as `the`, exclude no document.
-- Excluded clauses and filters exclude documents and add no score.
+Words go to the recipe in their order, as the text of a topic does. An optional phrase, prefix, field or group adds
+its score where it matches. Required words only filter, because the recipe scores them already; other required clauses
+also add their score. Words that the analyzer removes, such as `the`, exclude no document.
 """
 
 from __future__ import annotations
@@ -313,21 +307,13 @@ class FieldKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchFields:
-    """The fields of an index that queries can use.
+    """The fields of an index that queries can use."""
 
-    Args:
-        kinds: kinds by full name
-        searched: text fields that match words without a field
-        analyzers: search analyzers of text fields
-        indexed_by: index analyzers of text fields
-        filters: fields whose values filter documents: all except text fields and the id
-    """
-
-    kinds: Mapping[str, FieldKind]
-    searched: tuple[str, ...]
-    analyzers: Mapping[str, str]
-    indexed_by: Mapping[str, str]
-    filters: tuple[str, ...]
+    kinds: Mapping[str, FieldKind]  # by full name
+    searched: tuple[str, ...]  # text fields that match words without a field
+    analyzers: Mapping[str, str]  # search analyzers of text fields
+    indexed_by: Mapping[str, str]  # index analyzers of text fields
+    filters: tuple[str, ...]  # fields whose values filter documents: all except text fields and the id
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> SearchFields:

@@ -157,18 +157,16 @@ class Ranker:
         return hits
 
     def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
-        """Return the first documents of the recipe's first signals, fused without a model."""
+        """Return the first documents of the preceding signals, fused without a model."""
         return _fused_hits(self.recipe.fusion, self._weighted(answers), LEADERS, self._itself(topic))
 
     def _itself(self, topic: Topic) -> str | None:
-        """Return the document that is the topic itself, which its ranking excludes."""
         return topic.id if self._topics_are_documents else None
 
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
         return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=False)]
 
     def _requests_of(self, ranked_topic: RankedTopic) -> list[SignalRequest]:
-        """Return the request to each signal for one topic, with candidates and leaders from the answers."""
         topic, answers = ranked_topic.topic, ranked_topic.answers
         candidates = [as_hits(answers[0], len(answers[0]))] if self.recipe.needs(Need.candidates) else []
         request = SignalRequest([topic], ranked_topic.depth, self.fusion.scale, candidates)
@@ -180,7 +178,7 @@ class Ranker:
         ]
 
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
-        """Return the answers of each signal, as deep as the fusion needs; the last signal reports the progress."""
+        """Return the answers of each signal, as deep as the fusion needs."""
         self.fusion.require_unseen(topics)
         last = len(self.scorers) - 1
         request = SignalRequest(topics, max(depth, self.fusion.reach) if last else depth, self.fusion.scale)
@@ -221,7 +219,6 @@ class Ranker:
 
 
 def _ready(recipe: Recipe, inputs: Inputs) -> Fusion:
-    """Return the fusion of a recipe, with its model if it has one."""
     names = [signal.name for signal in recipe.signals]
     return recipe.fusion.ready(names, lambda: inputs.fusion(recipe)) if len(names) > 1 else recipe.fusion
 
@@ -271,7 +268,6 @@ class WorkTime:
 
     @classmethod
     def now(cls) -> WorkTime:
-        """Return the time that this process has used so far."""
         used = os.times()
         return cls(time.process_time() + used.children_user + used.children_system, time.perf_counter())
 
@@ -316,19 +312,13 @@ class _StoredAnswers:
 
 
 class _TimedScorer(SignalScorer):
-    """A signal whose `seconds` exclude the time of other signals whose answers it draws.
-
-    Args:
-        scorer: the signal
-        total: the time of all signals of the recipe so far
-        stored: the answers of an earlier ranking, which replace the signal's
-    """
+    """A signal whose `seconds` exclude the time of other signals whose answers it draws."""
 
     def __init__(self, scorer: SignalScorer, total: WorkTime, stored: _StoredAnswers | None) -> None:
         self.seconds = WorkTime()
         self._scorer = scorer
-        self._total = total
-        self._stored = stored
+        self._total = total  # of all signals of the recipe
+        self._stored = stored  # answers of an earlier ranking, which replace the signal's
 
     def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
         if self._stored is not None:
@@ -400,7 +390,6 @@ class SignalAnswers:
     ) -> tuple[Run, WorkTime]:
         """Return the ranking by the signals at some positions (all by default), and the time of the fusion.
 
-        A signal that needs the first documents of others gets them even if those signals are not among the positions.
         `fusion` replaces the recipe's; without it, a learned fusion is trained for the remaining signals. With
         `whole`, documents of the other signals follow in the order of their ids, up to the depth.
         """

@@ -11,8 +11,7 @@ They are TOML files beside the query templates:
     fusion = { by = "sum", scale = "shares" }
     parameters = { answer = 0.25 }
 
-A recipe with one direct signal can have its `template` alone. Several signals of a kind need a `name`. `template`, by
-default that of the first direct signal, is the query for searches and highlights.
+A recipe with one direct signal can have its `template` alone. Several signals of a kind need a `name`.
 """
 
 from __future__ import annotations
@@ -46,32 +45,19 @@ from searchapp.text import alternatives, choices_hint, suggestion
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The signals of a recipe, the first of which retrieves candidates, and their fusion.
-
-    Args:
-        name: its name
-        about: a sentence for users
-        query: the query for searches and highlights
-        signals: its signals
-        fusion: combines the signals
-        parameters: parameters of all its templates
-        written: the recipe as written in a file, with the overrides
-        tuned: the record of its tuning
-        overrides: the values set by the user
-    """
+    """The signals of a recipe, the first of which retrieves candidates, and their fusion."""
 
     name: str
     about: str
-    query: TopicQuery
+    query: TopicQuery  # for searches and highlights; by default that of the first direct signal
     signals: tuple[Signal, ...]
     fusion: Fusion
-    parameters: Mapping[str, Any]
-    written: Mapping[str, Any] = field(default_factory=dict)
-    tuned: Mapping[str, Any] = field(default_factory=dict)
-    overrides: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any]  # of all templates
+    written: Mapping[str, Any] = field(default_factory=dict)  # as in a file, with the overrides
+    tuned: Mapping[str, Any] = field(default_factory=dict)  # the record of its tuning
+    overrides: Mapping[str, Any] = field(default_factory=dict)  # the values set by the user
 
     def needs(self, need: Need) -> bool:
-        """Return whether a signal, or the fusion, has a need."""
         needed = [signal.needs for signal in self.signals]
         if len(self.signals) > 1:
             needed.append(self.fusion.needs)
@@ -84,12 +70,10 @@ class Recipe:
 
     @property
     def trained(self) -> tuple[Trained, ...]:
-        """The signals with a model."""
         return tuple(signal for signal in self.signals if isinstance(signal, Trained))
 
     @property
     def is_learned(self) -> bool:
-        """Whether a model fuses its signals."""
         return len(self.signals) > 1 and isinstance(self.fusion, LearnedFusion)
 
     @property
@@ -99,11 +83,11 @@ class Recipe:
 
     @property
     def takes_words(self) -> bool:
-        """Whether it can rank typed words: it uses only the texts of a topic."""
+        """Whether it can rank typed words."""
         return all(query.template.topic_fields <= query.template.matched for query in self._of_topics)
 
     def typed(self, words: str) -> Topic:
-        """Return typed words as a topic whose texts are all these words."""
+        """Return typed words as a topic."""
         fields = set().union(*(query.template.matched for query in self._of_topics))
         return Topic("", words, dict.fromkeys(sorted(fields), words))
 
@@ -116,7 +100,6 @@ class Recipe:
         return len(self.signals) == 1 and isinstance(self.signals[0], Direct)
 
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
-        """Return the search body that retrieves `depth` documents for a topic."""
         return self.query.body(topic, depth)
 
     def reaching(self, depth: int) -> Recipe:
@@ -136,7 +119,6 @@ class Recipe:
         ]
 
     def manifest(self) -> dict[str, Any]:
-        """Return the record of the recipe in a run."""
         described: dict[str, Any] = {
             "name": self.name,
             "template": self.query.template.name,
@@ -314,7 +296,6 @@ def _require_types(place: RecipeName, written: Mapping[str, Any]) -> None:
 
 
 def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, MutableMapping[str, Any]]:
-    """Return the tables of the signals by name, in order."""
     tables: dict[str, MutableMapping[str, Any]] = {}
     for table in described["signals"]:
         if not isinstance(table, MutableMapping) or not isinstance(table.get(_SIGNAL), str):
@@ -334,25 +315,14 @@ def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Mutabl
 
 @dataclass(frozen=True, slots=True)
 class Settable:
-    """A parameter of a recipe that can be set.
+    """A parameter of a recipe that can be set."""
 
-    Args:
-        name: sets it: the key, or the full name if the key is ambiguous
-        full: also sets it: the signal's name and the key
-        of: name of the signal, or "templates" or "fusion"
-        key: its key there
-        value: its value; None if omitted
-        kind: the possible values, in words
-        about: its meaning
-        table: its table in the recipe
-    """
-
-    name: str
-    full: str
-    of: str
+    name: str  # the key, or the full name if the key is ambiguous
+    full: str  # the signal's name and the key
+    of: str  # the name of the signal, or "templates" or "fusion"
     key: str
-    value: object
-    kind: str
+    value: object  # None if omitted
+    kind: str  # the possible values, in words
     about: str
     table: MutableMapping[str, Any] = field(repr=False, compare=False)
 

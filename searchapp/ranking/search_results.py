@@ -31,19 +31,12 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class ExplanationLine:
-    """One line of a shortened explanation.
+    """One line of a shortened explanation."""
 
-    Args:
-        depth: its indentation, 0 for the score itself
-        value: its part of the score
-        what: its name
-        figures: the factors of a term's score, by name: tf, df, idf, N, length and so on
-    """
-
-    depth: int
-    value: float
+    depth: int  # indentation, 0 for the score itself
+    value: float  # part of the score
     what: str
-    figures: tuple[tuple[str, str], ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()  # factors of a term's score, by name: tf, df, idf, N and so on
 
     @property
     def text(self) -> str:

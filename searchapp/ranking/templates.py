@@ -193,15 +193,7 @@ class RecipeName:
 
 
 class RecipeTable:
-    """A table of a recipe, such as that of a signal.
-
-    Args:
-        place: the recipe
-        name: name of the signal, or "fusion"
-        values: the table
-        parameters: parameters of the recipe's templates
-        is_fused: whether it describes one of several signals
-    """
+    """A table of a recipe, such as that of a signal; `parameters` are those of the recipe's templates."""
 
     def __init__(
         self,
@@ -222,7 +214,7 @@ class RecipeTable:
         self.settable: dict[str, tuple[object, str]] = {}
 
     def parameters(self, described: type) -> dict[str, Any]:
-        """Read the parameters that a dataclass declares in its fields, `listed_first` before the others.
+        """Read the parameters that a dataclass declares.
 
         Raises:
             DataError: a key is missing or has a wrong type.
@@ -326,8 +318,7 @@ class RecipeTable:
         return value
 
     def window(self, key: str, default: int) -> int:
-        """Read the minimum number of documents of a signal, by default the task's depth; `default` for a single
-        signal.
+        """Read the minimum number of documents of a signal; `default` for a single signal.
 
         Raises:
             UsageError: the value is not an integer of at least 1.
@@ -350,23 +341,15 @@ _PARAMETER = "parameter"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """How to read a field of a signal or a fusion from a recipe's table.
+    """How to read a field of a signal or a fusion from a recipe's table."""
 
-    Args:
-        read: takes the table, the key and the field's default
-        meaning: a clause for users; empty for a template, which can't be set
-        key: its key in the table, if not the field's name
-        when: whether the key exists, given the parameters read so far
-        required: whether the key is required despite a default, given the parameters read so far
-        default_of: the parameter whose value is the default
-    """
-
-    read: Callable[[RecipeTable, str, Any], Any]
-    meaning: str = ""
-    key: str = ""
+    read: Callable[[RecipeTable, str, Any], Any]  # takes the table, the key and the field's default
+    meaning: str = ""  # a clause for users; empty for a template, which can't be set
+    key: str = ""  # in the table, if not the field's name
+    # Whether the key exists, and whether it is required despite a default, given the parameters read so far.
     when: Callable[[Mapping[str, Any]], bool] | None = None
     required: Callable[[Mapping[str, Any]], bool] | None = None
-    default_of: str = ""
+    default_of: str = ""  # the parameter whose value is the default
 
 
 def parameter(

@@ -153,10 +153,7 @@ class TaskInfo:
 
     @property
     def index_names(self) -> tuple[str, ...]:
-        """The names of the task's indexes; each index contains all documents of those after it.
-
-        `search` uses the first index that exists.
-        """
+        """The names of the task's indexes; each index contains all documents of those after it."""
         return self.indexes or (self.name,)
 
     @property
@@ -274,7 +271,7 @@ class Collection(ABC):
     def check_split(self, split: str, problems: Problems) -> int:
         """Report all problems of a split's topics and gold, and return the number of valid topics.
 
-        If several splits share a file, the first reports the problems of all. The reader of documents reports theirs.
+        If several splits share a file, the first reports the problems of all.
         """
 
     def is_masked(self, split: str) -> bool:
@@ -293,7 +290,6 @@ class DataSplit(Generic[C_co]):
 
     @property
     def files(self) -> list[Path]:
-        """The files of its topics and gold."""
         return self.collection.split_files(self.name)
 
     def topics(self, problems: Problems) -> list[Topic]:
@@ -331,10 +327,7 @@ class OfficialFormat(ABC, Generic[P, C_contra]):
         """
 
     def predictions(self, run: Run, split: DataSplit[C_contra]) -> P:
-        """Return the predictions that the scorer would read from a run's official files.
-
-        General measures use the run's rankings, even if the official files order documents differently.
-        """
+        """Return the predictions that the scorer would read from a run's official files."""
         return self.scorer.predictions(run)
 
     @abstractmethod
@@ -355,10 +348,7 @@ class OfficialFormat(ABC, Generic[P, C_contra]):
 
     @abstractmethod
     def gold(self, grades: Grades, split: DataSplit[C_contra]) -> Mapping[str, Writer]:
-        """Return writers of grades as gold for the official scorer, by file name.
-
-        The gold contains only topics with grades; a document without a grade counts as not relevant.
-        """
+        """Return writers of grades as gold for the official scorer, by file name; only topics with grades have gold."""
 
     def grades(self, files: Sequence[Path], split: DataSplit[C_contra]) -> Grades:
         """Return the grades of the split's topics in files as written by `gold`.
@@ -391,7 +381,6 @@ class Task:
 
     @property
     def reference(self) -> str:
-        """The name or file that the command line takes for the task."""
         return self.info.reference
 
     @property

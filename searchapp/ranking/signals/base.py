@@ -1,8 +1,7 @@
 """The interface of signals: parameters, needs, and answers to topics.
 
 A recipe's table describes a signal; `prepare` gives it its inputs, and the resulting scorer answers topics. To add a
-signal, write a module beside this one and list its class in `searchapp.ranking.signals.KINDS`. Short examples:
-`direct`, which searches an engine, and `popular`, which does not.
+signal, write a module beside this one and list its class in `searchapp.ranking.signals.KINDS`.
 """
 
 from __future__ import annotations
@@ -97,12 +96,10 @@ class SolvedTopics:
     withheld: frozenset[str] = frozenset()
 
     def without(self, topics: frozenset[str]) -> SolvedTopics:
-        """Return the training topics with more of them withheld."""
         gold = {topic: answers for topic, answers in self.gold.items() if topic not in topics}
         return SolvedTopics(self.index, gold, self.withheld | topics)
 
     def nearest(self, body: Body) -> Body:
-        """Return a search body that excludes withheld topics."""
         if not self.withheld:
             return body
         others = {"bool": {"must": [body["query"]], "must_not": [{"ids": {"values": sorted(self.withheld)}}]}}
@@ -290,7 +287,6 @@ class Signal(ABC):
         """Load the inputs and return the signal ready to answer topics."""
 
     def manifest(self) -> dict[str, Any]:
-        """Return the record of the signal in a run."""
         described: dict[str, Any] = {"signal": self.kind, "name": self.name, "weight": self.weight}
         for query in self.queries:
             described |= {"template": query.template.name, "template_digest": query.digest}
@@ -319,7 +315,6 @@ def searched(
 
 
 def _is_deep(body: Body) -> bool:
-    """Return whether a body exceeds the engine's limit of hits."""
     size = body.get("size")
     return isinstance(size, int) and size > paging.WINDOW
 
@@ -457,7 +452,6 @@ class Trained(Signal):
         return described | ({"without": list(self.without)} if self.without else {})
 
     def training(self) -> dict[str, Any]:
-        """Return the parameters of the training."""
         trained = {key: value for key, value in self.parameters().items() if key not in self.ranking_only}
         return {"signal": self.kind, **trained}
 

@@ -11,8 +11,7 @@ With a `kind`, a field of documents such as the table of a fact, a document's sc
     (a(kind) / a)^lean        a(kind) = (Σ_h Σ_d grade(h, d)^3 + 5a) / (n(kind) + 5)
 
 over the training topics h, except the topic itself, and the n(kind) documents d of its kind; a is that sum over all
-documents, divided by their number. This prefers kinds with many and important answers: the cube is close to the gain
-of ratings in NDCG.
+documents, divided by their number. The cube is close to the gain of ratings in NDCG.
 """
 
 from __future__ import annotations
@@ -132,7 +131,6 @@ class Kinds:
         return factors
 
     def name(self, document_id: str) -> str:
-        """Return the kind of a document for explanations."""
         return f"{self._field} {self._space.fields[document_id].get(self._field, '')}".strip()
 
     def _answers(self, solved: str) -> Floats:

@@ -3,15 +3,13 @@
 Two methods, `by`:
 
     greedy   document by document, in their order r = 1, 2, ... `documents`: a term that the topic lacks weighs its
-             weight in the document's unit vector / r, the maximum over documents. An explanation's first facts lead
-             to
-             others that share no term with the question (Cartuyvels, Spinks and Moens, "Autoregressive reasoning over
-             chains of facts with transformers", COLING 2020).
+             weight in the document's unit vector / r, the maximum over documents (after Cartuyvels, Spinks and Moens,
+             "Autoregressive reasoning over chains of facts with transformers", COLING 2020)
     rm3      the relevance model (Lavrenko and Croft, "Relevance-based language models", SIGIR 2001) of the documents:
              P(t) = Σ_d P(t|d) s(d) / Σ_d s(d), with P(t|d) a document's share of each of its terms and s(d) its
              score;
              the `terms` greatest weigh `share`, the topic's own 1 - `share` (Abdul-Jaleel et al., "UMass at TREC
-             2004").
+             2004")
 
 A document's score is the product of its unit vector and the expanded vector (see `searchapp.ranking.signals.terms`).
 """

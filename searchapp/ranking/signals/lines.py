@@ -8,10 +8,8 @@ lines:
 
 It is a logistic regression with an L2 penalty (Fan et al., "LIBLINEAR", JMLR 2008). Its intercept is corrected so
 that a margin of 0 means even odds if half of the lines were relevant: the share of relevant lines is small and varies
-between transcripts (the prior correction of King and Zeng, "Logistic regression in rare events data", Political
-Analysis 2001).
-
-A training topic is ranked by a model of the other topics, other topics by a model of all.
+(the prior correction of King and Zeng, "Logistic regression in rare events data", Political Analysis 2001). A
+training topic is ranked by a model of the other topics.
 
 Claims worth checking are close to each other, so a line's score is the logistic function of
 
@@ -203,8 +201,8 @@ class LineModel:
             counts: weight of each line
             cost: the solver's C
             min_df: minimum lines per word
-            measures: weight of standardized measures relative to the words' vectors of length 1
-            seed: the solver's seed
+            measures: weight of standardized measures relative to the words
+            seed: random seed
         """
         from scipy.sparse import csr_array, hstack
         from sklearn.linear_model import LogisticRegression
@@ -398,7 +396,6 @@ class Lines(Trained):
         return {"labels": [LABEL], **model.header()}, model.arrays()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        """Read the documents; models are read or trained for the topics of requests."""
         return _Reading(self, Transcripts(self, inputs.documents()), inputs.model)
 
 
@@ -439,7 +436,6 @@ class Transcripts:
         return self._found.get(str(topic.fields.get(self._within, "")), ())
 
     def reactions(self, topic: Topic) -> Sequence[str]:
-        """Return the reactions in a topic's transcript."""
         return self._reactions.get(str(topic.fields.get(self._within, "")), ())
 
 

@@ -1,8 +1,7 @@
 """The signal `multiclass`: a linear model predicts a topic's answer, and documents rank by their expected gain.
 
 The class of a training topic is the set of documents with its best grade, such as the most specific types of an
-answer. The model has a label for each class that enough training topics have. Class probabilities are the softmax of
-`steepness` times the margins. A document's score is its expected gain,
+answer. Class probabilities are the softmax of `steepness` times the margins. A document's score is its expected gain,
 
     E[gain(d)] = sum over classes c of p(c) * mean over the training topics of c of grade(d) ^ power / ideal
 
@@ -11,9 +10,8 @@ it 1): this order maximizes the expected NDCG. If grades are 1 / sqrt(rank), a `
 ranks.
 
 `by` names a field of the documents with few values, one for all answers of a topic, such as the category of a type. A
-separate model predicts the value first (`by_cost`, `by_steepness`), and classes compete within their value. A
-document's score is then the probability of its value times its share of the greatest expected gain in it: the first
-document has the most probable value.
+separate model predicts the value, and classes compete within their value. A document's score is then the probability
+of its value times its share of the greatest expected gain in it.
 """
 
 from __future__ import annotations
@@ -216,7 +214,6 @@ class _ExpectedGains(TrainedScorer):
         return values, [softmax(classes[:, places]) for places in self._of_value]
 
     def _scores(self, margins: Floats) -> Floats:
-        """Return the score of each document, (topics, documents)."""
         values, classes = self._probabilities(margins)
         scores = np.zeros((len(margins), len(self._documents)))
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):

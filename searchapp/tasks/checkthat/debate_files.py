@@ -1,10 +1,8 @@
 """The files of CheckThat! 2019, task 1: debates, and the scores of their lines.
 
 A debate has lines `line_number<TAB>speaker<TAB>text<TAB>label`, a result file lines `line_number<TAB>score`.
-
 Accepted, because official files contain them: a last line without line end, unclosed double quotes, blanks around a
-text, repeated texts, lines of reactions (speaker SYSTEM, text "(APPLAUSE)"), a speaker with several spellings, with a
-sentence before the name, or missing. Lines may end with CRLF, as after a checkout on Windows.
+text, repeated texts, lines of reactions (speaker SYSTEM, text "(APPLAUSE)"), misspelled or missing speakers.
 """
 
 from __future__ import annotations
@@ -121,8 +119,7 @@ class FormatFailure(NamedTuple):
 def failures(path: Path) -> Iterator[FormatFailure]:
     """Yield all failures of the official format checker, in the order of the lines.
 
-    The checker itself stops at the first failure. After a wrong number, the next lines must continue from there. The
-    official scorer is stricter about blank lines and tabs.
+    The checker itself stops at the first failure. After a wrong number, the next lines must continue from there.
 
     Raises:
         NotScorable: the file is not UTF-8, which crashes the checker.

@@ -233,7 +233,6 @@ def _names(per_debate: Iterable[Mapping[str, float]]) -> dict[str, None]:
 
 
 def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[int, int]]) -> OfficialScore:
-    """Return the figures of one debate or the means over several, with warnings."""
     warnings = []
     per_file = {name: figures(ranked[name], labels[name]) for name in ranked}
     scored = list(per_file.values())
@@ -260,7 +259,6 @@ def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[
 
 
 def _without_precision(ranked: Mapping[str, Sequence[int]]) -> str:
-    """Return the warning that debates are too short for some P@k."""
     short = [
         f"{name} ({len(numbers)} lines)" for name, numbers in ranked.items() if len(numbers) < CUTOFFS[-1]
     ]
@@ -286,7 +284,6 @@ class _Debate:
     speakers: Mapping[int, str]
 
     def event(self) -> str:
-        """Distinguish speech and debate by the share of the main speaker."""
         spoken = Counter(speaker for speaker in self.speakers.values() if speaker not in REACTIONS)
         if not spoken:
             return "reactions alone"
@@ -341,7 +338,6 @@ def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
 
 
 def _lines(text: str) -> list[str]:
-    """Split lines as Python reads them from a file."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 

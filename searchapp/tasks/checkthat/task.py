@@ -64,7 +64,6 @@ class TermCounts:
             self.containing_relevant.update(distinct)
 
     def without(self, other: TermCounts) -> TermCounts:
-        """Subtract the counts of some of the texts."""
         difference = TermCounts(
             self.texts - other.texts,
             self.relevant - other.relevant,
@@ -76,21 +75,20 @@ class TermCounts:
         return difference
 
     def include(self, other: TermCounts) -> None:
-        """Add the counts of other texts."""
         self.texts += other.texts
         self.relevant += other.relevant
         self.containing.update(other.containing)
         self.containing_relevant.update(other.containing_relevant)
 
     def weight(self, term: str) -> float:
-        """Return the relevance weight of a term: log of its odds in relevant texts over its odds in other texts."""
+        """Return the log of a term's odds in relevant texts over its odds in other texts."""
         r, n = self.containing_relevant[term], self.containing[term]
         odds = (r + 0.5) / (self.relevant - r + 0.5)
         other_odds = (n - r + 0.5) / (self.texts - n - self.relevant + r + 0.5)
         return math.log(odds / other_odds)
 
     def query(self, terms: int) -> list[str]:
-        """Return the `terms` most characteristic terms, best first, each repeated in proportion to its weight."""
+        """Return the `terms` most characteristic terms, best first, repeated in proportion to their weights."""
         weights = {term: self.weight(term) for term, r in self.containing_relevant.items() if r >= FEWEST}
         # BM25 multiplies each copy of a term by its idf.
         best = sorted(weights, key=lambda term: (-self.containing_relevant[term] * weights[term], term))
@@ -99,7 +97,6 @@ class TermCounts:
         ]
 
     def _idf(self, term: str) -> float:
-        """Return the idf of Lucene's BM25."""
         n = self.containing[term]
         return math.log(1 + (self.texts - n + 0.5) / (n + 0.5))
 
@@ -345,7 +342,6 @@ def _topic(path: Path, lines: Sequence[DebateLine], queries: Mapping[str, str]) 
 
 
 def _term_counts(lines: Sequence[DebateLine], registry: AnalysisRegistry) -> dict[str, TermCounts]:
-    """Count the terms of a debate's lines, by topic field."""
     texts = [line.text for line in lines]
     counts = {name: TermCounts() for name in QUERIES}
     for name, analyzer in QUERIES.items():

@@ -3,16 +3,14 @@
 Two quirks: a question with an unranked fact scores 0, and an unanswered question is excluded. `score` also returns an
 honest figure without them.
 
-The breakdowns are those of the task (by role, by lexical overlap, at the first ranks), computed as in the worked
-example of its description:
+The breakdowns follow the worked example in the task's description:
 
 - by role, the question's facts of other roles are removed from the ranking; - by lexical overlap, facts that share a
-content word with the question or its right answer are ranked separately from
-  the other facts;
-- precision at k divides by k, or by the number of facts if that is less, so that 1 is always reachable.
+content word with the question or its right answer are ranked separately from the other facts; - precision at k
+divides by k, or by the number of facts if that is less, so that 1 is always reachable.
 
-An unranked fact adds nothing. A row averages over the questions with such facts; the official figures, which count
-other questions as 0, are a second column.
+A row averages over the questions with such facts; the official figures, which count other questions as 0, are a
+second column.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """The official scorer of explanation regeneration with ratings (TextGraphs-15, 2021): NDCG.
 
-NDCG is that of Järvelin and Kekäläinen (2002) with the gain 2 ** grade - 1 of Burges et al. (2005), without cut-off:
-a fact of rating g at rank r gains (2 ** g - 1) / log2(r + 1).
-
-The official figure has two quirks, and `score` also returns an honest figure without them. Unranked rated facts
-follow a million ranks later, so that an unanswered question scores a little above 0. A question without rated facts
-scores 1.
+NDCG is that of Järvelin and Kekäläinen (2002) with the gain 2 ** grade - 1 of Burges et al. (2005), without cut-off.
+The official figure has two quirks, and `score` also returns an honest figure without them: unranked rated facts
+follow a million ranks later, and a question without rated facts scores 1.
 
 The breakdowns are Tables 3 to 6 of the overview of TextGraphs-15 (Thayaparan et al., 2021). A breakdown by facts
 restricts the rated facts, by knowledge type, rating or lexical overlap with the question. The other facts keep their
@@ -71,8 +68,8 @@ def official_ndcg_at(ranks: Mapping[str, int], length: int, grades: Ratings) -> 
     """Return the official NDCG from the ranks of graded facts in a ranking of this length.
 
     In a ranking of n facts, the j-th unranked fact of the gold, from 0, gets the rank n + 1,000,000 - j. Negative
-    grades count there; at the ranking's own ranks they are 0. The ideal ranking has the same grades in descending
-    order, with negative ones behind all ranks without a grade.
+    grades count only there. The ideal ranking has the same grades in descending order, with negative ones behind all
+    ranks without a grade.
     """
     if not grades:
         return 1.0
@@ -109,7 +106,7 @@ class RankedRatings:
     terms: Terms
 
     def row(self, group: str, counts: Callable[[str, str, float], bool]) -> BreakdownRow:
-        """Return the mean NDCG over the facts for whose question, id and rating `counts` is true."""
+        """Return the mean NDCG over the facts for which `counts`, given question, id and rating, is true."""
         values = []
         for question, grades in self.gold.items():
             restricted = {fact: grade for fact, grade in grades.items() if counts(question, fact, grade)}
@@ -262,7 +259,6 @@ def score(predictions: Predictions, gold: UncheckedRatings) -> OfficialScore:
 
 
 def _numbers(question: str, grades: Mapping[str, Any], ranks: Mapping[str, int]) -> Ratings:
-    """Check that the grades of a question are numbers in range, and return them."""
     wrong = {fact: grade for fact, grade in grades.items() if not isinstance(grade, int | float)}
     for fact, grade in grades.items():
         if fact not in wrong and not abs(grade) < LIMIT:  # includes nan

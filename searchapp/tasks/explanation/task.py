@@ -51,7 +51,6 @@ def _facts_in(folder: Path) -> DocumentSource:
 
 
 def _topic(question: ExplainedQuestion | RatedQuestion, options: Mapping[str, str], right: str) -> Topic:
-    """Return a topic with question and right answer as its text, and as two fields."""
     # The options are only displayed: on train, the wrong ones do not improve a ranking significantly.
     return Topic(
         question.id,
@@ -103,7 +102,6 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
     def _valid_rows(
         self, path: Path, split: str, questions: Set[str], facts: AbstractCollection[str], problems: Problems
     ) -> dict[str, set[str]]:
-        """Return the facts of each question's valid rows."""
         ranked: dict[str, set[str]] = {}
         report = partial(problems.add, path.name)
         for line, question, fact in two_column.read_rows(path):

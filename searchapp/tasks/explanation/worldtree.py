@@ -1,7 +1,6 @@
 """The files of the WorldTree corpus: tables of facts, explained questions, ratings, knowledge types.
 
-Tables and questions have the layout of TextGraphs-13. Tables have a header and cells that are quoted as in the
-two-column file (see `formats.two_column`):
+Tables and questions have the layout of TextGraphs-13, with a header and cells as in `formats.two_column`:
 
     tables/KINDOF.tsv                     one fact a row: its text is the cells of all columns except those whose
                                           name begins with `[SKIP]`
@@ -12,14 +11,13 @@ two-column file (see `formats.two_column`):
 Every problem is reported, and a row with a problem is skipped. Some irregularities of the published files are only
 notes:
 
-- a UID in several rows: a ranking can contain it only once, so the first row is its fact; - an explanation that
-contains a fact twice, also in two roles: it counts once; - an explanation of a training topic with an unknown fact:
-the other facts count; - a question without options: its text alone is the query; - a byte-order mark, line ends other
-than LF, and a last line without a line end.
+- a UID in several rows: a ranking can contain it only once, so the first row is its fact; - a fact twice in an
+explanation, also in two roles: it counts once; - an unknown fact in an explanation of a training topic: the other
+facts count; - a question without options: its text alone is the query; - a byte-order mark, line ends other than LF,
+and a last line without a line end.
 
-Accepted without a note are UIDs that are not groups of hexadecimal digits (`Good`), columns without a name, equal
-columns of the same name, blanks around cells, facts of the same text, and questions without an explanation (too
-special for facts), which are ranked and never scored. In a masked file the explanations or their column are missing.
+Questions without an explanation are ranked and never scored. In a masked file the explanations or their column are
+missing.
 
 The ratings of TextGraphs-15 say how relevant facts are to a question and its right answer, from 0 to 6:
 
@@ -28,8 +26,8 @@ The ratings of TextGraphs-15 say how relevant facts are to a question and its ri
        "questionText": "What is hot?", "answerText": "fire",
        "documents": [{"uuid": "6abc-4443-f672-9a97", "relevance": 6, "goldRole": "CENTRAL"}, ...]}, ...]}
 
-`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. If the answer is blank,
-the question alone is the query. In a masked file, `documents` is missing, null or empty.
+`questionText` and `answerText` may be missing: `queryText` has both. In a masked file, `documents` is missing, null
+or empty.
 
 The file of knowledge types has a header and one table a row, with its type: RET (retrieval), INSUPP
 (inference-supporting) or COMPLEX (complex inference).
@@ -345,7 +343,6 @@ def _question(row: TableRow, known: Container[str] | None, solved: bool) -> Expl
 def _explanation(
     row: TableRow, explanation: str, known: Container[str], solved: bool
 ) -> dict[str, tuple[str, ...]]:
-    """Return the facts of an explanation with their roles."""
     roles: dict[str, tuple[str, ...]] = {}
     for item in explanation.split():
         uid, bar, role = item.partition("|")
@@ -481,8 +478,6 @@ def read_ratings(
 
 
 class _RatingsReader(json_files.EntryReader):
-    """Reads one entry of the list."""
-
     def question(self, known: Container[str] | None, masked: bool, solved: bool) -> RatedQuestion | None:
         if not self.is_object("it"):
             return None

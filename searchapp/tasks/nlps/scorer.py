@@ -129,7 +129,6 @@ class _StatementScore:
 
     @property
     def honest_average_precision(self) -> float:
-        """Divided by all gold premises, as usual."""
         return math.fsum(self.honest_precisions) / self.relevant if self.relevant else 0.0
 
 

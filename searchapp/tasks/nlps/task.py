@@ -1,15 +1,14 @@
 """Natural language premise selection (TextGraphs-16, 2022).
 
-A topic is a mathematical statement of ProofWiki, the documents are all statements of the knowledge base (including
-the topic itself), and the gold of a topic is the statements that its proof uses.
+A topic is a mathematical statement, the documents are all statements of the knowledge base (including the topic
+itself), and the gold of a topic is the statements that its proof uses.
 
     knowledge_base.json   {"5748": "Let $G$ be a group ...", ...}
     train_set.json        {"10267": {"text": "Let $r$ ...", "premises": [5748, ...]}, ...}
     dev_set.json          likewise
     test_set.json         likewise, with the premises masked: no such key, null, or an empty list
 
-Ids are text here; premises are integers of any size in the files. Files are streamed. Every problem is reported, and
-the entry is skipped.
+Ids are text here. Files are streamed. Every problem is reported, and the entry is skipped.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ def read_statements(
 ) -> Iterator[Statement]:
     """Read the statements of a split, in the order of the file.
 
-    Premises must be in `known`, the ids of the knowledge base; None accepts any. Without `gold` they are not read.
-    With `masked` they may be missing, null or empty; otherwise only an empty list is valid.
+    Premises must be in `known`; None accepts any. Without `gold` they are not read. With `masked` they may be
+    missing, null or empty; otherwise only an empty list is valid.
     """
     for id_, entry in _entries(path, problems, "statement"):
         if not entry.is_object("the value"):
@@ -99,7 +98,6 @@ def _premises(entry: json_files.EntryReader, known: Container[str] | None) -> tu
 
 
 def _entries(path: Path, problems: Problems, noun: str) -> Iterator[tuple[str, json_files.EntryReader]]:
-    """Read the members of a file's object with a usable and new id."""
     seen: set[str] = set()
     for id_, value in json_files.read_members(path, problems):
         entry = json_files.EntryReader(path, f"{noun} {shown(id_)}", value, problems)

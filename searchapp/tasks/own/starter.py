@@ -192,7 +192,6 @@ def _assumption(path: Path, because: str, names: Sequence[str] | None) -> str:
 
 
 def _column_names(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
-    """Choose names for the columns of a table without a header line, by its cells."""
     width = len(rows[0]) if rows else 0
     if gold and width in GOLD_COLUMNS:
         return list(GOLD_COLUMNS[width])
@@ -303,7 +302,6 @@ _FOOT = """
 
 
 def _labels(gold: DetectedFile | None) -> Sequence[str]:
-    """Return a label for every grade of the gold."""
     if gold is None:
         return task_file.GRADES
     problems = Problems()

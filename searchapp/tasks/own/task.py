@@ -314,7 +314,6 @@ class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
 
 
 def _topic_ids(own: OwnFile, gold: GoldFiles) -> set[str] | None:
-    """Return the ids of the split's topics; None if the split or its folder is unknown."""
     if gold.options.split is None or gold.folder is None:
         return None
     problems = Problems(lenient=True)

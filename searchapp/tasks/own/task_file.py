@@ -54,7 +54,7 @@ def read_texts(
 
     An id is text or an integer. Another field is text, a number, a boolean or a list of these. A field that is
     missing, null or an empty cell is omitted; with `complete`, an empty cell is empty text, and a missing key or null
-    is a problem. A field that no object of a file has is a problem.
+    is a problem.
     """
     unseen = dict(layout.fields) if records.has_keys(layout.format) else {}
     is_empty = True
@@ -78,8 +78,6 @@ def read_texts(
 
 
 class _TextReader(json_files.EntryReader):
-    """Reads the columns of one text."""
-
     def id(self, column: str, seen: set[str]) -> str:
         if column not in self.value:
             self.lacks(column)
@@ -222,8 +220,6 @@ def _integer_grades(path: Path, layout: GradeLayout, problems: Problems) -> Iter
 
 
 class _GradeReader(json_files.EntryReader):
-    """Reads the ids and the grade of one record."""
-
     def id(self, name: str) -> str | None:
         value = self.value[name]
         if not json_files.is_id(value):
@@ -474,7 +470,6 @@ def _text_layout(table: TomlTable, files: tuple[str, ...]) -> TextLayout:
 def _format(
     table: TomlTable, file: str, known: tuple[str, ...], by_name: str | None, key: str = "file"
 ) -> str:
-    """Return the stated format, else the format according to the file's name."""
     stated = None if key == "gold" else table.text("format")
     if stated is not None and stated not in known:
         table.wrong("unknown format", choices_hint(stated, known), "format")

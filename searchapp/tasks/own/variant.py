@@ -10,9 +10,8 @@
       { signal = "direct", template = "mine-template.json" },
     ]
 
-The rest is the task's own, so that the runs of both are comparable. A recipe of the variant replaces one of the same
-name. A variant with its own mappings has its own indexes, whose names depend on the mappings. Paths are relative to
-the file.
+The rest is the task's own, so that the runs of both are comparable. A variant with its own mappings has its own
+indexes. Paths are relative to the file.
 """
 
 from __future__ import annotations

@@ -146,16 +146,16 @@ _COMMON_WORDS = 15
 class CutOff:
     """Cuts a ranking to the list of relations in the official file.
 
-    The list has the first relation, and at most `most` in all whose score is at least `share` of the first score,
-    which must be above 0. It skips a relation that differs from a listed one only in namespace or letter case
-    (`dbo:birthPlace`, `dbp:birthplace`).
+    The list has the first relation, and at most `most` in all whose score is at least `share` of the first score. It
+    skips a relation that differs from a listed one only in namespace or letter case (`dbo:birthPlace`,
+    `dbp:birthplace`).
     """
 
     share: float
     most: int
 
     def answer(self, hits: Hits) -> list[str]:
-        """Return the relations of a ranking that form the answer, best first; empty for an empty ranking."""
+        """Return the relations of a ranking that form the answer, best first."""
         answer: dict[str, str] = {}
         for relation, score in hits:
             if answer and not (score >= self.share * hits.scores[0] > 0):
@@ -185,8 +185,6 @@ class RelationPredictions:
 
 @dataclass(frozen=True, slots=True)
 class _ScoredQuestion:
-    """A gold question and the counts of its prediction."""
-
     name: str
     text: str
     gold: Any
@@ -330,7 +328,6 @@ def _qrels(gold: Sequence[_ScoredQuestion]) -> Qrels:
 
 
 def _honest(questions: Sequence[_ScoredQuestion]) -> dict[str, float]:
-    """Return micro figures, and the macro figures that differ from the official ones."""
     honest: dict[str, float] = {}
     official = _means(question.official.figures() for question in questions)
     macro = _means(question.honest.figures() for question in questions)
@@ -399,7 +396,6 @@ def _first_word(question: _ScoredQuestion) -> str:
 
 
 def _common_first_word(questions: Sequence[_ScoredQuestion]) -> Callable[[_ScoredQuestion], str]:
-    """Return a function that returns a question's first word, or `OTHER` for a rare one."""
     words = Counter(map(_first_word, questions))
     common = {word for word, _count in words.most_common(_COMMON_WORDS)}
     return lambda question: word if (word := _first_word(question)) in common else OTHER

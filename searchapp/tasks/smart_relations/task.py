@@ -11,12 +11,11 @@ relations that lead to its answer. Only the train file has gold; its splits are 
     test questions         likewise without `relations`, or with null or an empty list in its place
     predictions            [{"id": "q-1", "relations": ["dbo:producer", "dbo:award"]}, ...] for both
 
-A slot of DBpedia lists interchangeable relations. Ids may be text or integers; here they are always text, and
-`formats.json_files.official_ids` has their JSON types. Other keys are ignored, as in the official scorer.
+A slot of DBpedia lists interchangeable relations. Ids may be text or integers; here they are always text.
 
 Accepted, because official files contain them: the same question under several ids, also with different gold;
-relations that differ only in letter case (`dbp:birthPlace`, `dbp:birthplace`), which are distinct; a repeated
-relation in the gold of Wikidata or in two slots, which must be predicted twice; relations without questions.
+relations that differ only in letter case, which are distinct; a repeated relation in the gold of Wikidata or in two
+slots, which must be predicted twice.
 
 Gold that the official scorer accepts is only a note: a repeated relation in a slot, an empty slot, a question without
 relations. A null or empty question is a note too, and is skipped. Other problems are reported, and the entry is
@@ -170,7 +169,6 @@ def read_predictions(
 def _entries(
     path: Path, problems: Problems, known: Container[str] | None
 ) -> Iterator[tuple[int, OfficialId, _RelationsReader]]:
-    """Read the objects with a new id from a file's list, with line and id."""
     seen: dict[str, OfficialId] = {}
     for line, value in read_entries(path, problems):
         entry = _RelationsReader(path, f"line {line}", value, problems, known)
@@ -187,8 +185,6 @@ def _entries(
 
 
 class _RelationsReader(EntryReader):
-    """Reads an entry with relations, which must be `known`."""
-
     def __init__(
         self, path: Path, where: str, value: Any, problems: Problems, known: Container[str] | None
     ) -> None:
@@ -196,7 +192,6 @@ class _RelationsReader(EntryReader):
         self._known = known
 
     def gold(self, *, slots: bool) -> Slots:
-        """Return the slots of a gold question, without repetitions and empty slots."""
         listed = self.list_of("relations") or []
         if not slots:
             return tuple((relation,) for relation in self._relations(listed))
@@ -239,7 +234,6 @@ ReadVocabulary = Callable[[Path, Problems], Iterator[Document]]
 
 
 def _task(key: str, name: str, read_vocabulary: ReadVocabulary, *, slots: bool) -> Task:
-    """Return the task for one knowledge base: `key` in file names, `name` for users."""
     info = fold_task_info(
         name=f"smart-relations-{key}",
         title=f"Relation prediction for questions over {name} (SMART 2021)",

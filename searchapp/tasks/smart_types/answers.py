@@ -4,10 +4,9 @@
     test questions likewise, without `category` and `type`
     predictions    [{"id": "dbpedia_1", "category": "resource", "type": ["dbo:Person", "dbo:Agent"]}, ...]
 
-Ids are text in some official files (DBpedia 2020: `dbpedia_1`) and integers in others (Wikidata, DBpedia 2021); here
-they are always text, and `formats.json_files.official_ids` has their JSON types. The category is boolean (whose type
-is `boolean`), literal (`date`, `number`, `string`) or resource (types of the knowledge base, best first in a
-prediction).
+Ids are text or integers in the files; here they are always text, and `formats.json_files.official_ids` has their JSON
+types. The category is boolean (whose type is `boolean`), literal (`date`, `number`, `string`) or resource (types of
+the knowledge base, best first in a prediction).
 
 Accepted without a note, because official files contain them:
 
@@ -17,8 +16,7 @@ it?`); - a resource without types (16 of DBpedia 2020), which the official NDCG 
 of DBpedia 2020), which the official hierarchy lacks and the scorer drops; - a literal with several types (26 of
 Wikidata 2020).
 
-Gold that the official scorer accepts but training can't use is a note: a question without a category, a literal
-without types, a type that the hierarchy lacks, a repeated type. Other problems are reported, and the entry is
+Gold that the official scorer accepts but training can't use is a note. Other problems are reported, and the entry is
 skipped.
 
 A document is an answer type with its category, so that one ranking predicts both:
@@ -26,7 +24,7 @@ A document is an answer type with its category, so that one ranking predicts bot
     boolean:boolean   literal:date   literal:number   literal:string   dbo:Person   natural_person
 
 The ids of resources are the types themselves, with `_` for a blank and percent encoding for characters that a run
-file can't contain; other ids begin with their category.
+file can't contain.
 """
 
 from __future__ import annotations
@@ -94,8 +92,8 @@ def read_questions(
 ) -> Iterator[TypesQuestion]:
     """Read the questions of a file in order, without null and empty ones.
 
-    `bom` accepts a byte-order mark. `known` has the valid types of resources; None accepts any. Without `gold`,
-    category and types are not read; with `masked` they may be missing, null or empty.
+    `known` has the valid types of resources; None accepts any. Without `gold`, category and types are not read; with
+    `masked` they may be missing, null or empty.
     """
     seen: dict[str, Any] = {}
     for entry in read_entries(path, problems, bom=bom):
@@ -125,13 +123,8 @@ def read_predictions(
 
 
 class _TypesReader(EntryReader):
-    """Reads one entry of a file's list."""
-
     def new_id(self, seen: dict[str, Any], *, once: bool = False) -> OfficialId | None:
-        """Return the entry's id; None if it is unusable or the entry is a repetition.
-
-        `seen` has the earlier entries by id; with `once` a repetition is a problem.
-        """
+        """Return the entry's id; None if it is unusable or repeated, which is a problem with `once`."""
         value = self.value
         id_ = self.official_id(next((entry["id"] for entry in seen.values()), None))
         if id_ is None:
@@ -149,7 +142,6 @@ class _TypesReader(EntryReader):
         return id_
 
     def has_question(self) -> bool:
-        """Return whether the question is neither null nor empty."""
         text = self.value.get("question")
         if "question" not in self.value:
             self.lacks("question")
@@ -162,7 +154,7 @@ class _TypesReader(EntryReader):
         return text not in (None, "")
 
     def gold(self, known: Container[str] | None, *, masked: bool) -> tuple[str | None, tuple[str, ...]]:
-        """Return category and types of a gold question; without a category, no types."""
+        """Return category and types of a gold question."""
         category, types = self.value.get("category"), self.value.get("type")
         if not category and (not types or (category is None and "category" in self.value)):
             if not masked:
@@ -221,7 +213,6 @@ class _TypesReader(EntryReader):
         return None
 
     def _check_types(self, category: str, types: Sequence[str]) -> None:
-        """Report types that contradict the category."""
         if not types:
             return
         if category == BOOLEAN and any(type_ != BOOLEAN for type_ in types):
@@ -309,7 +300,7 @@ def category_and_type(document: str) -> tuple[str, str]:
 def prediction(hits: Hits) -> tuple[str, list[str]]:
     """Return the predicted category and types of a ranking.
 
-    The category is that of the first document. The types are the first distinct types of this category: ten of a
+    The category is that of the first document. The types are the first distinct ones of this category: ten of a
     resource, otherwise one.
     """
     best, _type = category_and_type(hits.document_ids[0])

@@ -4,11 +4,10 @@ Lenient NDCG has gains that fall linearly with the distance to a gold type in th
 
     K. Balog and R. Neumayer, "Hierarchical target type identification for entity-oriented queries", CIKM 2012
 
-Types count only if the category is right. The official NDCG counts every predicted type, also repeated ones:
-repeating the best type can score more than 1. `score` warns about that and returns an honest figure too.
+Types count only if the category is right. The official NDCG counts repeated types again, so that it can exceed 1.
+`score` warns about that and returns an honest figure too.
 
-The type hierarchy is a tab-separated file with a header row. The root has no row. The official file has 761 types,
-greatest depth 7 and the root `owl:Thing`.
+The type hierarchy is a tab-separated file. The root, `owl:Thing`, has no row:
 
     Type        Depth  Parent
     dbo:Agent   1      owl:Thing
@@ -195,11 +194,11 @@ def most_specific(gold: Sequence[str], hierarchy: Hierarchy) -> list[str]:
 
 
 def gains(gold: Sequence[str], hierarchy: Hierarchy) -> dict[str, float]:
-    """Return the gain 1 - d / H of each type that has one.
+    """Return the gain 1 - d / H of each type that has one; all of `gold` must be in the hierarchy.
 
     d is the number of steps to the nearest most specific gold type up or down a path, H the greatest depth. Types
-    with gains are those on the paths of the most specific gold types, and on the paths of types that are below one of
-    them with a greater stated depth. All of `gold` must be in the hierarchy.
+    with gains are those on the paths of the most specific gold types, and of types below one of them with a greater
+    stated depth.
     """
     paths, depths = hierarchy.paths, hierarchy.depths
     distances: dict[str, int] = {}
@@ -218,9 +217,8 @@ def _distance(path: Sequence[str], other: Sequence[str]) -> int:
 
 
 def ndcg(predicted: Sequence[str], type_gains: Mapping[str, float], cutoff: int) -> float:
-    """Return the DCG of the predicted types over that of all types with a gain, both at `cutoff`.
-
-    A repeated type gains again, as in the scorer, so the value can exceed 1.
+    """Return the DCG of the predicted types over that of all types with a gain, both at `cutoff`; repeated types gain
+    again.
     """
     ideal = _dcg(sorted(type_gains.values(), reverse=True)[:cutoff])
     return _dcg([type_gains.get(type_, 0.0) for type_ in predicted[:cutoff]]) / ideal
@@ -357,7 +355,6 @@ def _aligned(predictions: TypesPredictions, gold: GoldEntries) -> TypesPredictio
 
 
 def _last(predictions: TypesPredictions) -> dict[Any, Mapping[str, Any]]:
-    """Return the predictions by id; the last one counts."""
     return {entry["id"]: entry for entry in predictions.entries}
 
 

@@ -7,10 +7,6 @@ scores 1 or 1/5. `score` also returns the usual figures: over all questions, by 
 The scorer stops at a predicted label that is a part of a gold label but not in the gold list ("city" if the gold has
 "big city"), as nearly every real submission has somewhere. A notebook published with the script compares whole
 labels, as `score` does with `whole_labels`, which names the figure differently.
-
-`WholeLabels` makes lists at which the script does not stop. The script searches each predicted label in the *printed*
-gold list, in order, stops at a label found only as a part, and returns at the first whole label. So a list is safe if
-every label follows all labels that contain it: if the gold has one of those, the script finds it first.
 """
 
 from __future__ import annotations
@@ -194,7 +190,6 @@ def stops(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorabl
 
 
 def _by_id(gold: Entries) -> dict[Any, Mapping[str, Any]]:
-    """Return the first gold question of each id, with a value for missing keys."""
     questions: dict[Any, Mapping[str, Any]] = {}
     for entry in gold:
         questions.setdefault(
@@ -204,7 +199,6 @@ def _by_id(gold: Entries) -> dict[Any, Mapping[str, Any]]:
 
 
 def _key(id_: Any) -> tuple[type, Any]:
-    """Return a key that distinguishes equal ids of different types."""
     return (type(id_), id_ if id_.__hash__ is not None else str(id_))
 
 
@@ -292,13 +286,16 @@ def _warnings(results: Sequence[_RankResult], gold: Entries, honest: Mapping[str
 
 
 def _qrels(gold: Entries) -> Qrels:
-    """Return the grades of each question by its first entry."""
     relevant = {str(entry.get("id")): answers.documents_of(entry) for entry in reversed(gold)}
     return {question: dict.fromkeys(documents, 1) for question, documents in reversed(relevant.items())}
 
 
 class WholeLabels:
-    """The labels of a vocabulary that contain other labels."""
+    """Makes lists at which the official script does not stop.
+
+    The script searches each predicted label in the *printed* gold list, in order, stops at a label found only as a
+    part, and returns at the first whole label. So a list is safe if every label follows all labels that contain it.
+    """
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
         # Longest first: the order of the vocabulary has no influence.

@@ -86,7 +86,6 @@ KnowledgeBaseScorer = SmartTypesDbpediaScorer | SmartTypesWikidataScorer
 
 
 def _task_info(key: str, name: str, measure: str) -> TaskInfo:
-    """Return the data of the task for one knowledge base: `key` in file names, `name` for users."""
     return fold_task_info(
         name=f"smart-types-{key}",
         title=f"Answer type prediction for questions over {name} (SMART)",
@@ -294,7 +293,6 @@ class DbpediaCollection(TypesCollection):
 
 
 def _words(type_: str) -> str:
-    """Return the words of a type's name without its namespace."""
     return words_of(type_.rpartition(":")[2])
 
 
