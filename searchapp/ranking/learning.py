@@ -607,6 +607,7 @@ def grown(
         num_trees: number of trees
         num_leaves: maximum leaves of a tree
         min_samples: minimum samples per leaf
+        learning_rate: shrinkage of each tree
         seed: random seed
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
