@@ -127,16 +127,16 @@ def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -
     query: AnalysisStep | None = None
     left = list(of_query)
     for step in of_text:
-        place = next((at for at, other in enumerate(left) if _name(other) == _name(step)), None)
-        for query in left[: place or 0]:
+        index = next((number for number, other in enumerate(left) if _name(other) == _name(step)), None)
+        for query in left[: index or 0]:
             yield StepPair(_name(query), document, query, is_of_document=False)
         document = step
-        if place is None:
+        if index is None:
             yield StepPair(_name(step), document, query, is_of_query=False)
         else:
-            query = left[place]
+            query = left[index]
             yield StepPair(_name(step), document, query)
-            del left[: place + 1]
+            del left[: index + 1]
     for query in left:
         yield StepPair(_name(query), document, query, is_of_document=False)
 

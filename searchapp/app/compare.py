@@ -84,24 +84,24 @@ def require_comparable(runs: Sequence[StoredRun], *, force: bool) -> tuple[str, 
 
 def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
     """Yield a clause for each difference between two runs of a task."""
-    one, two = first.manifest, other.manifest
-    if one.split != two.split:
-        yield f"their splits differ: {two.split} and {one.split}"
-    for key in sorted(one.layout.keys() & two.layout.keys()):
-        if one.layout[key] != two.layout[key]:
-            yield f"their settings of {key} in {Path(two.task_file).name} differ"
+    manifest, other_manifest = first.manifest, other.manifest
+    if manifest.split != other_manifest.split:
+        yield f"their splits differ: {other_manifest.split} and {manifest.split}"
+    for key in sorted(manifest.layout.keys() & other_manifest.layout.keys()):
+        if manifest.layout[key] != other_manifest.layout[key]:
+            yield f"their settings of {key} in {Path(other_manifest.task_file).name} differ"
     changed = sorted(
         name
-        for name in one.data_digests.keys() & two.data_digests.keys()
-        if one.data_digests[name] != two.data_digests[name]
+        for name in manifest.data_digests.keys() & other_manifest.data_digests.keys()
+        if manifest.data_digests[name] != other_manifest.data_digests[name]
     )
     if changed:
         yield f"their data differs: {some(changed)}"
-    if one.variant or two.variant:
+    if manifest.variant or other_manifest.variant:
         pass  # a variant exists to rank with different mappings
-    elif one.mapping_digest != two.mapping_digest:
+    elif manifest.mapping_digest != other_manifest.mapping_digest:
         yield "their index mappings differ, and with them the terms of the documents"
-    elif one.index_digest != two.index_digest and not changed:
+    elif manifest.index_digest != other_manifest.index_digest and not changed:
         yield "their indexed documents differ"
     topics, others = (
         dict.fromkeys((*(ranking.topic_id for ranking in run.run), *run.manifest.empty))
@@ -112,7 +112,7 @@ def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
         if lacking:
             noun = "topic" if len(lacking) == 1 else "topics"
             yield f"{path} does not rank {len(lacking):,} {noun} of the other run: {some(lacking)}"
-    judgments = directory.judgments_digest(one), directory.judgments_digest(two)
+    judgments = directory.judgments_digest(manifest), directory.judgments_digest(other_manifest)
     if all(judgments) and judgments[0] != judgments[1]:
         yield "they were trained on different judgments"
     elif judgments[0] != judgments[1]:

@@ -604,15 +604,15 @@ def measured(
         pairs=tuple(
             Pair(
                 *pair,
-                only_first=len(both[place].only_first),
-                only_second=len(both[place].only_second),
-                tests=tests[place],
-                corrected=corrected[place],
+                only_first=len(both[index].only_first),
+                only_second=len(both[index].only_second),
+                tests=tests[index],
+                corrected=corrected[index],
                 tukey=None if of_all is None else of_all.p[min(pair), max(pair)],
                 randomised_tukey=None if randomised is None else randomised.p[min(pair), max(pair)],
                 unjudged=None if doubts is None else doubts.get((name, pair)),
             )
-            for place, pair in enumerate(pairs)
+            for index, pair in enumerate(pairs)
         ),
         tukey=of_all,
         randomised_tukey=randomised,

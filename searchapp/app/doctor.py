@@ -94,7 +94,7 @@ def _tested_versions() -> Check:
     if not untested:
         return Check("tested versions", Verdict.ok, "Python and all packages are in the tested range")
     named = ", ".join(
-        f"{one.package} {one.version} (tested: {one.lowest} to {one.highest})" for one in untested
+        f"{entry.package} {entry.version} (tested: {entry.lowest} to {entry.highest})" for entry in untested
     )
     finding = f"outside the tested range: {named}. If something fails, install a tested version"
     return Check("tested versions", Verdict.warning, finding)
@@ -151,17 +151,17 @@ def _rights(settings: Settings) -> Iterator[Check]:
     if uses is None:
         yield Check("rights", Verdict.ok, "security is disabled on the server: every user has all rights")
         return
-    for one in uses:
-        name = f"rights for {one.use_name}"
-        if one.missing:
-            verdict = Verdict.failed if one.use_name == NEEDED else Verdict.warning
+    for rights in uses:
+        name = f"rights for {rights.use_name}"
+        if rights.missing:
+            verdict = Verdict.failed if rights.use_name == NEEDED else Verdict.warning
             finding = (
-                f"missing: {'; '.join(one.missing)}; needed for {one.use}: `searchapp doctor --roles` "
+                f"missing: {'; '.join(rights.missing)}; needed for {rights.use}: `searchapp doctor --roles` "
                 "prints a role with these rights"
             )
             yield Check(name, verdict, finding)
         else:
-            yield Check(name, Verdict.ok, f"sufficient for {one.use}")
+            yield Check(name, Verdict.ok, f"sufficient for {rights.use}")
 
 
 def _server(settings: Settings) -> Iterator[Check]:
@@ -174,7 +174,7 @@ def _server(settings: Settings) -> Iterator[Check]:
     except SearchappError:
         return
     yield _nodes(survey)
-    names = {one.version: one.name for one in stored if one.state is VersionState.serves}
+    names = {entry.version: entry.name for entry in stored if entry.state is VersionState.serves}
     for version, index in survey.indexes.items():
         if version in names:
             yield _spread(names[version], index)
@@ -248,17 +248,17 @@ def _index(engine: Engine, name: str) -> Check:
 def _should_serve(engine: Engine, name: str) -> bool:
     """Return whether an index has a version that should serve."""
     return any(
-        one.name == name and one.state in (VersionState.serves, VersionState.unreadable)
-        for one in engine.stored()
+        entry.name == name and entry.state in (VersionState.serves, VersionState.unreadable)
+        for entry in engine.stored()
     )
 
 
 def _other_indexes(engine: Engine) -> Iterator[Check]:
     """Yield failed checks of indexes of training topics, of single splits, and of own tasks."""
     owners = {
-        one.name: one.info.owner
-        for one in stored_versions(engine)
-        if one.info and one.state is VersionState.serves
+        entry.name: entry.info.owner
+        for entry in stored_versions(engine)
+        if entry.info and entry.state is VersionState.serves
     }
     for name in sorted(owners.keys() - set(tasks.names())):
         try:
@@ -294,7 +294,9 @@ def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check 
     try:
         info = engine.verify(name, progress)
     except Damaged as error:
-        task = next((one for one in tasks.names() if name in tasks.load(one).info.index_names), name)
+        task = next(
+            (task_name for task_name in tasks.names() if name in tasks.load(task_name).info.index_names), name
+        )
         finding = f"damaged ({error.problem}): build it again with `searchapp index {task} --data DIR`"
         return check(Verdict.failed, finding)
     except SearchappError as error:

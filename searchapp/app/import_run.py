@@ -44,7 +44,7 @@ class _Topic:
 
     scores: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)  # where each document is in the file
+    locations: dict[str, str] = field(default_factory=dict)  # where each document is in the file
 
 
 def import_run(
@@ -168,13 +168,13 @@ def _read(
             continue
         topic = topics_read.setdefault(row.topic, _Topic())
         if row.document in topic.scores:
-            first = topic.places[row.document]
+            first = topic.locations[row.document]
             detail = f"{shown(row.document)} of topic {shown(row.topic)} is also on {first}"
             problems.add(file, "duplicate document", row.where, detail)
             continue
         if row.tag:
             tags.setdefault(row.tag)
-        topic.places[row.document] = row.where
+        topic.locations[row.document] = row.where
         if row.rank is not None:
             topic.ranks[row.document] = row.rank
         # Without scores the negative ranks order the documents.
@@ -225,21 +225,24 @@ def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hi
     if len(by_rank) == len(documents) and by_rank != documents:
         rising = next((pair for pair in pairwise(by_rank) if scores[pair[1]] > scores[pair[0]]), None)
         if rising is not None:
-            before, here = rising
-            where = topic.places[here]
+            earlier, later = rising
+            where = topic.locations[later]
             if topic.ranks:
-                kind, what = "ranks against the scores", f"rank {topic.ranks[here]}"
-                other = f"rank {topic.ranks[before]}"
+                kind, subject = "ranks against the scores", f"rank {topic.ranks[later]}"
+                other = f"rank {topic.ranks[earlier]}"
             else:
-                kind, what, other = "unsorted lines", "it", topic.places[before]
-            detail = f"topic {shown(topic_id)}: {what} has a higher score than {other}; the scores determine the order"
+                kind, subject, other = "unsorted lines", "it", topic.locations[earlier]
+            detail = (
+                f"topic {shown(topic_id)}: {subject} has a higher score than {other}; the scores determine "
+                "the order"
+            )
             problems.note(file, kind, where, detail)
         else:
-            place = next(place for place, document in enumerate(documents) if document != by_rank[place])
+            index = next(index for index, document in enumerate(documents) if document != by_rank[index])
             detail = (
                 f"topic {shown(topic_id)} has documents with equal scores; they are ordered by descending id"
             )
-            problems.note(file, "equal scores", topic.places[by_rank[place]], detail)
+            problems.note(file, "equal scores", topic.locations[by_rank[index]], detail)
     return Hits(documents, [scores[document] for document in documents])
 
 

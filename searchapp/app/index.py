@@ -189,9 +189,11 @@ def _require_similar(
         try:
             documents = collection.indexes[info.name].read(Problems(lenient=True))
             with closing(engine.open(info.name)) as index:
-                while 2 * unchanged < info.documents and (some := list(islice(documents, BATCH_SIZE))):
-                    indexed = sources(index, [one.id for one in some])
-                    unchanged += sum(indexed.get(one.id, {}).get("text") == one.text for one in some)
+                while 2 * unchanged < info.documents and (batch := list(islice(documents, BATCH_SIZE))):
+                    indexed = sources(index, [document.id for document in batch])
+                    unchanged += sum(
+                        indexed.get(document.id, {}).get("text") == document.text for document in batch
+                    )
         except (EngineRefused, DataError):
             return  # the index can't be read, so that replacing it loses nothing
     if 2 * unchanged < info.documents:
@@ -479,7 +481,7 @@ def index_examples(
     if mapping is None:
         raise DataError(f"{task.reference} has no training topics: choose another recipe")
     examples = read_examples(task, collection, split, progress, judged, problems)
-    documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
+    documents = [Document(example.topic.id, example.topic.text, example.topic.fields) for example in examples]
     digest = digest_of(documents)
     name = examples_name(task.info.index_name, split, judged=bool(judged))
     spec = IndexSpec(
@@ -572,10 +574,10 @@ def remedy(name: str, owner: str = "") -> str:
 def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
     """Return the own tasks whose documents are indexed, by name."""
     return [
-        OwnTask(task_of(one), Path(one.info.owner), one.info.documents)
-        for one in stored
-        if one.state is VersionState.serves and one.info and one.info.owner
-        if not one.name.startswith(EXAMPLES) and not _VARIED.search(one.name)
+        OwnTask(task_of(version), Path(version.info.owner), version.info.documents)
+        for version in stored
+        if version.state is VersionState.serves and version.info and version.info.owner
+        if not version.name.startswith(EXAMPLES) and not _VARIED.search(version.name)
     ]
 
 

@@ -54,17 +54,17 @@ class JsonLines:
         with file_lock(self._path):
             # An unreadable line stays: a newer version may have written it.
             lines = [line for line in self._lines() if not is_replaced(self._described(line))]
-            lines += [json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") for one in by]
+            lines += [json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") for entry in by]
             self._write(lines)
 
     def _lines(self) -> list[bytes]:
         try:
-            held = read_bytes(self._path)
+            content = read_bytes(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise unreadable(self._path, error) from error
-        return [line for line in held.splitlines() if line.strip()]
+        return [line for line in content.splitlines() if line.strip()]
 
     def _described(self, line: bytes) -> Described:
         """Return the object on a line, an empty one if it can't be read."""

@@ -102,7 +102,7 @@ def complete_manifest(manifest: Manifest, run: Run) -> Manifest:
         hits=sum(len(ranking.hits) for ranking in run),
         empty=[ranking.topic_id for ranking in run if not len(ranking.hits)],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        untested={one.package: one.version for one in untested_versions()},
+        untested={entry.package: entry.version for entry in untested_versions()},
     )
 
 
@@ -163,15 +163,17 @@ def _retrieval(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:
     signals: Sequence[Mapping[str, Any]] = recipe.get("signals") or []
     stages = [
         {
-            "name": one.get("name"),
-            "method": one.get("signal"),
-            **{key: value for key, value in one.items() if key not in ("name", "signal")},
+            "name": signal.get("name"),
+            "method": signal.get("signal"),
+            **{key: value for key, value in signal.items() if key not in ("name", "signal")},
         }
-        for one in signals
+        for signal in signals
     ]
     fusion = recipe.get("fusion")
     if isinstance(fusion, Mapping):
-        stages.append({"name": "fusion", **fusion, "interpolates": [one.get("name") for one in signals]})
+        stages.append(
+            {"name": "fusion", **fusion, "interpolates": [signal.get("name") for signal in signals]}
+        )
     return stages
 
 

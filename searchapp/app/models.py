@@ -130,13 +130,13 @@ class Models:
         if self._split in self._collection.solved_splits(self._split):
             return frozenset()
         examples, _documents, _digest = self._inputs()
-        judged = {one.topic.id for one in self._judged}
+        judged = {example.topic.id for example in self._judged}
         ranked = {topic.id for topic in self._collection.topics(self._split, Problems(lenient=True))}
-        return frozenset(one.topic.id for one in examples if one.topic.id in ranked - judged)
+        return frozenset(example.topic.id for example in examples if example.topic.id in ranked - judged)
 
     def _is_solved(self, topic_id: str) -> bool:
         examples, _documents, _digest = self._inputs()
-        return any(one.topic.id == topic_id for one in examples)
+        return any(example.topic.id == topic_id for example in examples)
 
     def of_fusion(self, recipe: Recipe, inputs: Inputs, *, rebuild: bool = False) -> MadeModel:
         """Return the model that fuses the signals of a recipe; train it if it is missing or with `rebuild`.
@@ -151,8 +151,10 @@ class Models:
         def trained(
             examples: Sequence[Example], documents: Sequence[Document]
         ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-            asking = _crossfitted_answers(recipe, inputs, examples, documents, self._progress)
-            return learned.train([(one.name, one.weight) for one in recipe.signals], examples, asking)
+            answer_examples = _crossfitted_answers(recipe, inputs, examples, documents, self._progress)
+            return learned.train(
+                [(signal.name, signal.weight) for signal in recipe.signals], examples, answer_examples
+            )
 
         training = {
             "fusion": learned.manifest(),
@@ -184,7 +186,9 @@ class Models:
                 f"{learner.name} has no training data: choose another recipe"
             )
         # A fusion is not trained on withheld topics either, but they vote for others while it is trained.
-        withheld = [one for one in examples if one.topic.id in learner.withheld and not learner.left_out]
+        withheld = [
+            example for example in examples if example.topic.id in learner.withheld and not learner.left_out
+        ]
         judged = {example.topic.id for example in self._judged}
         versions = learning.versions()
         key = digest_json(
@@ -215,7 +219,7 @@ class Models:
             "versions": versions,
             "solved": len(solved),
             # The run records the judged topics that it has learned from, and `evaluate` warns of them.
-            "topics": sorted(one.topic.id for one in solved if one.topic.id not in judged),
+            "topics": sorted(example.topic.id for example in solved if example.topic.id not in judged),
         }
         if withheld:
             about["withheld"] = sorted(example.topic.id for example in withheld)
@@ -259,21 +263,23 @@ def _crossfitted_answers(
     assert isinstance(recipe.fusion, LearnedFusion)
     plain = replace(recipe, fusion=recipe.fusion.unlearned)
 
-    def asked(
-        some: Sequence[Example], withheld: frozenset[str]
+    def answer_examples(
+        batch: Sequence[Example], withheld: frozenset[str]
     ) -> Iterator[tuple[Example, Sequence[Answer]]]:
         ranker = Ranker(plain, _without(withheld, inputs, examples, documents))
-        with progress.stage("ranking training topics", len(some)) as advance:
-            yield from zip(some, ranker.answers([one.topic for one in some], REACH, advance), strict=True)
+        with progress.stage("ranking training topics", len(batch)) as advance:
+            yield from zip(
+                batch, ranker.answers([example.topic for example in batch], REACH, advance), strict=True
+            )
 
-    return asked
+    return answer_examples
 
 
 def _without(
     withheld: frozenset[str], inputs: Inputs, examples: Sequence[Example], documents: Sequence[Document]
 ) -> Inputs:
     """Return the inputs of signals without some training topics."""
-    others = [one for one in examples if one.topic.id not in withheld]
+    others = [example for example in examples if example.topic.id not in withheld]
 
     @cache  # several signals need the same
     def solved() -> SolvedTopics:
@@ -298,7 +304,7 @@ def _without(
 
 def _digest(examples: Iterable[Example]) -> str:
     # The gold is a list, because its order decides between equal answers.
-    return digest_json([[one.topic.variables(), list(one.gold.items())] for one in examples])
+    return digest_json([[example.topic.variables(), list(example.gold.items())] for example in examples])
 
 
 def train(
@@ -387,19 +393,23 @@ def signal_inputs(
 
     @cache  # several signals need the same
     def examples() -> SolvedTopics:
-        solved, found = index_examples(task, engine, *split_of(), progress, judged, problems)
-        return SolvedTopics(solved, gold_of(found))
+        training_index, training_topics = index_examples(
+            task, engine, *split_of(), progress, judged, problems
+        )
+        return SolvedTopics(training_index, gold_of(training_topics))
 
     def labels() -> GradedDocuments:
-        found = read_examples(task, *split_of(), progress, judged, problems)
-        return GradedDocuments({document.id: document for document in documents()}, gold_of(found))
+        training_topics = read_examples(task, *split_of(), progress, judged, problems)
+        return GradedDocuments({document.id: document for document in documents()}, gold_of(training_topics))
 
     @cache
     def terms() -> TermSpace:
         collection, split = split_of()
         has_solved = judged or collection.example_files(split)
-        found = read_examples(task, collection, split, progress, judged, problems) if has_solved else []
-        return TermSpace(list(documents()), found, terms_of(task.index_mapping()))
+        training_topics = (
+            read_examples(task, collection, split, progress, judged, problems) if has_solved else []
+        )
+        return TermSpace(list(documents()), training_topics, terms_of(task.index_mapping()))
 
     @cache
     def models() -> Models:

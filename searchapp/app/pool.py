@@ -109,7 +109,7 @@ def write_pool(
         TAG,
         tuple(
             Ranking(
-                topic, Hits(documents, [float(len(documents) - place) for place in range(len(documents))])
+                topic, Hits(documents, [float(len(documents) - index) for index in range(len(documents))])
             )
             for topic, documents in pooled.items()
         ),
@@ -148,10 +148,10 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
     if scope is not None:
         path, first = Path(scope.name), scope.manifest
     for other, manifest in manifests:
-        for what in ("task", "split", "index_digest"):
-            if getattr(manifest, what) != getattr(first, what):
+        for key in ("task", "split", "index_digest"):
+            if getattr(manifest, key) != getattr(first, key):
                 raise DataError(
-                    f"{other} has another {what.replace('_', ' ')} than {path}: pool runs that rank the same "
+                    f"{other} has another {key.replace('_', ' ')} than {path}: pool runs that rank the same "
                     f"documents for the same topics"
                 )
     if scope is not None:

@@ -204,17 +204,19 @@ def verify_run(path: Path) -> Verification:
     Raises:
         DataError: the manifest can't be read.
     """
-    found, manifest = directory.verify(path), directory.read_manifest(path)
+    verification, manifest = directory.verify(path), directory.read_manifest(path)
     if "signals" not in manifest.recipe or manifest.digest != manifest.own_digest():
-        return found  # an imported run, a pool, or a changed manifest
-    problems, notes = list(found.problems), list(found.notes)
+        return verification  # an imported run, a pool, or a changed manifest
+    problems, notes = list(verification.problems), list(verification.notes)
     file = manifest.variant or manifest.task_file
     if file and not Path(file).is_file():
-        return Verification(found.problems, (*notes, f"{file}: no longer exists, so it was not compared"))
+        return Verification(
+            verification.problems, (*notes, f"{file}: no longer exists, so it was not compared")
+        )
     try:
         task = tasks.load(manifest.task_reference)
     except SearchappError as error:
-        return Verification((*problems, f"the task can't be compared: {error}"), found.notes)
+        return Verification((*problems, f"the task can't be compared: {error}"), verification.notes)
     for what, changes in (
         ("recipe", _recipe_changes),
         ("mapping", _mapping_changes),
@@ -271,13 +273,15 @@ def _layout_changes(task: Task, manifest: Manifest) -> Iterator[str]:
 
 def _templates(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        one["template"]: one["template_digest"] for one in (recipe, *recipe["signals"]) if "template" in one
+        part["template"]: part["template_digest"]
+        for part in (recipe, *recipe["signals"])
+        if "template" in part
     }
 
 
 def _without_digests(value: Any) -> Any:
     if isinstance(value, list):
-        return [{key: of for key, of in one.items() if key != "template_digest"} for one in value]
+        return [{key: item for key, item in signal.items() if key != "template_digest"} for signal in value]
     return value
 
 
@@ -398,11 +402,12 @@ def _changed(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
 
 
 def _topics_that_differ(path: Path, out: Path) -> str:
-    one, two = (
+    first, second = (
         {ranking.topic_id: ranking.hits for ranking in directory.read(run).run} for run in (path, out)
     )
-    differing = [topic for topic in dict.fromkeys((*one, *two)) if one.get(topic) != two.get(topic)]
-    return f"the rankings of {len(differing):,} of {counted(len(one.keys() | two.keys()), 'topic')}: {some(differing)}"
+    differing = [topic for topic in dict.fromkeys((*first, *second)) if first.get(topic) != second.get(topic)]
+    topics = counted(len(first.keys() | second.keys()), "topic")
+    return f"the rankings of {len(differing):,} of {topics}: {some(differing)}"
 
 
 def _notes(first: Manifest, second: Manifest) -> Iterator[str]:

@@ -67,7 +67,7 @@ class Reproduction:
 
 
 def reproduction(
-    request: CompareRequest, task: Task, gold: GoldSource, found: Comparison, judged: JudgedIn
+    request: CompareRequest, task: Task, gold: GoldSource, comparison: Comparison, judged: JudgedIn
 ) -> Reproduction:
     """Return the reproduction of compared runs.
 
@@ -75,7 +75,7 @@ def reproduction(
         request: the compared runs and measures
         task: the task of the runs
         gold: the official gold
-        found: the result of the comparison
+        comparison: the result of the comparison
         judged: the source of judgments, if these are the gold
 
     Raises:
@@ -83,7 +83,7 @@ def reproduction(
     """
     return Reproduction(
         commands=_commands(request, task, judged),
-        runs=tuple(_made_from(path, run) for path, run in zip(request.runs, found.runs, strict=True)),
+        runs=tuple(_made_from(path, run) for path, run in zip(request.runs, comparison.runs, strict=True)),
         gold=_gold(request, task, gold, judged.qrels),
         versions={
             "searchapp": searchapp.__version__,
@@ -141,16 +141,16 @@ def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str
     measures = [word for name in source.measures for word in ("--measure", name)]
     by = [word for name in source.by for word in ("--by", name)]
     of_curves = [word for name in source.also for word in ("--measure", name)]
-    found = {
+    commands = {
         "figures and breakdowns": ["evaluate", *runs, *scoring, *measures, *by],
         "precision and recall by level and rank": ["evaluate", *runs, *scoring, *of_curves],
     }
     if len(runs) > 1:
         words = ["compare", *runs, *scoring, *measures, *by, *_testing(request)]
-        found["tests, topics, difficulty, similarity of rankings"] = words
+        commands["tests, topics, difficulty, similarity of rankings"] = words
     if request.judgments is not None and judged.qrels is None:
-        found["agreement of annotators"] = ["judgments", "agreement", task.reference, *judged.words()]
-    return {what: shlex.join(["searchapp", *words, "--json"]) for what, words in found.items()}
+        commands["agreement of annotators"] = ["judgments", "agreement", task.reference, *judged.words()]
+    return {title: shlex.join(["searchapp", *words, "--json"]) for title, words in commands.items()}
 
 
 def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
@@ -235,11 +235,11 @@ class Report:
         names = [run.name for run in self.comparison.runs]
         agreement = None
         if self.people is not None:
-            found = self.people.agreement
+            people_agreement = self.people.agreement
             agreement = {
-                "annotators": list(found.annotators),
-                "documents": found.documents,
-                "alpha": found.alpha,
+                "annotators": list(people_agreement.annotators),
+                "documents": people_agreement.documents,
+                "alpha": people_agreement.alpha,
             }
         return {
             **self.comparison.to_json(),
@@ -314,20 +314,22 @@ def _compared(request: CompareRequest) -> tuple[CompareRequest, Comparison, Sequ
         return request, compare(request), (f"no breakdowns: {error}",)
 
 
-def _figures(found: Comparison) -> list[ReportedFigure]:
+def _figures(comparison: Comparison) -> list[ReportedFigure]:
     """Return the tested figures first, then all others of `evaluate`."""
-    tested = {measured.name: measured for measured in found.measures}
+    tested = {measured.name: measured for measured in comparison.measures}
     names = dict.fromkeys(tested)
-    known = [{**one.measures.values, **one.official.values} for one in found.evaluations]
+    known = [
+        {**evaluation.measures.values, **evaluation.official.values} for evaluation in comparison.evaluations
+    ]
     for figures in known:
         names |= dict.fromkeys(figures)
     return [
         ReportedFigure(
             name,
-            name == found.evaluations[0].official.measure,
+            name == comparison.evaluations[0].official.measure,
             tuple(figures.get(name) for figures in known),
             tuple(
-                _interval(figures.get(name), tested.get(name), run, found.seed)
+                _interval(figures.get(name), tested.get(name), run, comparison.seed)
                 for run, figures in enumerate(known)
             ),
         )

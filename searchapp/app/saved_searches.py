@@ -183,7 +183,7 @@ def store_position(home: Path, task: str, position: LastPosition) -> None:
         "widths": dict(position.widths),
     }
     with suppress(SearchappError):
-        JsonLines(home / POSITIONS).replace(lambda one: one.get("task") == task, [line])
+        JsonLines(home / POSITIONS).replace(lambda entry: entry.get("task") == task, [line])
 
 
 def _number(value: object) -> int:

@@ -65,8 +65,8 @@ class FusedRankings:
                 only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
                 body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
                 (left,) = self._index.search([body])
-                kept = set(left.document_ids)
-                hits = Hits.of(*(hit for hit in hits if hit.document_id in kept))
+                chosen_ids = set(left.document_ids)
+                hits = Hits.of(*(hit for hit in hits if hit.document_id in chosen_ids))
             self._chosen = key, hits
         return self._chosen[1]
 
@@ -366,10 +366,10 @@ class TaskSearcher:
         """
         search = self._read(request)
         if search.is_one_query:
-            found = self.index.find(
+            results = self.index.find(
                 one_document(document_id, self._body(search)["query"]) | {"explain": True}
             )
-            return found[0].explanation if found else None
+            return results[0].explanation if results else None
         return self._fused.explain(search.recipe, search.compiled, document_id)
 
     def _read(self, request: SearchRequest, *, signs: bool = True) -> _ParsedRequest:
@@ -443,13 +443,13 @@ def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
         as `TaskSearcher.search` does.
     """
     chosen: dict[str, set[str]] = {}
-    for one in request.filters:
-        chosen.setdefault(one.field, set()).add(one.value)
+    for filter_ in request.filters:
+        chosen.setdefault(filter_.field, set()).add(filter_.value)
     facets = []
     for field, values in searcher.counts(request).values.items():
         # Values of one field are alternatives: a value's number is what it would add.
         if field in chosen:
-            others = tuple(one for one in request.filters if one.field != field)
+            others = tuple(filter_ for filter_ in request.filters if filter_.field != field)
             values = searcher.counts(replace(request, filters=others)).values[field]
         of_field = chosen.get(field, set())
         uncounted = [(value, 0) for value in sorted(of_field - {value for value, _count in values})]
@@ -457,10 +457,10 @@ def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
     return facets
 
 
-def toggled(filters: Sequence[FieldFilter], one: FieldFilter) -> tuple[FieldFilter, ...]:
+def toggled(filters: Sequence[FieldFilter], filter_: FieldFilter) -> tuple[FieldFilter, ...]:
     """Return the filters with one more, or without it if it is among them."""
-    left = tuple(other for other in filters if other != one)
-    return left if len(left) < len(filters) else (*filters, one)
+    left = tuple(other for other in filters if other != filter_)
+    return left if len(left) < len(filters) else (*filters, filter_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +475,7 @@ class SolvedTopic:
     def answers(self) -> list[tuple[str, float]]:
         """The relevant documents, the best grades first."""
         relevant = [(document, grade) for document, grade in self.gold.items() if grade > 0]
-        return sorted(relevant, key=lambda one: -one[1])
+        return sorted(relevant, key=lambda answer: -answer[1])
 
 
 class SolvedTopicIndex:
@@ -484,11 +484,11 @@ class SolvedTopicIndex:
     def __init__(self, solved: Iterable[SolvedTopic] = ()) -> None:
         self._topics: dict[str, SolvedTopic] = {}
         self._citing: defaultdict[str, list[tuple[float, SolvedTopic]]] = defaultdict(list)
-        for one in solved:
-            if one.topic.id not in self._topics:
-                self._topics[one.topic.id] = one
-                for document, grade in one.answers:
-                    self._citing[document].append((grade, one))
+        for solved_topic in solved:
+            if solved_topic.topic.id not in self._topics:
+                self._topics[solved_topic.topic.id] = solved_topic
+                for document, grade in solved_topic.answers:
+                    self._citing[document].append((grade, solved_topic))
 
     def __len__(self) -> int:
         return len(self._topics)

@@ -29,15 +29,15 @@ def usual_depth(run_pages: RunPages) -> int | None:
     return None if run_pages.is_pool else run_pages.task.info.judging_depth
 
 
-def grading_session(held: ExitStack, log: Path, task: str, annotator: str | None) -> Session:
+def grading_session(stack: ExitStack, log: Path, task: str, annotator: str | None) -> Session:
     """Open a session on a log, which `held` closes.
 
     Raises:
         UsageError: the annotator is unknown.
         SearchappError: the log can't be opened.
     """
-    opened = held.enter_context(JudgmentLog(log, PATIENCE_SECONDS))
-    return Session(opened, task, Author(annotator_name(annotator)))
+    opened_log = stack.enter_context(JudgmentLog(log, PATIENCE_SECONDS))
+    return Session(opened_log, task, Author(annotator_name(annotator)))
 
 
 def judging_session(
@@ -117,10 +117,10 @@ def exchange(
         with closing(open_judgments(settings, attempts, timeout)) as index:
             return synchronize(log, index, task)
     except EngineError as error:
-        raise type(error)(f"{error}; {_kept(log, log.waiting(address, task))}") from error
+        raise type(error)(f"{error}; {_waiting_sentence(log, log.waiting(address, task))}") from error
 
 
-def _kept(log: JudgmentLog, waiting: int) -> str:
+def _waiting_sentence(log: JudgmentLog, waiting: int) -> str:
     return f"{counted(waiting, 'unsent judgment')} in {log.path}: send with `searchapp judgments sync`"
 
 

@@ -387,10 +387,10 @@ def _ablation_legend(ablation: Ablation) -> Iterator[str]:
         if ablation.learned
         else "weights and parameters are those of the recipe in every row; none is chosen anew for what is left"
     )
-    if ablation.told:
+    if ablation.dependent:
         yield (
-            f"{', '.join(ablation.told)}: told what signals before it rank highest, in every row as in the recipe as "
-            "it is, whether these count or not"
+            f"{', '.join(ablation.dependent)}: told what signals before it rank highest, in every row as in the recipe "
+            "as it is, whether these count or not"
         )
     completed = [variant.name for variant in ablation.variants if variant.completed]
     if completed:

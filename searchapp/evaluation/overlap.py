@@ -47,15 +47,18 @@ class Overlap:
 def overlap(first: Mapping[str, Sequence[str]], second: Mapping[str, Sequence[str]]) -> Overlap:
     """Return the similarity of two runs on their shared topics; rankings contain a document once."""
     pairs = [(first[topic], second[topic]) for topic in first if topic in second]
-    taus = [kendall_tau(one[:TAU_DEPTH], other[:TAU_DEPTH]) for one, other in pairs]
+    taus = [kendall_tau(ranking[:TAU_DEPTH], other_ranking[:TAU_DEPTH]) for ranking, other_ranking in pairs]
     defined_taus = [tau for tau in taus if not math.isnan(tau)]
     return Overlap(
         len(pairs),
-        sum(list(one) == list(other) for one, other in pairs),
-        mean([rbo(one, other) for one, other in pairs]),
+        sum(list(ranking) == list(other_ranking) for ranking, other_ranking in pairs),
+        mean([rbo(ranking, other_ranking) for ranking, other_ranking in pairs]),
         mean(defined_taus),
         len(defined_taus),
-        {k: mean([jaccard(one, other, k) for one, other in pairs]) for k in JACCARD_AT},
+        {
+            k: mean([jaccard(ranking, other_ranking, k) for ranking, other_ranking in pairs])
+            for k in JACCARD_AT
+        },
     )
 
 
@@ -70,12 +73,12 @@ def rbo(first: Sequence[str], second: Sequence[str], persistence: float = PERSIS
     shorter, longer = sorted((first, second), key=len)
     if not len(shorter):
         return 0.0 if len(longer) else 1.0
-    places = {document: place for place, document in enumerate(shorter)}
-    if len(places) < len(shorter) or len(set(longer)) < len(longer):
+    positions = {document: position for position, document in enumerate(shorter)}
+    if len(positions) < len(shorter) or len(set(longer)) < len(longer):
         raise ValueError("a ranking holds a document twice")
     # A shared document counts from the depth at which both lists have shown it.
     s, l = len(shorter), len(longer)  # noqa: E741  # the paper's letters
-    in_shorter = np.fromiter(map(places.get, longer, repeat(-1)), dtype=np.int64, count=l)
+    in_shorter = np.fromiter(map(positions.get, longer, repeat(-1)), dtype=np.int64, count=l)
     shared_at = np.maximum(in_shorter, np.arange(l))[in_shorter >= 0]
     shared = np.cumsum(np.bincount(shared_at, minlength=l))
     depths = np.arange(1, l + 1)
@@ -91,8 +94,8 @@ def rbo(first: Sequence[str], second: Sequence[str], persistence: float = PERSIS
 
 def kendall_tau(first: Sequence[str], second: Sequence[str]) -> float:
     """Return Kendall's tau of the shared documents; nan with fewer than two."""
-    places = {document: place for place, document in enumerate(second)}
-    order = np.asarray([places[document] for document in first if document in places])
+    positions = {document: position for position, document in enumerate(second)}
+    order = np.asarray([positions[document] for document in first if document in positions])
     if len(order) < 2:
         return math.nan
     # Without ties tau is 1 − 2 × the share of pairs in another order. SciPy's function takes ten times as
@@ -103,6 +106,6 @@ def kendall_tau(first: Sequence[str], second: Sequence[str]) -> float:
 
 def jaccard(first: Sequence[str], second: Sequence[str], k: int) -> float:
     """Return the share of the first k documents of either ranking that both have; 1 without documents."""
-    one, other = set(first[:k]), set(second[:k])
-    either = one | other
-    return len(one & other) / len(either) if either else 1.0
+    first_set, second_set = set(first[:k]), set(second[:k])
+    either = first_set | second_set
+    return len(first_set & second_set) / len(either) if either else 1.0

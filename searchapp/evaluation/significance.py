@@ -64,17 +64,17 @@ class Paired:
 
 def paired(first: Mapping[str, float | None], second: Mapping[str, float | None]) -> Paired:
     """Return the topics with a value for both runs."""
-    one, other = (
+    first_values, second_values = (
         {topic: value for topic, value in run.items() if value is not None and math.isfinite(value)}
         for run in (first, second)
     )
-    shared = tuple(topic for topic in one if topic in other)
+    shared = tuple(topic for topic in first_values if topic in second_values)
     return Paired(
         shared,
-        np.array([one[topic] for topic in shared], dtype=np.float64),
-        np.array([other[topic] for topic in shared], dtype=np.float64),
-        tuple(topic for topic in one if topic not in other),
-        tuple(topic for topic in other if topic not in one),
+        np.array([first_values[topic] for topic in shared], dtype=np.float64),
+        np.array([second_values[topic] for topic in shared], dtype=np.float64),
+        tuple(topic for topic in first_values if topic not in second_values),
+        tuple(topic for topic in second_values if topic not in first_values),
     )
 
 
@@ -335,12 +335,12 @@ _TRIAL_CELLS = 1 << 21  # numbers in memory at a time for trials, each with topi
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's corrected p-values, in their order; nan does not count as a test."""
-    tested = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
+    tested = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
     corrected = [math.nan] * len(p_values)
     highest = 0.0
-    for step, (p, place) in enumerate(tested):
+    for step, (p, index) in enumerate(tested):
         highest = max(highest, min(1.0, p * (len(tested) - step)))
-        corrected[place] = highest
+        corrected[index] = highest
     return corrected
 
 
@@ -398,8 +398,10 @@ def tukey(values: ArrayLike, level: float = LEVEL) -> Tukey:
     scale = math.sqrt(error / topics)
     means = list(map(mean, array.T))
     p = {
-        (one, other): float(stats.studentized_range.sf(abs(means[one] - means[other]) / scale, runs, degrees))
-        for one, other in pairs
+        (first, second): float(
+            stats.studentized_range.sf(abs(means[first] - means[second]) / scale, runs, degrees)
+        )
+        for first, second in pairs
     }
     margin = float(stats.studentized_range.ppf(level, runs, degrees)) * scale
     return Tukey(
@@ -444,8 +446,9 @@ def randomised_tukey(values: ArrayLike, trials: int = TRIALS, seed: int = SEED) 
         ranges[start : start + count] = np.ptp(dealt.sum(axis=1) / topics, axis=1)
     rounding = 100 * float(np.finfo(np.float64).eps) * float(np.abs(array).mean())
     p = {
-        (one, other): (int((ranges >= abs(means[one] - means[other]) - rounding).sum()) + 1) / (trials + 1)
-        for one, other in pairs
+        (first, second): (int((ranges >= abs(means[first] - means[second]) - rounding).sum()) + 1)
+        / (trials + 1)
+        for first, second in pairs
     }
     errors = {pair: math.sqrt(value * (1 - value) / trials) for pair, value in p.items()}
     return RandomisedTukey(p, errors, trials)

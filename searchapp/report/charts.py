@@ -69,7 +69,7 @@ def _labels(labels: Sequence[str]) -> dict[str, str]:
         name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
         for name in map(visible_line, labels)
     ]
-    return {f"{place}".rjust(len(name), ".") + ".": name for place, name in enumerate(shown)}
+    return {f"{number}".rjust(len(name), ".") + ".": name for number, name in enumerate(shown)}
 
 
 def grouped_bars(labels: Sequence[str], series: Sequence[Sequence[Mark]], about: str) -> Markup:
@@ -106,7 +106,7 @@ def lines(
 
 def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
     """Return lines and dots over numbers as an SVG file with the heading `about`."""
-    places = sorted({x for line in series for x, _ in line.points})
+    xs = sorted({x for line in series for x, _ in line.points})
     values = [mark.value for line in series for _, mark in line.points if mark.value is not None]
     spread = max(values) - min(values) or 0.01
     keys = {"x": visible_line(titles[0]), "y": visible_line(titles[1])}
@@ -114,7 +114,7 @@ def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
         pygal.XY,
         width=CURVE_WIDTH,
         height=CURVE_HEIGHT,
-        x_labels=[{"value": x, "label": f"{x:,}"} for x in places],
+        x_labels=[{"value": x, "label": f"{x:,}"} for x in xs],
         x_title="x",
         y_title="y",
         range=(max(0.0, min(values) - spread / 5), max(values) + spread / 5),
@@ -123,8 +123,8 @@ def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
     marked: dict[str, Mark] = {}
     for number, line in enumerate(series):
         points = []
-        for place, (x, mark) in enumerate(line.points):
-            key = f"{number}:{place}"
+        for index, (x, mark) in enumerate(line.points):
+            key = f"{number}:{index}"
             marked[key] = mark
             points.append({"value": (x, mark.value), "label": key})
         chart.add(str(number), points, stroke=not line.dots_only, dots_size=2 if line.dots_only else 4)
@@ -155,8 +155,8 @@ def _alone(root: ElementTree.Element, heading: str) -> str:
     ground = {"class": "paper", "x": "0", "y": f"-{HEADING}", "width": f"{width}", "height": f"{height}"}
     title = ElementTree.Element("text", {"class": "heading", "x": "20", "y": "-10"})
     title.text = visible_line(heading)
-    for place, element in enumerate((style, ElementTree.Element("rect", ground), title)):
-        root.insert(place, element)
+    for index, element in enumerate((style, ElementTree.Element("rect", ground), title)):
+        root.insert(index, element)
     text = ElementTree.tostring(root, encoding="unicode") + "\n"
     return text.translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})  # XML excludes these
 
@@ -198,8 +198,8 @@ def _drawn(chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: M
     marked: dict[str, Mark] = {}
     for number, marks in enumerate(series):
         points: list[dict[str, Any]] = []
-        for place, mark in enumerate(marks):
-            key = f"{number}:{place}"
+        for index, mark in enumerate(marks):
+            key = f"{number}:{index}"
             marked[key] = mark
             point: dict[str, Any] = {"value": mark.value, "label": key}
             if mark.low is not None and mark.high is not None:
@@ -263,27 +263,27 @@ def _attribute(name: str, text: str) -> str | None:
     return _DECIMALS.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), text)
 
 
-def curve_picture(found: LearningCurve) -> bytes:
+def curve_picture(learning_curve: LearningCurve) -> bytes:
     """Return the mean score by judged topics as a line, and each sample as a dot, as SVG in UTF-8."""
     scores = Line(
         tuple(
             (point.judged, Mark(point.score, f"{counted(point.judged, 'judged topic')}: {point.score:.4f}"))
-            for point in found.points
+            for point in learning_curve.points
         )
     )
     samples = Line(
         tuple(
             (point.judged, Mark(value, f"a sample of {counted(point.judged, 'judged topic')}: {value:.4f}"))
-            for point in found.points
+            for point in learning_curve.points
             for value in point.values
             if len(point.values) > 1
         ),
         dots_only=True,
     )
     beside = (
-        f"besides {found.training_topics:,} that were solved before"
-        if found.training_topics
+        f"besides {learning_curve.training_topics:,} that were solved before"
+        if learning_curve.training_topics
         else "none were solved before"
     )
-    titles = (f"judged topics, {beside}", f"{found.measure} of test topics")
-    return curve([scores, samples], curve_heading(found), titles).encode()
+    titles = (f"judged topics, {beside}", f"{learning_curve.measure} of test topics")
+    return curve([scores, samples], curve_heading(learning_curve), titles).encode()

@@ -110,8 +110,8 @@ LONGEST_TEXT = 140  # characters of a topic's text
 
 def page(report: Report) -> bytes:
     """Return the report as HTML in UTF-8."""
-    found = report.comparison
-    names = [run.name for run in found.runs]
+    comparison = report.comparison
+    names = [run.name for run in comparison.runs]
     several = len(names) > 1
     sections = {
         "figures": "Figures",
@@ -119,9 +119,9 @@ def page(report: Report) -> bytes:
         "curves": "Precision and recall",
         "topics": "Topics",
         "difficulty": "Difficulty",
-        "breakdowns": "Breakdowns" if found.breakdowns else "",
+        "breakdowns": "Breakdowns" if comparison.breakdowns else "",
         "alike": "How alike the rankings are" if several else "",
-        "judged": "Judgments" if all(one.judged for one in found.evaluations) else "",
+        "judged": "Judgments" if all(evaluation.judged for evaluation in comparison.evaluations) else "",
         "reproduce": "How to get these numbers again",
     }
     return rendered(
@@ -129,10 +129,10 @@ def page(report: Report) -> bytes:
         _present(sections),
         report.warnings,
         report=report,
-        found=found,
+        comparison=comparison,
         names=names,
         drawn=_charts(report, names),
-        topics=topic_rows(found),
+        topics=topic_rows(comparison),
         ranks=ranks_of(report),
         w=wording,
         shortened=shortened,
@@ -156,7 +156,7 @@ class TopicInRun:
     """The value of a topic in one run, and the number of its relevant documents among the first."""
 
     value: float
-    found: int
+    retrieved: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +179,11 @@ class TopicRow:
         return math.fsum(values) / len(values)
 
 
-def topic_rows(found: Comparison) -> list[TopicRow]:
+def topic_rows(comparison: Comparison) -> list[TopicRow]:
     """Return all topics; for two runs the greatest gain first, otherwise the least mean."""
     of_topics: dict[str, dict[int, TopicInRun]] = {}
     relevant: dict[str, int] = {}
-    for pair in found.topics:
+    for pair in comparison.topics:
         for topic in pair.topics:
             runs = of_topics.setdefault(topic.topic_id, {})
             relevant[topic.topic_id] = len(topic.documents)
@@ -192,17 +192,17 @@ def topic_rows(found: Comparison) -> list[TopicRow]:
             runs[pair.first] = TopicInRun(topic.first, first)
             runs[pair.second] = TopicInRun(topic.second, second)
     rows = [
-        TopicRow(topic, [runs.get(place) for place in range(len(found.runs))], relevant[topic])
+        TopicRow(topic, [runs.get(run_number) for run_number in range(len(comparison.runs))], relevant[topic])
         for topic, runs in of_topics.items()
     ]
-    if len(found.runs) == 2:
+    if len(comparison.runs) == 2:
         return rows  # in the order of the pair
     return sorted(rows, key=lambda row: row.mean)
 
 
 def _charts(report: Report, names: Sequence[str]) -> dict[str, Any]:
     """Return the charts by section; None for an empty chart."""
-    found, ranks = report.comparison, ranks_of(report)
+    comparison, ranks = report.comparison, ranks_of(report)
     levels = list(report.curves[0].precision)
     level_labels, rank_labels = [f"{level:g}" for level in levels], [_rank(rank) for rank in ranks]
     runs = list(zip(names, report.curves, strict=True))
@@ -226,8 +226,8 @@ def _charts(report: Report, names: Sequence[str]) -> dict[str, Any]:
             "Recall by rank, a line a run; the numbers are in the table below",
             ("rank", "recall"),
         ),
-        "topics": _of_topics(found),
-        "breakdowns": [_breakdown(breakdown, names) for breakdown in found.breakdowns],
+        "topics": _of_topics(comparison),
+        "breakdowns": [_breakdown(breakdown, names) for breakdown in comparison.breakdowns],
     }
 
 
@@ -246,9 +246,9 @@ def _rank(rank: int) -> str:
     return f"{rank // 1000}k" if rank % 1000 == 0 else f"{rank}"
 
 
-def _points(name: str, labels: Sequence[str], values: Sequence[float], what: str) -> list[Mark]:
+def _points(name: str, labels: Sequence[str], values: Sequence[float], axis: str) -> list[Mark]:
     return [
-        Mark(value, f"{name}: {what} {label} {number(value)}")
+        Mark(value, f"{name}: {axis} {label} {number(value)}")
         for label, value in zip(labels, values, strict=True)
     ]
 
@@ -266,13 +266,13 @@ def _figures(report: Report, names: Sequence[str]) -> Markup | None:
     series = [
         [
             Mark(
-                figure.values[place],
-                f"{name}, {figure.name}: {number(figure.values[place])}",
-                *_ends_of(figure.intervals[place]),
+                figure.values[run_number],
+                f"{name}, {figure.name}: {number(figure.values[run_number])}",
+                *_ends_of(figure.intervals[run_number]),
             )
             for figure in shown
         ]
-        for place, name in enumerate(names)
+        for run_number, name in enumerate(names)
     ]
     about = "The figures of each run as bars with their 95% intervals; the numbers are in the table below"
     return grouped_bars([figure.name for figure in shown], series, about)
@@ -284,15 +284,15 @@ def _ends_of(interval: Any) -> tuple[float | None, float | None]:
     return interval.low, interval.high
 
 
-def _of_topics(found: Comparison) -> Sequence[Markup | None]:
+def _of_topics(comparison: Comparison) -> Sequence[Markup | None]:
     """Return a chart for each pair of runs, or one of the values of a single run."""
-    measure, names = found.measures[0].name, [run.name for run in found.runs]
+    measure, names = comparison.measures[0].name, [run.name for run in comparison.runs]
     if len(names) == 1:
-        rows = sorted(topic_rows(found), key=lambda row: -row.mean)
+        rows = sorted(topic_rows(comparison), key=lambda row: -row.mean)
         marks = [Mark(row.mean, f"{row.topic_id}: {number(row.mean)}") for row in rows]
         return [_nonzero_bars(marks, f"{measure} of each topic, the greatest first")]
     charts = []
-    for pair in found.topics[:MOST_PAIRS]:
+    for pair in comparison.topics[:MOST_PAIRS]:
         marks = [
             Mark(
                 topic.difference,
@@ -323,46 +323,46 @@ def _breakdown(breakdown: ComparedBreakdown, names: Sequence[str]) -> Markup | N
         return None
     series = [
         [
-            Mark(column[place], f"{name}, {row.group}: {figure} {number(column[place])}")
+            Mark(column[run_number], f"{name}, {row.group}: {figure} {number(column[run_number])}")
             for row, column in zip(rows, columns, strict=True)
         ]
-        for place, name in enumerate(names)
+        for run_number, name in enumerate(names)
     ]
     about = f"{breakdown.title}: {figure}; the numbers are in the table below"
     return grouped_bars([row.group for row in rows], series, about)
 
 
-def bench_page(found: BenchResult) -> bytes:
+def bench_page(result: BenchResult) -> bytes:
     """Return the bench as HTML in UTF-8."""
-    file = Path(found.file).name
+    file = Path(result.file).name
     sections = {
-        "bench-heatmap": "Figures" if wording.official(found) else "",
-        "bench-tests": "Differences" if len(found.systems) > 1 else "",
-        "bench-measures": "All measures" if any(column.measures for column in found.columns) else "",
+        "bench-heatmap": "Figures" if wording.official(result) else "",
+        "bench-tests": "Differences" if len(result.systems) > 1 else "",
+        "bench-measures": "All measures" if any(column.measures for column in result.columns) else "",
         "bench-again": "How to get these numbers again",
     }
     return rendered(
         "bench.html",
         _present(sections),
-        _warnings(found),
-        found=found,
-        names=[system.name for system in found.systems],
-        baseline=found.systems[found.baseline].name,
+        _warnings(result),
+        result=result,
+        names=[system.name for system in result.systems],
+        baseline=result.systems[result.baseline].name,
         b=wording,
         w=wording,
-        most=wording.greatest(found),
+        most=wording.greatest(result),
         file=file,
         command=shlex.join(["searchapp", "bench", file, "--json"]),
     )
 
 
-def _warnings(found: BenchResult) -> list[str]:
+def _warnings(result: BenchResult) -> list[str]:
     warnings = [
-        f"{column.name}, {system.name} has no figures: {cell.error}" for system, column, cell in found.failed
+        f"{column.name}, {system.name} has no figures: {cell.error}" for system, column, cell in result.failed
     ]
-    for column in found.columns:
+    for column in result.columns:
         warnings += [f"{column.name}: {warning}" for warning in column.warnings]
-        for system, cell in zip(found.systems, column.cells, strict=True):
+        for system, cell in zip(result.systems, column.cells, strict=True):
             if cell is not None and column.group is None:
                 warnings += [f"{column.name}, {system.name}: {warning}" for warning in cell.warnings]
     return warnings

@@ -40,52 +40,54 @@ def between(interval: Interval | Difference | None, *, sign: bool = False) -> st
     return f"{shown(interval.low)} to {shown(interval.high)}"
 
 
-def tests_cells(one: Difference) -> dict[str, str]:
+def tests_cells(difference: Difference) -> dict[str, str]:
     """Return a difference and its tests as the cells of a table, by heading."""
-    at_random = one.corrected[RANDOMISATION]
+    at_random = difference.corrected[RANDOMISATION]
     return {
-        "difference": signed(one.mean),
-        "95% interval": between(one, sign=True),
-        "won/tied/lost": f"{one.wins}/{one.ties}/{one.losses}",
-        "d_z": effect(one.effect),
-        "t-test": p_value(one.corrected["t-test"].p),
-        "Wilcoxon": p_value(one.corrected["wilcoxon"].p),
+        "difference": signed(difference.mean),
+        "95% interval": between(difference, sign=True),
+        "won/tied/lost": f"{difference.wins}/{difference.ties}/{difference.losses}",
+        "d_z": effect(difference.effect),
+        "t-test": p_value(difference.corrected["t-test"].p),
+        "Wilcoxon": p_value(difference.corrected["wilcoxon"].p),
         "randomisation": p_value(at_random.p),
         "Holm": p_value(at_random.holm),
         "BH": p_value(at_random.benjamini_hochberg),
     }
 
 
-def pairs(found: Comparison) -> Iterator[tuple[Measured, Pair]]:
+def pairs(comparison: Comparison) -> Iterator[tuple[Measured, Pair]]:
     """Yield each measure with each pair of runs."""
-    for measured in found.measures:
+    for measured in comparison.measures:
         for pair in measured.pairs:
             yield measured, pair
 
 
-def tests_table(found: Comparison) -> tuple[list[str], list[list[str]]]:
+def tests_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of the tests, a row for each measure and pair."""
-    left_out = () if len(found.measures[0].pairs) > 1 else ("Holm", "BH")
+    left_out = () if len(comparison.measures[0].pairs) > 1 else ("Holm", "BH")
     heading: list[str] = []
     rows = []
-    for measured, pair in pairs(found):
+    for measured, pair in pairs(comparison):
         cells = {
             "measure": measured.name,
-            "runs": f"{found.runs[pair.first].name} → {found.runs[pair.second].name}",
+            "runs": f"{comparison.runs[pair.first].name} → {comparison.runs[pair.second].name}",
             "first": number(pair.tests.first),
             "second": number(pair.tests.second),
             **{name: cell for name, cell in tests_cells(pair.difference).items() if name not in left_out},
         }
-        if len(found.runs) > 2:
+        if len(comparison.runs) > 2:
             cells |= {"Tukey": p_value(pair.tukey), "randomised Tukey": p_value(pair.randomised_tukey)}
         heading = list(cells)
         rows.append(list(cells.values()))
     return heading, rows
 
 
-def doubted(found: Comparison) -> list[tuple[Measured, Pair, Doubt]]:
+def doubted(comparison: Comparison) -> list[tuple[Measured, Pair, Doubt]]:
     """Return the influence of unjudged documents on each difference."""
-    return [(measured, pair, pair.unjudged) for measured, pair in pairs(found) if pair.unjudged is not None]
+    return [
+        (measured, pair, pair.unjudged) for measured, pair in pairs(comparison) if pair.unjudged is not None
+    ]
 
 
 def figures_of(breakdown: ComparedBreakdown) -> list[str]:
@@ -93,11 +95,11 @@ def figures_of(breakdown: ComparedBreakdown) -> list[str]:
     return list(dict.fromkeys(name for row in breakdown.rows for name in row.values))
 
 
-def verdicts(found: Comparison) -> Iterator[str]:
+def verdicts(comparison: Comparison) -> Iterator[str]:
     """Yield a sentence on the difference of each pair of runs under the first measure."""
-    measured = found.measures[0]
+    measured = comparison.measures[0]
     for pair in measured.pairs:
-        first, second = found.runs[pair.first].name, found.runs[pair.second].name
+        first, second = comparison.runs[pair.first].name, comparison.runs[pair.second].name
         tests, at_random = pair.tests, pair.corrected[RANDOMISATION]
         if math.isnan(tests.mean):
             yield f"{first} and {second} have no topic in common that has a {measured.name}"
@@ -108,34 +110,35 @@ def verdicts(found: Comparison) -> Iterator[str]:
         p, how = at_random.p, "by randomisation"
         if len(measured.pairs) > 1:
             p, how = at_random.holm, "by randomisation, Holm-corrected"
-        told = "can be told" if p < LEVEL else "can't be told"
+        phrase = "can be told" if p < LEVEL else "can't be told"
         yield (
             f"{second} less {first}: {signed(tests.mean)} {measured.name} "
-            f"(95% interval {between(tests.interval, sign=True)}), which {told} from chance at {LEVEL:g} "
+            f"(95% interval {between(tests.interval, sign=True)}), which {phrase} from chance at {LEVEL:g} "
             f"(p {'' if p < SMALLEST_P else '= '}{p_value(p)} {how})"
         )
 
 
-def comparison_legend(found: Comparison) -> Iterator[str]:
+def comparison_legend(comparison: Comparison) -> Iterator[str]:
     """Yield sentences on how to read the figures."""
-    for one in found.differing:
-        yield f"the runs are compared although {one}"
-    tests = found.measures[0].pairs[0].tests
-    drawn = [pair for _, pair in pairs(found) if not pair.tests.randomisation.exact]
+    for clause in comparison.differing:
+        yield f"the runs are compared although {clause}"
+    tests = comparison.measures[0].pairs[0].tests
+    drawn = [pair for _, pair in pairs(comparison) if not pair.tests.randomisation.exact]
     of = "all sign vectors"
     if drawn:
         error = max(pair.tests.randomisation.error for pair in drawn)
         of = (
-            f"{found.permutations:,} sign vectors of seed {found.seed}, standard error of p up to {error:.1g}"
+            f"{comparison.permutations:,} sign vectors of seed {comparison.seed}, "
+            f"standard error of p up to {error:.1g}"
         )
-    split = f" {found.split}" if found.split else ""
-    yield f"{found.task}{split} against {found.against}; differences are the second less the first"
+    split = f" {comparison.split}" if comparison.split else ""
+    yield f"{comparison.task}{split} against {comparison.against}; differences are the second less the first"
     yield (
         f"p-values are two-sided: paired t-test; Wilcoxon without ties; randomisation of the mean difference ({of})"
         f"; interval: {tests.interval.method} of {tests.interval.resamples:,} resamples"
     )
-    yield found.treatment
-    yield from found.notes
+    yield comparison.treatment
+    yield from comparison.notes
 
 
 MOVES = 4  # documents of a topic that are named
@@ -143,12 +146,12 @@ MOVES = 4  # documents of a topic that are named
 
 def moves(topic: TopicDifference) -> Iterator[str]:
     """Yield the gained (+), lost (-) and moved documents of a topic with their ranks in both runs."""
-    found = [("+", move) for move in topic.gained] + [("-", move) for move in topic.lost]
-    found += [("", move) for move in topic.moved]
-    for sign, move in found[:MOVES]:
+    all_moves = [("+", move) for move in topic.gained] + [("-", move) for move in topic.lost]
+    all_moves += [("", move) for move in topic.moved]
+    for sign, move in all_moves[:MOVES]:
         yield f"{sign}{visible_line(move.document_id)} ({move.first or '–'}→{move.second or '–'})"
-    if len(found) > MOVES:
-        yield f"{len(found) - MOVES} more"
+    if len(all_moves) > MOVES:
+        yield f"{len(all_moves) - MOVES} more"
 
 
 # Whether a difference can be due to unjudged documents, see `comparison.Doubt`.
@@ -165,23 +168,28 @@ LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))  # marks of a difference by
 STEPS = 4  # shades of gains, and of losses
 
 
-def lines_of(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure | None]]:
+def lines_of(result: BenchResult) -> list[tuple[BenchColumn, BenchMeasure | None]]:
     """Return the lines of a table: the columns of the bench with each of their measures, or None."""
     lines: list[tuple[BenchColumn, BenchMeasure | None]] = []
-    for column in found.columns:
+    for column in result.columns:
         lines += [(column, measure) for measure in column.measures] or [(column, None)]
     return lines
 
 
-def official(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure]]:
+def official(result: BenchResult) -> list[tuple[BenchColumn, BenchMeasure]]:
     """Return the columns that have figures, with the measure that ranks submissions."""
-    return [(column, one) for column in found.columns if (one := column.official) is not None]
+    return [(column, measure) for column in result.columns if (measure := column.official) is not None]
 
 
-def greatest(found: BenchResult) -> float:
+def greatest(result: BenchResult) -> float:
     """Return the greatest absolute difference to the baseline under the official measures."""
-    differences = (one for _, measure in official(found) for one in measure.differences if one is not None)
-    return max((abs(one.mean) for one in differences), default=0.0)
+    differences = (
+        difference
+        for _, measure in official(result)
+        for difference in measure.differences
+        if difference is not None
+    )
+    return max((abs(difference.mean) for difference in differences), default=0.0)
 
 
 def step(difference: Difference, greatest: float) -> int:
@@ -195,41 +203,41 @@ def marks(difference: Difference) -> str:
     return next((marks for level, marks in LEVELS if difference.p < level), "")
 
 
-def bench_legend(found: BenchResult) -> Iterator[str]:
+def bench_legend(result: BenchResult) -> Iterator[str]:
     """Yield sentences on how to read the figures."""
-    baseline = found.systems[found.baseline].name
+    baseline = result.systems[result.baseline].name
     yield (
         f"figures are those of `searchapp evaluate`; differences are to {baseline} on the same topics: "
         f"{', '.join(f'{marks} p < {level:g}' for level, marks in reversed(LEVELS))} in the randomisation test "
-        f"({found.permutations:,} sign vectors of seed {found.seed})"
+        f"({result.permutations:,} sign vectors of seed {result.seed})"
     )
-    if len(found.systems) > 1:
+    if len(result.systems) > 1:
         yield "each block and each shade of the heatmap stands for a quarter of the greatest difference in it"
-    if len(found.systems) > 2:
+    if len(result.systems) > 2:
         yield (
             f"p-values are corrected by Holm for the comparisons with {baseline} in one line; not for the number of "
             "lines"
         )
-    yield from found.notes
+    yield from result.notes
 
 
-def curve_heading(found: LearningCurve) -> str:
+def curve_heading(curve: LearningCurve) -> str:
     """Return the heading of a learning curve."""
-    official = " (official)" if found.official else ""
-    where = f"{found.task} {found.split}, recipe {found.recipe['name']}"
-    return f"{where}: {found.measure}{official} of {counted(found.test_topics, 'test topic')}"
+    official = " (official)" if curve.official else ""
+    where = f"{curve.task} {curve.split}, recipe {curve.recipe['name']}"
+    return f"{where}: {curve.measure}{official} of {counted(curve.test_topics, 'test topic')}"
 
 
-def curve_legend(found: LearningCurve) -> Iterator[str]:
+def curve_legend(curve: LearningCurve) -> Iterator[str]:
     """Yield sentences on how to read the figures."""
-    who = "people" if found.judgments == "people" else "the organisers' gold, which stands in for a judge"
+    who = "people" if curve.judgments == "people" else "the organisers' gold, which stands in for a judge"
     yield (
-        f"scored at every point: the same {counted(found.test_topics, 'topic')}; judged: growing samples of "
-        f"{found.pool_topics:,} others, by {who}; training topics of the task: {found.training_topics:,}"
+        f"scored at every point: the same {counted(curve.test_topics, 'topic')}; judged: growing samples of "
+        f"{curve.pool_topics:,} others, by {who}; training topics of the task: {curve.training_topics:,}"
     )
-    if found.repetitions > 1:
+    if curve.repetitions > 1:
         yield (
-            f"score: mean over {found.repetitions:,} samples, drawn with seed {found.seed}, where samples of so many "
+            f"score: mean over {curve.repetitions:,} samples, drawn with seed {curve.seed}, where samples of so many "
             "topics differ; lowest and highest are those of single samples"
         )
     yield (

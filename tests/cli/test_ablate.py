@@ -106,7 +106,7 @@ def test_every_task_s_best_recipe_is_taken_apart_as_it_ranks(offline: Cli, task:
     assert found["measures"][0]["measure"] == official["measure"]
     assert variants["full recipe"]["figure"] == pytest.approx(official["value"], abs=1e-12)
     told = {"labelled", "cocitation", "expansion"}  # what ranks what others have ranked high
-    assert found["told"] == [one["name"] for one in found["signals"] if one["kind"] in told]
+    assert found["dependent"] == [one["name"] for one in found["signals"] if one["kind"] in told]
 
 
 def test_trained_signals_are_parts_too_and_their_models_are_kept(offline: Cli, tmp_path: Path) -> None:

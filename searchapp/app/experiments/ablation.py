@@ -88,7 +88,7 @@ class Ablation:
     topics: int
     folds: int  # 1 if the topics are no training topics
     # Signals that receive the first documents of other signals, the same in every variant.
-    told: tuple[str, ...]
+    dependent: tuple[str, ...]
     learned: bool  # whether the fusion is trained, again for each set of signals
     signals: tuple[SignalCost, ...]
     variants: tuple[Variant, ...]  # the first one is the unchanged recipe
@@ -198,7 +198,7 @@ class _AblationStudy:
         names = measure_names(scored, request.measures)
         if not request.measures:
             names = names[:1]
-        costs = [self._seconds(self._answers, [place]) for place in range(len(self._signals))]
+        costs = [self._seconds(self._answers, [index]) for index in range(len(self._signals))]
         return Ablation(
             task=validation.request.task.name,
             splits=validation.request.splits,
@@ -206,10 +206,10 @@ class _AblationStudy:
             depth=validation.depth,
             topics=len(validation.topics),
             folds=len(validation.sizes),
-            told=tuple(
+            dependent=tuple(
                 signal.name
-                for place, signal in enumerate(self._signals)
-                if dependencies(self._signals, place)
+                for index, signal in enumerate(self._signals)
+                if dependencies(self._signals, index)
             ),
             learned=recipe.is_learned,
             signals=tuple(
@@ -247,21 +247,21 @@ class _AblationStudy:
 
     def _scored_as_is(self, variant: Variant) -> tuple[Variant, ScoredRun]:
         answers = self._without_feature(variant) if variant.feature else self._answers
-        places = [
-            place
-            for place, signal in enumerate(self._signals)
+        indices = [
+            index
+            for index, signal in enumerate(self._signals)
             if variant.kind not in (VariantKind.without, VariantKind.alone)
             or (signal.name == variant.signal) is (variant.kind is VariantKind.alone)
         ]
         # A learned fusion without its model is a sum.
         fusion = self._request.recipe.fusion if variant.kind is VariantKind.summed else None
-        counted = set(places)
-        for place in reversed(places):
-            counted.update(dependencies(self._signals, place))
+        counted = set(indices)
+        for index in reversed(indices):
+            counted.update(dependencies(self._signals, index))
         seconds = self._seconds(answers, sorted(counted))
         rankings: dict[str, Ranking] = {}
         for of_fold in answers:
-            run, fusing = of_fold.run(TAG, places, fusion, whole=variant.completed)
+            run, fusing = of_fold.run(TAG, indices, fusion, whole=variant.completed)
             seconds += fusing
             rankings |= {ranking.topic_id: ranking for ranking in run}
         variant = replace(variant, cpu=seconds.cpu, clock=seconds.clock)
@@ -270,14 +270,14 @@ class _AblationStudy:
     def _without_feature(self, variant: Variant) -> list[SignalAnswers]:
         """Return the answers, with a signal whose model is trained without a kind of features."""
         signals = list(self._signals)
-        place = [signal.name for signal in signals].index(variant.signal)
-        signal = signals[place]
+        index = [signal.name for signal in signals].index(variant.signal)
+        signal = signals[index]
         assert isinstance(signal, Trained)
-        signals[place] = replace(signal, without=(*signal.without, variant.feature))
+        signals[index] = replace(signal, without=(*signal.without, variant.feature))
         changed = replace(self._request.recipe, signals=tuple(signals))
         return [
             SignalAnswers(
-                changed, fold.inputs, fold.topics, self._validation.depth, before=before, again=[place]
+                changed, fold.inputs, fold.topics, self._validation.depth, before=before, again=[index]
             )
             for fold, before in zip(self._validation.folds, self._answers, strict=True)
         ]
@@ -289,13 +289,13 @@ class _AblationStudy:
         )
         pairs: list[Pair] = []
         for kind in VariantKind:
-            places = [place for place, variant in enumerate(variants) if variant.kind is kind and place]
-            if places:
-                pairs += test([(place, 0) for place in places]).pairs
+            indices = [index for index, variant in enumerate(variants) if variant.kind is kind and index]
+            if indices:
+                pairs += test([(index, 0) for index in indices]).pairs
         return replace(test([]), pairs=tuple(pairs))
 
-    def _seconds(self, answers: Sequence[SignalAnswers], places: Sequence[int]) -> WorkTime:
-        return sum((of_fold.seconds[place] for of_fold in answers for place in places), WorkTime())
+    def _seconds(self, answers: Sequence[SignalAnswers], indices: Sequence[int]) -> WorkTime:
+        return sum((of_fold.seconds[index] for of_fold in answers for index in indices), WorkTime())
 
 
 def features_of(signal: Signal) -> Sequence[str]:

@@ -258,7 +258,7 @@ class _Bench:
                 raise engine
             if isinstance(index := indexes[name, split.index_name], SearchappError):
                 raise index
-            manifest = None if index is None else self._kept(position, engine, index)
+            manifest = None if index is None else self._reusable_manifest(position, engine, index)
         except SearchappError as error:
             self._cells[position] = self._failed(position, error)
             return
@@ -267,7 +267,7 @@ class _Bench:
         elif index is None:
             unindexed.setdefault((split.task.name, name), []).append(position)
 
-    def _kept(self, position: Position, engine: EngineInfo, index: IndexInfo) -> Manifest | None:
+    def _reusable_manifest(self, position: Position, engine: EngineInfo, index: IndexInfo) -> Manifest | None:
         """Return the manifest of a cell that is up to date."""
         path, task = self._path(position), self._splits[position[0]].task.task
         if self._request.overwrite or not (path / directory.MANIFEST).is_file():
@@ -325,7 +325,7 @@ class _Bench:
         split, path = self._splits[position[0]], self._path(position)
         with closing(open_engine(self._settings[self._systems[position[1]].engine])) as engine:
             index = engine.index_info(split.index_name)
-            if index is not None and (manifest := self._kept(position, engine.info(), index)):
+            if index is not None and (manifest := self._reusable_manifest(position, engine.info(), index)):
                 return self._cell(position, manifest)  # only its index was missing
             request = self._run_request(position)
             made = make_run(split.task.task, engine, request, path, SilentProgress(), overwrite=True)

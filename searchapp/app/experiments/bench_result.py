@@ -162,7 +162,10 @@ def read_bench(folder: Path) -> BenchResult:
         if not 0 <= result.baseline < systems:
             raise ValueError(f"baseline {result.baseline}")
         for column in result.columns:
-            rows = [column.cells, *(row for one in column.measures for row in (one.figures, one.differences))]
+            rows = [
+                column.cells,
+                *(row for measure in column.measures for row in (measure.figures, measure.differences)),
+            ]
             if any(len(row) != systems for row in rows):
                 raise ValueError(f"{column.name} lacks the cell of a system")
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -237,7 +237,7 @@ class _Learning:
         """Return the signals that need no training topics."""
         signals = self._request.recipe.signals
         changing = dependent_signals(signals, learned_signals(signals))
-        return [signal for place, signal in enumerate(signals) if place not in changing]
+        return [signal for index, signal in enumerate(signals) if index not in changing]
 
     def _ranked(self, sample: Sequence[Topic]) -> Run:
         recipe, depth = self._request.recipe, self._validation.depth

@@ -92,7 +92,9 @@ class TunableParameters:
         self._book = task.recipe_book()
         self._overrides = dict(overrides)
         self.recipe = recipes.load(self._book, recipe, overrides)
-        self._settable = {one.name: one for one in recipes.settable(self._book, self.recipe)}
+        self._settable = {
+            parameter.name: parameter for parameter in recipes.settable(self._book, self.recipe)
+        }
         documents, examples = task.index_mapping(), task.examples_index_mapping()
         self._one_mapping = examples is None or examples == documents
         self.mappings = {MAPPING: documents} | (
@@ -102,7 +104,7 @@ class TunableParameters:
 
     def usual_name(self, name: str) -> str:
         """Return the listed name of a parameter that has several names."""
-        full = {one.full: one.name for one in self._settable.values()}
+        full = {parameter.full: parameter.name for parameter in self._settable.values()}
         similarity = f"{MAPPING}.{name}" if name in NUMBERS and name not in self._settable else name
         return full.get(similarity, similarity)
 
@@ -411,7 +413,7 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
             "take that into account with --allow-reported, which runs and tables will say"
         )
     parameters = TunableParameters(task, request.recipe, request.set)
-    usual = [replace(one, name=parameters.usual_name(one.name)) for one in request.over]
+    usual = [replace(dimension, name=parameters.usual_name(dimension.name)) for dimension in request.over]
     over = of_kinds(usual, {dimension.name: parameters.is_whole(dimension.name) for dimension in usual})
     for dimension in over:
         for value in dimension.bounds:
@@ -547,16 +549,22 @@ class _Tuning:
         ]
         # Of equal figures the unchanged recipe comes first, then the earlier trial.
         results.sort(
-            key=lambda one: (one.error is not None, not one.complete, -one.topics, -one.value, one.trial)
+            key=lambda result: (
+                result.error is not None,
+                not result.complete,
+                -result.topics,
+                -result.value,
+                result.trial,
+            )
         )
-        for place, result in enumerate(results):
-            if result.trial == SHIPPED or (place < TESTED and result.complete):
+        for rank, result in enumerate(results):
+            if result.trial == SHIPPED or (rank < TESTED and result.complete):
                 of_trial, tests = complete[result.trial], None
                 if result.trial != SHIPPED:
                     pairs = paired(values[SHIPPED], of_trial)
                     tests = pair_tests(pairs, permutations=PERMUTATIONS, seed=SEED)
                 interval = bootstrap_interval(list(of_trial.values()))
-                results[place] = replace(result, interval=interval, tests=tests)
+                results[rank] = replace(result, interval=interval, tests=tests)
         best = self._parameters.trial(self._plan[results[0].trial])
         warnings = [
             warning

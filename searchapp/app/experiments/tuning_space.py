@@ -256,4 +256,7 @@ def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dime
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is given twice")
-    return [replace(one, whole=whole.get(one.name, False) and not one.values) for one in space]
+    return [
+        replace(dimension, whole=whole.get(dimension.name, False) and not dimension.values)
+        for dimension in space
+    ]

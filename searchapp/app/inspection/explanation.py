@@ -147,14 +147,16 @@ def compare_hits(
     """
     upper, lower = (hit_reason(searcher, request, *ranked) for ranked in sorted((first, second)))
     of_lower = {share.signal: share.value for share in lower.shares}
-    signals = [PartDifference(one.signal, one.value, of_lower.get(one.signal)) for one in upper.shares]
+    signals = [
+        PartDifference(share.signal, share.value, of_lower.get(share.signal)) for share in upper.shares
+    ]
     upper_lines, lower_lines = _by_term(upper.explanation), _by_term(lower.explanation)
     terms = []
-    for what in upper_lines | lower_lines:
-        upper_line, lower_line = upper_lines.get(what), lower_lines.get(what)
+    for name in upper_lines | lower_lines:
+        upper_line, lower_line = upper_lines.get(name), lower_lines.get(name)
         terms.append(
             PartDifference(
-                what,
+                name,
                 None if upper_line is None else upper_line.value,
                 None if lower_line is None else lower_line.value,
                 () if upper_line is None else upper_line.figures,
@@ -298,11 +300,11 @@ def _unranked_standing(ranker: TopicRanker, request: TopicRequest, document: str
 
 def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Reason]:
     """Return the ranks and scores of documents in a ranking."""
-    places = {document: place for place, document in enumerate(hits.document_ids)}
+    positions = {document: position for position, document in enumerate(hits.document_ids)}
     return {
-        document: Reason(document, Standing.ranked, places[document] + 1, hits.scores[places[document]])
+        document: Reason(document, Standing.ranked, positions[document] + 1, hits.scores[positions[document]])
         for document in documents
-        if document in places
+        if document in positions
     }
 
 
@@ -339,10 +341,10 @@ def loosened(query: Mapping[str, Any]) -> dict[str, Any]:
         of_words = [clause for clause in clauses if not _WITHOUT_WORDS & clause.keys()]
         return {"bool": {"should": of_words or clauses}} if clauses else dict(query)
     if kind in ("match", "match_phrase"):
-        return {"match": {field: _any_word(one) for field, one in described.items()}}
+        return {"match": {field: _any_word(value) for field, value in described.items()}}
     if kind == "multi_match":
-        return {kind: {name: one for name, one in _any_word(described).items() if name != "type"}}
-    return {kind: {name: _loosened_within(name, one) for name, one in described.items()}}
+        return {kind: {name: value for name, value in _any_word(described).items() if name != "type"}}
+    return {kind: {name: _loosened_within(name, value) for name, value in described.items()}}
 
 
 # Queries that match no words of a text.
@@ -365,7 +367,7 @@ def _loosened_within(name: str, described: Any) -> Any:
     if name in ("filter", "query", "positive") and isinstance(described, Mapping):
         return loosened(described)
     if name == "queries" and isinstance(described, Sequence):
-        return [loosened(one) for one in described]
+        return [loosened(value) for value in described]
     return described
 
 

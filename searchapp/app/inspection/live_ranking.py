@@ -148,7 +148,7 @@ class LiveRankings:
         self.path = path
         self.topics = tuple(topic.id for topic in topics)
         self._topics = {topic.id: topic for topic in topics}
-        self._places = {topic: place for place, topic in enumerate(self.topics)}
+        self._positions = {topic: position for position, topic in enumerate(self.topics)}
         self._ranker = ranker
         self._depth = depth
         self._batch_size = max(1, min(BATCH_SIZE, BATCH_HITS // depth))
@@ -159,23 +159,23 @@ class LiveRankings:
 
     def ranking(self, topic_id: str) -> Ranking:
         """Return a topic's ranking; topics that are read in sequence are ranked ahead, more each time."""
-        place = self._places[topic_id]
+        position = self._positions[topic_id]
         with self._lock:
             if topic_id in self._cache:
                 return self._cache[topic_id]
-            self._ahead = min(2 * self._ahead, self._batch_size) if place == self._following else 1
-            self._following = place + self._ahead
-            wanted = [self._topics[topic] for topic in self.topics[place : self._following]]
-        made = [
+            self._ahead = min(2 * self._ahead, self._batch_size) if position == self._following else 1
+            self._following = position + self._ahead
+            wanted = [self._topics[topic] for topic in self.topics[position : self._following]]
+        rankings = [
             Ranking(topic.id, hits)
             for topic, hits in zip(wanted, self._ranker.rank(wanted, self._depth), strict=True)
         ]
         with self._lock:
-            for ranking in made:
+            for ranking in rankings:
                 self._cache[ranking.topic_id] = ranking
             while len(self._cache) > self._cache_size:
                 self._cache.popitem(last=False)
-        return made[0]
+        return rankings[0]
 
     def length(self, topic_id: str) -> int:
         return len(self.ranking(topic_id).hits)

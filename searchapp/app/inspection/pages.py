@@ -121,7 +121,7 @@ class LocalFirst:
     def _copied(self, task: Task, folder: Path | None, name: str | None) -> Index | None:
         """Index the task's files on disk, if they exist and nothing of the task is indexed there."""
         names = task.info.index_names if name is None else (name,)
-        if folder is None or any(self._local.index_info(one) for one in names):
+        if folder is None or any(self._local.index_info(index_name) for index_name in names):
             return None
         with suppress(SearchappError):  # then only the server has the documents
             index_task(task, self._local, task.collection(folder), self._progress)
@@ -314,8 +314,8 @@ def with_neighbours(page: Page, index: Index, source: Mapping[str, Any], context
     neighbours = search_results.beside(index, source, context, NEIGHBOURS)
     return replace(
         page,
-        before=tuple(one for one in neighbours if one[number] < source[number]),
-        behind=tuple(one for one in neighbours if one[number] > source[number]),
+        before=tuple(neighbour for neighbour in neighbours if neighbour[number] < source[number]),
+        behind=tuple(neighbour for neighbour in neighbours if neighbour[number] > source[number]),
     )
 
 
@@ -375,9 +375,12 @@ class RunToJudge:
         directory.require_exists(path)
         if path.is_dir():
             manifest = read_manifest(path)
-            for what, wanted, found in (("task", task.name, manifest.task), ("split", split, manifest.split)):
-                if wanted not in (None, found):
-                    raise UsageError(f"{path} is a run of the {what} {found}, not of {wanted}")
+            for noun, wanted, actual in (
+                ("task", task.name, manifest.task),
+                ("split", split, manifest.split),
+            ):
+                if wanted not in (None, actual):
+                    raise UsageError(f"{path} is a run of the {noun} {actual}, not of {wanted}")
             name = f"{path.resolve().name}@{manifest.digest[:12]}"
             rankings, digests = RunRankings(path, empty=manifest.empty), read_digests(path)
             return cls(rankings, manifest, manifest.split, name, digests=digests)

@@ -93,7 +93,9 @@ class Comparing:
         stored = [
             replace(
                 stored,
-                run=Run(stored.run.tag, tuple(one for one in stored.run if grades.get(one.topic_id))),
+                run=Run(
+                    stored.run.tag, tuple(ranking for ranking in stored.run if grades.get(ranking.topic_id))
+                ),
             )
             for stored in self._read(SilentProgress())
         ]
@@ -106,18 +108,18 @@ class Comparing:
         return compare_read(request, stored)
 
     def differences(
-        self, found: Comparison, pair: tuple[int, int], measure: int
+        self, comparison: Comparison, pair: tuple[int, int], measure: int
     ) -> Sequence[TopicDifference]:
         """Return the topics of a pair of runs under a measure, the greatest gain first.
 
         Raises:
             SearchappError: the grades can't be read.
         """
-        for known in found.topics:
+        for known in comparison.topics:
             if measure == 0 and (known.first, known.second) == pair:
                 return known.topics
         first, second = pair
-        values = found.measures[measure].values
+        values = comparison.measures[measure].values
         if not self._rankings:
             self._rankings = [
                 {ranking.topic_id: ranking.document_ids() for ranking in stored.run}
@@ -129,7 +131,7 @@ class Comparing:
             (values[first], values[second]),
             (rankings[first], rankings[second]),
             self.grades(),
-            found.depth,
+            comparison.depth,
         ).topics
 
     def in_order(self, order: Sorting, differences: Mapping[str, TopicDifference]) -> list[str]:

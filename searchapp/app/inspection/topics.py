@@ -232,7 +232,7 @@ class RunTopics:
             elif self.depth is not None and rank > self.depth:
                 reason = Reason(document, Standing.ranked, rank, hits.scores[rank - 1])
                 missed.append(Missed(document, grade, reason))
-        return sorted(missed, key=lambda one: one.order)
+        return sorted(missed, key=lambda entry: entry.order)
 
     def look_for_missed(self, topic_id: str) -> MissedGold:
         """Return the missed documents of a topic with their standings, for which the recipe ranks deeper.
@@ -242,12 +242,12 @@ class RunTopics:
             EngineError: the engine failed.
         """
         missed = self.missed(topic_id)
-        unknown = [one.document_id for one in missed if one.reason is None]
+        unknown = [entry.document_id for entry in missed if entry.reason is None]
         if not unknown:
             return MissedGold(tuple(missed))
         reasons, _ranked, differs = self._explainer().reasons(self._request(topic_id), unknown)
-        missed = [replace(one, reason=one.reason or reasons[one.document_id]) for one in missed]
-        return MissedGold(tuple(sorted(missed, key=lambda one: one.order)), differs)
+        missed = [replace(entry, reason=entry.reason or reasons[entry.document_id]) for entry in missed]
+        return MissedGold(tuple(sorted(missed, key=lambda entry: entry.order)), differs)
 
     def why(self, topic_id: str, document_id: str) -> RankExplanation:
         """Explain the rank of a document of a topic, or why it has none.
