@@ -12,8 +12,7 @@ from searchapp.text import visible
 
 
 class HarmlessConsole(Console):
-    """Makes every text harmless after the layout; interprets no markup. The options are those of Rich's
-    console."""
+    """Makes every text harmless after the layout; interprets no markup. Takes the options of Rich's console."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)

@@ -651,4 +651,4 @@ _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=Fal
 
 def _canonical(value: Any) -> bytes:
     text = _JSON.encode(value)
-    return text.encode("utf-8", "backslashreplace")  # half a character as JSON's escape of it
+    return text.encode("utf-8", "backslashreplace")  # a lone surrogate as a JSON escape

@@ -359,7 +359,7 @@ def _options_of(record: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _expanded(name: str, hint: Any, default: Any) -> Iterator[inspect.Parameter]:
-    """Yield Typer's parameters: one, or those of a record's fields."""
+    """Yield Typer's parameter, or a parameter for each field of a record."""
     if is_dataclass(hint):
         for field_name, declaration in _options_of(hint).items():
             yield from _expanded(field_name, *declaration)
@@ -467,7 +467,7 @@ def run_screen(screen: KeyApp) -> None:
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
-    """Return the data folder of a task: the given one, the remembered one, or that of fetched files.
+    """Return the data folder of a task: the given one, the stored one, or the default folder for fetched files.
 
     Raises:
         DataError: no folder is given, and the default one is missing or empty.

@@ -166,7 +166,7 @@ def splits(typed: Typed) -> Iterable[str]:
 
 
 def recipes(typed: Typed) -> Iterable[str]:
-    """Recipes of the task; for typed words those that can rank them."""
+    """Recipes of the task; for `search` only recipes that can rank words."""
     from searchapp.ranking.recipes import load
 
     book = typed.task().recipe_book()

@@ -45,7 +45,7 @@ LEAST_TEXT = 8
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A heading and cells; figures are aligned to the right. `styles` are those of Rich."""
+    """A heading and cells; figures are aligned to the right. `styles` are Rich's."""
 
     heading: str
     cells: Sequence[str]

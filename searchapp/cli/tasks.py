@@ -391,7 +391,7 @@ def verify(
 
 
 def _folder_in_use(settings: Settings, task: str) -> Path:
-    """Return the folder of `index --data`, or else that of fetched files."""
+    """Return the folder of `index --data`, or else the default folder for fetched files."""
     remembered = folders.remembered_folders(settings.home).get(task)
     return remembered or folders.fetched(task, settings.home)
 

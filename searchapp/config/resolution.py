@@ -363,7 +363,7 @@ def _given_secret(values: SettingValues, name: str) -> SettingValue | None:
     """Return the value, file or command of a secret, if set.
 
     Raises:
-        UsageError: several of them are set.
+        UsageError: several are set.
     """
     given = [value for way in WAYS if (value := values[name + way]).value is not None]
     if len(given) > 1:

@@ -478,7 +478,7 @@ WAYS = ("", "_file", "_command")
 # Secrets with all WAYS.
 SECRETS = ("password", "api_key", "bearer_token")
 
-# These all come from the first source that has any of them.
+# All come from the first source that has any.
 CREDENTIALS = ("username", *(f"{name}{way}" for name in SECRETS for way in WAYS))
 
 # Two ways to name a server; both come from the first source that has either.

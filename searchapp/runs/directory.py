@@ -478,7 +478,7 @@ def judged_topics(path: Path, manifest: Manifest) -> frozenset[str]:
     """Return the judged topics that a run learned from.
 
     Raises:
-        DataError: the manifest has no valid list of them.
+        DataError: the manifest's list is invalid.
     """
     recorded = _recorded(manifest, _JUDGED)
     ids = recorded.get("ids") if recorded else []

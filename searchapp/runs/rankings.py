@@ -1,6 +1,6 @@
 """Read the rankings of a run directory one topic at a time.
 
-A run may have a million lines, of which an annotator sees a few hundred.
+A run may have a million lines, and an annotator sees a few hundred.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class AdjudicatePrompts(Conversation):
         """The present disagreement.
 
         Raises:
-            UsageError: there is none.
+            UsageError: all disagreements are resolved.
         """
         if not self.adjudication.disputes:
             raise UsageError("nobody disagrees any more: q leaves")

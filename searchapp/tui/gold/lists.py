@@ -143,7 +143,7 @@ class DocumentRows(RowList):
 
 
 class GoldRankingRows(DocumentRows):
-    """A topic's ranking, or a part of it, with marked gold."""
+    """A topic's ranking, complete or in part, with marked gold."""
 
     # The number of documents with a score, which come first.
     scored = 0
@@ -203,7 +203,7 @@ class MissedRows(DocumentRows):
         entitle(self, f"Missed gold{words}")
 
 
-# Longer texts are cut; the pager shows all of them.
+# Longer texts are cut; the pager shows the whole text.
 LONGEST = 100_000
 
 # Longer ids are cut, so that the figures after them stay visible.

@@ -43,7 +43,7 @@ from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, one_line, shor
 
 _TOPICS, _GOLD, _JUDGE, _MOVE = "Topics", "Gold", "Judge", "Move"
 
-# The actions of the screen of topics, most of them also of the compare screen.
+# The actions of the screen of topics; the compare screen has most of these actions too.
 KEY_ACTIONS = (
     KeyAction("next_topic", _TOPICS, "Next topic", ("right_square_bracket",), "next topic"),
     KeyAction("previous_topic", _TOPICS, "Previous topic", ("left_square_bracket",), "previous"),

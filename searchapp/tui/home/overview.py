@@ -125,7 +125,7 @@ class OverviewMonitor:
             in_background("count topics", work, read, self._screen.tell_error, self._post)
         return self._files[key]
 
-    # FigureCache
+    # Figures
 
     def figure(self, run: KnownRun) -> str:
         known = self._known.get(_key(run))

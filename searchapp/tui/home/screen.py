@@ -1,4 +1,4 @@
-"""The home screen: tasks, runs, and the details of one of them."""
+"""The home screen: tasks, runs, and the details of a task or run."""
 
 from __future__ import annotations
 
@@ -405,7 +405,7 @@ class HomeScreen(KeyScreen):
         self.tell_news(lines, "$error")
 
     def tell_news(self, sentences: Sequence[str], look: str) -> None:
-        """Show the first sentence in the first line, and all of them in the details."""
+        """Show the first sentence in the first line, and all sentences in the details."""
         self.head.tell(sentences[0], look)
         self._news = sentences
         self.describe()

@@ -404,7 +404,7 @@ class JudgmentList(Dialog[ListedJudgment | None]):
 def judgments_by_kind(
     session: Session, topics: frozenset[str], labels: Sequence[str]
 ) -> Mapping[str, Sequence[ListedJudgment]]:
-    """Return an annotator's judgments by kind, all of them first."""
+    """Return an annotator's judgments by kind; the first kind is "all"."""
     wanted = JudgmentFilter(annotators=[session.author.annotator], topics=topics)
     own = [
         judgment

@@ -108,7 +108,7 @@ def change_label(what: str, before: Opinion | None, labels: Sequence[str]) -> st
 
 
 def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> str:
-    """Return the number of judged documents and their verdicts, or nothing if there are none."""
+    """Return the number of judged documents and their verdicts, or an empty text."""
     judged = Counter(
         opinion_label(opinion, labels)
         for opinion in opinions

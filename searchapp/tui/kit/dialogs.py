@@ -163,7 +163,7 @@ def _help_row(row: HelpRow, cells: int) -> Plain:
 
 DIALOG_CELLS = 120
 
-# Lines of a dialog besides its text: border, padding, heading, hint.
+# Lines of a dialog around its text: border, padding, heading, hint.
 AROUND_LINES = 8
 
 

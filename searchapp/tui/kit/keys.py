@@ -139,7 +139,7 @@ SHARED = {
 
 
 def shared(*names: str, **keys: tuple[str, ...]) -> tuple[KeyAction, ...]:
-    """Return shared actions: those of `names`, then those with other `keys`."""
+    """Return the shared actions `names`, then further shared actions with other `keys`."""
     others = (replace(SHARED[name], keys=own) for name, own in keys.items())
     return (*(SHARED[name] for name in names), *others)
 
@@ -208,7 +208,7 @@ class KeyMap:
         return self._by_name[name]
 
     def subset(self, others: Mapping[str, tuple[str, str]], *names: str) -> KeyMap:
-        """Return the grades, the actions of `names`, and those of `others` with another sentence and word."""
+        """Return the grades, the actions `names`, and the actions `others` with another sentence and word."""
         actions = []
         for action in self.actions:
             if action.name in others:

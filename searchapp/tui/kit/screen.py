@@ -658,7 +658,7 @@ class KeyApp(App[None]):
 
     def on_mount(self) -> None:
         for name in ("SIGTERM", "SIGHUP"):
-            # Some systems lack one of them, or handlers for it.
+            # Some systems lack one of these signals, or handlers for it.
             with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
                 number = getattr(signal, name)
                 asyncio.get_running_loop().add_signal_handler(number, self._leave, number)

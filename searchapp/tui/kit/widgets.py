@@ -110,7 +110,7 @@ class OrderedScreen(Screen[ScreenResultType]):
         return self._painted is not None
 
     def on_compose(self) -> None:
-        # Before the panes exist: later, Textual would restyle all of them.
+        # Before the panes exist: later, Textual would restyle every pane.
         is_wide = self.app.size.width >= WIDE_FROM
         self.update_classes({"-wide": is_wide, "-narrow": not is_wide})
 

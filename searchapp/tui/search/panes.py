@@ -326,7 +326,7 @@ def gold_label(grade: float, labels: Sequence[str]) -> str:
     return grade_label(whole, labels) if whole == grade and whole < len(labels) else f"{grade:g}"
 
 
-# Longer texts are cut; the pager shows all of them.
+# Longer texts are cut; the pager shows the whole text.
 LONGEST = 100_000
 
 
@@ -671,7 +671,7 @@ class SearchView(RankingScreen):
         raise NotImplementedError
 
     def result(self) -> SearchResult | None:
-        """Return the hit under the cursor; report if there is none."""
+        """Return the hit under the cursor, or report that the list is empty."""
         result = self.hits.result
         if result is None:
             self.head.tell("there is no document here", "$warning")

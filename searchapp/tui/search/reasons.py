@@ -328,7 +328,7 @@ class Reasons:
         self._screen.head.came()
         self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog))
 
-    # Solved topics
+    # Training topics
 
     def _choose_vote(self, reason: Reason) -> None:
         votes = reason.votes

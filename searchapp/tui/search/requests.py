@@ -44,7 +44,7 @@ class Listing:
 # Debounce: faster keys are searched for together.
 QUIET_SECONDS = 0.03
 
-# Delay between the ranking of a typed text and fetching more of it, so that further keys need not wait.
+# Delay between showing the ranking of a typed text and fetching more pages, so that further keys need not wait.
 REST_SECONDS = 0.1
 
 # After a key, the user counts as typing for this time.

@@ -122,7 +122,7 @@ class SearchSetup:
     query: SearchQuery
     # Opens the session of the annotator.
     session: Callable[[], Session]
-    # The palette's offers besides the task.
+    # The palette's offers outside the task.
     elsewhere: Callable[[KeyScreen], Iterable[Offer]] = lambda _screen: ()
     # Whether the screen opens at its last position if there is no query, and records its position.
     restore: bool = False
