@@ -9,7 +9,7 @@ Trees (see `learning`) give each of the first `candidates` of the weighted sum t
 these features; other documents follow by the weighted sum:
 
     NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 without a score
-    NAME score     the score itself, on the scale `scores`
+    NAME score     the score itself, not normalized
     NAME best      the greatest score that NAME gives to any document of the topic
     sum            the weighted sum
     signals        the number of signals that score it
@@ -38,7 +38,7 @@ from searchapp.ranking.signals.base import (
     SHOWN,
     Answer,
     Need,
-    Scale,
+    Normalization,
     Scores,
     model_record,
     ranked,
@@ -78,12 +78,12 @@ class Fusion(ABC):
     __slots__ = ()
 
     # Its name in recipes.
-    by: ClassVar[str]
+    method: ClassVar[str]
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
-    # The scale of the signals' scores.
-    scale: Scale
+    # How the signals' scores are normalized.
+    normalization: Normalization
 
     # The fewest documents of each signal that it needs at any depth.
     reach: ClassVar[int] = 0
@@ -100,7 +100,7 @@ class Fusion(ABC):
 
     @property
     def unlearned(self) -> Fusion:
-        """The fusion on the same scale without its model."""
+        """The fusion with the same normalization, without its model."""
         return self
 
     def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002
@@ -124,32 +124,32 @@ class Fusion(ABC):
 
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:  # noqa: ARG002
         """Return how the signals' scores became a document's score, and further details."""
-        return f"fused by {self.by}", ()
+        return f"fused by {self.method}", ()
 
     def model(self) -> dict[str, Any]:
         """Return the record of the model in a run; empty without a model."""
         return {}
 
     def manifest(self) -> dict[str, Any]:
-        return {"by": self.by, **written_parameters(self)}
+        return {"method": self.method, **written_parameters(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class SumFusion(Fusion):
     """The weighted sum of the signals; a missing score adds nothing."""
 
-    by: ClassVar[str] = "sum"
-    scale: Scale = choice(
-        [*Scale],
-        "what is added: scores as shares of the topic's greatest, or as they come",
-        default=Scale.shares,
+    method: ClassVar[str] = "sum"
+    normalization: Normalization = choice(
+        [*Normalization],
+        "normalization of scores before they are added: divided by the topic's greatest score, or none",
+        default=Normalization.max,
     )
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        return added((weight, scores_of(answer, self.scale)) for weight, answer in answers)
+        return added((weight, scores_of(answer, self.normalization)) for weight, answer in answers)
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
-        scores = [(weight, scores_of(answer, self.scale).get(document)) for weight, answer in answers]
+        scores = [(weight, scores_of(answer, self.normalization).get(document)) for weight, answer in answers]
         return ScoreParts([None if score is None else weight * score for weight, score in scores])
 
 
@@ -160,10 +160,10 @@ class CombMnzFusion(SumFusion):
     CombMNZ: Fox and Shaw, "Combination of multiple searches", TREC-2, 1994. Signals of weight 0 do not count.
     """
 
-    by: ClassVar[str] = "mnz"
+    method: ClassVar[str] = "mnz"
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        weighted = [(weight, scores_of(answer, self.scale)) for weight, answer in answers]
+        weighted = [(weight, scores_of(answer, self.normalization)) for weight, answer in answers]
         counts = Counter(
             document
             for weight, scores in weighted
@@ -186,11 +186,11 @@ class ReciprocalRankFusion(Fusion):
     SIGIR 2009, with k = 60 and without weights.
     """
 
-    by: ClassVar[str] = "rrf"
+    method: ClassVar[str] = "rrf"
     k: float = number(
         "what is added to each rank: the greater, the less the first ranks stand out", default=RANK_CONSTANT
     )
-    scale: Scale = Scale.shares
+    normalization: Normalization = Normalization.max
 
     def fused(self, answers: Weighted) -> dict[str, float]:
         total: dict[str, float] = {}
@@ -206,16 +206,16 @@ class ReciprocalRankFusion(Fusion):
 
 # The fusions without a model, by their names in recipes.
 KINDS: Mapping[str, type[Fusion]] = {
-    kind.by: kind for kind in (SumFusion, CombMnzFusion, ReciprocalRankFusion)
+    kind.method: kind for kind in (SumFusion, CombMnzFusion, ReciprocalRankFusion)
 }
 
 
-def scores_of(answer: Answer, scale: Scale) -> Scores:
+def scores_of(answer: Answer, normalization: Normalization) -> Scores:
     """Return a signal's answer as scores: hits are scaled, scores are unchanged."""
     if not isinstance(answer, Hits):
         return answer
     scores = dict(zip(answer.document_ids, answer.scores, strict=True))
-    return shares_of(scores) if scale is Scale.shares else scores
+    return shares_of(scores) if normalization is Normalization.max else scores
 
 
 def ranks_of(answer: Answer) -> dict[str, int]:
@@ -256,7 +256,7 @@ class LearnedFusion(Fusion):
     Without its model it is the weighted sum.
     """
 
-    by: ClassVar[str] = "learned"
+    method: ClassVar[str] = "learned"
     kind: ClassVar[str] = "fusion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     reach: ClassVar[int] = REACH
@@ -269,12 +269,12 @@ class LearnedFusion(Fusion):
         "folds",
     )
 
-    # The scale of the weighted sum; the trees use both scales.
-    added: Scale = choice(
-        [*Scale],
-        "what the weighted sum adds: scores as shares of the topic's greatest, or as they come",
-        key="scale",
-        default=Scale.shares,
+    # The normalization of the weighted sum; the trees use both kinds of scores.
+    added: Normalization = choice(
+        [*Normalization],
+        "normalization of scores before they are added: divided by the topic's greatest score, or none",
+        key="normalization",
+        default=Normalization.max,
     )
 
     candidates: int = whole("number of documents that the trees rank: the first ones of the weighted sum")
@@ -285,7 +285,7 @@ class LearnedFusion(Fusion):
     min_samples: int = whole("minimum number of candidates in a leaf")
     learning_rate: float = number("learning rate of the trees")
     seed: int = whole("seed of the folds and of the trees", default=SEED)
-    scale: Scale = Scale.scores
+    normalization: Normalization = Normalization.none
 
     @classmethod
     def read(cls, table: RecipeTable) -> Self:
@@ -312,9 +312,9 @@ class LearnedFusion(Fusion):
     def signal_scores(self, answers: Weighted) -> list[_SignalScores]:
         every = []
         for weight, answer in answers:
-            scores = scores_of(answer, Scale.scores)
+            scores = scores_of(answer, Normalization.none)
             greatest = max(scores.values(), default=0.0)
-            unit = greatest if self.added is Scale.shares else 1.0
+            unit = greatest if self.added is Normalization.max else 1.0
             every.append(_SignalScores(weight, scores, greatest, unit))
         return every
 
@@ -410,9 +410,9 @@ class _TreeFusion(Fusion):
     candidates above all other documents.
     """
 
-    __slots__ = ("_described", "_stored", "_trees", "scale")
+    __slots__ = ("_described", "_stored", "_trees", "normalization")
 
-    by = LearnedFusion.by
+    method = LearnedFusion.method
     needs = LearnedFusion.needs
     reach = REACH
 
@@ -420,7 +420,7 @@ class _TreeFusion(Fusion):
         self._described = described
         self._stored = stored
         self._trees = Trees.read(stored.header, stored.arrays)
-        self.scale = described.scale
+        self.normalization = described.normalization
         if self._trees.features != feature_names(signals):
             raise DataError(
                 "the model of the fusion has features of other signals: train again with "
@@ -464,7 +464,7 @@ class _TreeFusion(Fusion):
         row = self._row(answers, document)
         if row is None:
             candidates = counted(self._described.candidates, "candidate")
-            return f"fused by sum, behind the {candidates} that {self.by} ranks", ()
+            return f"fused by sum, behind the {candidates} that {self.method} ranks", ()
         trees = self._trees
         log_odds = float(trees.scores(row)[0])
         parts = trees.parts(row)[0].tolist()
@@ -485,7 +485,7 @@ class _TreeFusion(Fusion):
         total = self._described.fused(answers)[document]
         parts_text = f"log-odds {log_odds:.4f}, {EQUALS:g} * the weighted sum {total:.4f}"
         lifted = f"{self._lifted(answers):.4f}, which every candidate has"
-        return f"fused by {self.by}: {parts_text}, and {lifted}", (learned,)
+        return f"fused by {self.method}: {parts_text}, and {lifted}", (learned,)
 
     def _row(self, answers: Weighted, document: str) -> Floats | None:
         documents, rows = self._described.rows(answers)

@@ -122,7 +122,7 @@ class Ranker:
                 self.recipe.signals, self.scorers, parts.signals, self._requests_of(ranked_topic), strict=True
             )
         ]
-        return [*shares, SignalShare(self.fusion.by, 1.0, parts.rest)] if parts.rest else shares
+        return [*shares, SignalShare(self.fusion.method, 1.0, parts.rest)] if parts.rest else shares
 
     def answers(
         self, topics: Sequence[Topic], depth: int, advance: Advance = no_progress
@@ -169,7 +169,7 @@ class Ranker:
     def _requests_of(self, ranked_topic: RankedTopic) -> list[SignalRequest]:
         topic, answers = ranked_topic.topic, ranked_topic.answers
         candidates = [as_hits(answers[0], len(answers[0]))] if self.recipe.needs(Need.candidates) else []
-        request = SignalRequest([topic], ranked_topic.depth, self.fusion.scale, candidates)
+        request = SignalRequest([topic], ranked_topic.depth, self.fusion.normalization, candidates)
         return [
             replace(request, leaders=[self._leaders(topic, answers[:place])])
             if Need.leaders in signal.needs
@@ -181,7 +181,9 @@ class Ranker:
         """Return the answers of each signal, as deep as the fusion needs."""
         self.fusion.require_unseen(topics)
         last = len(self.scorers) - 1
-        request = SignalRequest(topics, max(depth, self.fusion.reach) if last else depth, self.fusion.scale)
+        request = SignalRequest(
+            topics, max(depth, self.fusion.reach) if last else depth, self.fusion.normalization
+        )
         # One topic on a server takes one request, if no signal depends on another one's answers. Many topics go in
         # batches, whose number would be the same.
         is_distant = not any(retriever.searched.is_at_hand for retriever in self._retrievers)

@@ -8,7 +8,7 @@ They are TOML files beside the query templates:
       { signal = "direct", template = "bm25", weight = 0.8 },
       { signal = "neighbours", template = "similar", k = 100, power = 3.0 },
     ]
-    fusion = { by = "sum", scale = "shares" }
+    fusion = { method = "sum", normalization = "max" }
     parameters = { answer = 0.25 }
 
 A recipe with one direct signal can have its `template` alone. Several signals of a kind need a `name`.
@@ -226,10 +226,10 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "fusion": (Mapping, "a table"),
     "tuned": (Mapping, "a table"),
 }
-_FUSIONS: Mapping[str, type[Fusion]] = {**fusion.KINDS, LearnedFusion.by: LearnedFusion}
+_FUSIONS: Mapping[str, type[Fusion]] = {**fusion.KINDS, LearnedFusion.method: LearnedFusion}
 _SIGNAL = "signal"
 _NAME = "name"
-_BY = "by"
+_METHOD = "method"
 _RECIPE = "recipe."
 
 
@@ -352,7 +352,7 @@ class _WrittenRecipe:
             raise place.wrong(
                 f"begins with {signals[0].name}, which needs candidates: put a signal before it"
             )
-        written = described.setdefault("fusion", {_BY: fusion.SumFusion.by})
+        written = described.setdefault("fusion", {_METHOD: fusion.SumFusion.method})
         of_fusion = RecipeTable(place, "fusion", written, parameters)
         fused = _fusion(place, written, of_fusion)
         self.recipe = Recipe(
@@ -448,16 +448,18 @@ def _query(
 
 
 def _fusion(place: RecipeName, written: Mapping[str, Any], table: RecipeTable) -> Fusion:
-    by = str(written.get(_BY))
+    by = str(written.get(_METHOD))
     if by not in _FUSIONS:
         hint = (
-            f" (did you mean {fusion.ReciprocalRankFusion.by}?)" if "rank" in by else suggestion(by, _FUSIONS)
+            f" (did you mean {fusion.ReciprocalRankFusion.method}?)"
+            if "rank" in by
+            else suggestion(by, _FUSIONS)
         )
         raise DataError(
             f"the recipe {place} has no fusion by {by!r}{hint}: choose {alternatives(list(_FUSIONS))}"
         )
     read = _FUSIONS[by].read(table)
-    table.finish(_BY)
+    table.finish(_METHOD)
     return read
 
 

@@ -20,7 +20,7 @@ signals = [
   { signal = "direct", template = "bm25" },
   { signal = "neighbours", template = "bm25", k = 20, power = 1.0 },
 ]
-fusion.by = "learned"
+fusion.method = "learned"
 fusion.candidates = 10
 fusion.max_topics = 20
 fusion.folds = 2

@@ -235,7 +235,7 @@ text = "question"
 about = "x"
 signals = [
   { signal = "direct", template = "bm25" },
-  { signal = "expansion", by = "rm3", documents = 5, terms = 10, share = 0.5 },
+  { signal = "expansion", method = "rm3", feedback_documents = 5, feedback_terms = 10, feedback_weight = 0.5 },
 ]
 [recipes.cosine]
 about = "x"

@@ -122,7 +122,7 @@ def test_show_lists_what_can_be_set_of_a_recipe(offline: Cli) -> None:
         "neighbours",
         "k",
         "power",
-        "scale",
+        "normalization",
     ]
     assert "nothing: it has no parameters" in offline("tasks", "show", "nlps", "--recipe", "bm25").stdout
     assert offline("tasks", "show", "nlps", "--recipe", "none").code == 2

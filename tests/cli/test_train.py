@@ -174,7 +174,7 @@ def test_a_recipe_without_anything_to_train_is_a_mistake(offline: Cli) -> None:
     other = "smart-relations-dbpedia"
     refused = offline("train", other, "--data", SAMPLES / other, "--set", "min_samples=500")
     assert refused.code == 4 and "lower `min_samples`" in refused.stderr
-    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--set", "by=kind")
+    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--set", "category_field=kind")
     assert refused.code == 4 and "no document has the field kind" in refused.stderr
 
 

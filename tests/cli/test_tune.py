@@ -241,7 +241,7 @@ def test_halving_gives_the_best_ever_more_topics(
         (("--over", "k=1,2", "--over", "neighbours.k=3,4"), 2, "k is given twice"),
         (("--over", "k1=1,2", "--over", "mapping.k1=3,4"), 2, "mapping.k1 is given twice"),
         (("--over", "k=1:999999:1000", "--over", "direct=0:1:1000", "--search", "grid"), 2, "combinations"),
-        (("--over", "scale=shares,other"), 2, "choose shares or scores"),
+        (("--over", "normalization=max,other"), 2, "choose max or none"),
         (("--over", "k=1,2", "--measure", "nothing"), 2, "there is no measure 'nothing'"),
         (("--over", "k=1,2", "--split", "none"), 2, "has no split"),
         (("--over", "k=1,2", "--recipe", "none"), 2, "has no recipe"),

@@ -31,11 +31,11 @@ RECIPES: dict[str, dict[str, Any]] = {
     "neighbours": {"template": "bm25", "signals": [NEIGHBOURS]},
     "fused": {
         "signals": [DIRECT | {"template": "plain"}, NEIGHBOURS],
-        "fusion": {"by": "sum", "scale": "shares"},
+        "fusion": {"method": "sum", "normalization": "max"},
     },
     "labelled": {
         "signals": [DIRECT | {"template": "plain"}, LABELLED],
-        "fusion": {"by": "rrf"},
+        "fusion": {"method": "rrf"},
     },
 }
 

@@ -13,7 +13,7 @@ from searchapp.ranking.fusion import (
     added,
     scores_of,
 )
-from searchapp.ranking.signals.base import Scale, ranked
+from searchapp.ranking.signals.base import Normalization, ranked
 
 
 def test_signals_are_added_where_they_speak() -> None:
@@ -28,9 +28,9 @@ def test_equal_float32_scores_are_ordered_by_the_bytes_of_the_ids() -> None:
 
 
 def test_shares_are_of_the_first_score() -> None:
-    assert scores_of(Hits.of(Hit("a", 8.0), Hit("b", 2.0)), Scale.shares) == {"a": 1.0, "b": 0.25}
-    assert scores_of(Hits.of(Hit("a", 0.0)), Scale.shares) == {"a": 0.0}
-    assert scores_of(Hits(), Scale.shares) == {}
+    assert scores_of(Hits.of(Hit("a", 8.0), Hit("b", 2.0)), Normalization.max) == {"a": 1.0, "b": 0.25}
+    assert scores_of(Hits.of(Hit("a", 0.0)), Normalization.max) == {"a": 0.0}
+    assert scores_of(Hits(), Normalization.max) == {}
 
 
 def test_ranks_are_fused_as_they_are_defined_and_no_two_documents_share_one() -> None:
@@ -48,22 +48,22 @@ def test_a_weight_multiplies_what_a_rank_gives() -> None:
 
 def test_a_sum_takes_hits_on_its_scale_and_scores_as_they_are() -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
-    assert SumFusion(Scale.shares).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 2.0, "b": 1.5}
-    assert SumFusion(Scale.scores).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 16.0, "b": 5.0}
+    assert SumFusion(Normalization.max).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 2.0, "b": 1.5}
+    assert SumFusion(Normalization.none).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 16.0, "b": 5.0}
 
 
 def test_a_document_that_more_signals_speak_for_counts_more_often() -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
-    mnz = CombMnzFusion(Scale.shares)
+    mnz = CombMnzFusion(Normalization.max)
     # b: 2 signals, 2 * (2 * 1/4 + 1 * 0.5); c has a score of 0 from one of them
     assert mnz.fused([(2.0, hits), (1.0, {"b": 0.5, "c": 0.0})]) == {"a": 2.0, "b": 2.0, "c": 0.0}
     assert mnz.fused([(0.0, hits), (1.0, {"b": 0.5})]) == {"a": 0.0, "b": 0.5}, "a weight of 0 does not count"
-    assert mnz.manifest() == {"by": "mnz", "scale": "shares"}
+    assert mnz.manifest() == {"method": "mnz", "normalization": "max"}
 
 
 FUSIONS: tuple[Fusion, ...] = (
     SumFusion(),
-    SumFusion(Scale.scores),
+    SumFusion(Normalization.none),
     CombMnzFusion(),
     ReciprocalRankFusion(60.0),
 )

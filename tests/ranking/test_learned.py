@@ -14,7 +14,7 @@ from searchapp.ranking import recipes
 from searchapp.ranking.fusion import FUSION, LearnedFusion, Weighted
 from searchapp.ranking.learning import StoredModel
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import Answer, Scale
+from searchapp.ranking.signals.base import Answer, Normalization
 from searchapp.resources import RecipeBook, recipe_book
 
 LEARNED = LearnedFusion(
@@ -56,7 +56,7 @@ def best_first(scores: Mapping[str, float]) -> list[str]:
     return sorted(scores, key=lambda one: -scores[one])
 
 
-EACH_SCALE = pytest.mark.parametrize("learned", [LEARNED, replace(LEARNED, added=Scale.scores)])
+EACH_SCALE = pytest.mark.parametrize("learned", [LEARNED, replace(LEARNED, added=Normalization.none)])
 """The weighted sum of shares, and of scores as they come."""
 
 
@@ -64,7 +64,7 @@ EACH_SCALE = pytest.mark.parametrize("learned", [LEARNED, replace(LEARNED, added
 def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum(learned: LearnedFusion) -> None:
     added = learned.fused(weighted())
     assert best_first(added) == ["wrong", "right", "other", "last"]
-    assert added["right"] == (1.0 if learned.added is Scale.shares else 5.5)
+    assert added["right"] == (1.0 if learned.added is Normalization.max else 5.5)
     scores = ready(learned).fused(weighted())
     assert best_first(scores) == ["right", "wrong", "other", "last"]
     assert min(scores["wrong"], scores["other"]) > scores["last"] == added["last"] > 0
@@ -76,7 +76,9 @@ def test_without_its_model_it_is_the_weighted_sum(learned: LearnedFusion) -> Non
         raise AssertionError("nobody asks for it")
 
     plain = learned.unlearned.ready([name for name, _ in SIGNALS], no_model)
-    assert plain.fused(weighted()) == learned.fused(weighted()) and plain.scale is learned.scale
+    assert (
+        plain.fused(weighted()) == learned.fused(weighted()) and plain.normalization is learned.normalization
+    )
 
 
 @EACH_SCALE
@@ -137,7 +139,7 @@ def recipe(**fusion: Any) -> Recipe:
             {"signal": "neighbours", "template": "similar", "k": 2, "power": 1.0},
         ],
         "fusion": {
-            "by": "learned",
+            "method": "learned",
             "candidates": 3,
             "max_topics": 9,
             "folds": 2,
@@ -155,8 +157,8 @@ def test_a_recipe_says_how_it_learns() -> None:
     read = recipe()
     assert read.is_learned and read.learns
     assert read.manifest()[FUSION] == {
-        "by": "learned",
-        "scale": "shares",
+        "method": "learned",
+        "normalization": "max",
         "candidates": 3,
         "max_topics": 9,
         "folds": 2,
@@ -166,7 +168,7 @@ def test_a_recipe_says_how_it_learns() -> None:
         "learning_rate": 0.5,
         "seed": 2021,
     }
-    assert recipe(scale="scores").manifest()[FUSION]["scale"] == "scores"
+    assert recipe(normalization="none").manifest()[FUSION]["normalization"] == "none"
     with pytest.raises(DataError, match="has 1 fold in its fusion"):
         recipe(folds=1)
     with pytest.raises(DataError, match="has 1 leaf in its fusion"):

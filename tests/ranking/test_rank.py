@@ -127,7 +127,7 @@ def test_candidates_are_those_of_the_first_signal_which_is_asked_once() -> None:
     index = Index(Hit("a", 8.0), Hit("s", 4.0))
     asked = recipe(
         signals=[DIRECT, {"signal": "labelled", "template": "bm25", "k": 2, "power": 1.0}],
-        fusion={"by": "rrf", "k": 1},
+        fusion={"method": "rrf", "k": 1},
     )
     known = {name: Document(name, name) for name in ("a", "s")}
     given = Inputs(index, labels=lambda: GradedDocuments(known, {"t": {"s": 1.0}}))  # type: ignore[arg-type]

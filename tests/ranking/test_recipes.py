@@ -91,13 +91,16 @@ def test_a_task_by_its_name_has_the_general_templates_too(
 
 
 def test_votes_are_added_on_the_scale_that_the_recipe_names() -> None:
-    for task, scale in (("nlps", "shares"), ("explanation-2019", "scores")):
-        assert recipes.load(task, "neighbours").manifest()["fusion"] == {"by": "sum", "scale": scale}
+    for task, normalization in (("nlps", "max"), ("explanation-2019", "none")):
+        assert recipes.load(task, "neighbours").manifest()["fusion"] == {
+            "method": "sum",
+            "normalization": normalization,
+        }
 
 
 def test_an_unknown_scale_is_refused(my_recipes: Path) -> None:
-    write(my_recipes, SIGNALS + "fusion = { by = 'sum', scale = 'ranks' }")
-    with pytest.raises(DataError, match=r"has no scale 'ranks': choose shares or scores"):
+    write(my_recipes, SIGNALS + "fusion = { method = 'sum', normalization = 'ranks' }")
+    with pytest.raises(DataError, match=r"has no normalization 'ranks': choose max or none"):
         mine("x")
 
 
@@ -147,11 +150,17 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
         (SIGNALS.replace("0.5", "-0.5"), "weight must be a number that is not negative"),
         (SIGNALS.replace("0.5", "nan"), "weight must be a number that is not negative"),
         (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a number that is not negative"),
-        (SIGNALS + "fusion = { by = 'magic' }", "has no fusion by 'magic': choose sum, mnz, rrf or learned"),
-        (SIGNALS + "fusion = { by = 'ranks' }", r"no fusion by 'ranks' \(did you mean rrf\?\): choose sum"),
-        (SIGNALS + "fusion = { by = 'rrf', k = -1 }", "k must be a number that is not negative"),
-        (SIGNALS + "fusion = { by = 'sum', scale = 'x' }", "has no scale 'x'"),
-        (SIGNALS + "fusion = { by = 'sum', constant = 1 }", "unknown key 'constant'"),
+        (
+            SIGNALS + "fusion = { method = 'magic' }",
+            "has no fusion by 'magic': choose sum, mnz, rrf or learned",
+        ),
+        (
+            SIGNALS + "fusion = { method = 'ranks' }",
+            r"no fusion by 'ranks' \(did you mean rrf\?\): choose sum",
+        ),
+        (SIGNALS + "fusion = { method = 'rrf', k = -1 }", "k must be a number that is not negative"),
+        (SIGNALS + "fusion = { method = 'sum', normalization = 'x' }", "has no normalization 'x'"),
+        (SIGNALS + "fusion = { method = 'sum', constant = 1 }", "unknown key 'constant'"),
         (SIGNALS + "fusion = 'sum'", "fusion must be a table"),
         (SIGNALS + "baseline = 'tfidf'", "has the unknown key 'baseline'"),
         ("signals = []", "has no signals"),
@@ -161,17 +170,23 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
             "signals = [{ signal = 'labelled', template = 'plain', k = 1, power = 1 }]\ntemplate = 'plain'",
             "begins with labelled, which needs candidates",
         ),
-        (beside_direct("'cosine', kind = 'table'"), "says no lean for 'cosine'"),
-        (beside_direct("'cosine', lean = 0.5"), "has the unknown key 'lean'"),
-        (beside_direct("'expansion', documents = 3, terms = 5"), "has the unknown key 'terms'"),
-        (beside_direct("'expansion', documents = 101"), "grows by 101 documents in 'expansion': 100 can be"),
+        (beside_direct("'cosine', kind_field = 'table'"), "says no kind_prior for 'cosine'"),
+        (beside_direct("'cosine', kind_prior = 0.5"), "has the unknown key 'kind_prior'"),
         (
-            beside_direct("'labelled', template = 'plain', k = 3, power = 1, position = 1"),
-            "says no within for 'labelled'",
+            beside_direct("'expansion', feedback_documents = 3, feedback_terms = 5"),
+            "has the unknown key 'feedback_terms'",
         ),
         (
-            beside_direct("'multiclass', cost = 1, min_samples = 2, steepness = 8, by_cost = 2"),
-            "has the unknown key 'by_cost'",
+            beside_direct("'expansion', feedback_documents = 101"),
+            "grows by 101 documents in 'expansion': 100 can be",
+        ),
+        (
+            beside_direct("'labelled', template = 'plain', k = 3, power = 1, position_decay = 1"),
+            "says no group_field for 'labelled'",
+        ),
+        (
+            beside_direct("'multiclass', cost = 1, min_samples = 2, steepness = 8, category_cost = 2"),
+            "has the unknown key 'category_cost'",
         ),
         (beside_direct("'popular', window = 10"), "has the unknown key 'window'"),
     ],
@@ -183,10 +198,13 @@ def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, messag
 
 
 def test_what_is_left_out_has_its_default(my_recipes: Path) -> None:
-    write(my_recipes, beside_direct("'multiclass', cost = 2, min_samples = 3, steepness = 8, by = 'kind'"))
+    write(
+        my_recipes,
+        beside_direct("'multiclass', cost = 2, min_samples = 3, steepness = 8, category_field = 'kind'"),
+    )
     direct, multiclass = mine("x").signals
     assert (direct.weight, direct.window) == (1.0, resources.recipe_book("mine").depth)
-    of_kind = {"by": "kind", "by_cost": 2.0, "by_steepness": 8.0}
+    of_kind = {"category_field": "kind", "category_cost": 2.0, "category_steepness": 8.0}
     assert multiclass.parameters() == {
         "cost": 2.0,
         "min_samples": 3,
@@ -219,7 +237,7 @@ def test_what_can_be_set_is_listed_with_values_and_meanings() -> None:
         "neighbours": 1.0,
         "k": 100,
         "power": 1.5,
-        "scale": "scores",
+        "normalization": "none",
     }
     assert "bm25: query.bool.should[1].match.text.boost" in found["answer"].about
 
@@ -254,8 +272,8 @@ def test_the_full_name_is_right_too() -> None:
 
 
 def test_a_word_that_is_none_of_those_is_the_users_mistake() -> None:
-    with pytest.raises(UsageError, match=r"scale=x: .*choose shares or scores"):
-        recipes.load("nlps", "neighbours", {"scale": "x"})
+    with pytest.raises(UsageError, match=r"normalization=x: .*choose max or none"):
+        recipes.load("nlps", "neighbours", {"normalization": "x"})
 
 
 def test_a_recipe_is_written_as_it_was_read() -> None:

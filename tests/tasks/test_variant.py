@@ -110,13 +110,13 @@ def test_the_command_of_a_run_says_what_was_set(
 
     monkeypatch.chdir(folder)
     assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
-    given = ("--set", "k=3", "--set", "direct=0.1", "--set", "scale=scores")
+    given = ("--set", "k=3", "--set", "direct=0.1", "--set", "normalization=none")
     assert (
         offline("rank", "plain.toml", "--split", "dev", "--recipe", "mine", "--out", "run", *given).code == 0
     )
     found = command(read_manifest(Path("run")))
     assert f"rank {folder / 'plain.toml'}" in found
-    assert "--set k=3 --set direct=0.1 --set scale=scores" in found and "power" not in found
+    assert "--set k=3 --set direct=0.1 --set normalization=none" in found and "power" not in found
 
 
 def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:

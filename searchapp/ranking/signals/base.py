@@ -76,14 +76,14 @@ class Need(StrEnum):
     model = "model"
 
 
-class Scale(StrEnum):
-    """The scale on which signals are added."""
+class Normalization(StrEnum):
+    """The normalization of scores before they are added."""
 
     # Shares of the topic's greatest score, so that signals weigh the same in every topic.
-    shares = "shares"
+    max = "max"
 
     # Unchanged scores: votes weigh more for a topic with close or agreeing neighbours.
-    scores = "scores"
+    none = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class SignalRequest:
 
     topics: Sequence[Topic]
     depth: int
-    scale: Scale
+    normalization: Normalization
     # The hits of the first signal for each topic; empty if the signal needs none.
     candidates: Sequence[Hits] = ()
     # For each topic, at most `LEADERS` first documents of the preceding signals; empty if the signal needs none.
@@ -176,7 +176,7 @@ class SignalScorer(ABC):
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         """Yield the answer to each topic, in the order of the topics.
 
-        The caller scales hits; `Scores` are already on `request.scale`. The answer to a training topic must not use
+        The caller scales hits; `Scores` are already normalized. The answer to a training topic must not use
         its own gold.
 
         Raises:

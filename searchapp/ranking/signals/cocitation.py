@@ -23,7 +23,7 @@ from searchapp.ranking.signals.base import (
     Answer,
     Inputs,
     Need,
-    Scale,
+    Normalization,
     Signal,
     SignalRequest,
     SignalScorer,
@@ -74,16 +74,16 @@ class _Companions(SignalScorer):
 
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic, candidates in zip(request.topics, request.candidates, strict=True):
-            yield self._scores(topic, candidates, request.scale)
+            yield self._scores(topic, candidates, request.normalization)
             advance(1)
 
-    def _scores(self, topic: Topic, candidates: Hits, scale: Scale) -> dict[str, float]:
+    def _scores(self, topic: Topic, candidates: Hits, normalization: Normalization) -> dict[str, float]:
         totals: dict[str, float] = {}
         for vote in self._companions(topic, candidates):
             for document in self._answers[vote.solved]:
                 if document != vote.candidate:
                     totals[document] = totals.get(document, 0.0) + vote.value
-        return totals if scale is Scale.scores else shares_of(totals)
+        return totals if normalization is Normalization.none else shares_of(totals)
 
     def _companions(self, topic: Topic, candidates: Hits) -> Iterator[_Companion]:
         """Yield the votes for each candidate, in order; no topic votes for its own answers."""
@@ -107,7 +107,7 @@ class _Companions(SignalScorer):
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,), (candidates,) = request.topics, request.candidates
-        value = self._scores(topic, candidates, request.scale).get(document_id)
+        value = self._scores(topic, candidates, request.normalization).get(document_id)
         if value is None:
             return None
         by_candidate: defaultdict[str, list[_Companion]] = defaultdict(list)
@@ -121,7 +121,7 @@ class _Companions(SignalScorer):
             )
             for candidate, companions in by_candidate.items()
         )
-        scale = ", as a share of the greatest" if request.scale is Scale.shares else ""
+        scale = ", as a share of the greatest" if request.normalization is Normalization.max else ""
         description = (
             f"in solved topics together with {len(details)} of the first {self._signal.top} candidates{scale}"
         )

@@ -1,14 +1,14 @@
 """The signal `cosine`: the similarity of topic and document by terms of the index, without an engine.
 
-    score(d) = Σ_t q(t) idf(t) / (L(d)^length * L^(1 - length))
+    score(d) = Σ_t q(t) idf(t) / (L(d)^length_norm * L^(1 - length_norm))
 
 over the common terms t, with the topic's vector q of length 1, the length L(d) of the document's vector and the mean
-L of these lengths (see `searchapp.ranking.signals.terms`). With `length` 1 it is the cosine; less favours longer
+L of these lengths (see `searchapp.ranking.signals.terms`). With `length_norm` 1 it is the cosine; less favours longer
 documents (pivoted normalisation: Singhal, Buckley and Mitra, SIGIR 1996).
 
-With a `kind`, a field of documents such as the table of a fact, a document's score is multiplied by
+With `kind_field`, a field of documents such as the table of a fact, a document's score is multiplied by
 
-    (a(kind) / a)^lean        a(kind) = (Σ_h Σ_d grade(h, d)^3 + 5a) / (n(kind) + 5)
+    (a(kind) / a)^kind_prior        a(kind) = (Σ_h Σ_d grade(h, d)^3 + 5a) / (n(kind) + 5)
 
 over the training topics h, except the topic itself, and the n(kind) documents d of its kind; a is that sum over all
 documents, divided by their number. The cube is close to the gain of ratings in NDCG.
@@ -49,13 +49,15 @@ class Cosine(Signal):
 
     kind: ClassVar[str] = "cosine"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-    listed_first: ClassVar[tuple[str, ...]] = ("length", "boosts", "kind_field", "lean")
+    listed_first: ClassVar[tuple[str, ...]] = ("length_norm", "boosts", "kind_field", "kind_prior")
 
     window: int = window()
-    length: float = number("how much the length of a document counts against it, 1 for a cosine", default=1.0)
+    length_norm: float = number(
+        "how much the length of a document counts against it, 1 for a cosine", default=1.0
+    )
     boosts: Mapping[str, float] = boosts()
-    kind_field: str | None = text("the field that says of what kind a document is", key="kind", default=None)
-    lean: float = number(
+    kind_field: str | None = text("the field that says of what kind a document is", default=None)
+    kind_prior: float = number(
         "how far kinds are preferred that often are answers",
         when=_has_kinds,
         required=_has_kinds,
@@ -74,8 +76,10 @@ class _Matching(TopicScorer):
         self._window = signal.window
         self._topics_are_documents = topics_are_documents
         mean = float(space.lengths.mean()) if len(space.lengths) else 1.0
-        self._norms: Floats = space.lengths**signal.length * mean ** (1 - signal.length)
-        self._kinds = None if signal.kind_field is None else Kinds(space, signal.kind_field, signal.lean)
+        self._norms: Floats = space.lengths**signal.length_norm * mean ** (1 - signal.length_norm)
+        self._kinds = (
+            None if signal.kind_field is None else Kinds(space, signal.kind_field, signal.kind_prior)
+        )
 
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:
         scores = self._scores(topic).astype(np.float32)

@@ -1,15 +1,14 @@
 """The signal `expansion`: the topic expanded by terms of the preceding signals' first documents.
 
-Two methods, `by`:
+Two methods, `method`:
 
-    greedy   document by document, in their order r = 1, 2, ... `documents`: a term that the topic lacks weighs its
-             weight in the document's unit vector / r, the maximum over documents (after Cartuyvels, Spinks and Moens,
-             "Autoregressive reasoning over chains of facts with transformers", COLING 2020)
+    greedy   document by document, in their order r = 1, 2, ... `feedback_documents`: a term that the topic lacks
+             weighs its weight in the document's unit vector / r, the maximum over documents (after Cartuyvels, Spinks
+             and Moens, "Autoregressive reasoning over chains of facts with transformers", COLING 2020)
     rm3      the relevance model (Lavrenko and Croft, "Relevance-based language models", SIGIR 2001) of the documents:
              P(t) = Σ_d P(t|d) s(d) / Σ_d s(d), with P(t|d) a document's share of each of its terms and s(d) its
-             score;
-             the `terms` greatest weigh `share`, the topic's own 1 - `share` (Abdul-Jaleel et al., "UMass at TREC
-             2004")
+             score; the `feedback_terms` greatest weigh `feedback_weight`, the topic's own 1 - `feedback_weight`
+             (Abdul-Jaleel et al., "UMass at TREC 2004")
 
 A document's score is the product of its unit vector and the expanded vector (see `searchapp.ranking.signals.terms`).
 """
@@ -36,7 +35,7 @@ SHOWN = 8
 
 
 def _is_model(read: Mapping[str, Any]) -> bool:
-    return bool(read["by"] == RM3)
+    return bool(read["method"] == RM3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +44,24 @@ class Expansion(Signal):
 
     kind: ClassVar[str] = "expansion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms, Need.leaders})
-    listed_first: ClassVar[tuple[str, ...]] = ("documents", "by", "terms", "share")
+    listed_first: ClassVar[tuple[str, ...]] = (
+        "feedback_documents",
+        "method",
+        "feedback_terms",
+        "feedback_weight",
+    )
 
-    by: str = choice((GREEDY, RM3), "how the topic grows", default=GREEDY)
-    documents: int = whole("how many of the documents that lead it grows by")
-    terms: int = whole("how many terms a relevance model keeps", when=_is_model, default=20)
-    share: float = number("what they weigh beside the topic", when=_is_model, default=0.5)
+    method: str = choice((GREEDY, RM3), "how the topic grows", default=GREEDY)
+    feedback_documents: int = whole("how many of the documents that lead it grows by")
+    feedback_terms: int = whole("how many terms a relevance model keeps", when=_is_model, default=20)
+    feedback_weight: float = number("what they weigh beside the topic", when=_is_model, default=0.5)
     boosts: Mapping[str, float] = boosts()
 
     @classmethod
     def read(cls, table: RecipeTable) -> Expansion:
         """Read a table as `Signal.read` does, with at most `LEADERS` documents."""
         values = table.parameters(cls)
-        documents = values["documents"]
+        documents = values["feedback_documents"]
         if documents > LEADERS:
             raise table.place.wrong(f"grows by {documents} documents in {table.name!r}: {LEADERS} can be had")
         return cls(name=table.name, **values)
@@ -99,18 +103,18 @@ class _Growing(SignalScorer):
         count = len(self._used(leaders))
         description = (
             f"terms of the {counted(count, 'document')} that the signals before it rank highest, grown by "
-            f"{self._signal.by}"
+            f"{self._signal.method}"
         )
         return Explanation(value, description, tuple(details[:SHOWN]))
 
     def _used(self, leaders: Hits) -> list[str]:
-        first = leaders[: self._signal.documents].document_ids
+        first = leaders[: self._signal.feedback_documents].document_ids
         return [id_ for id_ in first if id_ in self._space.places]
 
     def _grown(self, topic: Topic, leaders: Hits) -> Floats:
         """Return the vector that scores the documents, (terms,)."""
         own = self._space.asked(topic, self._signal.boosts)
-        if self._signal.by == RM3:
+        if self._signal.method == RM3:
             return self._by_model(own, leaders)
         grown = np.zeros(len(own))
         for rank, id_ in enumerate(self._used(leaders), start=1):
@@ -127,9 +131,9 @@ class _Growing(SignalScorer):
             places = self._space.matrix[self._space.places[id_]].indices
             if len(places):
                 model[places] += max(scores[id_], 0.0) / total / len(places)
-        model[np.argsort(-model, kind="stable")[self._signal.terms :]] = 0.0
+        model[np.argsort(-model, kind="stable")[self._signal.feedback_terms :]] = 0.0
         model *= self._space.idf
         length = float(np.sqrt(model @ model))
         if not length:
             return own
-        return (1 - self._signal.share) * own + self._signal.share * model / length
+        return (1 - self._signal.feedback_weight) * own + self._signal.feedback_weight * model / length

@@ -4,9 +4,9 @@ A debate is a topic, its sentences are the documents, and sentences of other deb
 checking. The `k` nearest graded documents of each candidate, a document of the recipe's first signal, vote with their
 grades.
 
-With `position`, votes are multiplied by e ** -(`position` * distance): the beginning of a speech is rarely like its
-end. The distance is that of the documents' positions from 0 to 1: the number in the field `place`, as a share of the
-greatest one among documents with the same `within`.
+With `position_decay`, votes are multiplied by e ** -(`position_decay` * distance): the beginning of a speech is rarely
+like its end. The distance is that of the documents' positions from 0 to 1: the number in the field `position_field`, as
+a share of the greatest one among documents with the same `group_field`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from searchapp.text import counted
 
 
 def _by_position(read: Mapping[str, Any]) -> bool:
-    return bool(read["position"])
+    return bool(read["position_decay"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +45,23 @@ class Labelled(Voting):
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
-    listed_first: ClassVar[tuple[str, ...]] = ("k", "power", "position", "within", "place", "candidates")
+    listed_first: ClassVar[tuple[str, ...]] = (
+        "k",
+        "power",
+        "position_decay",
+        "group_field",
+        "position_field",
+        "candidates",
+    )
 
     candidates: int | None = whole(
         "how many of the first signal's documents ask; left out: all", default=None
     )
-    position: float = number("how steeply a vote falls with the distance of positions", default=0.0)
-    within: str | None = text(
+    position_decay: float = number("how steeply a vote falls with the distance of positions", default=0.0)
+    group_field: str | None = text(
         "the field with what a document is a part of, for its position", required=_by_position, default=None
     )
-    place: str | None = text(
+    position_field: str | None = text(
         "the field with a document's number, for its position", required=_by_position, default=None
     )
 
@@ -62,7 +69,7 @@ class Labelled(Voting):
         """Return the record of the signal in a run, with positions only if they count."""
         # super() fails in a dataclass with slots: the decorator creates a new class.
         described = Voting.parameters(self)
-        of_position = () if self.position else ("position", "within", "place")
+        of_position = () if self.position_decay else ("position_decay", "group_field", "position_field")
         return {key: value for key, value in described.items() if key not in of_position}
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
@@ -73,14 +80,14 @@ class Labelled(Voting):
         """Return the position of each document, from 0 to 1; empty if positions do not count.
 
         Raises:
-            DataError: a document has no number in `place`.
+            DataError: a document has no number in `position_field`.
         """
-        if not self.position or self.within is None or self.place is None:
+        if not self.position_decay or self.group_field is None or self.position_field is None:
             return {}
         numbers: dict[str, tuple[object, float]] = {}
         last: dict[object, float] = {}
         for document in documents:
-            of, number = document.fields.get(self.within), number_in(document, self.place)
+            of, number = document.fields.get(self.group_field), number_in(document, self.position_field)
             numbers[document.id] = of, number
             last[of] = max(number, last.get(of, number))
         return {
@@ -126,7 +133,7 @@ class _Asking(SignalScorer):
         weighed = [(other, (score / best) ** power) for other, score in nearest]
         if not self.positions:
             return weighed
-        own, steepness = self.positions[document], self.signal.position
+        own, steepness = self.positions[document], self.signal.position_decay
         return [
             (other, weight * math.exp(-steepness * abs(self.positions[other] - own)))
             for other, weight in weighed

@@ -13,7 +13,7 @@ training topic is ranked by a model of the other topics.
 
 Claims worth checking are close to each other, so a line's score is the logistic function of
 
-    m(line) + `around` * (m(line before) + m(line after))
+    m(line) + `context_weight` * (m(line before) + m(line after))
 
 where m is the margin by the model; at both ends the line itself replaces the missing one.
 """
@@ -190,7 +190,7 @@ class LineModel:
         *,
         cost: float,
         min_df: int,
-        measures: float,
+        style_weight: float,
         seed: int,
     ) -> LineModel:
         """Train the model that separates the `wanted` lines from the others.
@@ -201,7 +201,7 @@ class LineModel:
             counts: weight of each line
             cost: the solver's C
             min_df: minimum lines per word
-            measures: weight of standardized measures relative to the words
+            style_weight: weight of standardized measures relative to the words
             seed: random seed
         """
         from scipy.sparse import csr_array, hstack
@@ -219,7 +219,7 @@ class LineModel:
         ends = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int32)
         measured = np.array([line.measures for line in lines])
         means, deviations = measured.mean(axis=0), measured.std(axis=0)
-        by = np.divide(measures, deviations, out=np.zeros_like(means), where=deviations > 0)
+        by = np.divide(style_weight, deviations, out=np.zeros_like(means), where=deviations > 0)
         vectors = hstack(
             [
                 csr_array((values, at, ends), shape=(len(lines), len(words))),
@@ -324,36 +324,36 @@ LABEL = "relevant"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines(Trained):
-    """Lines of the transcript `within`, in the order of `place`."""
+    """Lines of the transcript `group_field`, in the order of `position_field`."""
 
     kind: ClassVar[str] = "lines"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model, Need.texts})
     leaves_out: ClassVar[bool] = True
     most_kept: ClassVar[int] = 256
 
-    ranking_only: ClassVar[frozenset[str]] = frozenset({"around"})
+    ranking_only: ClassVar[frozenset[str]] = frozenset({"context_weight"})
     listed_first: ClassVar[tuple[str, ...]] = (
         "weight",
         "cost",
         "min_samples",
         "seed",
-        "measures",
-        "even",
-        "around",
+        "style_weight",
+        "topic_balance",
+        "context_weight",
     )
 
     min_samples: int = whole("minimum number of lines with a word", key="min_df")
-    measures: float = number("what a measure's deviation from its mean weighs beside the words")
-    even: float = number(
+    style_weight: float = number("what a measure's deviation from its mean weighs beside the words")
+    topic_balance: float = number(
         "lines of a solved topic weigh by its number of relevant ones to the power of minus this"
     )
-    within: str = text("the field with the transcript that a line is in, which topics have too")
-    place: str = text("the field with a line's number")
-    speaker: str = text("the field with who speaks")
-    reactions: str | None = text(
+    group_field: str = text("the field with the transcript that a line is in, which topics have too")
+    position_field: str = text("the field with a line's number")
+    speaker_field: str = text("the field with who speaks")
+    reaction_speaker: str | None = text(
         "the speaker of reactions, which are ranked last and not learned from", default=None
     )
-    around: float = number("what the lines before and after count")
+    context_weight: float = number("what the lines before and after count")
 
     def train(
         self,
@@ -370,14 +370,14 @@ class Lines(Trained):
             transcript = transcripts.of(example.topic)
             if not transcript:
                 raise DataError(
-                    f"the solved topic {example.topic.id} has no documents with its {self.within}: correct the "
+                    f"the solved topic {example.topic.id} has no documents with its {self.group_field}: correct the "
                     "recipe, or choose another one"
                 )
             lines += line_features([spoken for _document, spoken in transcript])
             relevant = [example.gold.get(document, 0.0) > 0 for document, _spoken in transcript]
             wanted += relevant
-            # With `even` = 1, short speeches full of claims weigh as much as long debates with few.
-            counts += [max(1, sum(relevant)) ** -self.even] * len(relevant)
+            # With `topic_balance` = 1, short speeches full of claims weigh as much as long debates with few.
+            counts += [max(1, sum(relevant)) ** -self.topic_balance] * len(relevant)
         if not any(wanted) or all(wanted):
             raise DataError(
                 f"the lines of the {counted(len(examples), 'solved topic')} are all relevant, or none is: choose "
@@ -390,7 +390,7 @@ class Lines(Trained):
             [count / mean for count in counts],
             cost=self.cost,
             min_df=self.min_samples,
-            measures=self.measures,
+            style_weight=self.style_weight,
             seed=self.seed,
         )
         return {"labels": [LABEL], **model.header()}, model.arrays()
@@ -400,25 +400,25 @@ class Lines(Trained):
 
 
 class Transcripts:
-    """The lines and reactions of transcripts, by the field `within`."""
+    """The lines and reactions of transcripts, by the field `group_field`."""
 
     def __init__(self, signal: Lines, documents: Iterable[Document]) -> None:
-        self._within = signal.within
+        self._within = signal.group_field
         lines_of: defaultdict[str, list[tuple[float, str, TranscriptLine]]] = defaultdict(list)
         self._reactions: defaultdict[str, list[str]] = defaultdict(list)
         for document in documents:
             fields = document.fields
-            place, speaker = number_in(document, signal.place), fields.get(signal.speaker)
+            place, speaker = number_in(document, signal.position_field), fields.get(signal.speaker_field)
             if not isinstance(speaker, str | None):
                 raise DataError(
-                    f"the document {document.id} has no text in {signal.speaker}: correct the recipe, or choose "
+                    f"the document {document.id} has no text in {signal.speaker_field}: correct the recipe, or choose "
                     "another one"
                 )
-            transcript = fields.get(signal.within)
+            transcript = fields.get(signal.group_field)
             if not isinstance(transcript, str):
                 continue
             # Lines such as "(APPLAUSE)" rank last; the model and the neighbours' margins ignore them.
-            if speaker is not None and speaker == signal.reactions:
+            if speaker is not None and speaker == signal.reaction_speaker:
                 self._reactions[transcript].append(document.id)
             else:
                 lines_of[transcript].append(
@@ -486,7 +486,7 @@ class _Reading(SignalScorer):
         smoothed = float(self._with_those_around(margins)[place])
         details = feature_details(model.parts(features[place]), model.intercept, "line")
         around = smoothed - float(margins[place])
-        description = f"{self._signal.around:g} times the margins of the lines before and after"
+        description = f"{self._signal.context_weight:g} times the margins of the lines before and after"
         return Explanation(
             float(logistic(smoothed)),
             f"probability by a linear model of lines, the logistic function of {smoothed:.4f}, the sum of",
@@ -501,7 +501,7 @@ class _Reading(SignalScorer):
         if not len(margins):
             return margins
         padded = np.pad(margins, 1, mode="edge")
-        return np.asarray(margins + self._signal.around * (padded[:-2] + padded[2:]))
+        return np.asarray(margins + self._signal.context_weight * (padded[:-2] + padded[2:]))
 
     def model(self) -> dict[str, Any]:
         models = list(self._used.values())

@@ -9,9 +9,9 @@ where ideal is the discounted cumulative gain of a topic's own gains, best first
 it 1): this order maximizes the expected NDCG. If grades are 1 / sqrt(rank), a `power` of 2 makes them reciprocal
 ranks.
 
-`by` names a field of the documents with few values, one for all answers of a topic, such as the category of a type. A
-separate model predicts the value, and classes compete within their value. A document's score is then the probability
-of its value times its share of the greatest expected gain in it.
+`category_field` names a field of the documents with few values, one for all answers of a topic, such as the category
+of a type. A separate model predicts the value, and classes compete within their value. A document's score is then the
+probability of its value times its share of the greatest expected gain in it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ EVERYTHING = ""
 
 
 def _has_values(read: Mapping[str, Any]) -> bool:
-    return read["by"] is not None
+    return read["category_field"] is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +65,21 @@ class MultiClass(Trained):
 
     kind: ClassVar[str] = "multiclass"
     features: ClassVar[tuple[str, ...]] = KINDS
-    ranking_only: ClassVar[frozenset[str]] = frozenset({"steepness", "by_steepness"})
-    listed_first: ClassVar[tuple[str, ...]] = ("cost", "steepness", "by")
+    ranking_only: ClassVar[frozenset[str]] = frozenset({"steepness", "category_steepness"})
+    listed_first: ClassVar[tuple[str, ...]] = ("cost", "steepness", "category_field")
 
     cutoff: int | None = whole(
         "how many ranks count in the gain that is expected; left out: all", default=None
     )
     power: float = number("the power of a grade in the gain that is expected", default=1.0)
-    by: str | None = text("the field of documents that is predicted first; left out: none", default=None)
-    by_cost: float = number(
+    category_field: str | None = text(
+        "the field of documents that is predicted first; left out: none", default=None
+    )
+    category_cost: float = number(
         "as cost, of the model that predicts the field", when=_has_values, default_of="cost"
     )
     steepness: float = number("how steeply probabilities follow margins")
-    by_steepness: float = number(
+    category_steepness: float = number(
         "as steepness, of the model that predicts the field", when=_has_values, default_of="steepness"
     )
 
@@ -91,7 +93,7 @@ class MultiClass(Trained):
         self, examples: Sequence[Example], documents: Iterable[Document], workers: int
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         learning.require_learn()
-        value_of = _values(self.by, documents)
+        value_of = _values(self.category_field, documents)
         # Topics whose answer is no longer among the documents are not used.
         solved = [example for example in examples if any(grade > 0 for grade in example.gold.values())]
         solved = [example for example in solved if value_of(_best(example.gold)[0]) is not None]
@@ -105,7 +107,9 @@ class MultiClass(Trained):
         of_label = [known.index(values[rows[label][0]]) for label in labels]
         vocabulary, vectors = Vocabulary.of([example.topic.text for example in solved], self.without)
         # The labels of the model: first the values, then the classes, each against the others of its value.
-        work = list(learning.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
+        work = list(
+            learning.jobs({place: among[value] for place, value in enumerate(known)}, self.category_cost)
+        )
         for place, value in enumerate(known):
             own = {
                 len(known) + at: rows[labels[at]] for at, example in enumerate(of_label) if example == place
@@ -209,7 +213,7 @@ class _ExpectedGains(TrainedScorer):
     def _probabilities(self, margins: Floats) -> tuple[Floats, list[Floats]]:
         """Return the probabilities of values, (topics, values), and of each value's classes, (topics, classes)."""
         count = len(self._values)
-        values = softmax(self._signal.by_steepness * margins[:, :count])
+        values = softmax(self._signal.category_steepness * margins[:, :count])
         classes = self._signal.steepness * margins[:, count:]
         return values, [softmax(classes[:, places]) for places in self._of_value]
 
@@ -218,7 +222,7 @@ class _ExpectedGains(TrainedScorer):
         scores = np.zeros((len(margins), len(self._documents)))
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
             expected = (gains.T @ of_classes.T).T
-            if self._signal.by is not None:
+            if self._signal.category_field is not None:
                 expected = values[:, [value]] * expected / expected.max(axis=1, keepdims=True)
             scores += expected
         return scores
@@ -237,7 +241,7 @@ class _ExpectedGains(TrainedScorer):
         margins = self._linear.margins([topic.text])
         score = float(self._scores(margins)[0, document])
         values, classes = self._probabilities(margins)
-        by = self._signal.by
+        by = self._signal.category_field
         parts: list[Explanation] = []
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
             gained = gains[:, [document]].toarray()[:, 0]

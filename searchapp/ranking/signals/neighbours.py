@@ -18,8 +18,8 @@ from searchapp.ranking.signals.base import (
     Answer,
     Inputs,
     Need,
+    Normalization,
     Retriever,
-    Scale,
     SignalRequest,
     SignalScorer,
     SolvedTopics,
@@ -57,7 +57,12 @@ def topic_weights(nearest: Hits, power: float, without: str | None = None) -> li
 
 
 def vote_scores(
-    nearest: Hits, gold: Gold, power: float, without: str | None = None, *, scale: Scale = Scale.shares
+    nearest: Hits,
+    gold: Gold,
+    power: float,
+    without: str | None = None,
+    *,
+    normalization: Normalization = Normalization.max,
 ) -> dict[str, float]:
     """Return the sum of votes for each answer of training topics, best topic first; empty without a vote.
 
@@ -68,7 +73,7 @@ def vote_scores(
     for solved, _, weight in weights:
         for document, grade in gold.get(solved, {}).items():
             totals[document] = totals.get(document, 0.0) + grade * weight
-    if scale is Scale.scores:
+    if normalization is Normalization.none:
         return {document: weights[0][1] * total for document, total in totals.items()}
     greatest = max(totals.values(), default=0.0)
     return {document: total / greatest for document, total in totals.items()} if greatest > 0 else {}
@@ -96,12 +101,14 @@ class NeighbourScorer(SignalScorer):
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics
         nearest = self.nearest_to(request)
-        totals = vote_scores(nearest, self._gold, self._power, without=topic.id, scale=request.scale)
+        totals = vote_scores(
+            nearest, self._gold, self._power, without=topic.id, normalization=request.normalization
+        )
         if document_id not in totals:
             return None
         weights = topic_weights(nearest, self._power, without=topic.id)
         votes = self._votes_for(document_id, weights)
-        is_share = request.scale is Scale.shares
+        is_share = request.normalization is Normalization.max
         scale = "as a share of the greatest" if is_share else f"times the {self.similarity} of the nearest"
         verb, noun = self.votes_text
         description = f"{verb} {len(votes)} of the {counted(len(weights), noun)}, {scale}"
@@ -148,7 +155,9 @@ class _RetrievedVotes(NeighbourScorer, Retriever):
         return own.k == others.k and own.query.is_same(others.query)
 
     def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Answer:
-        return vote_scores(hits, self._gold, self._power, without=topic.id, scale=request.scale)
+        return vote_scores(
+            hits, self._gold, self._power, without=topic.id, normalization=request.normalization
+        )
 
     def nearest_to(self, request: SignalRequest) -> Hits:
         (nearest,) = self.retrieved(request, no_progress)

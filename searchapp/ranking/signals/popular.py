@@ -11,7 +11,7 @@ from searchapp.model import Explanation, Topic
 from searchapp.ranking.signals.base import (
     Inputs,
     Need,
-    Scale,
+    Normalization,
     Signal,
     SignalRequest,
     SignalScorer,
@@ -42,9 +42,9 @@ class _Counted(TopicScorer):
 
     def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:
         if topic.id not in self._gold:
-            return self._shares if request.scale is Scale.shares else self._counts
+            return self._shares if request.normalization is Normalization.max else self._counts
         counts = self._without(topic)
-        return shares_of(counts) if request.scale is Scale.shares else counts
+        return shares_of(counts) if request.normalization is Normalization.max else counts
 
     def _without(self, topic: Topic) -> dict[str, float]:
         own = self._gold.get(topic.id, {})

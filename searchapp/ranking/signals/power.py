@@ -58,7 +58,9 @@ class SimilarTopics(NeighbourScorer, TopicScorer):
 
     def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:
         nearest = self.nearest(topic)
-        return vote_scores(nearest, self._gold, self._power, without=topic.id, scale=request.scale)
+        return vote_scores(
+            nearest, self._gold, self._power, without=topic.id, normalization=request.normalization
+        )
 
     def nearest_to(self, request: SignalRequest) -> Hits:
         (topic,) = request.topics

@@ -15,7 +15,7 @@ from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
     Inputs,
-    Scale,
+    Normalization,
     Signal,
     SignalRequest,
     SignalScorer,
@@ -71,7 +71,7 @@ class _Prior(TopicScorer):
         return shares_of(self._scores)
 
     def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:  # noqa: ARG002  # the same for all
-        return self._shares if request.scale is Scale.shares else self._scores
+        return self._shares if request.normalization is Normalization.max else self._scores
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         query = self._query.body(NO_TOPIC, 1).get("query")

@@ -36,7 +36,7 @@ class Profiles(Signal):
 
     kind: ClassVar[str] = "profiles"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-    growth: float = number("how much the words of topics count that a document answered", default=1.0)
+    topic_weight: float = number("how much the words of topics count that a document answered", default=1.0)
     boosts: Mapping[str, float] = boosts()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
@@ -64,7 +64,7 @@ class _Profiled(TopicScorer):
         # Grades, (documents, training topics).
         self._gold = csr_matrix((np.array(grades, dtype=np.float64), (rows, columns)), shape=shape)
         self._cited = np.diff(self._gold.indptr)
-        shares = signal.growth / np.sqrt(np.maximum(self._cited, 1))
+        shares = signal.topic_weight / np.sqrt(np.maximum(self._cited, 1))
         self._profiles = (space.unit + diags(shares) @ (self._gold @ self._asked)).tocsr()
         squares = np.asarray(self._profiles.multiply(self._profiles).sum(axis=1)).ravel()
         self._lengths: Floats = np.sqrt(np.where(squares > 0, squares, 1.0))
@@ -107,7 +107,7 @@ class _Profiled(TopicScorer):
             cited = max(int(self._cited[place]) - 1, 1)
             grades = self._gold[place].copy()
             grades[0, number] = 0.0
-            grown = self._signal.growth / cited**0.5 * (grades @ self._asked)
+            grown = self._signal.topic_weight / cited**0.5 * (grades @ self._asked)
             profiles[int(place)] = (self._space.unit[place] + grown).tocsr()
         return profiles
 

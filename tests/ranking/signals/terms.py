@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from searchapp.model import Document, Example, Topic
-from searchapp.ranking.signals.base import Inputs, Scale, Signal, SignalRequest, SignalScorer
+from searchapp.ranking.signals.base import Inputs, Normalization, Signal, SignalRequest, SignalScorer
 from searchapp.ranking.signals.terms import TermSpace
 
 DOCUMENTS = [
@@ -33,5 +33,7 @@ def prepared(
     )
 
 
-def asked(*topics: Topic, scale: Scale = Scale.scores, depth: int = 10) -> SignalRequest:
-    return SignalRequest(topics, depth, scale)
+def asked(
+    *topics: Topic, normalization: Normalization = Normalization.none, depth: int = 10
+) -> SignalRequest:
+    return SignalRequest(topics, depth, normalization)

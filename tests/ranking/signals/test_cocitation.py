@@ -6,7 +6,7 @@ import pytest
 
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer, SolvedTopics
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer, SolvedTopics
 from searchapp.ranking.signals.cocitation import Cocitation
 
 GOLD = {
@@ -23,8 +23,10 @@ def scorer(top: int = 2, damping: float = 1.0) -> SignalScorer:
     return Cocitation("c", top=top, damping=damping).prepare(inputs)
 
 
-def asked(topic: str = "new", hits: Hits = LEADING, scale: Scale = Scale.scores) -> SignalRequest:
-    return SignalRequest([Topic(topic, "x")], 10, scale, [hits])
+def asked(
+    topic: str = "new", hits: Hits = LEADING, normalization: Normalization = Normalization.none
+) -> SignalRequest:
+    return SignalRequest([Topic(topic, "x")], 10, normalization, [hits])
 
 
 def scores(of: SignalScorer, asked: SignalRequest) -> dict[str, float]:
@@ -40,7 +42,9 @@ def test_documents_beside_the_leading_ones_count_by_how_often_they_are_there() -
 
 
 def test_shares_are_of_the_greatest() -> None:
-    assert scores(scorer(), asked(scale=Scale.shares)) == pytest.approx({"subgroup": 1.0, "coset": 1.0})
+    assert scores(scorer(), asked(normalization=Normalization.max)) == pytest.approx(
+        {"subgroup": 1.0, "coset": 1.0}
+    )
 
 
 def test_a_topic_does_not_vote_for_its_own_answers() -> None:

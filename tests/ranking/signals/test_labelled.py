@@ -9,7 +9,7 @@ import pytest
 from searchapp.errors import DataError, QueryRefused, UsageError
 from searchapp.model import Document, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, Scale, SignalRequest, Vote
+from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, Normalization, SignalRequest, Vote
 from searchapp.ranking.signals.labelled import Labelled, share
 
 QUERY = recipes.load("checkthat", "neighbours").signals[1].queries[0]
@@ -27,9 +27,9 @@ def weighed(scores: dict[str, float], power: float, position: float = 0.0) -> li
         query=QUERY,
         k=200,
         power=power,
-        position=position,
-        within="debate" if position else None,
-        place="line",
+        position_decay=position,
+        group_field="debate" if position else None,
+        position_field="line",
     )
     places = {"own": 1, "last": 4, **{name: int(name) for name in scores}}
     documents = {name: Document(name, "", {"debate": "d", "line": place}) for name, place in places.items()}
@@ -55,7 +55,9 @@ def test_documents_at_another_position_weigh_less() -> None:
 
 
 def test_positions_need_numbers() -> None:
-    signal = Labelled("l", query=QUERY, k=200, power=1.0, position=1.0, within="debate", place="line")
+    signal = Labelled(
+        "l", query=QUERY, k=200, power=1.0, position_decay=1.0, group_field="debate", position_field="line"
+    )
     labels = GradedDocuments({"d:1": Document("d:1", "", {"debate": "d", "line": "first"})}, {})
     with pytest.raises(DataError, match="document d:1 has no number in line: correct the recipe"):
         signal.prepare(inputs(labels))
@@ -94,7 +96,7 @@ def asked(index: Any, texts: list[str]) -> list[Answer]:
     topic = Topic("d", "", {"debate": "d"})
     labels = GradedDocuments(documents, {})
     scorer = recipe.signals[1].prepare(Inputs(index, labels=lambda: labels))
-    return list(scorer.answers(SignalRequest([topic], 10, Scale.shares, [direct]), lambda _done: None))
+    return list(scorer.answers(SignalRequest([topic], 10, Normalization.max, [direct]), lambda _done: None))
 
 
 def test_every_retrieved_document_asks_with_its_own_text() -> None:
@@ -112,7 +114,7 @@ def test_only_so_many_candidates_ask() -> None:
     signal = Labelled("l", query=QUERY, k=200, power=1.0, candidates=2)
     scorer = signal.prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
     candidates = Hits(list(documents), [3.0, 2.0, 1.0])
-    asks = SignalRequest([Topic("d", "", {"debate": "d"})], 10, Scale.shares, [candidates])
+    asks = SignalRequest([Topic("d", "", {"debate": "d"})], 10, Normalization.max, [candidates])
     assert list(scorer.answers(asks, lambda _done: None)) == [{"first": 1.0, "second": 1.0}]
     assert len(index.bodies) == 2
     assert scorer.explain(asks, "second") is not None and scorer.votes(asks, "second")
@@ -131,11 +133,10 @@ def test_parameters_can_be_set_and_are_recorded() -> None:
         ("direct", None, None),
         ("labelled", 5, 1.0),
     ]
-    assert described["fusion"] == {"by": "rrf", "k": 60.0}
+    assert described["fusion"] == {"method": "rrf", "k": 60.0}
     assert recipe.learns and not recipes.load("checkthat", "bm25").learns
-    with pytest.raises(
-        UsageError, match=r"no parameter 'steep': it has candidates, direct, fusion.k, k, labelled, place, "
-    ):
+    known = "candidates, direct, fusion.k, group_field, k, labelled, position_decay, "
+    with pytest.raises(UsageError, match=f"no parameter 'steep': it has {known}"):
         recipes.load("checkthat", "neighbours", {"steep": 1})
     with pytest.raises(UsageError, match=r"k must be a whole number from 1 on, not 0"):
         recipes.load("checkthat", "neighbours", {"k": 0})
@@ -146,7 +147,7 @@ def test_a_share_is_explained_by_the_graded_documents() -> None:
     labels = GradedDocuments({"d:1": Document("d:1", "x", {"speaker": "A"})}, {"two": {"two:1": 1.0}})
     recipe = recipes.load("checkthat", "neighbours", {"power": 1})
     scorer = recipe.signals[1].prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
-    asked = SignalRequest([Topic("d", "", {"debate": "d"})], 10, Scale.shares)
+    asked = SignalRequest([Topic("d", "", {"debate": "d"})], 10, Normalization.max)
     explained = scorer.explain(asked, "d:1")
     assert explained is not None and explained.value == pytest.approx(2 / 3)
     assert [part.description for part in explained.details] == ["grade of two:1, which has the score 2"]

@@ -13,7 +13,7 @@ from searchapp.errors import DataError
 from searchapp.model import Document, Example, Hits, Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.learning import StoredModel
-from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer
 from searchapp.ranking.signals.lines import Lines
 from tests.ranking.signals.test_labelled import Neighbours
 
@@ -23,12 +23,12 @@ SIGNAL = Lines(
     cost=1.0,
     min_samples=1,
     seed=1,
-    measures=0.1,
-    even=0.5,
-    around=0.0,
-    within="debate",
-    place="line",
-    speaker="speaker",
+    style_weight=0.1,
+    topic_balance=0.5,
+    context_weight=0.0,
+    group_field="debate",
+    position_field="line",
+    speaker_field="speaker",
 )
 SAID = ["Taxes rose by {} percent.", "Thank you.", "We lost {} jobs.", "God bless you all.", "Good night."]
 RELEVANT = (1, 3)
@@ -72,7 +72,7 @@ def scorer(
 
 
 def asked(*names: str) -> SignalRequest:
-    return SignalRequest([topic(name) for name in names], 10, Scale.shares)
+    return SignalRequest([topic(name) for name in names], 10, Normalization.max)
 
 
 def scores(one: SignalScorer, *names: str) -> list[dict[str, float]]:
@@ -105,7 +105,7 @@ def test_a_model_that_has_seen_the_debate_is_refused() -> None:
 
 def test_the_lines_around_count() -> None:
     def logits(around: float) -> dict[str, float]:
-        (found,) = scores(scorer(replace(SIGNAL, around=around)), "d")
+        (found,) = scores(scorer(replace(SIGNAL, context_weight=around)), "d")
         return {line: math.log(score / (1 - score)) for line, score in found.items()}
 
     alone, together = logits(0.0), logits(0.25)
@@ -128,8 +128,8 @@ def test_reactions_are_ranked_last_and_count_neither_as_neighbours_nor_in_traini
             header, arrays = signal.train(self.examples, with_reactions(DOCUMENTS), 1)
             return StoredModel.of({"topics": [], **header}, arrays)
 
-    signal = replace(SIGNAL, around=0.25, reactions="SYSTEM")
-    (plain,) = scores(scorer(replace(SIGNAL, around=0.25)), "d")
+    signal = replace(SIGNAL, context_weight=0.25, reaction_speaker="SYSTEM")
+    (plain,) = scores(scorer(replace(SIGNAL, context_weight=0.25)), "d")
     heard = scorer(signal, Listening(), with_reactions(DOCUMENTS))
     (found,) = scores(heard, "d")
     assert found == {**plain, "d:0.5": 0.0, "d:2.5": 0.0}
@@ -138,7 +138,7 @@ def test_reactions_are_ranked_last_and_count_neither_as_neighbours_nor_in_traini
 
 
 def test_an_explanation_adds_up_to_the_score() -> None:
-    one = scorer(replace(SIGNAL, around=0.2))
+    one = scorer(replace(SIGNAL, context_weight=0.2))
     (found,) = scores(one, "a")
     explained = one.explain(asked("a"), "a:3")
     assert explained is not None and explained.value == pytest.approx(found["a:3"])
@@ -152,7 +152,7 @@ def test_an_explanation_adds_up_to_the_score() -> None:
 
 def test_a_topic_without_lines_has_no_answers() -> None:
     assert list(
-        scorer().answers(SignalRequest([Topic("", "taxes")], 10, Scale.shares), lambda _done: None)
+        scorer().answers(SignalRequest([Topic("", "taxes")], 10, Normalization.max), lambda _done: None)
     ) == [{}]
 
 
@@ -168,9 +168,9 @@ def texts() -> list[Document]:
 def test_training_is_the_same_every_time() -> None:
     digests = {Trainer().model(SIGNAL, "a").digest for _ in range(2)}
     assert len(digests) == 1
-    assert Trainer().model(replace(SIGNAL, around=0.5), "a").digest in digests
+    assert Trainer().model(replace(SIGNAL, context_weight=0.5), "a").digest in digests
     assert (
-        Trainer().model(replace(SIGNAL, even=1.0), "a").digest in digests
+        Trainer().model(replace(SIGNAL, topic_balance=1.0), "a").digest in digests
     )  # all have as many relevant lines
 
 
@@ -203,5 +203,9 @@ def test_documents_must_say_where_they_stand_and_who_speaks(field: dict[str, Any
 
 def test_the_recipe_records_its_parameters() -> None:
     (described, labelled, _direct) = recipes.load("checkthat", "best").manifest()["signals"]
-    assert described["signal"] == "lines" and described["around"] == 0.2 and described["within"] == "debate"
-    assert (labelled["candidates"], labelled["position"]) == (600, 1.0)
+    assert (
+        described["signal"] == "lines"
+        and described["context_weight"] == 0.2
+        and described["group_field"] == "debate"
+    )
+    assert (labelled["candidates"], labelled["position_decay"]) == (600, 1.0)

@@ -9,7 +9,7 @@ from searchapp.errors import QueryRefused
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.recipes import load
-from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SolvedTopics
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SolvedTopics
 from searchapp.ranking.signals.neighbours import vote_scores
 
 GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"b": 1.0}, "q3": {"c": 2.0}}
@@ -29,7 +29,7 @@ def test_power_0_gives_each_solved_topic_the_same_vote() -> None:
 
 def test_votes_can_be_counted_in_scores_so_that_near_topics_weigh_more() -> None:
     nearest = Hits.of(Hit("q1", 4.0), Hit("q2", 2.0), Hit("q3", 1.0))
-    given = vote_scores(nearest, GOLD, power=2.0, scale=Scale.scores)
+    given = vote_scores(nearest, GOLD, power=2.0, normalization=Normalization.none)
     assert given == {"a": 4.0, "b": 4.0 + 1.0, "c": 0.5}
 
 
@@ -62,7 +62,7 @@ def test_a_vote_is_explained_by_the_topics_that_gave_it() -> None:
             Inputs(Index(), examples=lambda: SolvedTopics(Index(), GOLD))  # type: ignore[arg-type]
         )
     )
-    asked = SignalRequest([Topic("q3", "x")], 10, Scale.scores)
+    asked = SignalRequest([Topic("q3", "x")], 10, Normalization.none)
     explained = scorer.explain(asked, "b")
     assert explained is not None
     assert (explained.value, [part.value for part in explained.details]) == (6.0, [1.0, 0.5])
@@ -82,4 +82,6 @@ def test_a_refused_query_names_the_topic() -> None:
         )
     )
     with pytest.raises(QueryRefused, match="topic 7: no"):
-        list(scorer.answers(SignalRequest([Topic("7", "refused")], 10, Scale.shares), lambda _done: None))
+        list(
+            scorer.answers(SignalRequest([Topic("7", "refused")], 10, Normalization.max), lambda _done: None)
+        )

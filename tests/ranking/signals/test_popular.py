@@ -4,7 +4,7 @@ import pytest
 
 from searchapp.model import Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer, SolvedTopics
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer, SolvedTopics
 from searchapp.ranking.signals.popular import Popular
 
 GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 2.0, "c": 0.0}}
@@ -14,24 +14,24 @@ def scorer() -> SignalScorer:
     return Popular("p", 1.0).prepare(Inputs(None, examples=lambda: SolvedTopics(None, GOLD)))  # type: ignore[arg-type]
 
 
-def asked(topic: str, scale: Scale = Scale.scores) -> SignalRequest:
-    return SignalRequest([Topic(topic, "x")], 10, scale)
+def asked(topic: str, normalization: Normalization = Normalization.none) -> SignalRequest:
+    return SignalRequest([Topic(topic, "x")], 10, normalization)
 
 
 @pytest.mark.parametrize(
-    ("topic", "scale", "expected"),
+    ("topic", "normalization", "expected"),
     [
-        ("new", Scale.scores, {"a": 2.0, "b": 1.0}),
-        ("new", Scale.shares, {"a": 1.0, "b": 0.5}),
-        ("q1", Scale.scores, {"a": 1.0}),  # no topic counts for its own answers
-        ("q1", Scale.shares, {"a": 1.0}),
+        ("new", Normalization.none, {"a": 2.0, "b": 1.0}),
+        ("new", Normalization.max, {"a": 1.0, "b": 0.5}),
+        ("q1", Normalization.none, {"a": 1.0}),  # no topic counts for its own answers
+        ("q1", Normalization.max, {"a": 1.0}),
     ],
 )
 def test_documents_count_by_the_solved_topics_that_have_them(
-    topic: str, scale: Scale, expected: dict[str, float]
+    topic: str, normalization: Normalization, expected: dict[str, float]
 ) -> None:
-    (answer,) = scorer().answers(asked(topic, scale), no_progress)
+    (answer,) = scorer().answers(asked(topic, normalization), no_progress)
     assert dict(answer) == expected
-    found = scorer().explain(asked(topic, scale), "a")
+    found = scorer().explain(asked(topic, normalization), "a")
     assert found is not None and found.value == expected["a"]
-    assert scorer().explain(asked(topic, scale), "c") is None
+    assert scorer().explain(asked(topic, normalization), "c") is None

@@ -13,7 +13,7 @@ from searchapp.model import Counts, Explanation, Hit, Hits, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
-from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest
 from searchapp.resources import RecipeBook, recipe_book
 
 HITS = Hits.of(Hit("a", 2.0), Hit("b", 1.0))
@@ -62,7 +62,7 @@ def test_it_is_asked_once_for_all_topics_and_for_all_that_match() -> None:
 
 def test_it_is_explained_by_the_query() -> None:
     scorer = recipe(EXISTS).signals[0].prepare(Inputs(Index()))  # type: ignore[arg-type]
-    found = scorer.explain(SignalRequest([Topic("1", "one")], 10, Scale.scores), "a")
+    found = scorer.explain(SignalRequest([Topic("1", "one")], 10, Normalization.none), "a")
     assert found is not None and (found.value, found.details[0].description) == (2.0, "exists")
 
 

@@ -13,7 +13,7 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Hits, Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Answer, Scale, Signal, SignalRequest, SignalScorer
+from searchapp.ranking.signals.base import Answer, Normalization, Signal, SignalRequest, SignalScorer
 from searchapp.ranking.signals.cosine import Cosine
 from searchapp.ranking.signals.expansion import Expansion
 from searchapp.ranking.signals.latent import Latent
@@ -24,7 +24,7 @@ from tests.ranking.signals.terms import DOCUMENTS, SOLVED, asked, prepared, spac
 
 COSINE = Cosine("cosine")
 POWER = ExplanatoryPower("power", k=2, power=1.0)
-GREEDY = Expansion("expansion", documents=2)
+GREEDY = Expansion("expansion", feedback_documents=2)
 PROFILES = Profiles("profiles")
 LATENT = Latent("latent", k=2, power=1.0, dimensions=3, seed=1)
 TOPIC = Topic("t", "why is ice water")
@@ -77,7 +77,7 @@ def test_less_length_favours_longer_documents() -> None:
     documents = [Document("short", "ice"), Document("long", "ice and much more")]
     held = TermSpace(documents, SOLVED, str.split)
     found = {
-        length: dict(answer(prepared(replace(COSINE, length=length), held), asked(Topic("t", "ice"))))
+        length: dict(answer(prepared(replace(COSINE, length_norm=length), held), asked(Topic("t", "ice"))))
         for length in (0.0, 0.5, 1.0)
     }
     ratios = [scores["long"] / scores["short"] for scores in found.values()]
@@ -87,7 +87,7 @@ def test_less_length_favours_longer_documents() -> None:
 def test_documents_of_a_kind_that_often_answers_are_preferred() -> None:
     documents = [Document(one.id, one.text, {"table": "A" if one.id == "sun" else "B"}) for one in DOCUMENTS]
     held = TermSpace(documents, SOLVED, str.split)
-    signal = replace(COSINE, kind_field="table", lean=0.5)
+    signal = replace(COSINE, kind_field="table", kind_prior=0.5)
     plain = dict(answer(prepared(COSINE, held), asked(Topic("t", "sun star"))))
     leaning = dict(answer(prepared(signal, held), asked(Topic("t", "sun star"))))
     mean = (1 + 1 + 0.5**3 + 1) / 4
@@ -109,7 +109,7 @@ def test_solved_topics_that_are_alike_vote_as_far_as_they_are() -> None:
     assert {"star", "sun", "ice"} == scores.keys()
     assert (scores["star"], scores["sun"]) == pytest.approx((1.0, 0.5))  # q2 is the same
     assert 0 < scores["ice"] < 0.5
-    shares = answer(prepared(POWER, found), asked(topic, scale=Scale.shares))
+    shares = answer(prepared(POWER, found), asked(topic, normalization=Normalization.max))
     assert max(dict(shares).values()) == 1.0
 
 
@@ -154,26 +154,33 @@ def test_the_topic_grows_by_terms_that_it_lacks_and_later_ones_count_less() -> N
     assert scores == pytest.approx(
         {one: float(unit[place] @ grown) for one, place in found.places.items() if unit[place] @ grown > 0}
     )
-    fewer = replace(GREEDY, documents=1)
+    fewer = replace(GREEDY, feedback_documents=1)
     assert "ice" not in dict(answer(prepared(fewer, found), replace(told, leaders=[LEADERS])))
 
 
 def test_a_relevance_model_is_mixed_with_the_topic() -> None:
     found = space()
     own = found.asked(TOPIC, {})
-    none = replace(GREEDY, by="rm3", terms=20, share=0.0)
+    none = replace(GREEDY, method="rm3", feedback_terms=20, feedback_weight=0.0)
     told = replace(asked(TOPIC), leaders=[LEADERS])
     assert dict(answer(prepared(none, found), told)) == pytest.approx(
         found.positive(found.documents, found.unit @ own)
     )
-    one_term = replace(GREEDY, by="rm3", terms=1, share=1.0, documents=1)
+    one_term = replace(GREEDY, method="rm3", feedback_terms=1, feedback_weight=1.0, feedback_documents=1)
     scores = dict(answer(prepared(one_term, found), replace(told, leaders=[Hits(["ice"], [1.0])])))
     assert "ice" in scores
 
 
 @pytest.mark.parametrize(
     "signal",
-    [COSINE, POWER, GREEDY, replace(GREEDY, by="rm3", terms=4, share=0.5), PROFILES, LATENT],
+    [
+        COSINE,
+        POWER,
+        GREEDY,
+        replace(GREEDY, method="rm3", feedback_terms=4, feedback_weight=0.5),
+        PROFILES,
+        LATENT,
+    ],
     ids=["cosine", "power", "greedy", "rm3", "profiles", "latent"],
 )
 def test_what_is_explained_is_the_score_and_its_parts_come_to_it(signal: Signal) -> None:

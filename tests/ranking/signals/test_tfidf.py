@@ -5,7 +5,7 @@ import math
 import pytest
 
 from searchapp.model import Document, Hits, Topic, float32
-from searchapp.ranking.signals.base import Scale, SignalRequest
+from searchapp.ranking.signals.base import Normalization, SignalRequest
 from searchapp.ranking.signals.tfidf import Vectors
 
 DOCUMENTS = [
@@ -17,7 +17,7 @@ DOCUMENTS = [
 
 def rank(depth: int, *topics: Topic, topics_are_documents: bool = False) -> list[Hits]:
     vectors = Vectors(DOCUMENTS, topics_are_documents=topics_are_documents)
-    answers = list(vectors.answers(SignalRequest(topics, depth, Scale.scores), lambda _done: None))
+    answers = list(vectors.answers(SignalRequest(topics, depth, Normalization.none), lambda _done: None))
     assert all(isinstance(answer, Hits) for answer in answers)
     return [answer for answer in answers if isinstance(answer, Hits)]
 
@@ -49,7 +49,7 @@ def test_the_parts_of_an_explanation_add_up_to_the_cosine() -> None:
     topic = Topic("t", "The finite order, finite!")
     (hits,) = rank(3, topic)
     for document, score in hits:
-        explained = Vectors(DOCUMENTS).explain(SignalRequest([topic], 3, Scale.scores), document)
+        explained = Vectors(DOCUMENTS).explain(SignalRequest([topic], 3, Normalization.none), document)
         assert explained is not None and explained.value == score
         assert sum(part.value for part in explained.details) == pytest.approx(score, rel=1e-6)
-    assert Vectors(DOCUMENTS).explain(SignalRequest([topic], 3, Scale.scores), "unknown") is None
+    assert Vectors(DOCUMENTS).explain(SignalRequest([topic], 3, Normalization.none), "unknown") is None

@@ -13,7 +13,7 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Topic
 from searchapp.ranking.learning import StoredModel
-from searchapp.ranking.signals.base import Inputs, Scale, SignalRequest, SignalScorer, Trained
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer, Trained
 from searchapp.ranking.signals.multiclass import MultiClass, softmax
 from searchapp.ranking.signals.multilabel import MultiLabel, logistic
 
@@ -38,9 +38,9 @@ MULTICLASS = MultiClass(
     steepness=8.0,
     cutoff=10,
     power=1.0,
-    by="kind",
-    by_cost=1.0,
-    by_steepness=5.0,
+    category_field="kind",
+    category_cost=1.0,
+    category_steepness=5.0,
 )
 MULTILABEL = MultiLabel("m", 1.0, cost=1.0, min_samples=2, seed=1, steepness=3.0)
 
@@ -56,7 +56,7 @@ def prepared(signal: Trained, examples: Sequence[Example] = EXAMPLES) -> SignalS
 
 
 def asked(text: str, id_: str = "") -> SignalRequest:
-    return SignalRequest([Topic(id_, text)], 10, Scale.shares)
+    return SignalRequest([Topic(id_, text)], 10, Normalization.max)
 
 
 def scores(signal: Trained, text: str, examples: Sequence[Example] = EXAMPLES) -> dict[str, float]:
@@ -73,7 +73,7 @@ def test_the_value_is_decided_first_and_documents_follow_by_their_gain() -> None
 
 
 def test_without_a_field_documents_have_their_expected_gain() -> None:
-    signal = dataclasses.replace(MULTICLASS, by=None)
+    signal = dataclasses.replace(MULTICLASS, category_field=None)
     found = scores(signal, "Who wrote Gor?")
     ideal = 1.0 + 0.5 / math.log2(3)
     assert found["poet"] == pytest.approx(1 / ideal, abs=0.05)
@@ -139,4 +139,4 @@ def test_nothing_to_learn_from_is_said() -> None:
     with pytest.raises(DataError, match="lower `min_samples`"):
         MULTILABEL.train(EXAMPLES[:1], DOCUMENTS, 1)
     with pytest.raises(DataError, match="no document has the field color"):
-        dataclasses.replace(MULTICLASS, by="color").train(EXAMPLES, DOCUMENTS, 1)
+        dataclasses.replace(MULTICLASS, category_field="color").train(EXAMPLES, DOCUMENTS, 1)
