@@ -122,7 +122,7 @@ def _searching(mapping: Mapping[str, Any], field: str) -> str | None:
 
 
 def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -> Iterator[StepPair]:
-    """Yield steps of the same name as pairs, in the order of the document's steps, and the others alone."""
+    """Pair steps of the same name, in the order of the document's steps; other steps stay single."""
     document: AnalysisStep | None = None
     query: AnalysisStep | None = None
     left = list(of_query)
@@ -150,7 +150,6 @@ def _terms(tokens: Sequence[Token]) -> frozenset[str]:
 
 
 def _described(mapping: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """Return the mapping of a field or sub-field, whose name has dots."""
     described: Mapping[str, Any] = mapping["mappings"]
     for name in field.split("."):
         described = {**described.get("properties", {}), **described.get("fields", {})}[name]

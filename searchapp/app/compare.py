@@ -83,7 +83,6 @@ def require_comparable(runs: Sequence[StoredRun], *, force: bool) -> tuple[str, 
 
 
 def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
-    """Yield a clause for each difference between two runs of a task."""
     manifest, other_manifest = first.manifest, other.manifest
     if manifest.split != other_manifest.split:
         yield f"their splits differ: {other_manifest.split} and {manifest.split}"
@@ -148,7 +147,7 @@ def _rank(ranking: Sequence[str], document: str) -> int | None:
 
 
 def _difficulty(values: Sequence[Values], success_threshold: float) -> Iterator[Difficulty]:
-    """Yield topics by how many runs solve them; in a group the topic with the least mean first."""
+    """Yield topics by how many runs solve them, each group by ascending mean."""
     solved = successful_runs(values, success_threshold)
     for count in range(len(values) + 1):
         topics = sorted(
@@ -160,7 +159,6 @@ def _difficulty(values: Sequence[Values], success_threshold: float) -> Iterator[
 
 
 def _compared_breakdowns(runs: Sequence[Sequence[Breakdown]]) -> Iterator[ComparedBreakdown]:
-    """Yield the breakdowns of all runs side by side; a group that a run lacks has no figure there."""
     for breakdowns in zip(*runs, strict=True):
         of_runs = [{row.group: row for row in breakdown.rows} for breakdown in breakdowns]
         compared = []
@@ -227,7 +225,6 @@ def _doubts(
 
 
 def _due(difference: float, low: float, high: float, reversed_: float) -> str:
-    """Return `Doubt.due`."""
     if difference == 0 or math.isnan(difference):
         return "none"
     if reversed_ == 0 or (reversed_ > 0) != (difference > 0):
@@ -246,7 +243,7 @@ def _best_grade(subject: Subject, grades: Grades) -> int:
 
 
 def _favouring(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best: int) -> Grades:
-    """Return the grades, with unjudged documents relevant that only the winner ranks, or ranks higher."""
+    """Return the grades if unjudged documents are relevant that only the winner ranks, or ranks higher."""
     return {
         topic: {
             **known,
@@ -456,7 +453,6 @@ def _compared_run(run: StoredRun, evaluation: Evaluation, name: str) -> Compared
 
 
 def _treatment(judgments: Judgments | None, scored: Sequence[ScoredRun]) -> str:
-    """Return a sentence on the treatment of documents without gold."""
     if judgments is None:
         return "documents without gold count as not relevant, as in the official scorer"
     if judgments.unjudged is Unjudged.condensed:

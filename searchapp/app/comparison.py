@@ -101,7 +101,6 @@ class Difference:
 
     @property
     def p(self) -> float:
-        """The p-value that marks the difference."""
         return self.corrected[RANDOMISATION].holm
 
 
@@ -136,7 +135,6 @@ class Pair:
 
     @property
     def difference(self) -> Difference:
-        """The difference for tables."""
         return Difference.of(self.tests, self.corrected)
 
 
@@ -194,17 +192,17 @@ class TopicDifference:
 
     @property
     def gained(self) -> list[Move]:
-        """The documents that only the second run has."""
+        """Documents that only the second run has."""
         return [move for move in self.documents if not self._is_in(move.first) and self._is_in(move.second)]
 
     @property
     def lost(self) -> list[Move]:
-        """The documents that only the first run has."""
+        """Documents that only the first run has."""
         return [move for move in self.documents if self._is_in(move.first) and not self._is_in(move.second)]
 
     @property
     def moved(self) -> list[Move]:
-        """The documents that both runs have at different ranks."""
+        """Documents at different ranks."""
         in_both = (move for move in self.documents if self._is_in(move.first) and self._is_in(move.second))
         return [move for move in in_both if move.first != move.second]
 
@@ -213,7 +211,6 @@ class TopicDifference:
 
     @property
     def difference(self) -> float:
-        """Second − first."""
         return self.second - self.first
 
     def to_json(self) -> dict[str, Any]:
@@ -304,7 +301,6 @@ class Comparison:
 
     @property
     def warnings(self) -> list[str]:
-        """Differences between the runs, and warnings of misleading figures."""
         systems: dict[str, list[str]] = {}
         for run in self.runs:
             for warning in run.warnings:
@@ -464,7 +460,6 @@ def scored_rankings(name: str, run: Run, scoring: Scoring, task: Task, grades: G
 
 
 def _source(scoring: Scoring, task: Task) -> GoldSource:
-    """Return the source with the measures that are computed."""
     measures = scoring.measures(task)
     if measures and scoring.judgments is not None:
         measures = tuple(dict.fromkeys((*measures, *JUDGED)))
@@ -621,7 +616,6 @@ def measured(
 
 
 def _corrected(tests: Sequence[PairTests]) -> list[dict[str, Corrected]]:
-    """Return the p-values of each pair, each test corrected for the number of pairs."""
     corrected: list[dict[str, Corrected]] = [{} for _ in tests]
     for name in tests[0].p_values if tests else ():
         p_values = [test.p_values[name] for test in tests]

@@ -165,7 +165,7 @@ def _rights(settings: Settings) -> Iterator[Check]:
 
 
 def _server(settings: Settings) -> Iterator[Check]:
-    """Yield checks of the nodes, and of the shards of indexes, of a server that answers."""
+    """Yield checks of a server's nodes, and of the shards of indexes."""
     if not settings.uses_server:
         return
     try:
@@ -246,7 +246,6 @@ def _index(engine: Engine, name: str) -> Check:
 
 
 def _should_serve(engine: Engine, name: str) -> bool:
-    """Return whether an index has a version that should serve."""
     return any(
         entry.name == name and entry.state in (VersionState.serves, VersionState.unreadable)
         for entry in engine.stored()
@@ -254,7 +253,6 @@ def _should_serve(engine: Engine, name: str) -> bool:
 
 
 def _other_indexes(engine: Engine) -> Iterator[Check]:
-    """Yield failed checks of indexes of training topics, of single splits, and of own tasks."""
     owners = {
         entry.name: entry.info.owner
         for entry in stored_versions(engine)
@@ -307,7 +305,7 @@ def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check 
 
 
 def _agreement(settings: Settings) -> Check:
-    """Rank the sample's dev topics on both engines, in trial indexes, and compare every id and score."""
+    """Compare ids and scores of the sample's dev topics on both engines, in trial indexes."""
     agree = partial(Check, "engines agree")
     trial = dataclasses.replace(
         settings, index_prefix=f"{settings.index_prefix}-doctor-{secrets.token_hex(3)}"

@@ -82,14 +82,14 @@ class GoldSource:
         return None if self.task is None else tasks.load(self.task)
 
     def folder(self, task: Task) -> Path | None:
-        """Return the folder with the task's files, None if it is unknown."""
+        """Return the folder with the task's files, if known."""
         if self.data is not None or (self.home is None and task.info.file is None):
             return self.data
         folder = data_folder(task, self.home)
         return folder if folder.is_dir() else None
 
     def part(self, task: Task) -> DataSplit[Collection] | None:
-        """Return the scored split, None if it or the folder is unknown."""
+        """Return the scored split, if it and the folder are known."""
         folder = self.folder(task)
         return (
             None if folder is None or self.split is None else DataSplit(task.collection(folder), self.split)
@@ -120,7 +120,6 @@ class Evaluation:
         return self.official.of_topics(name) or self.measures.per_topic.get(name, {})
 
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
-        """Return the JSON of `evaluate --json`."""
         official: dict[str, Any] = {
             "measure": self.official.measure,
             "value": self.official.values.get(self.official.measure),
@@ -245,7 +244,6 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
 
 
 def _changes(stored: StoredRun, task: Task, gold: GoldSource, files: Sequence[Path]) -> Iterator[str]:
-    """Yield a sentence for each input of a run that has changed since it was made."""
     path, manifest = stored.path, stored.manifest
     if manifest.layout and manifest.split in task.info.splits:
         layout = task.collection(Path(manifest.data)).layout(manifest.split, solved=False)
@@ -494,7 +492,6 @@ def evaluate_judged(
 def _counted_rankings(
     subject: Subject, judged: Sequence[Ranking], *, held_out: bool
 ) -> tuple[Sequence[Ranking], Sequence[str]]:
-    """Return the rankings that count, and warnings."""
     manifest, path = subject.given.manifest, subject.path
     if manifest is None:
         if held_out:
@@ -523,7 +520,6 @@ def _counted_rankings(
 
 
 def _coverage(run: Run, judged: Sequence[Ranking], grades: Grades) -> str | None:
-    """Return a sentence on topics that are not scored, if any."""
     without = len(run) - len(judged)
     unranked = sum(map(bool, grades.values())) - len(judged)
     reasons = []

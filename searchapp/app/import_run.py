@@ -40,7 +40,7 @@ class ImportedRun:
 
 @dataclass
 class _Topic:
-    """The documents of a topic in the order of the file."""
+    """The documents of a topic in file order."""
 
     scores: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
@@ -148,7 +148,6 @@ def import_run(
 def _read(
     file: Path, format_: str, topics: Ids[str], documents: Ids[str], problems: Problems
 ) -> tuple[dict[str, _Topic], dict[str, None], int]:
-    """Return the rows of each known topic, the tags in the file, and the number of rows."""
     topics_read: dict[str, _Topic] = {}
     tags: dict[str, None] = {}
     lines = 0

@@ -60,7 +60,6 @@ class ServingIndex:
 
     @property
     def analyzed(self) -> int:
-        """The number of documents that were analyzed for it."""
         return self.info.documents - self.carried if self.built else 0
 
 
@@ -80,7 +79,6 @@ class IndexOutcome:
 
     @property
     def built(self) -> bool:
-        """Whether any index is new."""
         return any(index.built for index in self.indexes)
 
 
@@ -269,7 +267,6 @@ def missing_files(task: Task, collection: Collection) -> tuple[Path, ...]:
 
 
 def _names(task: Task, collection: Collection) -> tuple[str, ...]:
-    """Return the names of the indexes for which a collection has splits, the largest first."""
     present = {
         collection.index_of(split)
         for split in task.info.splits
@@ -351,7 +348,6 @@ def _opened(task: Task, engine: Engine, names: Sequence[str]) -> Index:
 
 
 def _refused(task: Task, engine: Engine, name: str, exists: bool, error: EngineRefused) -> EngineRefused:
-    """Return the error of an index that can't be opened, with the name of its task."""
     if name == task.name:
         return error
     command = f"`searchapp index {task.reference}`"
@@ -409,7 +405,7 @@ def digest_of(documents: Iterable[Document]) -> DocumentsDigest:
 
 @dataclass(frozen=True, slots=True)
 class _SecondReading:
-    """The documents of an index, read again; raises an error at the end if the files have changed."""
+    """Reads the documents of an index again; raises an error at the end if they have changed."""
 
     collection: Collection
     name: str
@@ -617,7 +613,6 @@ def _is_ours(name: str) -> bool:
 
 
 def _shipped(name: str) -> str | None:
-    """Return the shipped task of an index, whose name is the task's or begins with it."""
     shipped = (*tasks.names(), *tasks.sample_names())
     matches = [task for task in shipped if name == task or name.startswith(f"{task}-")]
     return max(matches, key=len, default=None)

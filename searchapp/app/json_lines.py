@@ -67,7 +67,6 @@ class JsonLines:
         return [line for line in content.splitlines() if line.strip()]
 
     def _described(self, line: bytes) -> Described:
-        """Return the object on a line, an empty one if it can't be read."""
         described: object = None
         with suppress(ValueError):
             described = parse_json(line.decode("utf-8"), file_names=self._file_names)

@@ -159,7 +159,6 @@ def command(manifest: Manifest, *, portable: bool = False) -> str:
 
 
 def _retrieval(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the stages: each signal, and the fusion."""
     signals: Sequence[Mapping[str, Any]] = recipe.get("signals") or []
     stages = [
         {

@@ -49,7 +49,7 @@ Trainer = Callable[[Sequence[Example], Sequence[Document]], tuple[Mapping[str, A
 
 
 class _Learner(NamedTuple):
-    """A signal or a fusion that has a model."""
+    """A signal or a fusion with a model."""
 
     name: str
     kind: str
@@ -234,7 +234,6 @@ class Models:
         return MadeModel(learner.name, learner.left_out, stored, path, True)
 
     def _inputs(self) -> tuple[Sequence[Example], Sequence[Document], str]:
-        """Return the training topics, the documents, and the digest of the documents."""
         if self._read is None:
             examples = read_examples(
                 self._task, self._collection, self._split, self._progress, self._judged, self._problems
@@ -278,7 +277,6 @@ def _crossfitted_answers(
 def _without(
     withheld: frozenset[str], inputs: Inputs, examples: Sequence[Example], documents: Sequence[Document]
 ) -> Inputs:
-    """Return the inputs of signals without some training topics."""
     others = [example for example in examples if example.topic.id not in withheld]
 
     @cache  # several signals need the same

@@ -42,7 +42,7 @@ class TaskState:
 
     @property
     def files(self) -> Path | None:
-        """The folder with the files of the indexed documents, if they exist."""
+        """The folder of the indexed files, if it exists."""
         if self.has_files:
             return self.folder
         return self.sample if self.is_sample else None
@@ -60,7 +60,6 @@ class Overview:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the engine answers and has no index."""
         return self.engine is not None and not any(state.index for state in self.tasks)
 
 
@@ -114,7 +113,6 @@ def _state(task: Task, home: Path, index: IndexInfo | None, judged: int) -> Task
 
 
 def _serving(engine: Engine, task: Task) -> IndexInfo | None:
-    """Return the searched index."""
     for name in task.info.index_names:
         with suppress(DataError):  # damaged: `searchapp doctor` has the details
             if (info := engine.index_info(name)) is not None:

@@ -135,7 +135,6 @@ def write_pool(
 
 
 def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
-    """Return the given scope, or the one of the run directories, which must agree."""
     manifests = [(given.path, given.manifest) for given in runs if given.manifest is not None]
     if not manifests:
         if scope is None:
@@ -161,7 +160,6 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
 
 
 def _within(given: GivenRun, scope: Scope) -> Run:
-    """Return a TREC run with the topics of a scope."""
     run = Run(given.run.tag, tuple(ranking for ranking in given.run if ranking.topic_id in scope.topics))
     if not run.rankings:
         raise DataError(f"{given.path} ranks no topic of {scope.name}: give a run of the same topics")

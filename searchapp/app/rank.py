@@ -286,7 +286,6 @@ def _without_digests(value: Any) -> Any:
 
 
 def _collection(task: Task, manifest: Manifest, data: Path) -> Collection:
-    """Return the collection of a run, with the training topics of the run."""
     collection, solved = task.collection(data), directory.solved_splits(manifest)
     return collection.solved_by(solved) if solved else collection
 

@@ -135,7 +135,6 @@ def _made_from(path: Path, run: ComparedRun) -> dict[str, Any]:
 
 
 def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str, str]:
-    """Return the commands by the numbers that they print."""
     runs, source = [str(path) for path in request.runs], request.source
     scoring = list(_scoring(request, judged))
     measures = [word for name in source.measures for word in ("--measure", name)]
@@ -154,7 +153,6 @@ def _commands(request: CompareRequest, task: Task, judged: JudgedIn) -> dict[str
 
 
 def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
-    """Yield the options of scoring."""
     source, options, judgments = request.source, request.source.options, request.judgments
     for option, value in (
         ("--data", source.data),
@@ -182,7 +180,6 @@ def _scoring(request: CompareRequest, judged: JudgedIn) -> Iterator[str]:
 
 
 def _testing(request: CompareRequest) -> Iterator[str]:
-    """Yield the options that only `compare` has."""
     for option, value, usual in (
         ("--baseline", request.baseline, None),
         ("--depth", request.depth, None),
@@ -315,7 +312,6 @@ def _compared(request: CompareRequest) -> tuple[CompareRequest, Comparison, Sequ
 
 
 def _figures(comparison: Comparison) -> list[ReportedFigure]:
-    """Return the tested figures first, then all others of `evaluate`."""
     tested = {measured.name: measured for measured in comparison.measures}
     names = dict.fromkeys(tested)
     known = [
@@ -338,7 +334,6 @@ def _figures(comparison: Comparison) -> list[ReportedFigure]:
 
 
 def _interval(figure: float | None, measured: Measured | None, run: int, seed: int) -> Interval | None:
-    """Return the interval of a figure that is the mean of values of topics."""
     if figure is None or measured is None:
         return None
     values = [value for value in measured.values[run].values() if value is not None and math.isfinite(value)]
@@ -348,7 +343,6 @@ def _interval(figure: float | None, measured: Measured | None, run: int, seed: i
 
 
 def _texts(task: Task, gold: GoldSource) -> tuple[Mapping[str, str], Sequence[str]]:
-    """Return the texts of topics by id, and why they are missing."""
     folder = gold.folder(task)
     if folder is None or gold.split is None:
         return {}, ()

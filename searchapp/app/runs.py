@@ -51,7 +51,6 @@ class KnownRun:
 
     @property
     def task(self) -> str:
-        """The name of its task, or the file of an own task."""
         varied = self.manifest.variant
         if varied and not Path(varied).is_file():  # the task itself has the same files and gold
             return self.manifest.task_file or self.manifest.task
@@ -85,7 +84,6 @@ def _runs_file(home: Path) -> JsonLines:
 
 
 def _remembered(home: Path) -> Sequence[Path]:
-    """Return the remembered paths, the latest first, each once."""
     paths = [described.get("run") for described in _runs_file(home).read()]
     return [Path(path) for path in dict.fromkeys(reversed(paths)) if isinstance(path, str)][:MOST_RUNS]
 
@@ -147,7 +145,6 @@ class FigureCache:
         return evaluation
 
     def _key(self, run: KnownRun) -> str:
-        """Return the digest of the run, and of the states of the files with its rankings and its gold."""
         collection = load(run.task).collection(Path(run.manifest.data))
         files = [run.path / RANKINGS, *collection.gold_files(run.manifest.split)]
         states = [(str(file), (state := file.stat()).st_size, state.st_mtime_ns) for file in files]

@@ -71,7 +71,7 @@ class FusedRankings:
         return self._chosen[1]
 
     def is_cut(self, recipe: Recipe, compiled: CompiledQuery) -> bool:
-        """Return whether more documents may have the words than the recipe ranks."""
+        """Return whether the recipe may have cut off documents with the words."""
         return len(self._ranked_words(recipe, compiled)[1]) == FUSED_DEPTH
 
     def shares(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> list[SignalShare]:
@@ -81,13 +81,11 @@ class FusedRankings:
         return self._ranker(recipe).shares(self._ranked_words(recipe, compiled)[0], document_id)
 
     def explain(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> Explanation | None:
-        """Explain the score of a document, None if it is not ranked."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return None
         return self._ranker(recipe).explain(self._ranked_words(recipe, compiled)[0], document_id)
 
     def _ranked_words(self, recipe: Recipe, compiled: CompiledQuery) -> tuple[RankedTopic, Hits]:
-        """Return the ranking of a recipe for words, and its hits with a score."""
         key = recipe.name, compiled.words
         if self._ranked is None or self._ranked[0] != key:
             ranked = self._ranker(recipe).rank_topic(recipe.typed(compiled.words), FUSED_DEPTH)
@@ -221,7 +219,6 @@ class TaskSearcher:
 
     @property
     def collection(self) -> Collection | None:
-        """The task's files, None if they are missing."""
         try:
             return self._collection() if self._collection is not None else None
         except DataError:
@@ -247,14 +244,12 @@ class TaskSearcher:
         return self._recipes[name]
 
     def fields(self, recipe: str | None = None) -> SearchFields:
-        """Return the fields that a query may name."""
         name = recipe or self.task.info.search_recipe
         if name not in self._fields:
             self._fields[name] = SearchFields.of(self._mapping, self.recipe(name).query.template.body)
         return self._fields[name]
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
-        """Return warnings of hits that depend on the number of shards."""
         return tuple(recipes.shard_warnings(self.recipe(recipe), self.index.info.shards))
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
@@ -341,7 +336,7 @@ class TaskSearcher:
         return bool(self.index.find(one_document(document_id, self._body(search)["query"])))
 
     def is_cut(self, request: SearchRequest) -> bool:
-        """Return whether more documents may have the words than the recipe ranks.
+        """Return whether the recipe may have cut off documents with the words.
 
         Raises:
             as `search` does.
@@ -388,7 +383,6 @@ class TaskSearcher:
         return _ParsedRequest(request, recipe, self._compilers[name].compiled(read, request.filters))
 
     def _body(self, search: _ParsedRequest) -> dict[str, Any]:
-        """Return the search body of a request for a recipe of one query."""
         recipe, compiled = search.recipe, search.compiled
         body = recipe.body(search.topic, search.request.size)
         body["query"] = compiled.query(paging.matching_only(body["query"]) if compiled.words else None)
@@ -397,7 +391,6 @@ class TaskSearcher:
         return body
 
     def _shown(self, search: _ParsedRequest, hits: Hits) -> list[SearchResult]:
-        """Return hits with their matches of the recipe's query."""
         if not hits:
             return []
         query = search.recipe.body(search.topic, 1)["query"]
@@ -473,7 +466,6 @@ class SolvedTopic:
 
     @property
     def answers(self) -> list[tuple[str, float]]:
-        """The relevant documents, the best grades first."""
         relevant = [(document, grade) for document, grade in self.gold.items() if grade > 0]
         return sorted(relevant, key=lambda answer: -answer[1])
 
@@ -497,7 +489,6 @@ class SolvedTopicIndex:
         return self._topics.get(topic_id)
 
     def citing(self, document_id: str) -> Sequence[SolvedTopic]:
-        """Return the topics that a document answers, the best grades first."""
         citing = sorted(self._citing.get(document_id, []), key=lambda item: -item[0])
         return [topic for _grade, topic in citing]
 

@@ -174,13 +174,11 @@ _OF_TREC_EVAL = {
 
 
 def _advice(candidates: Iterable[str]) -> str:
-    """Suggest the first candidate that is a measure, otherwise describe the notation."""
     meant = next(filter(_is_measure, candidates), None)
     return ADVICE if meant is None else f"did you mean {meant}? Otherwise {ADVICE}"
 
 
 def _alike(name: str) -> Iterator[str]:
-    """Yield similar names of measures."""
     from ir_measures.measures import registry
 
     for pattern, other in _OF_TREC_EVAL.items():
@@ -233,7 +231,6 @@ def _needed(name: str) -> str:
 
 
 def _with(name: str, further: Mapping[str, int]) -> str:
-    """Return the name of a measure with further parameters."""
     head, at, cutoff = name.strip().partition("@")
     kind, _, given = head.partition("(")
     added = [f"{key}={value}" for key, value in further.items() if key != "cutoff"]

@@ -250,7 +250,6 @@ class EntryReader(EntryProblems):
         return isinstance(self.value, dict)
 
     def text_of(self, key: str) -> str:
-        """Return the text of a required key, which must not be blank."""
         if key not in self.value:
             self.lacks(key)
             return ""
@@ -272,7 +271,6 @@ class EntryReader(EntryProblems):
             self.wrong("lone surrogate", f"{name} has an escape that is half of a character")
 
     def list_of(self, key: str) -> list[Any] | None:
-        """Return the list of a required key."""
         value = self.value.get(key)
         if key not in self.value:
             self.lacks(key)

@@ -65,7 +65,6 @@ class Rewriter:
         self.length = 0  # the length of the text so far
 
     def keep(self, start: int, end: int) -> None:
-        """Show characters unchanged."""
         if start < end:
             self._pieces.append(MarkupPiece(start, end, self.length, self.length + end - start, is_kept=True))
             self.insert(self._text[start:end])
@@ -79,7 +78,6 @@ class Rewriter:
             self.insert(shown)
 
     def insert(self, shown: str) -> None:
-        """Show a text that has no source."""
         if shown:
             self._parts.append(shown)
             self.length += len(shown)

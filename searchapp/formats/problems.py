@@ -62,7 +62,6 @@ class Problems:
             own += [problem for problem in new if problem not in known]
 
     def add_unopened(self, file: Path, error: OSError) -> None:
-        """Record that a file can't be opened."""
         if isinstance(error, FileNotFoundError):
             detail = f"{file.name} is expected in the folder {file.absolute().parent}"
             self.add(file, "missing file", detail=detail, skippable=False)
@@ -77,7 +76,6 @@ class Problems:
 
     @property
     def stopped(self) -> bool:
-        """Whether a problem is not skippable."""
         return bool(self._fatal)
 
     def raise_if_any(self, advice: str = "") -> None:
@@ -91,12 +89,11 @@ class Problems:
 
     @property
     def notes(self) -> InvalidFiles | None:
-        """The notes, ready to be printed and counted; None without any."""
         return InvalidFiles(self._notes) if self._notes else None
 
     @property
     def skipped(self) -> InvalidFiles | None:
-        """The problems that `lenient` accepted, ready to be printed and counted; None without any."""
+        """The problems that `lenient` accepted, if any."""
         return InvalidFiles(self._problems) if self.lenient and self._problems else None
 
 
@@ -110,7 +107,6 @@ class EntryProblems:
         self.problems = problems
 
     def wrong(self, kind: str, detail: str = "") -> None:
-        """Report a problem of the entry."""
         self.good = False
         self.problems.add(self.path, kind, self.where, detail)
 

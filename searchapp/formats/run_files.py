@@ -182,7 +182,6 @@ def _parquet_columns(file: Any, path: Path, problems: Problems) -> tuple[list[st
 
 
 def _columns(values: Iterable[str]) -> dict[str, str]:
-    """Return the known columns by their names in `COLUMN_NAMES`."""
     by_name: dict[str, str] = {}
     for column in values:
         by_name.setdefault(column.strip().lower(), column)
@@ -334,7 +333,6 @@ def _scalar(value: Any) -> str:
 
 
 def _character(character: str) -> str:
-    """Return a character for a quoted text; escape it if it is invisible or acts on a terminal."""
     if character in '"\\':
         return f"\\{character}"
     return character if character.isprintable() else f"\\U{ord(character):08x}"

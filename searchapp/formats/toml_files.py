@@ -38,7 +38,6 @@ class TomlTable:
 
     @property
     def name(self) -> str:
-        """The last part of its key."""
         return self._keys[-1]
 
     def has(self, key: str) -> bool:
@@ -54,7 +53,6 @@ class TomlTable:
     def text(self, key: str, default: None = None, *, required: bool = False) -> str | None: ...
 
     def text(self, key: str, default: str | None = None, *, required: bool = False) -> str | None:
-        """Return a text that is not blank."""
         value = self._value(key, required=required)
         if value is None:
             return default
@@ -64,7 +62,6 @@ class TomlTable:
         return default
 
     def whole(self, key: str, default: int, lowest: int, highest: int | None = None) -> int:
-        """Return a whole number in a range."""
         value = self._value(key)
         if value is None:
             return default
@@ -74,7 +71,6 @@ class TomlTable:
         return default
 
     def truth(self, key: str) -> bool | None:
-        """Return true or false; None for a missing key."""
         value = self._value(key)
         if isinstance(value, bool | None):
             return value
@@ -124,7 +120,6 @@ class TomlTable:
         return None
 
     def tables(self, key: str) -> Iterator[TomlTable]:
-        """Return the tables in a table, in order."""
         if outer := self.table(key):
             yield from filter(None, map(outer.table, outer.content))
 

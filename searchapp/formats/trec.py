@@ -437,7 +437,6 @@ def score_of(text: str) -> float | None:
 
 
 def _written_rankings(run: Run) -> Iterator[str]:
-    """Yield the lines of each ranking as one text."""
     tag = _cell("run", run.tag)
     topics: set[str] = set()
     good: set[str] = set()  # most documents are in many rankings: each is checked once

@@ -350,7 +350,6 @@ class _Rendering:
                 self.out.style(begin, BOLD)
 
     def _cells(self, first: int, last: int, start: int, end: int) -> None:
-        """Show the cells of a line, without their attributes."""
         may_have_attributes = True
         for index in self._outer(first, last):
             token = self.tokens[index]
@@ -404,7 +403,6 @@ class _Rendering:
         self.out.keep(start, end)
 
     def _quotes(self, token: WikiToken, styles: tuple[str, ...], begun: dict[str, int]) -> None:
-        """Begin or end bold and italics; further apostrophes are text."""
         signs = sum(3 if style == BOLD else 2 for style in styles)
         self.out.keep(token.start, token.end - signs)
         for style in styles:
@@ -440,7 +438,6 @@ class _Rendering:
     # Templates and links
 
     def _enclosed(self, first: int, last: int) -> None:
-        """Show a template or a link, from its first to its last token."""
         opening, closing = self.tokens[first], self.tokens[last]
         if opening.kind == "address":
             begin = self.out.length
@@ -483,7 +480,6 @@ class _Rendering:
         self._stripped(argument.first, argument.last, argument.start, argument.end)
 
     def _stripped(self, first: int, last: int, start: int, end: int) -> None:
-        """Show characters without blanks at their ends."""
         text = self.text[start:end]
         begin = start + len(text) - len(text.lstrip())
         end = max(begin, start + len(text.rstrip()))
@@ -517,7 +513,6 @@ class _Rendering:
         return True
 
     def _named(self, given: list[Argument]) -> Mapping[str, Argument]:
-        """Return arguments by their names, or by their numbers."""
         unnamed = [argument for argument in given if not argument.name]
         numbered = {str(number): argument for number, argument in enumerate(unnamed, start=1)}
         last = {"0": unnamed[-1]} if unnamed else {}
@@ -531,7 +526,6 @@ class _Rendering:
             self.out.insert(")")
 
     def _equation(self, given: list[Argument], *, is_equation: bool) -> None:
-        """Show a line of aligned formulas."""
         given = [argument for argument in given if self.text[argument.start : argument.end].strip()]
         named = {argument.name: argument for argument in given if argument.name in EQUATION_PARTS}
         self.out.insert("   ")
@@ -558,7 +552,6 @@ class _Rendering:
         self.out.replace(start, start + len(written), self.formula(written))
 
     def _unknown(self, title: tuple[int, int], given: list[Argument]) -> None:
-        """Show name and arguments of an unknown template."""
         begin = self.out.length
         self.out.insert("(")
         self.out.keep(*title)

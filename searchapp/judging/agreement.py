@@ -188,7 +188,6 @@ class SightCounts:
 
     @classmethod
     def of(cls, counts: Counter[bool | None]) -> SightCounts:
-        """Count values of `Event.saw_others`."""
         return cls(counts.total(), counts[True], counts[None])
 
 

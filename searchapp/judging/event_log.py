@@ -213,7 +213,6 @@ class StoredEvent:
             ]
 
     def checksum(self, before: bytes) -> bytes:
-        """Return the event's checksum, given the previous one."""
         content = json.dumps([self.sequence, *self.values])
         return hashlib.blake2b(before + content.encode(), digest_size=16).digest()
 
@@ -264,7 +263,6 @@ class DamageReport:
         self._entries: dict[Damage, None] = {}
 
     def add(self, place: int | None, words: str) -> None:
-        """Record damage, and report it if it is new."""
         damage = Damage(place, words)
         if damage in self._entries:
             return
@@ -512,7 +510,6 @@ class EventLog:
         return [StoredEvent(row) for row in self._database.execute(statement, parameters)]
 
     def known(self, ids: Iterable[str]) -> dict[str, Event]:
-        """Return the events of these ids that are in the log, by id."""
         return {event.id: event for _, event in self._with_ids(ids)}
 
     def places_of(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:
@@ -569,7 +566,6 @@ class EventLog:
             yield stored.checksum(former[0].checksum(former[0].before))
 
     def _is_confirmed(self, stored: StoredEvent, candidate: bytes) -> bool:
-        """Return whether the stored checksum, the head or the next event confirms a checksum."""
         if candidate == stored.own:
             return True
         head = self.head
@@ -603,7 +599,7 @@ class EventLog:
         return [line for (line,) in self._all("PRAGMA integrity_check") if line != "ok"]
 
     def stored(self) -> Iterator[StoredEvent]:
-        """Yield every event as it is stored, damaged or not, by place."""
+        """Yield every event as it is stored, damaged or not."""
         with self._reading():
             for row in self._database.execute(f"SELECT {_ROW} FROM events ORDER BY sequence"):
                 yield StoredEvent(row)

@@ -38,7 +38,6 @@ def seconds_each(times: Iterable[datetime]) -> float | None:
 
 
 def _median_gap(latest_first: Iterable[datetime], limit: int | None = None) -> float | None:
-    """Return the median of the first `limit` gaps, without breaks."""
     gaps = ((later - earlier).total_seconds() for later, earlier in itertools.pairwise(latest_first))
     recent = itertools.islice((gap for gap in gaps if gap > AT_ONCE_SECONDS), limit)
     working = [gap for gap in recent if gap <= BREAK_SECONDS]

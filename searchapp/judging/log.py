@@ -68,7 +68,6 @@ class Window:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the window's process is known to have ended."""
         if os.name != "posix" or self.host != platform.node():
             return False
         try:

@@ -117,7 +117,6 @@ class Session:
 
     @property
     def waiting(self) -> int:
-        """The number of events that are not written yet."""
         return len(self._waiting)
 
     @property
@@ -131,7 +130,6 @@ class Session:
 
     @property
     def unsent(self) -> int:
-        """The number of saved events that the team's cluster lacks."""
         if self.synchronizer is None:
             return 0
         return self._log.waiting(self.synchronizer.address, self.synchronizer.task)
@@ -156,7 +154,6 @@ class Session:
         return self._act([self._event(document, Action.adjudicate, grade=grade, text=reason)])
 
     def undo(self) -> Outcome | None:
-        """Retract the last action that still holds, if any."""
         while undone := self._last_done():
             # The same annotator may have undone events in another session.
             standing = tuple(event for event in undone if self.view.holds(event.id))
@@ -167,11 +164,9 @@ class Session:
 
     @property
     def undone(self) -> tuple[Event, ...]:
-        """The events of the action that `redo` repeats."""
         return self._undone[-1] if self._undone else ()
 
     def redo(self) -> Outcome | None:
-        """Repeat the last undone action, if any."""
         if not self._undone:
             return None
         again = tuple(self._repeat(event) for event in self._undone.pop())
@@ -280,7 +275,7 @@ class OthersOpinions:
         return opinions
 
     def saw_others(self, topic_id: str, document_id: str) -> bool | None:
-        """Return whether others' opinions influence the next judgment of a document; None if unknown."""
+        """Return whether others' opinions influence the next judgment; None if unknown."""
         view, mine = self._session.view, self._session.author.annotator
         if all(name == mine for name in view.annotators_of(topic_id, document_id)):
             return False
@@ -414,7 +409,6 @@ class JudgingSession:
         return self._others_opinions.others(topic_id, document_id)
 
     def words(self, topic_id: str, document_id: str) -> str:
-        """Return this annotator's note on a document, or the reason for its grade."""
         return self.session.view.words(self.session.author.annotator, topic_id, document_id)
 
     # Progress
@@ -441,7 +435,6 @@ class JudgingSession:
         return next((place for place in places if documents[place] not in judged), None)
 
     def next_unjudged_topic(self, after: int = -1) -> int | None:
-        """Return the index of the next topic with unjudged documents; wraps around."""
         places = cyclic_order(len(self.topics), after)
         return next((place for place in places if not self.is_done(self.topics[place])), None)
 
@@ -465,7 +458,6 @@ class JudgingSession:
         return self._scores[topic_id]
 
     def unscored(self) -> list[str]:
-        """Return the judged topics of the run whose scores are not computed yet."""
         topics = self.session.view.topics_of(self.session.author.annotator)
         return [topic for topic in topics if topic in self._known and topic not in self._scores]
 
@@ -497,7 +489,6 @@ class JudgingSession:
         return self._finish(self.session.note(self.seen(topic_id, document), words))
 
     def undo(self) -> Outcome | None:
-        """Retract the last action, if any."""
         outcome = self.session.undo()
         return outcome and self._finish(outcome)
 
@@ -603,7 +594,6 @@ def summary(judging: JudgingSession) -> Summary:
 
 
 def _count_unjudged(judging: JudgingSession) -> list[int] | None:
-    """Return the number of unjudged documents of each topic; None if that takes too long or fails."""
     until = time.monotonic() + COUNTING_SECONDS
     left = []
     with suppress(SearchappError):
@@ -629,7 +619,6 @@ class Dispute:
 
     @property
     def spread(self) -> int:
-        """The difference between the highest and the lowest grade."""
         return max(self.grades.values()) - min(self.grades.values())
 
     @property
@@ -669,15 +658,13 @@ class Adjudication:
         self._find_disputes()
 
     def opinions(self, dispute: Dispute) -> list[Opinion]:
-        """Return all opinions on the document, including annotators whose grades do not count here."""
+        """Return all opinions on the document, not only those that count here."""
         return self.session.view.opinions(*dispute.key)
 
     def decision(self, dispute: Dispute) -> Event | None:
-        """Return the decision that holds, by any annotator."""
         return self.session.view.decision(*dispute.key)
 
     def words(self, dispute: Dispute) -> str:
-        """Return the adjudicator's last note on the document."""
         return self.session.view.words(self.session.author.annotator, *dispute.key)
 
     @property
@@ -685,11 +672,9 @@ class Adjudication:
         return sum(self.decision(dispute) is not None for dispute in self.disputes)
 
     def place(self, key: Key) -> int | None:
-        """Return the index of the dispute on a document, or None."""
         return next((place for place, dispute in enumerate(self.disputes) if dispute.key == key), None)
 
     def next_open(self, after: int = -1) -> int | None:
-        """Return the index of the next undecided dispute; wraps around."""
         places = cyclic_order(len(self.disputes), after)
         return next((place for place in places if self.decision(self.disputes[place]) is None), None)
 

@@ -46,8 +46,7 @@ class EventIndex(Protocol):
     """An index in a cluster that stores events. Every method raises `EngineError` if the cluster fails."""
 
     @property
-    def address(self) -> str:
-        """Its address with its name."""
+    def address(self) -> str: ...
 
     def state(self) -> IndexState:
         """Return the present state; create the index if it is missing."""

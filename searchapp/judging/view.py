@@ -252,7 +252,6 @@ class JudgmentView:
             self._cache[event.topic_id].add(event)
 
     def _settle(self) -> None:
-        """Update the places of retracted events."""
         unsettled, self._unsettled = self._unsettled, set()
         targets = [id_ for id_ in unsettled if id_ not in self._places and id_ not in self._refers]
         if self._log is not None:
@@ -299,11 +298,9 @@ class JudgmentView:
         return self._retracted_by.get(event_id, ())
 
     def holds(self, event_id: str) -> bool:
-        """Return whether no standing event retracts an event."""
         return is_standing(event_id, self._retractions)
 
     def retractions(self, event_id: str) -> list[str]:
-        """Return the ids of the standing retractions of an event."""
         return [other for other in self._retractions(event_id) if self.holds(other)]
 
     # One document
@@ -320,7 +317,6 @@ class JudgmentView:
         return sorted(self._topic(topic_id).annotators.get(document_id, ()))
 
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
-        """Return the time of the latest event on a document."""
         names = self.annotators_of(topic_id, document_id)
         times = (self.events_on(name, topic_id, document_id)[-1].order[0] for name in names)
         return max(times, default=None)
@@ -390,7 +386,6 @@ class JudgmentView:
         }
 
     def judged_documents(self, topics: Iterable[str] | None = None) -> Iterator[Key]:
-        """Yield every topic and document with events, topic by topic."""
         for topic_id in self.topics() if topics is None else topics:
             for document_id in list(self._topic(topic_id).annotators):
                 yield topic_id, document_id
@@ -408,7 +403,6 @@ class JudgmentView:
     # One annotator
 
     def judging_times(self, annotator: str) -> list[datetime]:
-        """Return the times of an annotator's timed judgments, unordered."""
         own = self._own(annotator, lambda code: code & _PACE)
         return [_EPOCH + timedelta(microseconds=time) for time, _place in own]
 

@@ -194,7 +194,6 @@ def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
 
 
 def _drawn(chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: Mapping[str, str]) -> Markup:
-    """Return a chart as an element of a page, with the names of its marks and labels."""
     marked: dict[str, Mark] = {}
     for number, marks in enumerate(series):
         points: list[dict[str, Any]] = []

@@ -169,7 +169,6 @@ class TopicRow:
 
     @property
     def difference(self) -> float | None:
-        """Last − first."""
         first, last = self.runs[0], self.runs[-1]
         return None if first is None or last is None else last.value - first.value
 
@@ -254,7 +253,6 @@ def _points(name: str, labels: Sequence[str], values: Sequence[float], axis: str
 
 
 def _figures(report: Report, names: Sequence[str]) -> Markup | None:
-    """Return the chart of the tested measures that are fractions."""
     tested = {measured.name for measured in report.comparison.measures}
     shown = [
         figure
@@ -285,7 +283,6 @@ def _ends_of(interval: Any) -> tuple[float | None, float | None]:
 
 
 def _of_topics(comparison: Comparison) -> Sequence[Markup | None]:
-    """Return a chart for each pair of runs, or one of the values of a single run."""
     measure, names = comparison.measures[0].name, [run.name for run in comparison.runs]
     if len(names) == 1:
         rows = sorted(topic_rows(comparison), key=lambda row: -row.mean)
@@ -313,7 +310,6 @@ def _nonzero_bars(marks: Sequence[Mark], about: str) -> Markup | None:
 
 
 def _breakdown(breakdown: ComparedBreakdown, names: Sequence[str]) -> Markup | None:
-    """Return the chart of a breakdown's first figure, if it is a fraction and the groups fit."""
     rows = breakdown.rows
     figure = next((name for row in rows for name in row.values), None)
     if figure is None or len(rows) > MOST_GROUPS:

@@ -105,7 +105,6 @@ class Ablation:
             yield variant, measured.means[number], pairs.get(number)
 
     def saved(self, variant: Variant) -> float:
-        """Return the processor seconds that a variant saves."""
         return self.variants[0].cpu - variant.cpu
 
     def to_json(self) -> dict[str, Any]:
@@ -175,7 +174,7 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
 
 
 class _AblationStudy:
-    """The answers of all signals for the topics of each fold, and the variants."""
+    """The answers of all signals in each fold, and the variants."""
 
     def __init__(self, request: AblationRequest, validation: CrossValidation, progress: Progress) -> None:
         self._request = request
@@ -268,7 +267,7 @@ class _AblationStudy:
         return variant, self._validation.scored(variant.name, rankings, self._request.measures)
 
     def _without_feature(self, variant: Variant) -> list[SignalAnswers]:
-        """Return the answers, with a signal whose model is trained without a kind of features."""
+        """Return the answers with a model that is trained without a kind of features."""
         signals = list(self._signals)
         index = [signal.name for signal in signals].index(variant.signal)
         signal = signals[index]

@@ -173,7 +173,6 @@ class _Bench:
         self._figures = JsonLines(plan.out / FIGURES_FILE, MAX_FIGURES)
 
     def run(self, progress: Progress) -> BenchResult:
-        """Index, rank and score missing cells."""
         positions = [
             (number, system)
             for number, split in enumerate(self._splits)
@@ -213,7 +212,6 @@ class _Bench:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Yield a sentence for each task whose gold is judgments."""
         for task in self._plan.tasks:
             if task.judged is not None:
                 grades = self._request.judged[task.name]
@@ -268,7 +266,6 @@ class _Bench:
             unindexed.setdefault((split.task.name, name), []).append(position)
 
     def _reusable_manifest(self, position: Position, engine: EngineInfo, index: IndexInfo) -> Manifest | None:
-        """Return the manifest of a cell that is up to date."""
         path, task = self._path(position), self._splits[position[0]].task.task
         if self._request.overwrite or not (path / directory.MANIFEST).is_file():
             return None
@@ -357,7 +354,7 @@ class _Bench:
         return self._key(split), list(self._scored_columns(split))
 
     def _scored_before(self, split: int) -> bool:
-        """Reuse the columns of a split that has no run, or whose figures are known."""
+        """Reuse the columns of a split without runs, or with known figures."""
         if not self._present(split):
             self._columns[split] = [self._column(split, None, {}, ())]
             return True
@@ -453,7 +450,6 @@ class _Bench:
             yield self._column(number, group.name, failures, measures, warnings)
 
     def _warnings(self, scored: Mapping[int, ScoredRun]) -> list[str]:
-        """Return each warning of the scorer once, with its systems unless all have it."""
         systems: dict[str, list[str]] = {}
         for system, run in scored.items():
             for warning in run.evaluation.warnings:
@@ -466,7 +462,6 @@ class _Bench:
     def _measures(
         self, split: _Split, scored: Mapping[int, ScoredRun], topics: AnyCollection[str] | None
     ) -> Iterator[BenchMeasure]:
-        """Yield the official figure and the measures of all systems, over some topics if given."""
         if not scored:
             return
         systems, scored_runs = list(scored), list(scored.values())
@@ -506,7 +501,6 @@ class _Bench:
         measures: Sequence[BenchMeasure],
         warnings: Sequence[str] = (),
     ) -> BenchColumn:
-        """Return a column with the current cells; `failures` have no figures."""
         split = self._splits[number]
         cells = [self._cells.get((number, system)) for system in range(len(self._systems))]
         for system, (error, exit_code) in failures.items():
@@ -515,7 +509,6 @@ class _Bench:
         return BenchColumn(split.task.name, split.name, group, tuple(cells), tuple(measures), tuple(warnings))
 
     def _present(self, split: int) -> list[int]:
-        """Return the systems that have a run of a split."""
         return [
             system
             for system in range(len(self._systems))

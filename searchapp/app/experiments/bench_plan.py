@@ -307,7 +307,6 @@ def _group(table: TomlTable, folder: Path) -> TopicGroup:
 
 
 def _topic_ids(table: TomlTable, path: Path) -> tuple[str, ...]:
-    """Return the ids in a file with an id on each line."""
     try:
         lines = read_text(path, "utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

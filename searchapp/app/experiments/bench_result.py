@@ -110,7 +110,6 @@ class BenchResult:
 
     @property
     def failed(self) -> list[tuple[System, BenchColumn, Cell]]:
-        """The cells without figures."""
         return [row for row in self.cells if row[2].error is not None]
 
     def runs(self) -> list[Path]:

@@ -139,7 +139,6 @@ class OtherSimilarities:
 
 
 def _close_oldest(opened: dict[str, Index] | dict[str, OtherSimilarities]) -> None:
-    """Close the oldest of `OPEN` indexes."""
     if len(opened) == OPEN:
         opened.pop(next(iter(opened))).close()
 
@@ -186,7 +185,6 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
 
     @property
     def measure(self) -> str:
-        """The name of the measure, with the cut-off of the scorer's options."""
         if self.request.measure is not None:
             return self.request.measure
         name, at, cutoff = self.request.task.info.official_measure.partition("@")
@@ -203,12 +201,10 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of topics of each fold."""
         return tuple(len(fold.topics) for fold in self.folds)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files that the values depend on."""
         collection = self.request.collection
         files = [*collection.indexes[self._index.info.name].files]
         for split in self.request.splits:
@@ -224,7 +220,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         return self._fold(Path(self._temporary()), topics, solved)
 
     def prepare(self, recipes: Sequence[Recipe]) -> None:
-        """Index the training topics of each fold if a recipe needs them, so that forked processes share them."""
+        """Index the training topics of each fold, if needed, before processes fork."""
         if any(recipe.needs(Need.examples) for recipe in recipes):
             with self._progress.stage("indexing training topics", len(self.folds)) as advance:
                 for fold in self.folds:
@@ -348,7 +344,6 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         }
 
     def _read(self, split: str) -> None:
-        """Read the gold of a split, and the topics that have gold."""
         task, collection = self.request.task, self.request.collection
         if collection.is_masked(split):
             raise DataError(f"the gold of {split} is masked: choose another split")
@@ -405,7 +400,6 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         ]
 
     def _solved(self, topics: AnyCollection[str]) -> dict[str, Example]:
-        """Return the training topics of the splits, read until these topics are among them."""
         solved: dict[str, Example] = {}
         with self._progress.stage("reading training topics") as advance:
             for split in self.request.splits:

@@ -130,7 +130,6 @@ class _Learning:
         self._is_official = False
 
     def curve(self, progress: Progress) -> LearningCurve:
-        """Rank and score every sample."""
         request, validation = self._request, self._validation
         samples = {point: list(self._samples(point)) for point in self._point_sizes()}
         points: list[LearningPoint] = []
@@ -173,7 +172,7 @@ class _Learning:
         )
 
     def _divided(self) -> tuple[list[Topic], list[Topic]]:
-        """Return the topics that can be judged, in a seeded order, and the scored ones, in file order."""
+        """Return the topics that can be judged, shuffled, and the test topics, in file order."""
         request = self._request
         shuffled = list(self._topics)
         random.Random(request.seed).shuffle(shuffled)
@@ -223,7 +222,6 @@ class _Learning:
                 return
 
     def _values(self, sample: Sequence[Topic], advance: Advance) -> TopicValues:
-        """Return the value of each scored topic if a sample is judged."""
         rankings = {ranking.topic_id: ranking for ranking in self._ranked(sample)}
         name = counted(len(sample), "judged topic")
         scored = self._validation.scored(name, rankings, self._request.measures)

@@ -109,7 +109,6 @@ class TunableParameters:
         return full.get(similarity, similarity)
 
     def is_whole(self, name: str) -> bool:
-        """Return whether a parameter takes whole numbers."""
         return name in self._settable and self._settable[name].kind == WHOLE
 
     def trial(self, values: Mapping[str, Any]) -> Trial:
@@ -131,7 +130,6 @@ class TunableParameters:
         return Trial(recipe, SimilarityNumbers(numbers[MAPPING], numbers.get(EXAMPLES, numbers[MAPPING])))
 
     def mappings_of(self, scoring: SimilarityNumbers) -> dict[str, dict[str, Any]]:
-        """Return the mappings that differ with these similarities."""
         numbers: dict[str, Similarities] = {MAPPING: scoring.documents, EXAMPLES: scoring.examples}
         return {
             part: with_similarities(mapping, numbers[part])
@@ -222,7 +220,6 @@ class TuneResult:
 
     @property
     def shipped(self) -> TrialResult:
-        """The unchanged recipe."""
         return next(result for result in self.trials if result.trial == SHIPPED)
 
     def provenance(self) -> dict[str, Any]:
@@ -317,7 +314,6 @@ class TrialLog:
         self._file.close()
 
     def _load(self, head: Mapping[str, Any]) -> None:
-        """Read the finished trials, or write the description of the tuning into a new file."""
         try:
             lines = self._lines()
         except OSError as error:
@@ -457,7 +453,6 @@ class _Tuning:
         self._shuffled = sorted(topics, key=lambda id_: hashlib.sha256(f"{seed}/{id_}".encode()).digest())
 
     def inputs(self) -> dict[str, Any]:
-        """Return all inputs of the values of trials."""
         request, validation = self._request, self._request.validation
         return {
             "searchapp": searchapp.__version__,
@@ -481,7 +476,6 @@ class _Tuning:
         return data_digests(self._request.validation.collection.folder, self._validation.files)
 
     def run_trials(self, log: TrialLog, progress: Progress) -> None:
-        """Run the trials that are not in the log."""
         self._validation.prepare([self._parameters.trial(values).recipe for values in self._plan[:2]])
         with progress.stage("trials", 1 + sum(rung.trials for rung in self._rungs)) as advance:
             # The first trial runs in this process: those forked later share the hits that it caches.
@@ -519,7 +513,6 @@ class _Tuning:
         return self._validation.scores(trial.recipe, only, trial.scoring)
 
     def _known(self, log: TrialLog, trial: int) -> dict[str, float]:
-        """Return the values of a trial so far, in the order of the topics."""
         values: dict[str, float] = {}
         for rung in range(len(self._rungs)):
             if (trial, rung) in log.done:
@@ -527,7 +520,7 @@ class _Tuning:
         return {topic: values[topic] for topic in self._validation.topics if topic in values}
 
     def result(self, log: TrialLog, reported: tuple[str, ...]) -> TuneResult:
-        """Return the trials, best first, the best of them with intervals and tests."""
+        """Return the trials, best first."""
         request, last = self._request, len(self._rungs) - 1
         values = {trial: self._known(log, trial) for trial in range(len(self._plan))}
         errors = {done.trial: done.error for done in log.done.values() if done.error}
@@ -645,7 +638,7 @@ def write_recipe(result: TuneResult, out: Path, *, overwrite: bool) -> list[Path
 
 
 def _lines(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Iterator[str]:
-    """Yield the lines of the recipe's file; `mappings` are the names of mapping files by their keys."""
+    """Yield the lines of the recipe's file; `mappings` has the mapping files by key."""
     request, validation = result.request, result.request.validation
     info = validation.task.info
     yield from (f"# {visible_line(line)}".rstrip() for line in _comments(result, out, mappings))
@@ -717,7 +710,7 @@ def _interval(interval: Any) -> str:
 
 
 def _with_template_path(info: TaskInfo, out: Path, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table whose template, if it is beside the tuned variant, has its path from the new file."""
+    """Return a table whose template, if beside the tuned variant, has its path from the new file."""
     template = table.get("template")
     if info.variant is None or not isinstance(template, str) or not template.endswith(".json"):
         return dict(table)

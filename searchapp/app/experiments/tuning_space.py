@@ -46,14 +46,12 @@ class Dimension:
     whole: bool = False  # whether numbers are rounded to whole ones
 
     def grid(self) -> tuple[Any, ...]:
-        """Return the values of a grid, each once."""
         if self.values:
             return self.values
         shares = (step / max(self.steps - 1, 1) for step in range(self.steps))
         return tuple(dict.fromkeys(self._at(share) for share in shares))
 
     def drawn(self, source: random.Random) -> Any:
-        """Return a random value."""
         if self.values:
             return self.values[int(source.random() * len(self.values))]
         return self._at(source.random())
@@ -201,7 +199,6 @@ def proposed(
 
 
 def _drawn(space: Sequence[Dimension], seed: int) -> Iterator[ParameterValues]:
-    """Yield random combinations, each once, until few are left."""
     seen: set[str] = set()
     for number in itertools.count():
         source = random.Random(f"{seed}:{number}")

@@ -52,7 +52,6 @@ class Reason:
 
     @property
     def votes(self) -> list[Vote]:
-        """The votes for it, the greatest of each signal first."""
         return [vote for share in self.shares for vote in share.votes]
 
 
@@ -83,7 +82,6 @@ class PartDifference:
 
     @property
     def gain(self) -> float:
-        """Upper − lower."""
         return (self.upper or 0.0) - (self.lower or 0.0)
 
 
@@ -299,7 +297,6 @@ def _unranked_standing(ranker: TopicRanker, request: TopicRequest, document: str
 
 
 def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Reason]:
-    """Return the ranks and scores of documents in a ranking."""
     positions = {document: position for position, document in enumerate(hits.document_ids)}
     return {
         document: Reason(document, Standing.ranked, positions[document] + 1, hits.scores[positions[document]])
@@ -309,7 +306,6 @@ def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Reason]:
 
 
 def _differs(request: TopicRequest, ranker: TopicRanker) -> bool:
-    """Return whether the recipe ranks differently than in the run, for instance with another index."""
     if request.run is None:
         return False
     return ranker.rank_topic(request.topic, request.depth).hits.document_ids != request.run.document_ids
@@ -358,7 +354,6 @@ def _clauses(described: Any) -> Sequence[Mapping[str, Any]]:
 
 
 def _any_word(described: Any) -> dict[str, Any]:
-    """Return a clause without the options that require several words."""
     options = described if isinstance(described, Mapping) else {"query": described}
     return {name: value for name, value in options.items() if name not in _ALL_WORDS}
 

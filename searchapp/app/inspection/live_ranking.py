@@ -126,12 +126,10 @@ class TopicRanker:
         return results[0].hit.score if results else None
 
     def explain(self, ranked: RankedTopic, document_id: str) -> Explanation | None:
-        """Explain the score of a document in a ranking, None if it has none."""
         with self.lock:
             return self._ranker.explain(ranked, document_id)
 
     def shares(self, ranked: RankedTopic, document_id: str) -> tuple[SignalShare, ...]:
-        """Return the share of each signal in that score; empty for a recipe of one query."""
         with self.lock:
             return () if self.recipe.is_one_query else tuple(self._ranker.shares(ranked, document_id))
 

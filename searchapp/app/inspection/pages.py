@@ -199,7 +199,6 @@ class Pages:
         return [str((source or {}).get("text", "")) for source in sources]
 
     def known_text(self, document_id: str) -> str | None:
-        """Return the text of a fetched document, or None."""
         source = self._sources.get(document_id)
         return None if source is None else str(source.get("text", ""))
 
@@ -210,14 +209,12 @@ class Pages:
         return document_id in self._sources
 
     def is_indexed(self, document_id: str) -> bool:
-        """Return whether a fetched document is in the index."""
         return self._sources.get(document_id) is not None
 
     def has_page(self, topic_id: str, document_id: str) -> bool:
         return (topic_id, document_id) in self._pages
 
     def page(self, topic_id: str, document_id: str) -> Page:
-        """Return a document with the matches of a topic."""
         key = topic_id, document_id
         if (page := self._pages.get(key)) is None:
             with self._lock:
@@ -233,7 +230,6 @@ class Pages:
                 self._with_fallback(lambda: self._fetch_pages(topic_id, missing))
 
     def _with_fallback(self, fetch: Callable[[], T]) -> T:
-        """Fetch from the index or, if it is gone, from its replacement."""
         try:
             try:
                 return fetch()
@@ -502,7 +498,6 @@ class RunPages(Pages):
         return self.rankings.topics
 
     def ranking(self, topic_id: str) -> tuple[str, ...]:
-        """Return the ids of a topic's documents, best first."""
         hits = self.rankings.ranking(topic_id).hits
         self._hits = topic_id, dict(hits)
         return hits.document_ids
@@ -512,7 +507,6 @@ class RunPages(Pages):
         return self.rankings.scored(topic_id, at_most)
 
     def score(self, topic_id: str, document_id: str) -> float | None:
-        """Return the score of a document in a topic's ranking, or None."""
         if self._hits[0] != topic_id:
             self.ranking(topic_id)
         return self._hits[1].get(document_id)
@@ -536,7 +530,6 @@ def _topics(task: Task, ranked: RunToJudge, collection: Collection) -> dict[str,
 def _mismatches(
     task: Task, index: Index, ranked: RunToJudge, topics: Mapping[str, Topic], collection: Collection
 ) -> Iterator[str]:
-    """Yield messages on topics and documents that may differ from a run's."""
     if ranked.manifest is not None:
         if index.info.digest != ranked.manifest.index_digest:
             yield "the index has changed since the run was ranked: documents may be missing or different"

@@ -135,7 +135,7 @@ class Comparing:
         ).topics
 
     def in_order(self, order: Sorting, differences: Mapping[str, TopicDifference]) -> list[str]:
-        """Return the topics of the first run in an order; topics without a difference last."""
+        """Return the topics of the first run in an order."""
         topics = list(self.topics[0].topics)
         if order is Sorting.file or not differences:
             return topics

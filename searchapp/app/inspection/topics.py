@@ -67,7 +67,7 @@ class TopicRanking:
 
     @property
     def not_relevant(self) -> list[int]:
-        """The ranks of the documents that are not relevant."""
+        """The ranks of documents that are not relevant."""
         return [rank for rank, document in enumerate(self.documents, 1) if document not in self.relevant]
 
 
@@ -141,7 +141,7 @@ class RunTopics:
         return grades
 
     def relevant(self, topic_id: str) -> dict[str, int]:
-        """Return the relevant documents of a topic and their grades, the best first."""
+        """Return the relevant documents of a topic, best first, with their grades."""
         grades = self.gold.get(topic_id, {})
         relevant = {document: grade for document, grade in grades.items() if grade > 0}
         return dict(sorted(relevant.items(), key=lambda item: -item[1]))
@@ -205,7 +205,6 @@ class RunTopics:
         return of_one(scored.official.measure), values, None
 
     def in_order(self, order: Order, figures: FiguresByTopic | None) -> list[str]:
-        """Return the topics in an order; without figures in the order of the run."""
         if figures is None or order is Order.file:
             return list(self.topics)
 
