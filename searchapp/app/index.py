@@ -452,7 +452,7 @@ def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome)
         yield f"note: {data} has no {names}: {can_not}"
 
 
-EXAMPLES = "examples-"  # the prefix of the names of indexes of training topics
+TRAINING_PREFIX = "training-"  # the prefix of the names of indexes of training topics
 
 EXAMPLES_ATTEMPTS = 5  # how often training topics are indexed again that another process replaces at once
 
@@ -527,7 +527,7 @@ def read_examples(
 
 def examples_name(task: str, split: str, *, judged: bool = False) -> str:
     """Return the name of the index of a split's training topics, with or without `judged` ones."""
-    return f"{EXAMPLES}{task}-{split.lower()}" + ("-judged" if judged else "")
+    return f"{TRAINING_PREFIX}{task}-{split.lower()}" + ("-judged" if judged else "")
 
 
 # Part of the name of a variant's index with its own mappings, see `tasks.own.variant`.
@@ -551,13 +551,13 @@ def stored_versions(engine: Engine) -> list[StoredVersion]:
 
 def task_of(version: StoredVersion) -> str:
     """Return the name of an index's task, followed by the split for training topics of an own task."""
-    name = version.name.removeprefix(EXAMPLES)
+    name = version.name.removeprefix(TRAINING_PREFIX)
     return _shipped(name) or name.removeprefix(tasks.OWN)
 
 
 def remedy(name: str, owner: str = "") -> str:
     """Return the remedy for a damaged index, as the end of a sentence; `owner` is the file of an own task."""
-    if name.startswith(EXAMPLES):
+    if name.startswith(TRAINING_PREFIX):
         return "`searchapp rank` builds it again when needed"
     if _VARIED.search(name):
         return (
@@ -573,7 +573,7 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
         OwnTask(task_of(version), Path(version.info.owner), version.info.documents)
         for version in stored
         if version.state is VersionState.serves and version.info and version.info.owner
-        if not version.name.startswith(EXAMPLES) and not _VARIED.search(version.name)
+        if not version.name.startswith(TRAINING_PREFIX) and not _VARIED.search(version.name)
     ]
 
 
@@ -607,7 +607,7 @@ def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, li
 
 
 def _is_ours(name: str) -> bool:
-    inner = name.removeprefix(EXAMPLES)
+    inner = name.removeprefix(TRAINING_PREFIX)
     own = inner.removeprefix(tasks.OWN)
     return _shipped(inner) is not None or (own != inner and _shipped(own) is None)
 

@@ -71,7 +71,7 @@ def manifest_of(
 
 # The files in the folder `inputs` of a run directory.
 RECIPE, TEMPLATES, MAPPING = "recipe.json", "templates.json", "mapping.json"
-EXAMPLES_MAPPING, JUDGED = "examples_mapping.json", "judged.json"
+TRAINING_MAPPING, JUDGED = "training_mapping.json", "judged.json"
 
 
 def input_copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def input_copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[
         MAPPING: task.index_mapping(),
     }
     examples = task.examples_index_mapping() if recipe.learns else None
-    copies |= {} if examples is None else {EXAMPLES_MAPPING: examples}
+    copies |= {} if examples is None else {TRAINING_MAPPING: examples}
     grades = {example.topic.id: dict(example.gold) for example in judged}
     return copies | ({JUDGED: grades} if grades else {})
 

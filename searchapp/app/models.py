@@ -161,7 +161,7 @@ class Models:
             "signals": [signal.manifest() for signal in recipe.signals],
             "parameters": dict(recipe.parameters),
             "index": inputs.index.info.digest,
-            "examples_mapping": self._task.examples_index_mapping(),
+            "training_mapping": self._task.examples_index_mapping(),
             "topics_are_documents": inputs.topics_are_documents,
         }
         learner = _Learner(FUSION, LearnedFusion.kind, training, self._withheld, trained)
@@ -196,7 +196,7 @@ class Models:
                 "format": learning.MODEL_FORMAT,
                 "versions": versions,
                 "training": learner.training,
-                "solved": _digest(solved),
+                "training_topics": _digest(solved),
                 "judged": sorted(judged),
                 "documents": digest,
                 "withheld": _digest(withheld),
@@ -217,7 +217,7 @@ class Models:
             "key": key,
             "task": self._task.name,
             "versions": versions,
-            "solved": len(solved),
+            "training_topics": len(solved),
             # The run records the judged topics that it has learned from, and `evaluate` warns of them.
             "topics": sorted(example.topic.id for example in solved if example.topic.id not in judged),
         }
@@ -354,7 +354,7 @@ def described(made: MadeModel) -> Mapping[str, Any]:
         "path": None if made.path is None else str(made.path),
         "digest": made.stored.digest,
         "key": header["key"],
-        "solved": header["solved"],
+        "training_topics": header["training_topics"],
         **({"withheld": len(header["withheld"])} if "withheld" in header else {}),
         "labels": len(header["labels"]),
         "features": len(header["features"]),

@@ -11,11 +11,11 @@ from typing import Any
 from searchapp import tasks
 from searchapp.app.index import index_task, lenient_advice, open_index, require_documents
 from searchapp.app.manifests import (
-    EXAMPLES_MAPPING,
     JUDGED,
     MAPPING,
     RECIPE,
     TEMPLATES,
+    TRAINING_MAPPING,
     complete_manifest,
     input_copies,
     manifest_of,
@@ -229,7 +229,7 @@ def verify_run(path: Path) -> Verification:
     try:
         collection = _collection(task, manifest, Path(manifest.data))
         for input_file in used_files(
-            collection, manifest.split, learns=directory.EXAMPLES in manifest.recipe
+            collection, manifest.split, learns=directory.TRAINING in manifest.recipe
         ):
             if input_file.is_file() and data_name(collection.folder, input_file) not in manifest.data_digests:
                 problems.append(f"{input_file}: not part of the data that the run was made from")
@@ -265,7 +265,7 @@ def _mapping_changes(task: Task, manifest: Manifest) -> Iterator[str]:
 
 
 def _layout_changes(task: Task, manifest: Manifest) -> Iterator[str]:
-    learns = directory.EXAMPLES in manifest.recipe
+    learns = directory.TRAINING in manifest.recipe
     layout = task.collection(Path(manifest.data)).layout(manifest.split, solved=learns)
     for key in _changed(layout, manifest.layout):
         yield f"{task.info.file}: {key} changed since the run was made"
@@ -338,7 +338,7 @@ def rerun(
     except KeyError as error:
         raise DataError(f"{path / INPUTS / TEMPLATES}: template {error} is missing") from error
     recipe = replace(recipe, overrides=manifest.recipe.get("set") or {})
-    again = _with_copies(task, book, mapping, directory.read_input(path, manifest, EXAMPLES_MAPPING))
+    again = _with_copies(task, book, mapping, directory.read_input(path, manifest, TRAINING_MAPPING))
     collection = _collection(again, manifest, Path(manifest.data) if data is None else data)
     name = collection.index_of(manifest.split)
     if again.info.indexes != task.info.indexes or engine.index_info(name) is None:

@@ -256,7 +256,7 @@ def train(
         say(
             settings,
             f"{loaded.name} {ranked}, {model.signal}{without}: {done} "
-            f"{counted(header['solved'], 'solved topic')}, {content}, "
+            f"{counted(header['training_topics'], 'training topic')}, {content}, "
             f"{counted(len(header['features']), 'feature')}; kept in {model.path}",
         )
     if as_json:

@@ -651,7 +651,7 @@ def _tree(nodes: Any) -> dict[str, Any]:
 
 
 # The format of the files; models of another one are trained again.
-MODEL_FORMAT = 1
+MODEL_FORMAT = 2
 
 _HEADER = "header"
 _NUMBERS = frozenset({"f", "i", "u"})

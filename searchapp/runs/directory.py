@@ -44,9 +44,9 @@ TAGS = "tags.json"
 # Key of a manifest's recipe: the models of trained signals.
 MODELS = "models"
 # Key of a manifest's recipe: the splits of training topics.
-EXAMPLES = "examples"
+TRAINING = "training"
 INPUTS = "inputs"
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,29 +435,29 @@ def require_exists(path: Path) -> None:
 
 
 _JUDGED = "judged"
-_SPLITS, _CHOSEN, _MAPPING = "splits", "chosen", "mapping"
+_SPLITS, _CHOSEN, _MAPPING = "splits", "chosen", "mapping_digest"
 
 
 def solved_by(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> dict[str, Any]:
     """Return a manifest's entry for the splits of training topics; `chosen` by the user or not."""
     described = {_SPLITS: list(splits), _MAPPING: None if mapping is None else digest_json(mapping)}
-    return {EXAMPLES: described | ({_CHOSEN: True} if chosen else {})}
+    return {TRAINING: described | ({_CHOSEN: True} if chosen else {})}
 
 
 def mapping_digest(manifest: Manifest) -> Any:
     """Return the digest of the mapping of a run's training topics."""
-    return _recorded(manifest, EXAMPLES).get(_MAPPING)
+    return _recorded(manifest, TRAINING).get(_MAPPING)
 
 
 def solved_splits(manifest: Manifest) -> tuple[str, ...]:
     """Return the splits of a run's training topics."""
-    splits = _recorded(manifest, EXAMPLES).get(_SPLITS)
+    splits = _recorded(manifest, TRAINING).get(_SPLITS)
     return tuple(map(str, splits)) if isinstance(splits, list) else ()
 
 
 def chosen_splits(manifest: Manifest) -> tuple[str, ...]:
     """Return the splits of training topics that the user chose."""
-    return solved_splits(manifest) if _recorded(manifest, EXAMPLES).get(_CHOSEN) else ()
+    return solved_splits(manifest) if _recorded(manifest, TRAINING).get(_CHOSEN) else ()
 
 
 def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:

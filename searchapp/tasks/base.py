@@ -117,7 +117,7 @@ class TaskInfo:
     splits: tuple[str, ...]
     # The names of the index mappings of documents, and of training topics; None without training topics.
     mapping: str
-    examples_mapping: str | None
+    training_mapping: str | None
     # How many documents the ranking of a topic has.
     default_depth: int
     official_measure: str
@@ -409,7 +409,7 @@ def shipped(info: TaskInfo, collection: Callable[[Path], C_co], official: Offici
     """Return a task with mappings of `index_mappings/` and recipes of `query_templates/`."""
 
     def examples_index_mapping() -> dict[str, Any] | None:
-        return None if info.examples_mapping is None else resources.index_mapping(info.examples_mapping)
+        return None if info.training_mapping is None else resources.index_mapping(info.training_mapping)
 
     def recipe_book() -> RecipeBook:
         own = resources.recipe_book(info.name)

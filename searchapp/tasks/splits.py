@@ -161,7 +161,7 @@ def in_split(split: str | None, id_: str) -> bool:
 
 fold_task_info = partial(
     TaskInfo,
-    examples_mapping="questions",
+    training_mapping="questions",
     splits=(*FOLD_NAMES, TEST),
     default_recipe="neighbours",
     default_depth=100,

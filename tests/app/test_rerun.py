@@ -108,7 +108,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], list[str], list[str]]] = {
         ["cooking.toml: topics.dev changed"],
     ),
     "which topics are solved": (
-        replaced(TASK_FILE, 'examples = "solved"', 'examples = "dev"'),
+        replaced(TASK_FILE, 'training_split = "solved"', 'training_split = "dev"'),
         [],
         ["cooking.toml: topics.solved changed"],
     ),

@@ -119,10 +119,10 @@ def test_simultaneous_runs_share_an_index(
             _, said = program.ended()
             assert program.returncode == 0, said
     assert len({(out / "run.trec").read_bytes() for out in outs}) == 1
-    result = Server(elasticsearch_url).request("GET", f"/{index_prefix}-examples-nlps-dev-*/_alias").json()
+    result = Server(elasticsearch_url).request("GET", f"/{index_prefix}-training-nlps-dev-*/_alias").json()
     ((version, described),) = result.items()
-    assert version.startswith(f"{index_prefix}-examples-nlps-dev-000001-")
-    assert described == {"aliases": {f"{index_prefix}-examples-nlps-dev": {"is_write_index": True}}}
+    assert version.startswith(f"{index_prefix}-training-nlps-dev-000001-")
+    assert described == {"aliases": {f"{index_prefix}-training-nlps-dev": {"is_write_index": True}}}
 
 
 @pytest.mark.parametrize("_round", range(ROUNDS))

@@ -36,7 +36,7 @@ def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline:
     stored = learning.read_model(path)
     recipe = recipe_of(tmp_path / "run")
     assert recipe["models"]["fusion"]["digest"] == stored.digest
-    assert recipe["models"]["fusion"]["solved"] == 12
+    assert recipe["models"]["fusion"]["training_topics"] == 12
     assert [one["name"] for one in recipe["signals"]][:4] == ["neighbours", "pairs", "formulae", "cocitation"]
     content = path.read_bytes()
     again = offline("train", TASK, *DATA, "--split", "dev", *QUICK, "--rebuild", "--workers", 2, "--json")

@@ -23,7 +23,7 @@ from tests.server.rest import Server
 
 OWN = """
 name = "cooking"
-examples = "train"
+training_split = "train"
 [documents]
 file = "d.jsonl"
 [topics.train]
@@ -59,12 +59,12 @@ def test_every_index_is_listed_with_what_it_is_of(indexed: Cli, own: Path, tmp_p
     ranked = indexed("rank", own, "--split", "dev", "--recipe", "neighbours", "--out", tmp_path / "run")
     assert ranked.code == 0, ranked.stderr
     result = {one["index"]: one for one in listed(indexed)}
-    assert set(result) == {"nlps", "own-cooking", "examples-own-cooking-dev"}
+    assert set(result) == {"nlps", "own-cooking", "training-own-cooking-dev"}
     nlps = result["nlps"]
     assert (nlps["task"], nlps["documents"], nlps["state"], nlps["serves"]) == ("nlps", 70, "serves", True)
     assert "-nlps-000001" in nlps["version"] and nlps["bytes"] > 1000 and nlps["owner"] is None
     assert (result["own-cooking"]["task"], result["own-cooking"]["owner"]) == ("cooking", str(own))
-    assert result["examples-own-cooking-dev"]["owner"] == str(own)
+    assert result["training-own-cooking-dev"]["owner"] == str(own)
     shown = indexed("indexes", "list").stdout
     for word in (
         "index",
@@ -112,16 +112,16 @@ def test_a_name_that_no_index_has_removes_nothing(indexed: Cli) -> None:
 def test_indexes_of_other_prefixes_are_left_alone(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those whose prefix begins with ours, or the name of whose index looks like one of ours."""
     mine = os.environ.get("SEARCHAPP_INDEX_PREFIX", "searchapp")
-    for prefix in (f"{mine}-own", f"{mine}-nlps", f"{mine}-examples-nlps"):
+    for prefix in (f"{mine}-own", f"{mine}-nlps", f"{mine}-training-nlps"):
         monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", prefix)
         assert indexed("index", "nlps", "--data", SAMPLE).code == 0
         assert [one["index"] for one in listed(indexed)] == ["nlps"]
     monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", mine)
     before = [one["index"] for one in listed(indexed)]
-    for name in ("own-nlps", "nlps-nlps", "examples-nlps-nlps"):
+    for name in ("own-nlps", "nlps-nlps", "training-nlps-nlps"):
         assert name not in before
         assert indexed("indexes", "remove", name, "--yes").code == 2
-    for prefix in (f"{mine}-own", f"{mine}-nlps", f"{mine}-examples-nlps"):
+    for prefix in (f"{mine}-own", f"{mine}-nlps", f"{mine}-training-nlps"):
         monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", prefix)
         assert indexed("search", "nlps", "group").code == 0
         assert indexed("indexes", "remove", "nlps", "--yes").code == 0
@@ -292,14 +292,14 @@ def test_damaged_solved_topics_are_rebuilt(
 ) -> None:
     command = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
     assert indexed_server(*command, tmp_path / "before").code == 0
-    spoil(elasticsearch_url, f"{index_prefix}-examples-nlps-dev")
+    spoil(elasticsearch_url, f"{index_prefix}-training-nlps-dev")
     checks = {check["name"]: check for check in indexed_server("doctor", "--json").json["checks"]}
-    assert checks["index nlps"]["verdict"] == "ok" and "index examples-nlps-dev" in checks
-    assert "`searchapp rank` builds it again when needed" in checks["index examples-nlps-dev"]["finding"]
+    assert checks["index nlps"]["verdict"] == "ok" and "index training-nlps-dev" in checks
+    assert "`searchapp rank` builds it again when needed" in checks["index training-nlps-dev"]["finding"]
     assert indexed_server(*command, tmp_path / "after").code == 0
     runs = [(tmp_path / name / "run.trec").read_bytes() for name in ("before", "after")]
     assert runs[0] == runs[1]
-    assert deleted(elasticsearch_url, f"{index_prefix}-examples-nlps-dev") == 0
+    assert deleted(elasticsearch_url, f"{index_prefix}-training-nlps-dev") == 0
 
 
 def test_a_damaged_index_of_an_own_task_is_named_by_file(

@@ -618,7 +618,7 @@ def test_the_official_file_of_a_run_scores_as_the_run_where_scores_are_equal(
         )
     )
     (task.parent / "gold.txt").write_text("q1 0 r01 2\n")
-    task.write_text(task.read_text().partition("[topics.solved]")[0].replace('examples = "solved"', ""))
+    task.write_text(task.read_text().partition("[topics.solved]")[0].replace('training_split = "solved"', ""))
     assert offline("index", task).code == 0
     assert offline("rank", task, "--split", "dev", "--out", run).code == 0
     assert len({line.split()[4] for line in (run / "run.trec").read_text().splitlines()}) == 1

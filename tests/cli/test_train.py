@@ -60,7 +60,7 @@ def test_a_run_trains_what_is_missing_once_and_says_what_it_ranked_by(
     assert recorded == {
         "digest": stored.digest,
         "key": stored.header["key"],
-        "solved": len(stored.header["topics"]),
+        "training_topics": len(stored.header["topics"]),
         "labels": len(stored.header["labels"]),
         "features": len(stored.header["features"]),
         "versions": stored.header["versions"],
@@ -100,7 +100,7 @@ def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> 
     assert [(one["trained"], one["path"]) for one in anew["models"]] == [(True, str(path))]
     assert path.read_bytes() == content
     last = offline("train", TASK, "--json").json
-    assert last["split"] == "test" and last["models"][0]["solved"] == 76
+    assert last["split"] == "test" and last["models"][0]["training_topics"] == 76
     other = offline("train", TASK, "--split", "fold0", "--set", "cost=2", "--json").json["models"][0]
     assert other["digest"] != anew["models"][0]["digest"]
     # What only ranking depends on makes no other model.
@@ -115,7 +115,7 @@ def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: 
     trained = offline("train", "checkthat", "--data", data, "--split", "training", "--json")
     made = trained.json["models"]
     names = ["farm_speech", "harbour_mayor", "valley_governors"]
-    assert [(one["left_out"], one["solved"], one["trained"]) for one in made] == [
+    assert [(one["left_out"], one["training_topics"], one["trained"]) for one in made] == [
         (name, 2, True) for name in names
     ]
     assert "lines without farm_speech: trained on 2 solved topics" in trained.stderr
@@ -127,7 +127,7 @@ def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: 
     assert manifest(tmp_path / "alone")["recipe"]["models"]["lines"]["digest"] == made[1]["digest"]
     assert len(models(tmp_path)) == 3
     (all_of_them,) = offline("train", "checkthat", "--split", "test_annotated", "--json").json["models"]
-    assert all_of_them["solved"] == 3 and "left_out" not in all_of_them
+    assert all_of_them["training_topics"] == 3 and "left_out" not in all_of_them
     for one in made:
         assert set(learning.read_model(Path(one["path"])).header["topics"]) == set(names) - {one["left_out"]}
     again = offline("train", "checkthat", "--split", "training", "--rebuild", "--workers", 2, "--json").json
@@ -219,7 +219,7 @@ def test_models_do_not_learn_from_solved_topics_that_the_split_ranks(
     said = "2 training topics are also topics of test: the models were trained without them"
     assert said in made.stderr
     (model,) = manifest(data / "run")["recipe"]["models"].values()
-    assert model["withheld"] == 2 and model["solved"] == len(solved) - 2
+    assert model["withheld"] == 2 and model["training_topics"] == len(solved) - 2
     again = offline("train", *given, "--json")
     assert said in again.stderr
     assert [(one["trained"], one["withheld"]) for one in again.json["models"]] == [(False, 2)]

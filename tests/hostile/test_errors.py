@@ -85,7 +85,7 @@ WRONG: dict[str, Wrong] = {
     "id in a run": lambda w, text: ["evaluate", _file(w, f"t Q0 {_word(text)} 1 1 tag\n"), "--qrels", w.gold],
     "grade of qrels": lambda w, text: ["evaluate", w.run, "--qrels", _file(w, f"t 0 d {_word(text)}\n")],
     "TOML key": lambda w, text: ["tasks", "show", _task(w, f"{quoted(text)} = 1")],
-    "TOML value": lambda w, text: ["index", _task(w, f"examples = {quoted(text)}")],
+    "TOML value": lambda w, text: ["index", _task(w, f"training_split = {quoted(text)}")],
     "no TOML": lambda w, text: ["index", _task(w, f"{text} ] = [[")],
     "annotator of an event": lambda w, text: _import(w, annotator=text + NUL + HALF),
     "field of an event": lambda w, text: _import(w, **{text: 1}),

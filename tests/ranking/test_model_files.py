@@ -13,7 +13,7 @@ from searchapp.errors import DataError
 from searchapp.ranking import learning
 from searchapp.ranking.learning import Linear, StoredModel, sparse
 
-HEADER = {"features": ["words: a", "words: é"], "labels": ["x"], "solved": 3}
+HEADER = {"features": ["words: a", "words: é"], "labels": ["x"], "training_topics": 3}
 ARRAYS = {
     "idf": np.array([1.0, 1.5]),
     "intercepts": np.array([0.25]),

@@ -184,8 +184,8 @@ def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "a JSON object was expected"),
-        ('{"format": 99}', "format 99 is not the format 2"),
-        ('{"format": 2, "task": "nlps"}', "not a manifest of searchapp"),
+        ('{"format": 99}', "format 99 is not the format 3"),
+        ('{"format": 3, "task": "nlps"}', "not a manifest of searchapp"),
     ],
 )
 def test_a_manifest_that_is_none_is_a_sentence(stored: Path, text: str, told: str) -> None:

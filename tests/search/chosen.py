@@ -65,7 +65,7 @@ def by_searchapp() -> dict[str, Json]:
     found = {}
     for sample in samples():
         found[sample.task.name] = _ranked(sample)
-        if sample.task.info.examples_mapping:
+        if sample.task.info.training_mapping:
             found[f"{sample.task.name}-solved"] = _solved(sample)
     return found
 

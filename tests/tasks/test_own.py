@@ -189,8 +189,8 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         ("depth = 0\n" + LEAST, "line 1: wrong value: depth must be a whole number from 1 on"),
         ('grades = ["no"]\n' + LEAST, "line 1: wrong value: grades need at least two labels"),
         (
-            'examples = "train"\n' + LEAST,
-            "line 1: unknown split: examples names 'train': none is named",
+            'training_split = "train"\n' + LEAST,
+            "line 1: unknown split: training_split names 'train': the file has no [topics.NAME]",
         ),
         (
             'markup = "tex"\n' + LEAST,
@@ -201,8 +201,8 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
             "line 1: wrong value: topics_are_documents must be true or false",
         ),
         (
-            'examples = "a"\n' + LEAST + '[topics.a]\nfile = "t.csv"\n',
-            "line 1: missing gold: the split a can't be solved examples without gold",
+            'training_split = "a"\n' + LEAST + '[topics.a]\nfile = "t.csv"\n',
+            "line 1: missing gold: the training split a needs gold",
         ),
         (LEAST + '[topics.A]\nfile = "t.csv"\n', "line 4: unusable name: 'A' can't name a split"),
         (LEAST + "[topics.a]\n", "line 4: missing key: [topics.a] needs file"),

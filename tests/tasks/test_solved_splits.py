@@ -82,9 +82,9 @@ def test_the_manifest_says_which_and_the_command_makes_the_same_run(offline: Cli
     assert (both.code, one.code) == (0, 0), both.stderr + one.stderr
     manifests = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("both", "one")]
     mapping = digest_json(tasks.load("nlps").examples_index_mapping())
-    assert [one["recipe"]["examples"] for one in manifests] == [
-        {"splits": ["train", "dev"], "mapping": mapping},
-        {"splits": ["train"], "mapping": mapping, "chosen": True},
+    assert [one["recipe"]["training"] for one in manifests] == [
+        {"splits": ["train", "dev"], "mapping_digest": mapping},
+        {"splits": ["train"], "mapping_digest": mapping, "chosen": True},
     ]
     assert ["dev_set.json" in one["data_digests"] for one in manifests] == [True, False]
     assert (tmp_path / "both/run.trec").read_text() != (tmp_path / "one/run.trec").read_text()

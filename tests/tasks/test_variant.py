@@ -141,7 +141,7 @@ def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:
         ('extends = "nlps"\nrecipes = 3', "recipes must be a table"),
         ('extends = "nlps"\nmapping = "list.json"', "a JSON object was expected"),
         ('extends = "nlps"\nmapping = "empty.json"', "must have a property id"),
-        ('extends = "checkthat"\nexamples_mapping = "mine.json"', "has no index of solved topics"),
+        ('extends = "checkthat"\ntraining_mapping = "mine.json"', "has no index of solved topics"),
     ],
 )
 def test_what_is_wrong_with_a_variant_is_said(text: str, said: str, folder: Path, offline: Cli) -> None:

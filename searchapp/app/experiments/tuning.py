@@ -71,7 +71,7 @@ from searchapp.ranking.templates import WHOLE
 from searchapp.tasks.base import Task, TaskInfo
 from searchapp.text import counted, suggestion, visible_line
 
-MAPPING, EXAMPLES = "mapping", "examples"
+MAPPING, TRAINING = "mapping", "training"
 
 SHIPPED = 0  # the number of the trial that is the unchanged recipe
 
@@ -98,7 +98,7 @@ class TunableParameters:
         documents, examples = task.index_mapping(), task.examples_index_mapping()
         self._one_mapping = examples is None or examples == documents
         self.mappings = {MAPPING: documents} | (
-            {} if examples is None or self._one_mapping else {EXAMPLES: examples}
+            {} if examples is None or self._one_mapping else {TRAINING: examples}
         )
         self._similarities = {part: similarities(mapping) for part, mapping in self.mappings.items()}
 
@@ -127,10 +127,10 @@ class TunableParameters:
             for similarity in names:
                 numbers[part].setdefault(similarity, {})[key] = _number(name, key, value)
         recipe = recipes.load(self._book, self.recipe.name, {**self._overrides, **of_recipe})
-        return Trial(recipe, SimilarityNumbers(numbers[MAPPING], numbers.get(EXAMPLES, numbers[MAPPING])))
+        return Trial(recipe, SimilarityNumbers(numbers[MAPPING], numbers.get(TRAINING, numbers[MAPPING])))
 
     def mappings_of(self, scoring: SimilarityNumbers) -> dict[str, dict[str, Any]]:
-        numbers: dict[str, Similarities] = {MAPPING: scoring.documents, EXAMPLES: scoring.examples}
+        numbers: dict[str, Similarities] = {MAPPING: scoring.documents, TRAINING: scoring.examples}
         return {
             part: with_similarities(mapping, numbers[part])
             for part, mapping in self.mappings.items()
@@ -618,7 +618,7 @@ def write_recipe(result: TuneResult, out: Path, *, overwrite: bool) -> list[Path
     """
     info = result.request.validation.task.info
     mappings = dict(result.mappings)
-    if info.variant is not None and ".json" in (info.mapping + str(info.examples_mapping)):
+    if info.variant is not None and ".json" in (info.mapping + str(info.training_mapping)):
         mappings = {**result.present_mappings, **mappings}  # a variant's mappings have to be varied again
     written = []
     names = {}
@@ -626,7 +626,7 @@ def write_recipe(result: TuneResult, out: Path, *, overwrite: bool) -> list[Path
         require_folder(out)
     for part, mapping in mappings.items():
         path = out.with_name(f"{out.stem}.{part}.json")
-        names["mapping" if part == "mapping" else "examples_mapping"] = path.name
+        names["mapping" if part == "mapping" else "training_mapping"] = path.name
         with atomic_file(path, replace=True) as file:
             file.write((json.dumps(mapping, indent=2, ensure_ascii=False) + "\n").encode())
         written.append(path)

@@ -419,7 +419,7 @@ SHOWN = 8
 AT_ONCE = 256
 
 # The keys of a model's header that a run records (a list by its length).
-RECORDED = ("key", "solved", "withheld", "labels", "features", "candidates", "trees", "versions")
+RECORDED = ("key", "training_topics", "withheld", "labels", "features", "candidates", "trees", "versions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -270,8 +270,8 @@ measure = "nDCG@10"
 # What texts are written in, for reading them on a screen: "plain", "latex" or "wiki".
 # markup = "latex"
 
-# The split whose topics are solved examples, from whose gold the recipe `neighbours` ranks the others.
-# examples = "train"
+# The split of the training topics, with whose gold the recipe `neighbours` ranks other topics.
+# training_split = "train"
 """
 
 _DOCUMENTS = """

@@ -113,7 +113,7 @@ def load(path: Path) -> Task:
         InvalidFiles: the file is missing or has problems.
     """
     own = task_file.read(path)
-    solved_fields = None if own.examples is None else own.topics[own.examples].layout.fields
+    solved_fields = None if own.training_split is None else own.topics[own.training_split].layout.fields
     return Task(
         own.info,
         partial(OwnCollection, own),
@@ -152,7 +152,7 @@ def _recipe_book(own: OwnFile, path: Path) -> RecipeBook:
     general = {
         name: recipe
         for name, recipe in resources.recipes(resources.GENERAL).items()
-        if own.examples is not None or name not in resources.GENERAL_LEARNING
+        if own.training_split is not None or name not in resources.GENERAL_LEARNING
     }
     return RecipeBook(own.info.name, path, {**general, **own.recipes}, template, own.info.default_depth)
 
@@ -192,7 +192,7 @@ class OwnCollection(Collection):
 
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self.info.require_split(split)
-        return () if self._own.examples is None else (self._own.examples,)
+        return () if self._own.training_split is None else (self._own.training_split,)
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         topics = self._topics_of(split)

@@ -306,7 +306,7 @@ class OwnFile:
     layout: TextLayout
     topics: Mapping[str, SplitTopics]
     # The split of the training topics.
-    examples: str | None
+    training_split: str | None
     recipes: Mapping[str, Mapping[str, Any]]
 
 
@@ -355,12 +355,16 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         )
     documents, layout, context = _documents(root)
     topics = {table.name: _topics(table) for table in root.tables("topics")}
-    examples = root.text("examples")
-    if examples is not None and examples not in topics:
-        choice = choices_hint(examples, topics) if topics else f"{examples!r}: none is named"
-        root.wrong("unknown split", f"examples names {choice}", "examples")
-    elif examples is not None and topics[examples].gold is None:
-        root.wrong("missing gold", f"the split {examples} can't be solved examples without gold", "examples")
+    training_split = root.text("training_split")
+    if training_split is not None and training_split not in topics:
+        choice = (
+            choices_hint(training_split, topics)
+            if topics
+            else f"{training_split!r}: the file has no [topics.NAME]"
+        )
+        root.wrong("unknown split", f"training_split names {choice}", "training_split")
+    elif training_split is not None and topics[training_split].gold is None:
+        root.wrong("missing gold", f"the training split {training_split} needs gold", "training_split")
     recipes = {table.name: table.content for table in root.tables("recipes")}
     info = TaskInfo(
         name=name,
@@ -368,7 +372,7 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         about=about,
         splits=tuple(topics),
         mapping=mapping,
-        examples_mapping=mapping if examples else None,
+        training_mapping=mapping if training_split else None,
         official_measure=measure,
         official_file=OFFICIAL_FILE,
         measures=measures,
@@ -384,7 +388,7 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         markup=_markup(root),
     )
     root.finish()
-    return OwnFile(info, documents, layout, topics, examples, recipes)
+    return OwnFile(info, documents, layout, topics, training_split, recipes)
 
 
 def _markup(root: TomlTable) -> Markup:

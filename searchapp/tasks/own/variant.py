@@ -2,7 +2,7 @@
 
     extends = "nlps"                  # a shipped task, or the TOML file of an own task
 
-    # mapping = "mine.json"           # of the documents; examples_mapping is for the training topics
+    # mapping = "mine.json"           # of the documents; training_mapping is for the training topics
     # recipe = "mine"                 # the recipe of `rank`; search_recipe is that of searches
 
     [recipes.mine]                    # as in query_templates/<task>/recipes.toml
@@ -53,7 +53,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     root = TomlFile(path, problems).root
     problems.raise_if_any()
     extends = root.text(EXTENDS, "", required=True)
-    mapping, examples_mapping = _json_file(root, "mapping"), _json_file(root, "examples_mapping")
+    mapping, training_mapping = _json_file(root, "mapping"), _json_file(root, "training_mapping")
     names = {key: root.text(key) for key in ("recipe", "search_recipe")}
     recipes = {table.name: table.content for table in root.tables("recipes")}
     root.raw("tuned")  # written by `searchapp tune`, see `ranking.tuned`
@@ -91,10 +91,10 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
         default_recipe=names["recipe"] or base.info.default_recipe,
         search_recipe=names["search_recipe"] or base.info.search_recipe,
         mapping=mapping or base.info.mapping,
-        examples_mapping=examples_mapping or base.info.examples_mapping,
+        training_mapping=training_mapping or base.info.training_mapping,
     )
     varied = replace(base, info=info, recipe_book=recipe_book)
-    if mapping is None and examples_mapping is None:
+    if mapping is None and training_mapping is None:
         return varied
 
     def read_mapping(name: str | None, of_task: dict[str, Any]) -> dict[str, Any]:
@@ -112,13 +112,13 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     def examples() -> dict[str, Any] | None:
         of_task = base.examples_index_mapping()
         if of_task is None:
-            if examples_mapping is not None:
-                detail = f"{base.name} has no index of solved topics: leave out examples_mapping"
+            if training_mapping is not None:
+                detail = f"{base.name} has no index of solved topics: leave out training_mapping"
                 raise DataError(f"{path}: {detail}")
             return None
         # If documents and training topics share a mapping, they also share that of the variant.
         shared = mapping if of_task == base.index_mapping() else None
-        return read_mapping(examples_mapping or shared, of_task)
+        return read_mapping(training_mapping or shared, of_task)
 
     return with_mappings(base, varied, documents, examples)
 
