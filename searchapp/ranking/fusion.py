@@ -353,7 +353,7 @@ class LearnedFusion(Fusion):
                 "nothing tells one "
                 "from another: choose another recipe"
             )
-        trees = learning.grown(
+        trees = learning.grow_trees(
             names,
             np.concatenate(matrices),
             wanted,

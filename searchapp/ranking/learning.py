@@ -53,20 +53,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    FeatureWeights = NDArray[np.float64]
-    Whole = NDArray[np.int64]
+    Float64Array = NDArray[np.float64]
+    Int64Array = NDArray[np.int64]
 
 KINDS = WORDS, LETTERS, PATTERN, BEGINS, ENDS = "words", "letters", "pattern", "begins", "ends"
 
 # The fewest texts that must have a feature of each kind: a feature of one text generalizes to no other.
-FEWEST: Mapping[str, int] = {WORDS: 2, LETTERS: 3, PATTERN: 2, BEGINS: 2, ENDS: 2}
+MIN_DOCUMENT_FREQUENCY: Mapping[str, int] = {WORDS: 2, LETTERS: 3, PATTERN: 2, BEGINS: 2, ENDS: 2}
 
 # Kinds with the same number share one vector of length 1.
 _BLOCKS = {WORDS: 0, LETTERS: 1, PATTERN: 2, BEGINS: 3, ENDS: 3}
 
-_MOST_WORDS, _MOST_OF_PATTERN = 3, 4
-_LETTERS = range(2, 6)
-_FIRST, _LAST = 4, 2
+_MAX_WORDS, _MAX_PATTERN = 3, 4
+_CHARACTER_LENGTHS = range(2, 6)
+_MAX_FIRST, _MAX_LAST = 4, 2
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NAME, _BEGIN, _END = "#", "^", "$"
@@ -83,46 +83,48 @@ def feature_text(feature: str) -> str:
     return f"{kind} “{feature[len(kind) + 2 :]}”"
 
 
-def counted(text: str) -> Counter[str]:
+def count_features(text: str) -> Counter[str]:
     """Count the features of a text.
 
     >>> sorted(counted("Who?"))[:3]
     ['begins: who', 'ends: who', 'letters:  w']
     """
     words = _WORD.findall(text.lower())
-    features = Counter(_in_a_row(WORDS, words, _MOST_WORDS))
+    features = Counter(_ngrams(WORDS, words, _MAX_WORDS))
     for word in words:
-        features.update(_letters(word))
-    features.update(_in_a_row(PATTERN, _pattern(text), _MOST_OF_PATTERN))
+        features.update(_character_ngrams(word))
+    features.update(_ngrams(PATTERN, _pattern(text), _MAX_PATTERN))
     features.update(
-        f"{BEGINS}: {' '.join(words[:length])}" for length in range(1, min(_FIRST, len(words)) + 1)
+        f"{BEGINS}: {' '.join(words[:length])}" for length in range(1, min(_MAX_FIRST, len(words)) + 1)
     )
-    features.update(f"{ENDS}: {' '.join(words[-length:])}" for length in range(1, min(_LAST, len(words)) + 1))
+    features.update(
+        f"{ENDS}: {' '.join(words[-length:])}" for length in range(1, min(_MAX_LAST, len(words)) + 1)
+    )
     return features
 
 
-def _in_a_row(kind: str, words: Sequence[str], most: int) -> Iterator[str]:
-    for length in range(1, most + 1):
+def _ngrams(kind: str, words: Sequence[str], max_length: int) -> Iterator[str]:
+    for length in range(1, max_length + 1):
         for at in range(len(words) - length + 1):
             yield f"{kind}: {' '.join(words[at : at + length])}"
 
 
 @lru_cache(maxsize=50_000)
-def _letters(word: str) -> tuple[str, ...]:
+def _character_ngrams(word: str) -> tuple[str, ...]:
     padded = f" {word} "
     return tuple(
         f"{LETTERS}: {padded[at : at + length]}"
-        for length in _LETTERS
+        for length in _CHARACTER_LENGTHS
         for at in range(len(padded) - length + 1)
     )
 
 
 def _pattern(text: str) -> list[str]:
     pattern = [_BEGIN]
-    for place, token in enumerate(_TOKEN.findall(text)):
+    for index, token in enumerate(_TOKEN.findall(text)):
         # A run of capitalized words, except the first word of the text, is a name. Texts of the same pattern
         # often ask the same question about different names.
-        if not (token.isdigit() or (place and token[0].isupper())):
+        if not (token.isdigit() or (index and token[0].isupper())):
             pattern.append(token.lower())
         elif pattern[-1] != _NAME:
             pattern.append(_NAME)
@@ -134,68 +136,67 @@ class Vocabulary:
     """The features of a model, sorted, and their idf (features,)."""
 
     features: tuple[str, ...]
-    idf: FeatureWeights
+    idf: Float64Array
 
     @classmethod
     def of(cls, texts: Iterable[str], without: Collection[str] = ()) -> tuple[Vocabulary, Any]:
-        """Return the vocabulary of texts (see `FEWEST`), without some kinds, and the texts' vectors."""
+        """Return the vocabulary of texts (see `MIN_DOCUMENT_FREQUENCY`), without some kinds, and the texts' vectors."""
         import numpy as np
 
-        found = [counted(text) for text in texts]
-        total = len(found)
+        counts = [count_features(text) for text in texts]
+        total = len(counts)
         containing: Counter[str] = Counter()
-        for features in found:
+        for features in counts:
             containing.update(features.keys())
-        kept = sorted(
+        selected = sorted(
             feature
             for feature, df in containing.items()
-            if df >= FEWEST[kind := kind_of(feature)] and kind not in without
+            if df >= MIN_DOCUMENT_FREQUENCY[kind := kind_of(feature)] and kind not in without
         )
-        df = np.array([containing[feature] for feature in kept], dtype=np.float64)
-        vocabulary = cls(tuple(kept), np.log((1.0 + total) / (1.0 + df)) + 1.0)
-        return vocabulary, vocabulary._weighed(found)
+        df = np.array([containing[feature] for feature in selected], dtype=np.float64)
+        vocabulary = cls(tuple(selected), np.log((1.0 + total) / (1.0 + df)) + 1.0)
+        return vocabulary, vocabulary._weights(counts)
 
     @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {feature: place for place, feature in enumerate(self.features)}
+    def _columns(self) -> Mapping[str, int]:
+        return {feature: column for column, feature in enumerate(self.features)}
 
     @cached_property
-    def _block(self) -> NDArray[np.int64]:
+    def _column_blocks(self) -> NDArray[np.int64]:
         import numpy as np
 
         return np.array([_BLOCKS[kind_of(feature)] for feature in self.features], dtype=np.int64)
 
     def vectors(self, texts: Sequence[str]) -> Any:
         """Return the feature weights of each text: a sparse matrix by rows, (texts, features), float64."""
-        return self._weighed([counted(text) for text in texts])
+        return self._weights([count_features(text) for text in texts])
 
-    def _weighed(self, texts: Sequence[Mapping[str, int]]) -> Any:
+    def _weights(self, texts: Sequence[Mapping[str, int]]) -> Any:
         import numpy as np
         from scipy.sparse import csr_array
 
-        known = self._places
-        at: list[int] = []
+        columns_by_feature = self._columns
+        columns: list[int] = []
         tf: list[int] = []
         ends = [0]
         for text in texts:
-            counts_by_place = sorted(
-                (known[feature], count) for feature, count in text.items() if feature in known
+            counts_by_column = sorted(
+                (columns_by_feature[feature], count)
+                for feature, count in text.items()
+                if feature in columns_by_feature
             )
-            at.extend(place for place, _count in counts_by_place)
-            tf.extend(count for _place, count in counts_by_place)
-            ends.append(len(at))
-        places = np.array(at, dtype=np.int32)
-        values = (1.0 + np.log(np.array(tf, dtype=np.float64))) * self.idf[places]
+            columns.extend(column for column, _count in counts_by_column)
+            tf.extend(count for _place, count in counts_by_column)
+            ends.append(len(columns))
+        column_array = np.array(columns, dtype=np.int32)
+        values = (1.0 + np.log(np.array(tf, dtype=np.float64))) * self.idf[column_array]
         # Which block of which text a value belongs to; the squares are added in the order of the features.
         of_text = np.repeat(np.arange(len(texts)), np.diff(ends))
-        blocks = (max(_BLOCKS.values()) + 1) * of_text + self._block[places]
+        blocks = (max(_BLOCKS.values()) + 1) * of_text + self._column_blocks[column_array]
         values /= np.sqrt(np.bincount(blocks, values**2))[blocks]
-        parts = values, places, np.array(ends, dtype=np.int32)  # in the types that the solver takes
-        return csr_array(parts, shape=(len(texts), len(self.features)))
+        csr_parts = values, column_array, np.array(ends, dtype=np.int32)  # in the types that the solver takes
+        return csr_array(csr_parts, shape=(len(texts), len(self.features)))
 
-
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
 
 # NumPy arrays by name.
 Arrays = Mapping[str, Any]
@@ -215,9 +216,9 @@ class Linear:
     vocabulary: Vocabulary
     labels: tuple[str, ...]
     weights: Any  # sparse float64 (features, labels)
-    intercepts: Floats  # (labels,)
+    intercepts: Float64Array  # (labels,)
 
-    def margins(self, texts: Sequence[str]) -> Floats:
+    def margins(self, texts: Sequence[str]) -> Float64Array:
         """Return the distance of each text from each label's boundary, (texts, labels), in units of the margin."""
         import numpy as np
 
@@ -235,12 +236,12 @@ class Linear:
         """
         column = self._by_label
         start, end = column.indptr[label], column.indptr[label + 1]
-        known = dict(zip(column.indices[start:end].tolist(), column.data[start:end].tolist(), strict=True))
+        weights = dict(zip(column.indices[start:end].tolist(), column.data[start:end].tolist(), strict=True))
         vector = self.vocabulary.vectors([text])
         parts = [
-            (self.vocabulary.features[place], known[place] * value)
-            for place, value in zip(vector.indices.tolist(), vector.data.tolist(), strict=True)
-            if place in known
+            (self.vocabulary.features[column], weights[column] * value)
+            for column, value in zip(vector.indices.tolist(), vector.data.tolist(), strict=True)
+            if column in weights
         ]
         parts.sort(key=lambda part: (-abs(part[1]), part[0]))
         return [FeatureContribution(feature_text(feature), value) for feature, value in parts]
@@ -269,15 +270,15 @@ class Linear:
         features, labels = texts(header, "features"), texts(header, "labels")
         if (
             list(features) != sorted(set(features))
-            or {kind_of(feature) for feature in features} - FEWEST.keys()
+            or {kind_of(feature) for feature in features} - MIN_DOCUMENT_FREQUENCY.keys()
         ):
-            raise broken("features")
+            raise invalid_part("features")
         weights = sparse(arrays, "weights", (len(features), len(labels)))
         idf, intercepts = numbers(arrays, "idf", len(features)), numbers(arrays, "intercepts", len(labels))
         return cls(Vocabulary(features, idf), labels, weights, intercepts)
 
 
-def broken(name: str) -> DataError:
+def invalid_part(name: str) -> DataError:
     """Return the error for an invalid part of a model whose digest is right."""
     return DataError(
         f"the model's {name} are not what they should be: train again with `searchapp train TASK --rebuild`"
@@ -292,7 +293,7 @@ def texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """
     values = header.get(name)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise broken(name)
+        raise invalid_part(name)
     return tuple(values)
 
 
@@ -307,13 +308,13 @@ def numbers(arrays: Arrays, name: str, length: int, *, below: int | None = None)
     array = arrays.get(name)
     kind = "f" if below is None else "iu"
     if array is None or array.dtype.kind not in kind or array.shape != (length,):
-        raise broken(name)
+        raise invalid_part(name)
     if below is None:
         array = array.astype(np.float64)
         if not np.isfinite(array).all():
-            raise broken(name)
+            raise invalid_part(name)
     elif length and not (array.min() >= 0 and array.max() < below):
-        raise broken(name)
+        raise invalid_part(name)
     return array
 
 
@@ -333,18 +334,18 @@ def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
     at = numbers(arrays, f"{name}_at", length, below=columns)
     ends = numbers(arrays, f"{name}_ends", rows + 1, below=length + 1)
     if ends[0] != 0 or ends[-1] != length or (np.diff(ends.astype(np.int64)) < 0).any():
-        raise broken(f"{name}_ends")
+        raise invalid_part(f"{name}_ends")
     return csr_array((values, at.astype(np.int64), ends.astype(np.int64)), shape=shape)
 
 
 # The least amount of a stored weight: smaller ones change no measured ranking, and are most of a file.
-LEAST = 1e-3
+MIN_WEIGHT = 1e-3
 
 # A tenth of the tolerance changes no measured figure and takes twice as long.
 TOLERANCE = 1e-2
 
 # How many labels one call of the solver trains if no text has two of them.
-AT_ONCE = 32
+LABELS_PER_JOB = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +357,7 @@ class TrainingJob:
     among: Sequence[int] | None = None  # the texts to train on; None for all
 
 
-def _no_learn() -> UsageError:
+def _missing_scikit_learn() -> UsageError:
     return UsageError(
         "models are trained with the package scikit-learn, which is not installed: install it with "
         f"`{install_command('learn')}`, or choose a recipe without a trained signal"
@@ -372,7 +373,7 @@ def require_learn() -> None:
     try:
         import sklearn  # noqa: F401
     except ImportError as error:
-        raise _no_learn() from error
+        raise _missing_scikit_learn() from error
 
 
 def versions() -> dict[str, str]:
@@ -384,27 +385,27 @@ def versions() -> dict[str, str]:
     try:
         packages = {name: metadata.version(name) for name in ("scikit-learn", "numpy", "scipy")}
     except metadata.PackageNotFoundError as error:
-        raise _no_learn() from error
+        raise _missing_scikit_learn() from error
     # Python's tables of characters decide what a word is; they change with its minor version.
     python = ".".join(platform.python_version_tuple()[:2])
     # Sorted, as they are read back from the file of a model.
     return dict(sorted({"searchapp": searchapp.__version__, "python": python, **packages}.items()))
 
 
-def jobs(
+def training_jobs(
     rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None
 ) -> Iterator[TrainingJob]:
     """Yield the jobs of labels of which no text has two, divided by their order."""
     labels = list(rows)
-    for at in range(0, len(labels), AT_ONCE):
-        yield TrainingJob({label: rows[label] for label in labels[at : at + AT_ONCE]}, cost, among)
+    for at in range(0, len(labels), LABELS_PER_JOB):
+        yield TrainingJob({label: rows[label] for label in labels[at : at + LABELS_PER_JOB]}, cost, among)
 
 
-def fitted(
+def train_linear(
     vocabulary: Vocabulary,
     vectors: Any,
     labels: Sequence[str],
-    work: Iterable[TrainingJob],
+    jobs: Iterable[TrainingJob],
     seed: int,
     workers: int = 1,
 ) -> Linear:
@@ -413,48 +414,48 @@ def fitted(
     from joblib import Parallel, delayed
     from scipy.sparse import coo_array
 
-    results = Parallel(n_jobs=workers)(delayed(_fitted)(vectors, job, seed) for job in work)
+    results = Parallel(n_jobs=workers)(delayed(_train_job)(vectors, job, seed) for job in jobs)
     intercepts = np.zeros(len(labels))
-    places, features, amounts = [], [], []
+    columns, rows, values = [], [], []
     for label, weights, intercept in (label_result for of_job in results for label_result in of_job):
-        (at,) = weights.nonzero()
-        places.append(np.full(len(at), label))
-        features.append(at)
-        amounts.append(weights[at])
+        (row_indices,) = weights.nonzero()
+        columns.append(np.full(len(row_indices), label))
+        rows.append(row_indices)
+        values.append(weights[row_indices])
         intercepts[label] = intercept
-    entries = np.concatenate(amounts), (np.concatenate(features), np.concatenate(places))
+    cells = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
     shape = len(vocabulary.features), len(labels)
-    return Linear(vocabulary, tuple(labels), coo_array(entries, shape=shape).tocsr(), intercepts)
+    return Linear(vocabulary, tuple(labels), coo_array(cells, shape=shape).tocsr(), intercepts)
 
 
-def _fitted(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any, float]]:
+def _train_job(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any, float]]:
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    wanted = np.full(vectors.shape[0], _REST)
+    classes = np.full(vectors.shape[0], _REST)
     for label, rows in job.rows.items():
-        wanted[list(rows)] = label
+        classes[list(rows)] = label
     if job.among is not None:
-        vectors, wanted = vectors[list(job.among)], wanted[list(job.among)]
-    known = np.unique(wanted).tolist()
-    if len(known) == 1:  # a single class: nothing to separate
+        vectors, classes = vectors[list(job.among)], classes[list(job.among)]
+    distinct = np.unique(classes).tolist()
+    if len(distinct) == 1:  # a single class: nothing to separate
         return [(label, np.zeros(vectors.shape[1]), 1.0) for label in job.rows]
     solver = LinearSVC(C=job.cost, dual=True, tol=TOLERANCE, random_state=seed)
     with warnings.catch_warnings():
         # An unconverged model ranks as well, and is the same every time.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        solver.fit(vectors, wanted)
+        solver.fit(vectors, classes)
     coefficients, intercepts = solver.coef_, np.atleast_1d(solver.intercept_)
-    if len(known) == 2:  # the solver returns the coefficients of the second class only
+    if len(distinct) == 2:  # the solver returns the coefficients of the second class only
         coefficients, intercepts = (
             np.vstack([-coefficients, coefficients]),
             np.append(-intercepts, intercepts),
         )
     # As stored, so that a new model gives the same scores as one read from its file.
     coefficients = coefficients.astype(np.float32).astype(np.float64)
-    coefficients[np.abs(coefficients) < LEAST] = 0.0
-    rows_of = {label: row for row, label in enumerate(known)}
+    coefficients[np.abs(coefficients) < MIN_WEIGHT] = 0.0
+    rows_of = {label: row for row, label in enumerate(distinct)}
     return [(label, coefficients[rows_of[label]], float(intercepts[rows_of[label]])) for label in job.rows]
 
 
@@ -470,14 +471,14 @@ class Trees:
     """Regression trees over `features`, with all nodes in one sequence."""
 
     features: tuple[str, ...]
-    feature: Whole  # the column that each node compares; (nodes,), as the next four
-    threshold: FeatureWeights
-    left: Whole  # a child comes after its parent; a leaf is its own child
-    right: Whole
-    value: FeatureWeights
-    roots: Whole  # the first node of each tree, (trees,)
+    feature: Int64Array  # the column that each node compares; (nodes,), as the next four
+    threshold: Float64Array
+    left: Int64Array  # a child comes after its parent; a leaf is its own child
+    right: Int64Array
+    value: Float64Array
+    roots: Int64Array  # the first node of each tree, (trees,)
 
-    def scores(self, rows: FeatureWeights) -> FeatureWeights:
+    def scores(self, rows: Float64Array) -> Float64Array:
         """Return the sum of the trees' values (rows,) for rows of features (rows, features)."""
         import numpy as np
 
@@ -486,7 +487,7 @@ class Trees:
             at = followers
         return np.asarray(self.value[at].sum(axis=1))
 
-    def parts(self, rows: FeatureWeights) -> FeatureWeights:
+    def parts(self, rows: Float64Array) -> Float64Array:
         """Return each feature's contribution to each row's score, (rows, features); with `bias` they add up to it."""
         import numpy as np
 
@@ -512,18 +513,18 @@ class Trees:
         leaves = np.where(self.left == np.arange(len(self.left)), self.value, np.inf)
         return float(np.minimum.reduceat(leaves, self.roots).sum())
 
-    def _start(self, rows: FeatureWeights) -> Whole:
+    def _start(self, rows: Float64Array) -> Int64Array:
         import numpy as np
 
         return np.broadcast_to(self.roots, (len(rows), len(self.roots)))
 
-    def _followers(self, rows: FeatureWeights, at: Whole) -> Whole | None:
+    def _followers(self, rows: Float64Array, at: Int64Array) -> Int64Array | None:
         import numpy as np
 
         if not len(rows) or bool((self.left[at] == at).all()):
             return None
-        asked = rows[np.arange(len(rows))[:, None], self.feature[at]]
-        return np.where(asked <= self.threshold[at], self.left[at], self.right[at])
+        values = rows[np.arange(len(rows))[:, None], self.feature[at]]
+        return np.where(values <= self.threshold[at], self.left[at], self.right[at])
 
     def header(self) -> dict[str, Any]:
         return {"features": list(self.features), "trees": len(self.roots)}
@@ -543,51 +544,51 @@ class Trees:
         names = texts(header, "features")
         nodes, trees = (getattr(arrays.get(name), "size", -1) for name in ("value", "roots"))
         limits = {"feature": len(names), "left": nodes, "right": nodes, "roots": nodes}
-        read = {
-            name: _as_kept(
+        columns = {
+            name: _stored_type(
                 name, numbers(arrays, name, trees if name == "roots" else nodes, below=limits.get(name))
             )
             for name in _NAMES
         }
-        places = np.arange(nodes)
-        is_leaf = read["left"] == places
+        node_numbers = np.arange(nodes)
+        is_leaf = columns["left"] == node_numbers
         # A child comes after its parent, so that every walk ends.
-        for children in (read["left"], read["right"]):
-            if ((children < places) | ((children == places) != is_leaf)).any():
-                raise broken("trees")
-        return cls(names, **read)
+        for children in (columns["left"], columns["right"]):
+            if ((children < node_numbers) | ((children == node_numbers) != is_leaf)).any():
+                raise invalid_part("trees")
+        return cls(names, **columns)
 
 
-def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees:
+def join_trees(features: Sequence[str], trees: Sequence[Mapping[str, Any]]) -> Trees:
     """Return the trees of arrays of nodes: `feature`, `threshold`, `left`, `right` and `value`, the root first.
 
     A leaf has `left` -1. Node numbers count within their tree.
     """
     import numpy as np
 
-    sizes = [len(tree["value"]) for tree in grown]
+    sizes = [len(tree["value"]) for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     columns: dict[str, list[Any]] = {name: [] for name in _NAMES[:-1]}
-    for root, tree in zip(roots, grown, strict=True):
-        places = np.arange(len(tree["value"]))
+    for root, tree in zip(roots, trees, strict=True):
+        node_numbers = np.arange(len(tree["value"]))
         is_leaf = np.asarray(tree["left"]) < 0
         for name in ("left", "right"):
-            columns[name].append(root + np.where(is_leaf, places, tree[name]))
+            columns[name].append(root + np.where(is_leaf, node_numbers, tree[name]))
         columns["feature"].append(np.where(is_leaf, 0, tree["feature"]))
         columns["threshold"].append(np.where(is_leaf, 0.0, tree["threshold"]))
         columns["value"].append(np.asarray(tree["value"], dtype=np.float64))
     arrays = {name: np.concatenate(of_trees) for name, of_trees in columns.items()}
-    return Trees(tuple(features), roots=roots, **{name: _as_kept(name, arrays[name]) for name in arrays})
+    return Trees(tuple(features), roots=roots, **{name: _stored_type(name, arrays[name]) for name in arrays})
 
 
-def _as_kept(name: str, array: Any) -> Any:
+def _stored_type(name: str, array: Any) -> Any:
     return array if name in ("threshold", "value") else array.astype("int64")
 
 
 _NO_FOLLOWER = -1
 
 
-def grown(
+def grow_trees(
     names: Sequence[str],
     rows: Any,
     relevant: NDArray[np.bool_],
@@ -625,22 +626,22 @@ def grown(
     with threadpool_limits(limits=1):
         learner.fit(rows, relevant)
     # Private parts of scikit-learn; a test checks that the scores equal scikit-learn's.
-    arrays = [_tree(of_round[0].nodes) for of_round in learner._predictors]
+    arrays = [_node_arrays(of_round[0].nodes) for of_round in learner._predictors]
     arrays[0]["value"] += learner._baseline_prediction.item()
-    return joined(names, arrays)
+    return join_trees(names, arrays)
 
 
-def _tree(nodes: Any) -> dict[str, Any]:
+def _node_arrays(nodes: Any) -> dict[str, Any]:
     import numpy as np
 
     is_leaf = nodes["is_leaf"].astype(bool)
     left = np.where(is_leaf, _NO_FOLLOWER, nodes["left"].astype(np.int64))
     right = np.where(is_leaf, _NO_FOLLOWER, nodes["right"].astype(np.int64))
     value, count = nodes["value"].astype(np.float64), nodes["count"].astype(np.float64)
-    for place in range(len(nodes) - 1, -1, -1):  # children come after their parent
-        if not is_leaf[place]:
-            below = [left[place], right[place]]
-            value[place] = float((count[below] * value[below]).sum() / count[place])
+    for node in range(len(nodes) - 1, -1, -1):  # children come after their parent
+        if not is_leaf[node]:
+            children = [left[node], right[node]]
+            value[node] = float((count[children] * value[children]).sum() / count[node])
     return {
         "feature": nodes["feature_idx"].astype(np.int64),
         "threshold": nodes["num_threshold"].astype(np.float64),
@@ -656,7 +657,7 @@ MODEL_FORMAT = 2
 _HEADER = "header"
 _NUMBERS = frozenset({"f", "i", "u"})
 # The greatest unpacked size of a file, above that of any model.
-_MOST_BYTES = 4 << 30
+_MAX_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -676,12 +677,12 @@ def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a header and of the type, shape and content of each array."""
     import numpy as np
 
-    found = hashlib.sha256(digest_json({**header, "format": MODEL_FORMAT}).encode())
+    digest = hashlib.sha256(digest_json({**header, "format": MODEL_FORMAT}).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def write_model(path: Path, stored: StoredModel) -> None:
@@ -709,7 +710,7 @@ def read_model(path: Path) -> StoredModel:
 
     try:
         with open_file(path) as file, zipfile.ZipFile(file) as packed:
-            if sum(item.file_size for item in packed.infolist()) > _MOST_BYTES:
+            if sum(item.file_size for item in packed.infolist()) > _MAX_BYTES:
                 raise ValueError("it unpacks to more than any model")
         with open_file(path) as file, np.load(file, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files}

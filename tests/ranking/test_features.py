@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from searchapp.ranking.learning import FEWEST, PATTERN, WORDS, Vocabulary, counted, kind_of
+from searchapp.ranking.learning import (
+    MIN_DOCUMENT_FREQUENCY,
+    PATTERN,
+    WORDS,
+    Vocabulary,
+    count_features,
+    kind_of,
+)
 
 TEXTS = [
     "Who wrote The Silent River?",
@@ -23,7 +30,7 @@ TEXTS = [
 
 
 def of_kind(kind: str, text: str) -> set[str]:
-    return {feature.partition(": ")[2] for feature in counted(text) if kind_of(feature) == kind}
+    return {feature.partition(": ")[2] for feature in count_features(text) if kind_of(feature) == kind}
 
 
 def test_each_kind_of_feature_is_what_it_says() -> None:
@@ -42,7 +49,9 @@ def test_a_feature_that_too_few_texts_have_is_left_out() -> None:
     assert {"words: who wrote", "begins: where is", "pattern: where is"} <= set(vocabulary.features)
     assert "words: silent" not in vocabulary.features
     for feature in vocabulary.features:
-        assert sum(feature in counted(text) for text in TEXTS) >= FEWEST[kind_of(feature)]
+        assert (
+            sum(feature in count_features(text) for text in TEXTS) >= MIN_DOCUMENT_FREQUENCY[kind_of(feature)]
+        )
     assert vectors.shape == (len(TEXTS), len(vocabulary.features))
     assert list(vocabulary.features) == sorted(vocabulary.features)
 
@@ -53,9 +62,16 @@ def test_features_weigh_as_those_of_scikit_learn(kind: str, length: int) -> None
     features = [name for name in vocabulary.features if kind_of(name) == kind]
 
     def analyze(text: str) -> list[str]:
-        return [name for name, count in counted(text).items() for _ in range(count) if kind_of(name) == kind]
+        return [
+            name
+            for name, count in count_features(text).items()
+            for _ in range(count)
+            if kind_of(name) == kind
+        ]
 
-    theirs = TfidfVectorizer(analyzer=analyze, min_df=FEWEST[kind], sublinear_tf=True).fit(TEXTS)
+    theirs = TfidfVectorizer(analyzer=analyze, min_df=MIN_DOCUMENT_FREQUENCY[kind], sublinear_tf=True).fit(
+        TEXTS
+    )
     assert list(theirs.get_feature_names_out()) == features
     places = [vocabulary.features.index(name) for name in features]
     expected = theirs.transform(TEXTS).toarray()
@@ -65,8 +81,8 @@ def test_features_weigh_as_those_of_scikit_learn(kind: str, length: int) -> None
 
 @given(st.text(max_size=40))
 def test_any_text_has_features_of_known_kinds_and_a_finite_vector(text: str) -> None:
-    found = counted(text)
-    assert {kind_of(feature) for feature in found} <= FEWEST.keys()
+    found = count_features(text)
+    assert {kind_of(feature) for feature in found} <= MIN_DOCUMENT_FREQUENCY.keys()
     vocabulary, vectors = Vocabulary.of([text] * 3)
     assert len(vocabulary.features) == len(found)
     assert math.isfinite(float(vectors.sum()))

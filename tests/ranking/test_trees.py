@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from searchapp.errors import DataError
-from searchapp.ranking.learning import StoredModel, Trees, grown, joined
+from searchapp.ranking.learning import StoredModel, Trees, grow_trees, join_trees
 from tests.profile import FULL
 
 # The first asks whether a is at most 1, then whether b is at most 2; the second says 0.5 of everything.
@@ -24,7 +24,7 @@ FIRST = {
     "value": [0.0, -1.0, 4.0, -3.0, 1.0],
 }
 SECOND = {"feature": [0], "threshold": [0.0], "left": [-1], "right": [-1], "value": [0.5]}
-TREES = joined(["a", "b"], [FIRST, SECOND])
+TREES = join_trees(["a", "b"], [FIRST, SECOND])
 ROWS = np.array([[1.0, 2.0], [1.0, 2.5], [1.5, 0.0]])
 
 GROWTH: Any = {"num_trees": 8, "num_leaves": 4, "min_samples": 5, "learning_rate": 0.3, "seed": 3}
@@ -60,14 +60,14 @@ def test_grown_trees_say_what_the_learner_says() -> None:
         early_stopping=False,
         random_state=3,
     ).fit(found, relevant)
-    trees = grown(["a", "b", "c"], found, relevant, **GROWTH)
+    trees = grow_trees(["a", "b", "c"], found, relevant, **GROWTH)
     np.testing.assert_allclose(trees.scores(found), learner.decision_function(found), rtol=1e-9)
     np.testing.assert_allclose(trees.parts(found).sum(axis=1) + trees.bias, trees.scores(found), rtol=1e-9)
     assert trees.least <= trees.scores(found).min()
 
 
 def digest() -> str:
-    trees = grown(["a", "b", "c"], *rows(), **GROWTH)
+    trees = grow_trees(["a", "b", "c"], *rows(), **GROWTH)
     return StoredModel.of(trees.header(), trees.arrays()).digest
 
 

@@ -36,7 +36,7 @@ from searchapp.files import digest_json
 from searchapp.model import Document, Example, Explanation, Topic
 from searchapp.progress import Advance
 from searchapp.ranking import learning
-from searchapp.ranking.learning import Arrays, FeatureContribution, StoredModel, broken, numbers, texts
+from searchapp.ranking.learning import Arrays, FeatureContribution, StoredModel, invalid_part, numbers, texts
 from searchapp.ranking.signals.base import (
     Answer,
     Inputs,
@@ -76,7 +76,7 @@ MEASURES: Mapping[str, str] = {
 # The kinds of features in an explanation, as in `learning`.
 WORDS, MEASURE = "words", "measure"
 
-MOST_WORDS = 2
+MAX_NGRAM = 2
 # A tenth of the tolerance changes no measured figure.
 TOLERANCE = 1e-3
 
@@ -121,17 +121,17 @@ def line_features(lines: Sequence[TranscriptLine]) -> list[LineFeatures]:
     1.0
     """
     features = []
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         tokens = [token.replace("’", "'") for token in _TOKEN.findall(line.text)]
         words = [_NUMBER if any(map(str.isdigit, token)) else token.lower() for token in tokens]
-        changes = place == 0 or lines[place - 1].speaker != line.speaker
-        measures = _measures(line.text, tokens, words, (place + 1) / len(lines), changes=changes)
-        features.append(LineFeatures(Counter(_in_a_row(words)), measures))
+        changes = index == 0 or lines[index - 1].speaker != line.speaker
+        measures = _measures(line.text, tokens, words, (index + 1) / len(lines), changes=changes)
+        features.append(LineFeatures(Counter(_ngrams(words)), measures))
     return features
 
 
-def _in_a_row(words: Sequence[str]) -> Iterator[str]:
-    for length in range(1, MOST_WORDS + 1):
+def _ngrams(words: Sequence[str]) -> Iterator[str]:
+    for length in range(1, MAX_NGRAM + 1):
         for at in range(len(words) - length + 1):
             yield " ".join(words[at : at + length])
 
@@ -140,7 +140,7 @@ def _measures(
     text: str, tokens: Sequence[str], words: Sequence[str], position: float, *, changes: bool
 ) -> tuple[float, ...]:
     capitals = [
-        place for place, token in enumerate(tokens) if place and token[0].isupper() and token not in _SELF
+        index for index, token in enumerate(tokens) if index and token[0].isupper() and token not in _SELF
     ]
     stems = [word.partition("'")[0] for word in words]
     measured = {
@@ -148,22 +148,22 @@ def _measures(
         "digits": math.log1p(words.count(_NUMBER)),
         "percent": float("%" in words or "percent" in words),
         "money": float("$" in text or not _DOLLARS.isdisjoint(words)),
-        "magnitude": _count(_MAGNITUDES, words),
+        "magnitude": _log_count(_MAGNITUDES, words),
         "year": float(_YEAR.search(text) is not None),
         "capitals": len(capitals) / max(1, len(words)),
-        "names": math.log1p(sum(place - 1 not in capitals for place in capitals)),
+        "names": math.log1p(sum(index - 1 not in capitals for index in capitals)),
         "question": float(text.rstrip().endswith("?")),
         "position": position,
         "change": float(changes),
-        "past": _count(_PAST, words),
-        "future": _count(_FUTURE, words),
-        "first": _count(_FIRST, stems),
-        "second": _count(_SECOND, stems),
+        "past": _log_count(_PAST, words),
+        "future": _log_count(_FUTURE, words),
+        "first": _log_count(_FIRST, stems),
+        "second": _log_count(_SECOND, stems),
     }
     return tuple(measured[name] for name in MEASURES)
 
 
-def _count(pattern: re.Pattern[str], words: Sequence[str]) -> float:
+def _log_count(pattern: re.Pattern[str], words: Sequence[str]) -> float:
     return math.log1p(sum(pattern.fullmatch(word) is not None for word in words))
 
 
@@ -182,10 +182,10 @@ class LineModel:
     intercept: float
 
     @classmethod
-    def fitted(
+    def train(
         cls,
         lines: Sequence[LineFeatures],
-        wanted: Sequence[bool],
+        relevant: Sequence[bool],
         counts: Sequence[float],
         *,
         cost: float,
@@ -193,11 +193,11 @@ class LineModel:
         style_weight: float,
         seed: int,
     ) -> LineModel:
-        """Train the model that separates the `wanted` lines from the others.
+        """Train the model that separates the `relevant` lines from the others.
 
         Args:
             lines: features of the lines
-            wanted: whether each line is relevant
+            relevant: whether each line is relevant
             counts: weight of each line
             cost: the solver's C
             min_df: minimum lines per word
@@ -211,47 +211,51 @@ class LineModel:
         words = sorted(word for word, df in containing.items() if df >= min_df)
         df = np.array([containing[word] for word in words], dtype=np.float64)
         idf = np.log((1.0 + len(lines)) / (1.0 + df)) + 1.0
-        places = {word: place for place, word in enumerate(words)}
+        columns = {word: column for column, word in enumerate(words)}
         amounts = idf.tolist()
-        rows = [_weighed(line, places, amounts) for line in lines]
-        values = np.array([value for row in rows for _place, value in row])
-        at = np.array([place for row in rows for place, _value in row], dtype=np.int32)
+        rows = [_word_weights(line, columns, amounts) for line in lines]
+        values = np.array([value for row in rows for _column, value in row])
+        column_array = np.array([column for row in rows for column, _value in row], dtype=np.int32)
         ends = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int32)
         measured = np.array([line.measures for line in lines])
         means, deviations = measured.mean(axis=0), measured.std(axis=0)
-        by = np.divide(style_weight, deviations, out=np.zeros_like(means), where=deviations > 0)
+        factors = np.divide(style_weight, deviations, out=np.zeros_like(means), where=deviations > 0)
         vectors = hstack(
             [
-                csr_array((values, at, ends), shape=(len(lines), len(words))),
-                csr_array((measured - means) * by),
+                csr_array((values, column_array, ends), shape=(len(lines), len(words))),
+                csr_array((measured - means) * factors),
             ]
         ).tocsr()
         # The solver requires 32-bit indices.
         vectors.indices, vectors.indptr = vectors.indices.astype(np.int32), vectors.indptr.astype(np.int32)
         solver = LogisticRegression(C=cost, solver="liblinear", tol=TOLERANCE, random_state=seed)
-        solver.fit(vectors, np.array(wanted, dtype=np.int8), sample_weight=np.array(counts))
+        solver.fit(vectors, np.array(relevant, dtype=np.int8), sample_weight=np.array(counts))
         weights = solver.coef_.ravel()
-        of_wanted = math.fsum(count for count, is_wanted in zip(counts, wanted, strict=True) if is_wanted)
-        odds = of_wanted / (math.fsum(counts) - of_wanted)
+        relevant_weight = math.fsum(
+            count for count, is_relevant in zip(counts, relevant, strict=True) if is_relevant
+        )
+        odds = relevant_weight / (math.fsum(counts) - relevant_weight)
         return cls(
             tuple(words),
             idf,
             weights[: len(words)],
             means,
-            weights[len(words) :] * by,
+            weights[len(words) :] * factors,
             float(solver.intercept_[0]) - math.log(odds),
         )
 
     def margins(self, lines: Sequence[LineFeatures]) -> LineArray:
         """Return the logarithm of the corrected odds that each line is relevant, (lines,)."""
-        weights, of_measures = self.weights.tolist(), self._of_measures
+        weights, measure_weights = self.weights.tolist(), self._measure_weights
         margins = []
         for line in lines:
             amounts = [self.intercept]
-            amounts += [value * weights[place] for place, value in _weighed(line, self._places, self._idf)]
+            amounts += [
+                value * weights[column] for column, value in _word_weights(line, self._columns, self._idf)
+            ]
             amounts += [
                 (value - mean) * weight
-                for value, (mean, weight) in zip(line.measures, of_measures, strict=True)
+                for value, (mean, weight) in zip(line.measures, measure_weights, strict=True)
             ]
             margins.append(math.fsum(amounts))
         return np.array(margins)
@@ -262,27 +266,29 @@ class LineModel:
         """
         weights = self.weights.tolist()
         parts = [
-            FeatureContribution(f"{WORDS} “{self.words[place]}”", value * weights[place])
-            for place, value in _weighed(line, self._places, self._idf)
+            FeatureContribution(f"{WORDS} “{self.words[column]}”", value * weights[column])
+            for column, value in _word_weights(line, self._columns, self._idf)
         ]
         parts += [
             FeatureContribution(
                 f"{MEASURE} “{name}” {value:.3g}, {mean:.3g} in the mean", (value - mean) * weight
             )
-            for name, value, (mean, weight) in zip(MEASURES, line.measures, self._of_measures, strict=True)
+            for name, value, (mean, weight) in zip(
+                MEASURES, line.measures, self._measure_weights, strict=True
+            )
         ]
         return sorted(parts, key=lambda part: (-abs(part.value), part.feature))
 
     @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {word: place for place, word in enumerate(self.words)}
+    def _columns(self) -> Mapping[str, int]:
+        return {word: column for column, word in enumerate(self.words)}
 
     @cached_property
     def _idf(self) -> list[float]:
         return [float(value) for value in self.idf]
 
     @cached_property
-    def _of_measures(self) -> list[tuple[float, float]]:
+    def _measure_weights(self) -> list[tuple[float, float]]:
         return list(zip(self.means.tolist(), self.weights_of_measures.tolist(), strict=True))
 
     def header(self) -> dict[str, Any]:
@@ -300,24 +306,27 @@ class LineModel:
         """
         words = texts(header, "features")
         if list(words) != sorted(set(words)):
-            raise broken("features")
+            raise invalid_part("features")
         if texts(header, "measures") != tuple(MEASURES):
-            raise broken("measures")
+            raise invalid_part("measures")
         (intercept,) = numbers(arrays, "intercepts", 1).tolist()
         lengths = len(words), len(words), len(MEASURES), len(MEASURES)
-        read = {name: numbers(arrays, name, length) for name, length in zip(_ARRAYS, lengths, strict=True)}
-        return cls(words, intercept=intercept, **read)
+        float_arrays = {
+            name: numbers(arrays, name, length) for name, length in zip(_ARRAYS, lengths, strict=True)
+        }
+        return cls(words, intercept=intercept, **float_arrays)
 
 
-def _weighed(line: LineFeatures, places: Mapping[str, int], idf: Sequence[float]) -> list[tuple[int, float]]:
+def _word_weights(
+    line: LineFeatures, columns: Mapping[str, int], idf: Sequence[float]
+) -> list[tuple[int, float]]:
     """Return the positions and weights of a line's known words, normalized to length 1."""
-    counts = sorted((places[word], count) for word, count in line.words.items() if word in places)
-    weighed = [(place, (1.0 + math.log(count)) * idf[place]) for place, count in counts]
-    length = math.sqrt(math.fsum(value * value for _place, value in weighed))
-    return [(place, value / length) for place, value in weighed]
+    counts = sorted((columns[word], count) for word, count in line.words.items() if word in columns)
+    weights = [(column, (1.0 + math.log(count)) * idf[column]) for column, count in counts]
+    length = math.sqrt(math.fsum(value * value for _column, value in weights))
+    return [(column, value / length) for column, value in weights]
 
 
-Floats = NDArray[np.float64]
 # The name of a model's only label.
 LABEL = "relevant"
 
@@ -364,7 +373,7 @@ class Lines(Trained):
         learning.require_learn()
         transcripts = Transcripts(self, documents)
         lines: list[LineFeatures] = []
-        wanted: list[bool] = []
+        labels: list[bool] = []
         counts: list[float] = []
         for example in examples:
             transcript = transcripts.of(example.topic)
@@ -375,18 +384,18 @@ class Lines(Trained):
                 )
             lines += line_features([spoken for _document, spoken in transcript])
             relevant = [example.gold.get(document, 0.0) > 0 for document, _spoken in transcript]
-            wanted += relevant
+            labels += relevant
             # With `topic_balance` = 1, short speeches full of claims weigh as much as long debates with few.
             counts += [max(1, sum(relevant)) ** -self.topic_balance] * len(relevant)
-        if not any(wanted) or all(wanted):
+        if not any(labels) or all(labels):
             raise DataError(
                 f"the lines of the {counted(len(examples), 'solved topic')} are all relevant, or none is: choose "
                 "another recipe"
             )
         mean = math.fsum(counts) / len(counts)
-        model = LineModel.fitted(
+        model = LineModel.train(
             lines,
-            wanted,
+            labels,
             [count / mean for count in counts],
             cost=self.cost,
             min_df=self.min_samples,
@@ -396,7 +405,7 @@ class Lines(Trained):
         return {"labels": [LABEL], **model.header()}, model.arrays()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        return _Reading(self, Transcripts(self, inputs.documents()), inputs.model)
+        return _LineScorer(self, Transcripts(self, inputs.documents()), inputs.model)
 
 
 class Transcripts:
@@ -408,7 +417,7 @@ class Transcripts:
         self._reactions: defaultdict[str, list[str]] = defaultdict(list)
         for document in documents:
             fields = document.fields
-            place, speaker = number_in(document, signal.position_field), fields.get(signal.speaker_field)
+            position, speaker = number_in(document, signal.position_field), fields.get(signal.speaker_field)
             if not isinstance(speaker, str | None):
                 raise DataError(
                     f"the document {document.id} has no text in {signal.speaker_field}: correct the recipe, or choose "
@@ -422,24 +431,24 @@ class Transcripts:
                 self._reactions[transcript].append(document.id)
             else:
                 lines_of[transcript].append(
-                    (place, document.id, TranscriptLine(speaker or "", document.text))
+                    (position, document.id, TranscriptLine(speaker or "", document.text))
                 )
-        self._found = {
+        self._lines = {
             transcript: [
-                (document, spoken) for _place, document, spoken in sorted(lines, key=lambda line: line[:2])
+                (document, spoken) for _position, document, spoken in sorted(lines, key=lambda line: line[:2])
             ]
             for transcript, lines in lines_of.items()
         }
 
     def of(self, topic: Topic) -> Sequence[tuple[str, TranscriptLine]]:
         """Return the documents and lines of a topic's transcript, in order; empty without a transcript."""
-        return self._found.get(str(topic.fields.get(self._within, "")), ())
+        return self._lines.get(str(topic.fields.get(self._within, "")), ())
 
     def reactions(self, topic: Topic) -> Sequence[str]:
         return self._reactions.get(str(topic.fields.get(self._within, "")), ())
 
 
-class _Reading(SignalScorer):
+class _LineScorer(SignalScorer):
     def __init__(
         self, signal: Lines, transcripts: Transcripts, model: Callable[[Lines, str], StoredModel]
     ) -> None:
@@ -453,7 +462,7 @@ class _Reading(SignalScorer):
         for topic in request.topics:
             lines = self._transcripts.of(topic)
             margins = self._model_for(topic).margins(line_features([spoken for _document, spoken in lines]))
-            scores = logistic(self._with_those_around(margins)).tolist()
+            scores = logistic(self._smoothed(margins)).tolist()
             scores_by_document = {
                 document: score for (document, _spoken), score in zip(lines, scores, strict=True)
             }
@@ -479,24 +488,24 @@ class _Reading(SignalScorer):
             return Explanation(0.0, "a reaction, which is ranked last")
         if document_id not in ids:
             return None
-        place = ids.index(document_id)
+        index = ids.index(document_id)
         features = line_features([spoken for _document, spoken in lines])
         model = self._model_for(topic)
         margins = model.margins(features)
-        smoothed = float(self._with_those_around(margins)[place])
-        details = feature_details(model.parts(features[place]), model.intercept, "line")
-        around = smoothed - float(margins[place])
+        smoothed = float(self._smoothed(margins)[index])
+        details = feature_details(model.parts(features[index]), model.intercept, "line")
+        around = smoothed - float(margins[index])
         description = f"{self._signal.context_weight:g} times the margins of the lines before and after"
         return Explanation(
             float(logistic(smoothed)),
             f"probability by a linear model of lines, the logistic function of {smoothed:.4f}, the sum of",
             (
-                Explanation(float(margins[place]), "its margin, the sum of", details),
+                Explanation(float(margins[index]), "its margin, the sum of", details),
                 Explanation(around, description),
             ),
         )
 
-    def _with_those_around(self, margins: Floats) -> Floats:
+    def _smoothed(self, margins: LineArray) -> LineArray:
         """Return the margin of each line, with a part of its neighbours' margins."""
         if not len(margins):
             return margins

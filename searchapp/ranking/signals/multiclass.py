@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Explanation
 from searchapp.ranking import learning
-from searchapp.ranking.learning import KINDS, StoredModel, Vocabulary, broken, numbers, sparse, texts
+from searchapp.ranking.learning import KINDS, StoredModel, Vocabulary, invalid_part, numbers, sparse, texts
 from searchapp.ranking.signals.base import (
     Inputs,
     Scores,
@@ -108,14 +108,16 @@ class MultiClass(Trained):
         vocabulary, vectors = Vocabulary.of([example.topic.text for example in solved], self.without)
         # The labels of the model: first the values, then the classes, each against the others of its value.
         work = list(
-            learning.jobs({place: among[value] for place, value in enumerate(known)}, self.category_cost)
+            learning.training_jobs(
+                {place: among[value] for place, value in enumerate(known)}, self.category_cost
+            )
         )
         for place, value in enumerate(known):
             own = {
                 len(known) + at: rows[labels[at]] for at, example in enumerate(of_label) if example == place
             }
-            work += learning.jobs(own, self.cost, among[value])
-        linear = learning.fitted(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
+            work += learning.training_jobs(own, self.cost, among[value])
+        linear = learning.train_linear(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
         gained = [self._mean_gains([solved[row].gold for row in rows[label]]) for label in labels]
         named = sorted(set().union(*gained))
         header = linear.header() | {"documents": named, "values": known}
@@ -204,7 +206,7 @@ class _ExpectedGains(TrainedScorer):
         self._documents, self._values = texts(header, "documents"), texts(header, "values")
         classes = len(self._linear.labels) - len(self._values)
         if classes < 1 or not self._values:
-            raise broken("labels")
+            raise invalid_part("labels")
         of_class = numbers(arrays, "class_value", classes, below=len(self._values))
         gains = sparse(arrays, "gains", (classes, len(self._documents)))
         self._of_value = [(of_class == value).nonzero()[0] for value in range(len(self._values))]

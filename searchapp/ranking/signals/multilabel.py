@@ -55,7 +55,7 @@ class MultiLabel(Trained):
         texts = [example.topic.text for example in examples]
         vocabulary, vectors = Vocabulary.of(texts, self.without)
         work = [learning.TrainingJob({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
-        linear = learning.fitted(vocabulary, vectors, labels, work, self.seed, workers)
+        linear = learning.train_linear(vocabulary, vectors, labels, work, self.seed, workers)
         return linear.header(), linear.arrays()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:

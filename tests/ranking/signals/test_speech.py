@@ -24,7 +24,7 @@ def measured(text: str, speaker: str = "ANN") -> dict[str, float]:
 
 
 def fitted(seed: int = 1) -> LineModel:
-    return LineModel.fitted(
+    return LineModel.train(
         line_features(SPEECH), WANTED, [1.0] * len(WANTED), cost=1.0, min_df=2, style_weight=0.1, seed=seed
     )
 
@@ -77,7 +77,7 @@ def test_lines_that_count_more_weigh_more() -> None:
     seen, wanted = line_features(SPEECH[:4]), [True, False, True, False]
 
     def margins(counts: list[float]) -> list[float]:
-        model = LineModel.fitted(seen, wanted, counts, cost=1.0, min_df=1, style_weight=0.1, seed=1)
+        model = LineModel.train(seen, wanted, counts, cost=1.0, min_df=1, style_weight=0.1, seed=1)
         return list(model.margins(seen))
 
     first, third = margins([5.0, 1.0, 0.2, 1.0]), margins([0.2, 1.0, 5.0, 1.0])
