@@ -332,9 +332,9 @@ def record_own_task(recorder: Recorder) -> None:
     run("compare", "compare", *runs, "--json")
     run("compare-text", "compare", *runs)
     run("search", "search", task, "soup for a cold day", "--json")
-    run("search-filter", "search", task, "soup", "--filter", "kind=soup", "--why", "1")
+    run("search-filter", "search", task, "soup", "--filter", "kind=soup", "--explain-document", "1")
     over = [
-        "--over",
+        "--param",
         "half=0,0.5,1",
         "--recipe",
         "half",

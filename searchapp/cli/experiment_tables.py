@@ -413,7 +413,7 @@ def trials_table(tune_result: TuneResult) -> ResultTable:
             text_column("trial", ["as it was" if one.trial == 0 else str(one.trial) for one in best]),
             *(
                 TableColumn(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])
-                for dimension in tune_result.request.over
+                for dimension in tune_result.request.params
             ),
             *([] if all(one.complete for one in best) else [topics]),
             TableColumn(tune_result.measure, [number(one.value) for one in best]),

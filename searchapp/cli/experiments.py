@@ -326,12 +326,12 @@ def tune(
     settings: Settings,
     *,
     task: TaskArgument,
-    over: list[str] | None = option(
-        "What is tuned: NAME=1,2,3, or NAME=LOW:HIGH, also NAME=LOW:HIGH:log. NAME is what --set takes, "
-        "or k1 or b of the mapping. Can be given several times.",
+    param: list[str] | None = option(
+        "Parameter and its values: NAME=1,2,3, NAME=LOW:HIGH or NAME=LOW:HIGH:log. NAME is as for --set, or k1 or b "
+        "of the mapping. Repeat it for several parameters.",
         metavar="NAME=VALUES",
     ),
-    space: Path | None = option("A TOML file with a table `over` of the same."),
+    space: Path | None = option("TOML file with a table [params]: the same names and values."),
     recipe: str | None = option("Recipe that is tuned.", show_default="the task's own", completes="recipes"),
     set_: SetOption = None,
     data: DataOption = None,
@@ -383,19 +383,19 @@ def tune(
     from searchapp.app.experiments import tuning
     from searchapp.app.experiments.tuning import TuneRequest
     from searchapp.app.experiments.tuning import tune as carry_out
-    from searchapp.app.experiments.tuning_space import read_over, read_space
+    from searchapp.app.experiments.tuning_space import read_params, read_space
 
     loaded = load(task)
     if out is not None:
         tuning.require_places(out, overwrite=overwrite)
-    dimensions = [*([] if space is None else read_space(space)), *read_over(over or [])]
+    dimensions = [*([] if space is None else read_space(space)), *read_params(param or [])]
     options = replace(scorer, lenient=lenient)
     request = TuneRequest(
         validation=_validation(
             settings, loaded, data, split, options, measure=measure, folds=folds, seed=seed, depth=depth
         ),
         recipe=recipe or loaded.info.default_recipe,
-        over=dimensions,
+        params=dimensions,
         set=parameters_of(set_ or []),
         search=search,
         trials=trials,

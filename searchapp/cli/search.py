@@ -128,8 +128,10 @@ def search(
     ),
     recipe: str | None = option("Recipe to rank with: see `searchapp tasks show TASK`.", completes="recipes"),
     data: DataOption = None,
-    why: str | None = option("Say why a document is where it is, or is not.", metavar="DOC"),
-    open_: str | None = option("Show one document whole.", "--open", metavar="DOC"),
+    why: str | None = option(
+        "Explain the rank of this document, or why it has none.", "--explain-document", metavar="DOC"
+    ),
+    document: str | None = option("Show this document in full.", metavar="DOC"),
     saved: str | None = option(
         "Search for what the search screen has saved under a name.", metavar="NAME", completes="saved"
     ),
@@ -157,8 +159,8 @@ def search(
     from searchapp.app.search import SearchRequest, TaskSearcher
     from searchapp.ranking import recipes
 
-    if open_ is not None and why is not None:
-        raise UsageError("--open and --why ask for different things: name one of them")
+    if document is not None and why is not None:
+        raise UsageError("--document and --explain-document ask for different things: name one of them")
     if words is not None and saved is not None:
         raise UsageError("both words and a saved search are named: leave one of them out")
     loaded = load(task)
@@ -172,14 +174,14 @@ def search(
         words, recipe = request.text, request.recipe
     on_screen = words is None and why is None and not as_json and has_screen()
     is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
-    if is_one_search and open_ is None and not request.text.strip() and saved is None:
+    if is_one_search and document is None and not request.text.strip() and saved is None:
         raise UsageError("there are no words to search for: put them in quotes after the task")
     book = loaded.recipe_book()
     recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
     with closing(open_engine(settings)) as engine:
         searcher = TaskSearcher.open(loaded, engine, for_person(settings), settings.home, data)
-        if open_ is not None:
-            _open(searcher, request, open_, as_json=as_json)
+        if document is not None:
+            _open(searcher, request, document, as_json=as_json)
             return
         warn_all(searcher.warnings(recipe))
         if why is not None:

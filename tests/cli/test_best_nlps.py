@@ -74,7 +74,7 @@ def test_why_adds_up_and_names_what_the_trees_went_by(offline: Cli) -> None:
     words = "Let $H$ be a subgroup of a finite group."
     options = ["--recipe", "best", "--json"]
     first = offline("search", TASK, words, *options).json["hits"][0]
-    found = offline("search", TASK, words, "--why", first["id"], *options)
+    found = offline("search", TASK, words, "--explain-document", first["id"], *options)
     assert found.code == 0, found.stderr
     explanation = found.json["explanation"]
     assert explanation["description"].startswith("fused by learned: log-odds")

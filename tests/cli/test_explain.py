@@ -101,7 +101,7 @@ def test_what_can_be_no_id_is_not_indexed(indexed: Cli, document: str) -> None:
     assert (told.code, told.json["standing"]) == (0, "unknown")
     told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE)
     assert "is not indexed: no document of nlps has this id" in told.stdout
-    assert "is not indexed" in indexed("search", "nlps", "ring", "--why", document).stdout
+    assert "is not indexed" in indexed("search", "nlps", "ring", "--explain-document", document).stdout
 
 
 @pytest.mark.own_indexes

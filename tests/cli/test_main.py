@@ -81,11 +81,11 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         ),
         (["search", "checkthat", "x", "--recipe", "neighbours"], 2, "search with --recipe words"),
         (["search", "nlps", "x", "--filter", "speaker"], 2, "the filter 'speaker' is not FIELD=VALUE"),
-        (["search", "nlps", "--why", "1"], 2, "there are no words to search for"),
+        (["search", "nlps", "--explain-document", "1"], 2, "there are no words to search for"),
         (
-            ["search", "nlps", "x", "--why", "1", "--open", "1"],
+            ["search", "nlps", "x", "--explain-document", "1", "--document", "1"],
             2,
-            "--open and --why ask for different things",
+            "--document and --explain-document ask for different things",
         ),
         (["search", "nlps", "x"], 3, "make it with `searchapp index nlps`"),
         (

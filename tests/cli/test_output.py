@@ -61,7 +61,7 @@ def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.Mon
             "--cutoff",
             30,
         ),
-        ("tune", "nlps", "--recipe", "neighbours", "--over", "k=1,3", "--folds", 2, "--cutoff", 30),
+        ("tune", "nlps", "--recipe", "neighbours", "--param", "k=1,3", "--folds", 2, "--cutoff", 30),
     ):
         written = offline(*arguments, "--out", "file.toml")
         assert written.code == 0, written.stderr

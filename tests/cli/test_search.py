@@ -78,7 +78,7 @@ def test_ranks_go_on_where_the_last_page_ended(nlps: Cli) -> None:
 
 def test_filters_leave_documents_with_a_value(checkthat: Cli) -> None:
     shown = checkthat("the people", "--json", "--size", 1).json["hits"][0]["id"]
-    opened = checkthat("--open", shown, "--json").json["document"]
+    opened = checkthat("--document", shown, "--json").json["document"]
     for filtered in ("speaker", "debate", "line"):
         found = ids(checkthat("the people", "--filter", f"{filtered}={opened[filtered]}", "--json"))
         assert shown in found
@@ -140,8 +140,8 @@ def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Pa
 def test_search_explains_missing_documents(
     nlps: Cli, typed: str, document: str, standing: str, sentence: str
 ) -> None:
-    assert nlps(typed, "--why", document).stdout == f"{sentence}\n"
-    assert nlps(typed, "--why", document, "--json").json == {
+    assert nlps(typed, "--explain-document", document).stdout == f"{sentence}\n"
+    assert nlps(typed, "--explain-document", document, "--json").json == {
         "task": "nlps",
         "document_id": document,
         "standing": standing,
@@ -154,17 +154,17 @@ def test_search_explains_missing_documents(
 
 def test_it_is_told_why_a_document_is_where_it_is(nlps: Cli) -> None:
     hit = nlps("normal subgroup", "--json").json["hits"][2]
-    told = nlps("normal subgroup", "--why", hit["id"], "--json").json
+    told = nlps("normal subgroup", "--explain-document", hit["id"], "--json").json
     assert (told["standing"], told["rank"], told["score"]) == ("ranked", 3, hit["score"])
     assert told["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)
-    first, *rest = nlps("normal subgroup", "--why", hit["id"]).stdout.splitlines()
+    first, *rest = nlps("normal subgroup", "--explain-document", hit["id"]).stdout.splitlines()
     assert first == f"{hit['id']} is at rank 3, with the score {hit['score']:.4f}"
     assert any("text: " in line for line in rest)
 
 
 def test_a_filter_can_be_why(checkthat: Cli) -> None:
     shown = ids(checkthat("the people", "--json"))[0]
-    told = checkthat("the people", "--filter", "speaker=NOBODY", "--why", shown)
+    told = checkthat("the people", "--filter", "speaker=NOBODY", "--explain-document", shown)
     assert told.stdout == f"{shown} matches, but a filter excludes it\n"
 
 
@@ -173,17 +173,17 @@ def test_a_filter_can_be_why(checkthat: Cli) -> None:
 
 def test_a_document_is_shown_whole(checkthat: Cli) -> None:
     hit = checkthat("the people", "--json").json["hits"][0]
-    opened = checkthat("people", "--open", hit["id"], "--json").json
+    opened = checkthat("people", "--document", hit["id"], "--json").json
     assert set(opened) == {"task", "id", "matches", "document"}
     assert (opened["task"], opened["id"], opened["document"]["text"]) == ("checkthat", hit["id"], hit["text"])
     matched = [hit["text"][start:end].lower() for start, end in opened["matches"]]
     assert set(matched) == {"people"}
-    shown = checkthat("--open", hit["id"]).stdout
+    shown = checkthat("--document", hit["id"]).stdout
     assert shown.startswith(f"{hit['id']}\n")
     assert f"speaker: {opened['document']['speaker']}\n" in shown
     assert hit["text"] in shown
-    assert "has the id 'nowhere'" in checkthat("--open", "nowhere").stderr
-    assert checkthat("--open", "nowhere").code == 2
+    assert "has the id 'nowhere'" in checkthat("--document", "nowhere").stderr
+    assert checkthat("--document", "nowhere").code == 2
 
 
 # A pipe

@@ -183,7 +183,7 @@ def test_why_names_the_features_that_a_trained_signal_goes_by(offline: Cli, task
     words = "Who wrote the silent river?"
     options = ["--recipe", "best", "--json"]
     first = offline("search", task, words, *options).json["hits"][0]["id"]
-    found = offline("search", task, words, "--why", first, *options)
+    found = offline("search", task, words, "--explain-document", first, *options)
     assert found.code == 0, found.stderr
     (of_model,) = [
         part for part in found.json["explanation"]["details"] if part["description"].startswith("multi")
@@ -199,7 +199,7 @@ def test_why_names_the_features_that_a_trained_signal_goes_by(offline: Cli, task
     for part in sums:
         (margin,) = re.findall(r"margin (-?[\d.]+) is", part["description"])
         assert float(margin) == pytest.approx(sum(one["value"] for one in part["details"]), abs=1e-4)
-    plain = offline("search", task, words, "--why", first, "--recipe", "best")
+    plain = offline("search", task, words, "--explain-document", first, "--recipe", "best")
     assert plain.code == 0 and "begins “who" in plain.stdout
 
 

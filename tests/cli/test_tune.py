@@ -20,7 +20,7 @@ from searchapp.files import exclusive_folder
 from tests import profile
 from tests.cli.conftest import SAMPLES, Cli, Result
 
-SPACE = ("--over", "k=1,3,5", "--over", "direct=0.1:2:log", "--over", "k1=0.6:1.6")
+SPACE = ("--param", "k=1,3,5", "--param", "direct=0.1:2:log", "--param", "k1=0.6:1.6")
 GIVEN = ("nlps", "--recipe", "neighbours", "--cutoff", 30, "--folds", 3)
 
 Tune = Callable[..., Result]
@@ -64,7 +64,7 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
     (vote,) = (one for one in manifest["recipe"]["signals"] if one["signal"] == "neighbours")
     assert vote["k"] == found["best"]["set"]["k"]
     # An index with the written mapping gives what was found by scoring the one that was there otherwise.
-    again = offline("tune", "best.toml", *GIVEN[3:], "--over", "k=2,4", "--trials", 1, "--json")
+    again = offline("tune", "best.toml", *GIVEN[3:], "--param", "k=2,4", "--trials", 1, "--json")
     assert again.json["shipped"]["value"] == found["best"]["value"], again.stderr
     assert not [
         line for line in offline("evaluate", "run", "--cutoff", 30).stderr.splitlines() if "tuned" in line
@@ -159,7 +159,7 @@ sys.exit(run(sys.argv[1:]))
 
 
 def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune, offline: Cli) -> None:
-    space = ("--over", "k=1,4", "--search", "grid")
+    space = ("--param", "k=1,4", "--search", "grid")
     refused = tune(*space, "--split", "dev")
     assert refused.code == 2 and "dev is what figures are reported for" in refused.stderr
     told = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
@@ -172,7 +172,7 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
         assert offline("rank", "dev.toml", "--split", split, "--out", split).code == 0
         assert json.loads(Path(f"{split}/run.json").read_text())["recipe"]["tuned"]["reported"] is True
         assert "tuned on dev" in offline("evaluate", split, "--cutoff", 30).stderr
-    again = offline("tune", "dev.toml", "--cutoff", 30, "--folds", 3, "--over", "k=2", "--out", "twice.toml")
+    again = offline("tune", "dev.toml", "--cutoff", 30, "--folds", 3, "--param", "k=2", "--out", "twice.toml")
     assert again.code == 0, again.stderr
     assert 'splits = ["dev", "train"]\nreported = true' in Path("twice.toml").read_text(), (
         "once told stays told"
@@ -191,7 +191,7 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
 
 
 def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None:
-    table = tune("--over", "k=1,3,5", "--search", "grid")
+    table = tune("--param", "k=1,3,5", "--search", "grid")
     assert table.code == 0, table.stderr
     lines = table.stdout.splitlines()
     assert lines[0].split()[:3] == ["trial", "k", "MAP@30"] and len(lines) == 5
@@ -200,9 +200,9 @@ def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None
 
 
 def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(tune: Tune) -> None:
-    usual = tune("--over", "k=1,3", "--search", "grid", "--depth", 500)
+    usual = tune("--param", "k=1,3", "--search", "grid", "--depth", 500)
     assert usual.code == 0 and "raises the window" not in usual.stderr
-    deep = tune("--over", "k=1,3", "--search", "grid", "--depth", 501)
+    deep = tune("--param", "k=1,3", "--search", "grid", "--depth", 501)
     assert deep.code == 0 and deep.stderr.count("the depth 501 raises the window 500 of") == 1
 
 
@@ -231,25 +231,25 @@ def test_halving_gives_the_best_ever_more_topics(
     ("arguments", "code", "said"),
     [
         ((), 2, "no parameter to tune"),
-        (("--over", "x=1,2"), 2, "has no parameter 'x'"),
-        (("--over", "k=0,1"), 2, "k must be a whole number from 1 on, not 0"),
-        (("--over", "k=a,b"), 2, "k must be a whole number from 1 on, not 'a'"),
-        (("--over", "k=1.5,2"), 2, "k must be a whole number"),
-        (("--over", "direct=-1:1"), 2, "must be a number that is not negative, not -1.0"),
-        (("--over", "b=0:2"), 2, "b must be a number from 0 to 1"),
-        (("--over", "mapping.none.k1=1,2"), 2, "has no parameter 'mapping.none.k1'"),
-        (("--over", "k=1,2", "--over", "neighbours.k=3,4"), 2, "k is given twice"),
-        (("--over", "k1=1,2", "--over", "mapping.k1=3,4"), 2, "mapping.k1 is given twice"),
-        (("--over", "k=1:999999:1000", "--over", "direct=0:1:1000", "--search", "grid"), 2, "combinations"),
-        (("--over", "normalization=max,other"), 2, "choose max or none"),
-        (("--over", "k=1,2", "--measure", "nothing"), 2, "there is no measure 'nothing'"),
-        (("--over", "k=1,2", "--split", "none"), 2, "has no split"),
-        (("--over", "k=1,2", "--recipe", "none"), 2, "has no recipe"),
-        (("--over", "k=1,2", "--out", "x.json"), 2, "must end in .toml"),
-        (("--over", "k=1,2", "--out", "none/x.toml"), 2, "there is no folder"),
+        (("--param", "x=1,2"), 2, "has no parameter 'x'"),
+        (("--param", "k=0,1"), 2, "k must be a whole number from 1 on, not 0"),
+        (("--param", "k=a,b"), 2, "k must be a whole number from 1 on, not 'a'"),
+        (("--param", "k=1.5,2"), 2, "k must be a whole number"),
+        (("--param", "direct=-1:1"), 2, "must be a number that is not negative, not -1.0"),
+        (("--param", "b=0:2"), 2, "b must be a number from 0 to 1"),
+        (("--param", "mapping.none.k1=1,2"), 2, "has no parameter 'mapping.none.k1'"),
+        (("--param", "k=1,2", "--param", "neighbours.k=3,4"), 2, "k is given twice"),
+        (("--param", "k1=1,2", "--param", "mapping.k1=3,4"), 2, "mapping.k1 is given twice"),
+        (("--param", "k=1:999999:1000", "--param", "direct=0:1:1000", "--search", "grid"), 2, "combinations"),
+        (("--param", "normalization=max,other"), 2, "choose max or none"),
+        (("--param", "k=1,2", "--measure", "nothing"), 2, "there is no measure 'nothing'"),
+        (("--param", "k=1,2", "--split", "none"), 2, "has no split"),
+        (("--param", "k=1,2", "--recipe", "none"), 2, "has no recipe"),
+        (("--param", "k=1,2", "--out", "x.json"), 2, "must end in .toml"),
+        (("--param", "k=1,2", "--out", "none/x.toml"), 2, "there is no folder"),
         (("--space", "gone.toml"), 4, "gone.toml"),
-        (("--over", "k=1,2", "--trials-dir", "file"), 1, "file could not be written to"),
-        (("--over", "\x1b[31mk=1,2"), 2, "has no parameter"),
+        (("--param", "k=1,2", "--trials-dir", "file"), 1, "file could not be written to"),
+        (("--param", "\x1b[31mk=1,2"), 2, "has no parameter"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tune: Tune, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -266,7 +266,7 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(
     task = "smart-relations-dbpedia"
     assert offline("index", task, "--data", SAMPLES / task).code == 0
     tuned = offline(
-        "tune", task, "--recipe", "best", "--over", "min_samples=2,500", "--search", "grid", "--json"
+        "tune", task, "--recipe", "best", "--param", "min_samples=2,500", "--search", "grid", "--json"
     )
     assert tuned.code == 0, tuned.stderr
     last: Any = tuned.json["trials"][-1]
@@ -284,7 +284,7 @@ def test_a_task_of_ones_own_and_a_variant_are_tuned(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(SAMPLES / "own", tmp_path / "own")
     assert offline("index", "own/cooking.toml").code == 0
-    given = ("--recipe", "neighbours", "--over", "k=1,2", "--search", "grid", "--out")
+    given = ("--recipe", "neighbours", "--param", "k=1,2", "--search", "grid", "--out")
     tuned = offline("tune", "own/cooking.toml", *given, "best.toml")
     assert tuned.code == 0, tuned.stderr
     assert 'extends = "own/cooking.toml"' in Path("best.toml").read_text()
@@ -297,7 +297,7 @@ def test_debates_are_left_out_one_at_a_time_and_not_halved(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert offline("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
-    given = ("tune", "checkthat", "--recipe", "neighbours", "--over", "k=1,5", "--lenient")
+    given = ("tune", "checkthat", "--recipe", "neighbours", "--param", "k=1,5", "--lenient")
     found = offline(*given, "--json").json
     assert (found["folds"], found["topics"], found["splits"]) == (3, 3, ["training"])
     assert found["measure"] == "MAP"

@@ -130,9 +130,9 @@ def _tuning(world: World) -> Iterator[Case]:
     given = [world.task, "--recipe", world.recipe, "--split", "dev", "--allow-reported", "--lenient"]
     yield Case(
         "tune",
-        [*given, "--over", "k1=0.5,1.5", "--search", "grid", "--out", tuned, "--overwrite"],
+        [*given, "--param", "k1=0.5,1.5", "--search", "grid", "--out", tuned, "--overwrite"],
     )
-    yield Case("tune", [*given, "--over", f"{world.hostile.id('parameter that is tuned')}=1,2"], code=2)
+    yield Case("tune", [*given, "--param", f"{world.hostile.id('parameter that is tuned')}=1,2"], code=2)
     yield Case("tasks show", [tuned])
 
 

@@ -171,7 +171,7 @@ class TuneRequest:
 
     validation: CrossValidationRequest
     recipe: str
-    over: Sequence[Dimension]  # the parameters with their possible values
+    params: Sequence[Dimension]  # the parameters with their possible values
     set: Mapping[str, Any] = field(default_factory=dict)  # values of parameters that stay the same
     search: SearchMethod = SearchMethod.random
     trials: int | None = None
@@ -250,7 +250,7 @@ class TuneResult:
         return {
             "task": self.request.validation.task.name,
             "recipe": self.request.recipe,
-            "over": [dimension.to_json() for dimension in self.request.over],
+            "params": [dimension.to_json() for dimension in self.request.params],
             **self.provenance(),
             "chosen_on_other_folds": self.chosen,
             "best": self.trials[0].to_json(),
@@ -409,19 +409,19 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
             "take that into account with --allow-reported, which runs and tables will say"
         )
     parameters = TunableParameters(task, request.recipe, request.set)
-    usual = [replace(dimension, name=parameters.usual_name(dimension.name)) for dimension in request.over]
-    over = of_kinds(usual, {dimension.name: parameters.is_whole(dimension.name) for dimension in usual})
-    for dimension in over:
+    usual = [replace(dimension, name=parameters.usual_name(dimension.name)) for dimension in request.params]
+    params = of_kinds(usual, {dimension.name: parameters.is_whole(dimension.name) for dimension in usual})
+    for dimension in params:
         for value in dimension.bounds:
             parameters.trial({dimension.name: value})
-    plan: list[ParameterValues] = [{}, *proposed(over, request.search, request.trials, validation.seed)]
+    plan: list[ParameterValues] = [{}, *proposed(params, request.search, request.trials, validation.seed)]
     if request.search is SearchMethod.halving and task.official.scorer.files_make_one:
         raise UsageError(
             f"halving scores subsets of the topics, but the official scorer of {task.reference} requires all "
             f"topics: use --search random or --search grid"
         )
     with CrossValidation(validation, settings, progress) as opened:
-        tuning = _Tuning(replace(request, over=over), parameters, plan, opened)
+        tuning = _Tuning(replace(request, params=params), parameters, plan, opened)
         inputs = tuning.inputs()
         folder = request.trials_dir or settings.home / FOLDER / f"{task.name}-{digest_json(inputs)[:16]}"
         with open_log(folder, inputs, restart=request.restart) as log:
@@ -459,7 +459,7 @@ class _Tuning:
             "task": validation.task.name,
             "splits": list(validation.splits),
             "recipe": self._parameters.recipe.manifest(),
-            "over": [dimension.to_json() for dimension in request.over],
+            "params": [dimension.to_json() for dimension in request.params],
             "search": request.search.value,
             "plan": digest_json(list(self._plan)),
             "seed": validation.seed,

@@ -81,8 +81,8 @@ class Dimension:
         return ends | ({"scale": "log"} if self.log else {}) | ({"whole": True} if self.whole else {})
 
 
-def read_over(options: Sequence[str]) -> list[Dimension]:
-    """Return the dimensions of options `--over`.
+def read_params(options: Sequence[str]) -> list[Dimension]:
+    """Return the dimensions of options `--param`.
 
     Raises:
         UsageError: an option is invalid.
@@ -98,8 +98,8 @@ def read_space(path: Path) -> list[Dimension]:
     """
     problems = Problems()
     root = TomlFile(path, problems).root
-    over = root.table("over", required=True)
-    dimensions = [_of_table(over, key) for key in over.content] if over is not None else []
+    params = root.table("params", required=True)
+    dimensions = [_of_table(params, key) for key in params.content] if params is not None else []
     root.finish()
     problems.raise_if_any()
     return [dimension for dimension in dimensions if dimension is not None]
@@ -108,10 +108,10 @@ def read_space(path: Path) -> list[Dimension]:
 def _of_option(option: str) -> Dimension:
     name, equals, text = option.partition("=")
     if not equals or not name or not text:
-        raise UsageError(f"--over {option}: use the form NAME=VALUE,VALUE or NAME=LOW:HIGH")
+        raise UsageError(f"--param {option}: use the form NAME=VALUE,VALUE or NAME=LOW:HIGH")
     parts = text.split(":")
     if len(parts) == 1 or text[0] in '[{"':
-        return _of_values(name, tuple(map(_value, text.split(","))), f"--over {option}")
+        return _of_values(name, tuple(map(_value, text.split(","))), f"--param {option}")
     low, high, *steps = parts
     log = "log" in steps[:1]
     steps = steps[1:] if log else steps
@@ -119,13 +119,13 @@ def _of_option(option: str) -> Dimension:
         (count,) = steps or [str(STEPS)]
         numbers = float(low), float(high), int(count)
     except ValueError:
-        raise UsageError(f"--over {option}: use the form NAME=LOW:HIGH[:log][:STEPS]") from None
-    return _of_range(name, *numbers, log=log, where=f"--over {option}")
+        raise UsageError(f"--param {option}: use the form NAME=LOW:HIGH[:log][:STEPS]") from None
+    return _of_range(name, *numbers, log=log, where=f"--param {option}")
 
 
-def _of_table(over: TomlTable, key: str) -> Dimension | None:
-    value = over.raw(key)
-    where = f"[over] {key}"
+def _of_table(params: TomlTable, key: str) -> Dimension | None:
+    value = params.raw(key)
+    where = f"[params] {key}"
     try:
         if isinstance(value, list):
             return _of_values(key, tuple(value), where)
@@ -138,7 +138,7 @@ def _of_table(over: TomlTable, key: str) -> Dimension | None:
         form = '[1, 2], or { from = 0.1, to = 2, scale = "log", steps = 5 }'
         raise UsageError(f"{where}: write a list of values, or a range: {form}")
     except UsageError as error:
-        over.wrong("wrong value", str(error), key)
+        params.wrong("wrong value", str(error), key)
         return None
 
 
@@ -246,7 +246,7 @@ def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dime
     """
     if not space:
         raise UsageError(
-            "no parameter to tune: give --over NAME=VALUES or --space FILE (`searchapp tasks show TASK "
+            "no parameter to tune: give --param NAME=VALUES or --space FILE (`searchapp tasks show TASK "
             "--recipe R` lists the parameters)"
         )
     names = [dimension.name for dimension in space]
