@@ -3,10 +3,10 @@
 `append` returns once the events are on disk (write-ahead log, `synchronous=FULL`). Appending an event again has no
 effect, so a write whose outcome is unknown can be repeated. A chain of checksums detects altered and missing events:
 
-    checksum = BLAKE2b-128(previous checksum + JSON of [place, value, value, ...])
+    checksum = BLAKE2b-128(previous checksum + JSON of [sequence, value, value, ...])
 
 If only a checksum was altered, the next one still proves the event. The table `head` has the number of events, and the
-place and checksum of the last one.
+sequence number and checksum of the last one.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class NoEvent(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """The number of events, and the place and checksum of the last one."""
+    """The number of events, and the sequence number and checksum of the last one."""
 
     events: int
     sequence: int
@@ -190,7 +190,7 @@ class LogHead:
 
 
 class StoredEvent:
-    """A row of the columns `_ROW`: place and values of an event, its checksum and the previous one."""
+    """A row of the columns `_ROW`: number and values of an event, its checksum and the previous one."""
 
     __slots__ = ("before", "is_text", "own", "sequence", "values")
 
@@ -251,7 +251,7 @@ REPORTED = 10  # how many damaged events are reported one by one
 class Damage:
     """Damage of the log."""
 
-    place: int | None
+    sequence: int | None
     words: str
 
 
@@ -262,8 +262,8 @@ class DamageReport:
         self.report = report
         self._entries: dict[Damage, None] = {}
 
-    def add(self, place: int | None, words: str) -> None:
-        damage = Damage(place, words)
+    def add(self, sequence: int | None, words: str) -> None:
+        damage = Damage(sequence, words)
         if damage in self._entries:
             return
         self._entries[damage] = None
@@ -277,8 +277,8 @@ class DamageReport:
         return tuple(self._entries)
 
     @property
-    def places(self) -> list[int]:
-        return [damage.place for damage in self._entries if damage.place is not None]
+    def sequences(self) -> list[int]:
+        return [damage.sequence for damage in self._entries if damage.sequence is not None]
 
 
 _LENGTH = 96
@@ -435,38 +435,38 @@ class EventLog:
         return new
 
     def _insert(self, events: Sequence[Event]) -> int:
-        before, place = self._database.total_changes, self._last_place()
+        before, sequence = self._database.total_changes, self._last_sequence()
         marks = ", ".join("?" * len(COLUMNS))
         self._database.executemany(
             f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING",
             [astuple(event) for event in events],
         )
         new = self._database.total_changes - before
-        self._seal(place)
+        self._seal(sequence)
         return new
 
-    def _last_place(self) -> int:
-        (place,) = self._database.execute("SELECT coalesce(max(sequence), 0) FROM events").fetchone()
-        return int(place)
+    def _last_sequence(self) -> int:
+        (sequence,) = self._database.execute("SELECT coalesce(max(sequence), 0) FROM events").fetchone()
+        return int(sequence)
 
     def _seal(self, after: int) -> None:
-        """Write the checksums of the events after a place; call within the transaction that writes the events."""
+        """Write the checksums of the events after a number; call within the transaction that writes the events."""
         head = self.head
         query = "SELECT sequence, checksum FROM checksums ORDER BY sequence DESC LIMIT 1"
         sealed, last = checked(self._database.execute(query).fetchone() or (0, START), int, bytes)
         is_consistent = (head.sequence, head.checksum) == (sealed, last)
-        count, place = head.events, max(after, sealed)
-        while rows := self._rows("sequence > ?", [place], _SEALED_AT_ONCE):
+        count, sequence = head.events, max(after, sealed)
+        while rows := self._rows("sequence > ?", [sequence], _SEALED_AT_ONCE):
             checksums = []
             for stored in rows:
-                place, last = stored.sequence, stored.checksum(last)
-                checksums.append((place, last))
+                sequence, last = stored.sequence, stored.checksum(last)
+                checksums.append((sequence, last))
             count += len(checksums)
             self._database.executemany("INSERT INTO checksums VALUES (?, ?)", checksums)
         # A damaged head stays as it is, so that later checks detect it too.
         if is_consistent and count > head.events:
             self._database.execute(
-                "UPDATE head SET events = ?, sequence = ?, checksum = ?", (count, place, last)
+                "UPDATE head SET events = ?, sequence = ?, checksum = ?", (count, sequence, last)
             )
 
     def _write_head_file(self) -> None:
@@ -477,16 +477,16 @@ class EventLog:
     # Reading
 
     def events(self, task: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Yield places and events after a place, in the order of writing."""
+        """Yield sequence numbers and events after a number."""
         # Filtered here: an index or the column of a damaged event could hide it.
-        for place, event in self._read("sequence > ?", [after]):
+        for sequence, event in self._read("sequence > ?", [after]):
             if task is None or event.task == task:
-                yield place, event
-        for place in self.missing(after):
-            self.damage.add(place, f"{self.path}: event {place} is gone: {_ADVICE}")
+                yield sequence, event
+        for sequence in self.missing(after):
+            self.damage.add(sequence, f"{self.path}: event {sequence} is gone: {_ADVICE}")
 
     def _read(self, where: str, parameters: Parameters, limit: int = -1) -> Iterator[tuple[int, Event]]:
-        """Yield places and intact events that satisfy an SQL condition."""
+        """Yield sequence numbers and intact events that satisfy an SQL condition."""
         statement = f"SELECT {_ROW} FROM events WHERE {where} ORDER BY sequence LIMIT {limit:d}"
         with self._reading():
             for row in self._database.execute(statement, parameters):
@@ -500,8 +500,10 @@ class EventLog:
                 except NoEvent:
                     event = None
                 if event is None:
-                    place = stored.sequence
-                    self.damage.add(place, f"{self.path}: event {place} is damaged and left out: {_ADVICE}")
+                    sequence = stored.sequence
+                    self.damage.add(
+                        sequence, f"{self.path}: event {sequence} is damaged and left out: {_ADVICE}"
+                    )
                 else:
                     yield stored.sequence, event
 
@@ -512,27 +514,27 @@ class EventLog:
     def known(self, ids: Iterable[str]) -> dict[str, Event]:
         return {event.id: event for _, event in self._with_ids(ids)}
 
-    def places_of(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:
-        """Yield places and events of the ids, even if the index of ids is damaged."""
+    def events_with_ids(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:
+        """Yield sequence numbers and events of the ids, even if the index of ids is damaged."""
         wanted = dict.fromkeys(ids)
-        for place, event in self._with_ids(list(wanted)):
+        for sequence, event in self._with_ids(list(wanted)):
             wanted.pop(event.id, None)
-            yield place, event
+            yield sequence, event
         if wanted:
             yield from self._read("+id IN (SELECT value FROM json_each(?))", [json.dumps(list(wanted))])
 
     def _with_ids(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:
-        for some in _batches(ids):
-            yield from self._read("id IN (SELECT value FROM json_each(?))", [json.dumps(some)])
+        for batch in _batches(ids):
+            yield from self._read("id IN (SELECT value FROM json_each(?))", [json.dumps(batch)])
 
-    def at(self, places: Iterable[int]) -> list[Event]:
-        """Return the events at the given places; record missing ones as damage."""
+    def at(self, sequences: Iterable[int]) -> list[Event]:
+        """Return the events of these numbers; record missing ones as damage."""
         events: list[Event] = []
-        for some in _batches(places):
-            rows = dict(self._read("sequence IN (SELECT value FROM json_each(?))", [json.dumps(some)]))
+        for batch in _batches(sequences):
+            rows = dict(self._read("sequence IN (SELECT value FROM json_each(?))", [json.dumps(batch)]))
             events += rows.values()
-            for place in sorted(set(some) - rows.keys() - set(self.damage.places)):
-                self.damage.add(place, f"{self.path}: event {place} is gone: {_ADVICE}")
+            for sequence in sorted(set(batch) - rows.keys() - set(self.damage.sequences)):
+                self.damage.add(sequence, f"{self.path}: event {sequence} is gone: {_ADVICE}")
         return events
 
     def __len__(self) -> int:
@@ -547,8 +549,8 @@ class EventLog:
             row = self._database.execute("SELECT events, sequence, checksum FROM head").fetchone()
             return LogHead(*checked(row, int, int, bytes)) if row else LogHead(0, 0, START)
 
-    def checksum_at(self, place: int) -> bytes | None:
-        row = self._one("SELECT checksum FROM checksums WHERE sequence = ?", (place,))
+    def checksum_at(self, sequence: int) -> bytes | None:
+        row = self._one("SELECT checksum FROM checksums WHERE sequence = ?", (sequence,))
         return row[0] if row and isinstance(row[0], bytes) else None
 
     def is_sound(self, stored: StoredEvent) -> bool:
@@ -575,7 +577,7 @@ class EventLog:
         return bool(later) and later[0].own is not None and later[0].own == later[0].checksum(candidate)
 
     def missing(self, after: int = 0) -> list[int]:
-        """Return the places after a place that have a checksum or are in the head, but have no event."""
+        """Return the numbers after a number that have a checksum or are in the head, but no event."""
         rows = self._all(
             "SELECT sequence FROM checksums WHERE sequence > :after "
             "AND NOT EXISTS (SELECT 1 FROM events WHERE events.sequence = checksums.sequence) "
@@ -583,7 +585,7 @@ class EventLog:
             "AND NOT EXISTS (SELECT 1 FROM events WHERE events.sequence = head.sequence) ORDER BY 1",
             {"after": after},
         )
-        return [place for (place,) in rows]
+        return [sequence for (sequence,) in rows]
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:

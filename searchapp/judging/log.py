@@ -30,9 +30,9 @@ class Mirror:
     number: int
     # The same for every address of the index; another one when it was deleted and made again, or set back.
     identity: str
-    # All events of the log up to this place are in the index.
+    # All events of the log up to this number are in the index.
     sent: int
-    # All events of the index up to this place of its own are in the log.
+    # All events of the index up to this number of its own are in the log.
     received: int
 
 
@@ -102,7 +102,7 @@ class JudgmentLog(EventLog):
         """Append the events of a file, all or none; return None if all of them are known."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._writing():
-            before = self._last_place()
+            before = self._last_sequence()
             new = self._insert(events)
             if not new:
                 return None
@@ -153,7 +153,7 @@ class JudgmentLog(EventLog):
     def unsent(
         self, mirror: Mirror, after: int, limit: int, task: str | None = None
     ) -> list[tuple[int, Event]]:
-        """Return the first places and events after a place that the index lacks."""
+        """Return the first sequence numbers and events after a number that the index lacks."""
         return list(self._read(_UNSENT, self._unsent_parameters(mirror.identity, after, task), limit))
 
     def waiting(self, address: str, task: str | None = None) -> int:
@@ -165,10 +165,15 @@ class JudgmentLog(EventLog):
         return int(count)
 
     def _unsent_parameters(self, identity: str, after: int, task: str | None) -> dict[str, object]:
-        return {"identity": identity, "after": after, "task": task, "damaged": json.dumps(self.damage.places)}
+        return {
+            "identity": identity,
+            "after": after,
+            "task": task,
+            "damaged": json.dumps(self.damage.sequences),
+        }
 
     def sent(self, mirror: Mirror, up_to: int, task: str | None = None) -> None:
-        """Record that the index has all events, or all of one task, up to a place."""
+        """Record that the index has all events, or all of one task, up to a number."""
         with self._writing():
             if task is None:
                 self._database.execute(
@@ -187,10 +192,10 @@ class JudgmentLog(EventLog):
         Args:
             mirror: the team's index that sent the events
             events: events in the order of the index
-            up_to: the index's place up to which these are all events
+            up_to: the index's number up to which these are all events
         """
         with self._writing():
-            before = self._last_place()
+            before = self._last_sequence()
             new = self._insert(events)
             self._database.execute(
                 "INSERT INTO arrivals SELECT sequence, ? FROM events WHERE sequence > ?",
@@ -281,7 +286,7 @@ class LogVerification:
 
     # The number of events that are as they were written.
     events: int
-    # Places, like `missing`.
+    # Sequence numbers, like `missing`.
     damaged: tuple[int, ...]
     missing: tuple[int, ...]
     # Messages on all damage, including damaged events.
@@ -298,7 +303,7 @@ def verify(log: JudgmentLog) -> LogVerification:
     Raises:
         NotSaved: the file can't be read.
     """
-    problems = [damage.words for damage in log.damage.entries if damage.place is None]
+    problems = [damage.words for damage in log.damage.entries if damage.sequence is None]
     sound = 0
     damaged: list[int] = []
     missing: list[int] = []
@@ -315,7 +320,7 @@ def verify(log: JudgmentLog) -> LogVerification:
                 if stored.own != stored.checksum(stored.before):
                     problems.append(f"event {stored.sequence} is as it was, a checksum beside it is not")
             missing = log.missing()
-            problems += (f"event {place} is gone" for place in missing)
+            problems += (f"event {sequence} is gone" for sequence in missing)
             covered, head = sound + len(damaged) + len(missing), log.head
             is_head_right = head.sequence == 0 or log.checksum_at(head.sequence) == head.checksum
             if not is_head_right or head.events != covered:

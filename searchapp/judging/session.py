@@ -94,9 +94,9 @@ class Session:
     def refresh(self) -> tuple[Event, ...]:
         """Read the events that other sessions appended; return the task's."""
         new = []
-        for place, event in self._log.events(after=self._last):
-            self._last = place
-            if event.task == self.task and self._count(event, place):
+        for sequence, event in self._log.events(after=self._last):
+            self._last = sequence
+            if event.task == self.task and self._count(event, sequence):
                 new.append(event)
         return tuple(new)
 
@@ -197,11 +197,11 @@ class Session:
         self._waiting.clear()
         return Outcome(events)
 
-    def _count(self, event: Event, place: int | None = None) -> bool:
+    def _count(self, event: Event, sequence: int | None = None) -> bool:
         if event.id in self._seen:
             return False
         self._seen.add(event.id)
-        self.view.add(event, place)
+        self.view.add(event, sequence)
         if event.annotator == self.author.annotator:
             self.pace.add(event)
         return True
@@ -211,9 +211,9 @@ class Session:
             return self._done.pop()
         if self._earlier_events is None:
             # Read one by one: undo rarely goes back far.
-            own = self.view.own_places(self.author.annotator, self._earlier)
-            places = [place for place in reversed(own) if 0 < place <= self._opened_at]
-            self._earlier_events = (event for place in places for event in self._log.at([place]))
+            own = self.view.own_sequences(self.author.annotator, self._earlier)
+            sequences = [sequence for sequence in reversed(own) if 0 < sequence <= self._opened_at]
+            self._earlier_events = (event for sequence in sequences for event in self._log.at([sequence]))
         return tuple(islice(self._earlier_events, 1))
 
     def _event(
@@ -383,9 +383,9 @@ class JudgingSession:
             documents = ranking[: self.length(topic_id)]
             if self.seed is not None:
                 documents = shuffled(documents, self.seed, topic_id)
-            places = {document: place for place, document in enumerate(documents)}
+            indices = {document: index for index, document in enumerate(documents)}
             ranks = {document: rank for rank, document in enumerate(ranking, 1)}
-            self._orders[topic_id] = DocumentOrder(tuple(documents), ranks, places)
+            self._orders[topic_id] = DocumentOrder(tuple(documents), ranks, indices)
             self._lengths[topic_id] = len(
                 documents
             )  # less than `_length` returned if the run repeats documents
@@ -431,12 +431,12 @@ class JudgingSession:
         """Return the index of the next unjudged document; wraps around."""
         documents = self.order(topic_id).documents
         judged = self._judged(topic_id)
-        places = cyclic_order(len(documents), after)
-        return next((place for place in places if documents[place] not in judged), None)
+        indices = cyclic_order(len(documents), after)
+        return next((index for index in indices if documents[index] not in judged), None)
 
     def next_unjudged_topic(self, after: int = -1) -> int | None:
-        places = cyclic_order(len(self.topics), after)
-        return next((place for place in places if not self.is_done(self.topics[place])), None)
+        indices = cyclic_order(len(self.topics), after)
+        return next((index for index in indices if not self.is_done(self.topics[index])), None)
 
     def is_done(self, topic_id: str) -> bool:
         if topic_id not in self._counts and len(self._judged(topic_id)) < self.length(topic_id):
@@ -671,12 +671,12 @@ class Adjudication:
     def decided(self) -> int:
         return sum(self.decision(dispute) is not None for dispute in self.disputes)
 
-    def place(self, key: Key) -> int | None:
-        return next((place for place, dispute in enumerate(self.disputes) if dispute.key == key), None)
+    def index_of(self, key: Key) -> int | None:
+        return next((index for index, dispute in enumerate(self.disputes) if dispute.key == key), None)
 
     def next_open(self, after: int = -1) -> int | None:
-        places = cyclic_order(len(self.disputes), after)
-        return next((place for place in places if self.decision(self.disputes[place]) is None), None)
+        indices = cyclic_order(len(self.disputes), after)
+        return next((index for index in indices if self.decision(self.disputes[index]) is None), None)
 
     def decide(self, dispute: Dispute, grade: int, reason: str = "") -> Outcome:
         return self.session.adjudicate(dispute.seen, grade, reason)

@@ -27,7 +27,7 @@ class IndexState:
 
     # Another one when the index was deleted and made again, or set back to an older state.
     identity: str
-    # Every event up to this place of the index is durable; -1 if it is empty.
+    # Every event up to this sequence number of the index is durable; -1 if it is empty.
     checkpoint: int
 
 
@@ -36,7 +36,7 @@ class EventPage:
     """Some of an index's events."""
 
     events: tuple[Event, ...]
-    # The place of the last event; None without events.
+    # The sequence number of the last event; None without events.
     up_to: int | None
     # Sentences on documents that are no events.
     problems: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class EventIndex(Protocol):
         """Write the events that the index lacks; return their number, and the ids that it has for other events."""
 
     def fetch(self, after: int, up_to: int) -> EventPage:
-        """Return the first events after a place and up to another."""
+        """Return the first events after a sequence number and up to another."""
 
     def close(self) -> None: ...
 

@@ -1,10 +1,10 @@
 """The judgments that hold now: a fold of a task's events, and its snapshot in a file beside the log.
 
 A view has a few numbers of each event, so that a log of a million events opens in about a second. It reads a topic's
-events, and verifies their checksums, on first use. The snapshot has the numbers up to a place of the log and the log's
+events, and verifies their checksums, on first use. The snapshot has the numbers up to an event and the log's
 checksum there; an invalid snapshot is ignored and written again. Layout:
 
-    one line of JSON: format, task, place, the log's checksum there, byte order, digest of the rest
+    one line of JSON: format, task, sequence number, the log's checksum there, byte order, digest of the rest
     one line of JSON: annotators, retractions, topics and the sizes of the following parts
     the documents of each topic, as JSON
     the columns of `COLUMNS`, each of all topics in sequence
@@ -38,7 +38,7 @@ VERDICTS = (Action.grade, Action.skip, Action.cant_tell)
 CACHED_TOPICS = 64  # topics whose events stay in memory
 
 # Array types of the events' numbers. Times are microseconds since 1970; for codes see `_code`.
-COLUMNS = {"places": "q", "times": "q", "codes": "q", "documents": "i", "annotators": "i"}
+COLUMNS = {"sequences": "q", "times": "q", "codes": "q", "documents": "i", "annotators": "i"}
 
 _ACTIONS = tuple(Action)
 _NUMBERS = {action: number for number, action in enumerate(_ACTIONS)}
@@ -123,9 +123,9 @@ class _TopicColumns:
     def documents_json(self) -> bytes:
         return self._documents_json if self._documents is None else json.dumps(list(self._documents)).encode()
 
-    def add(self, event: Event, place: int, time: int, annotator: int) -> None:
+    def add(self, event: Event, sequence: int, time: int, annotator: int) -> None:
         columns, documents = self.columns, self.documents
-        columns["places"].append(place)
+        columns["sequences"].append(sequence)
         columns["times"].append(time)
         columns["codes"].append(_code(event))
         columns["documents"].append(documents.setdefault(event.document_id, len(documents)))
@@ -134,11 +134,11 @@ class _TopicColumns:
     def judgments(self, annotator: int, retracted: Collection[int]) -> dict[str, Judgment] | None:
         """Return an annotator's verdict on each document; None if two events have the same time."""
         last: dict[int, tuple[int, int]] = {}
-        for number, code, time, document, place in zip(
-            *(self.columns[name] for name in ("annotators", "codes", "times", "documents", "places")),
+        for number, code, time, document, sequence in zip(
+            *(self.columns[name] for name in ("annotators", "codes", "times", "documents", "sequences")),
             strict=True,
         ):
-            if number != annotator or code % _PACE not in _VERDICT_NUMBERS or place in retracted:
+            if number != annotator or code % _PACE not in _VERDICT_NUMBERS or sequence in retracted:
                 continue
             before = last.get(document)
             if before is not None and before[0] == time:
@@ -188,7 +188,7 @@ class JudgmentView:
 
     Args:
         events: events that are in no log
-        log: the log from which events with places are read
+        log: the log from which saved events are read
         task: the task of the log's events
     """
 
@@ -196,34 +196,34 @@ class JudgmentView:
         self, events: Iterable[Event] = (), *, log: JudgmentLog | None = None, task: str = ""
     ) -> None:
         self.task = task
-        # The place in the log up to which events were added.
+        # The sequence number of the last added event of the log.
         self.last = 0
         # The number of events.
         self.count = 0
         # By annotator, in the order of addition.
         self.work: dict[str, AnnotatorWork] = {}
         self._log = log
-        # Events without a place in the log; the first has the place -1, the next one -2.
+        # Events that are not in the log, numbered -1, -2, ….
         self._unsaved: list[Event] = []
         self._columns: dict[str, _TopicColumns] = {}
         self._topics_of: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._retracted_by: dict[str, list[str]] = {}
         # The id that each retraction takes back.
         self._refers: dict[str, str] = {}
-        # Places of events that were retracted or are in no log.
-        self._places: dict[str, int] = {}
-        # The places of retracted events, as of the last `_settle`.
+        # Sequence numbers of events that were retracted or are in no log.
+        self._sequences: dict[str, int] = {}
+        # The sequence numbers of retracted events, as of the last `_settle`.
         self._retracted: set[int] = set()
         self._unsettled: set[str] = set()
         self._cache: OrderedDict[str, _TopicEvents] = OrderedDict()
         for event in events:
             self.add(event)
 
-    def add(self, event: Event, place: int | None = None) -> None:
-        """Add an event; `place` is its place in the log, None if it is in none."""
-        if place is None:
+    def add(self, event: Event, sequence: int | None = None) -> None:
+        """Add an event; `sequence` is its number in the log, None if it is in none."""
+        if sequence is None:
             self._unsaved.append(event)
-            place = self._places[event.id] = -len(self._unsaved)
+            sequence = self._sequences[event.id] = -len(self._unsaved)
         self.count += 1
         time = (event.order[0] - _EPOCH) // _MICROSECOND
         work = self.work.get(event.annotator)
@@ -241,42 +241,42 @@ class JudgmentView:
             self._unsettled.add(event.refers)
             return
         if event.id in self._retracted_by:
-            self._places[event.id] = place
+            self._sequences[event.id] = sequence
             self._unsettled.add(event.id)
         columns = self._columns.get(event.topic_id)
         if columns is None:
             columns = self._columns[event.topic_id] = _TopicColumns()
-        columns.add(event, place, time, work.number)
+        columns.add(event, sequence, time, work.number)
         self._topics_of[event.annotator][event.topic_id] = None
         if event.topic_id in self._cache:
             self._cache[event.topic_id].add(event)
 
     def _settle(self) -> None:
         unsettled, self._unsettled = self._unsettled, set()
-        targets = [id_ for id_ in unsettled if id_ not in self._places and id_ not in self._refers]
+        targets = [id_ for id_ in unsettled if id_ not in self._sequences and id_ not in self._refers]
         if self._log is not None:
-            for place, event in self._log.places_of(targets):
+            for sequence, event in self._log.events_with_ids(targets):
                 if event.task == self.task:
-                    self._places[event.id] = place
+                    self._sequences[event.id] = sequence
         settled: set[str] = set()
         for id_ in unsettled:
             reached: str | None = id_
             while reached is not None and reached not in settled:
                 settled.add(reached)
-                place_of = self._places.get(reached)
-                if place_of is not None and self.holds(reached):
-                    self._retracted.discard(place_of)
-                elif place_of is not None:
-                    self._retracted.add(place_of)
+                sequence_of_target = self._sequences.get(reached)
+                if sequence_of_target is not None and self.holds(reached):
+                    self._retracted.discard(sequence_of_target)
+                elif sequence_of_target is not None:
+                    self._retracted.add(sequence_of_target)
                 reached = self._refers.get(reached)
 
-    def _events_at(self, places: Iterable[int]) -> list[Event]:
+    def _events_at(self, sequences: Iterable[int]) -> list[Event]:
         saved, events = list[int](), list[Event]()
-        for place in places:
-            if place < 0:
-                events.append(self._unsaved[-place - 1])
+        for sequence in sequences:
+            if sequence < 0:
+                events.append(self._unsaved[-sequence - 1])
             else:
-                saved.append(place)
+                saved.append(sequence)
         if saved and self._log is not None:
             events += self._log.at(saved)
         return events
@@ -285,8 +285,8 @@ class JudgmentView:
         topic = self._cache.get(topic_id)
         if topic is None:
             columns = self._columns.get(topic_id)
-            places = () if columns is None else columns.columns["places"]
-            topic = _TopicEvents(sorted(self._events_at(places), key=_event_order))
+            sequences = () if columns is None else columns.columns["sequences"]
+            topic = _TopicEvents(sorted(self._events_at(sequences), key=_event_order))
             self._cache[topic_id] = topic
             if len(self._cache) > CACHED_TOPICS:
                 self._cache.popitem(last=False)
@@ -404,21 +404,23 @@ class JudgmentView:
 
     def judging_times(self, annotator: str) -> list[datetime]:
         own = self._own(annotator, lambda code: code & _PACE)
-        return [_EPOCH + timedelta(microseconds=time) for time, _place in own]
+        return [_EPOCH + timedelta(microseconds=time) for time, _sequence in own]
 
-    def own_places(self, annotator: str, actions: Collection[Action]) -> list[int]:
-        """Return the places of an annotator's events with the given actions, by time."""
+    def own_sequences(self, annotator: str, actions: Collection[Action]) -> list[int]:
+        """Return the sequence numbers of an annotator's events with the given actions, by time."""
         numbers = {_NUMBERS[action] for action in actions}
-        return [place for _, place in sorted(self._own(annotator, lambda code: code % _PACE in numbers))]
+        return [
+            sequence for _, sequence in sorted(self._own(annotator, lambda code: code % _PACE in numbers))
+        ]
 
     def _own(self, annotator: str, is_wanted: Callable[[int], object]) -> Iterator[tuple[int, int]]:
         for topic_id in self.topics_of(annotator):
             own, columns = self.work[annotator].number, self._columns[topic_id].columns
-            for number, code, time, place in zip(
-                *(columns[name] for name in ("annotators", "codes", "times", "places")), strict=True
+            for number, code, time, sequence in zip(
+                *(columns[name] for name in ("annotators", "codes", "times", "sequences")), strict=True
             ):
                 if number == own and is_wanted(code):
-                    yield time, place
+                    yield time, sequence
 
     # The snapshot
 
@@ -430,10 +432,10 @@ class JudgmentView:
             "work": {name: asdict(work) for name, work in self.work.items()},
             "refers": self._refers,
             "retracted_by": self._retracted_by,
-            "places": self._places,
+            "sequences": self._sequences,
             "retracted": sorted(self._retracted),
             "topics": [
-                (name, len(columns.columns["places"]), len(ids))
+                (name, len(columns.columns["sequences"]), len(ids))
                 for (name, columns), ids in zip(self._columns.items(), documents, strict=True)
             ],
         }
@@ -441,26 +443,26 @@ class JudgmentView:
         return b"".join((json.dumps(state).encode(), b"\n", *documents, *arrays))
 
     def restore(self, body: bytes, last: int) -> None:
-        """Restore the state that `snapshot` returned for the events up to the place `last`."""
+        """Restore the state that `snapshot` returned for the events up to the number `last`."""
         end = body.index(b"\n")
         state: dict[str, Any] = json.loads(body[:end])  # noqa: TID251  # the digest was compared
         self.last, self.count = last, state["count"]
         self.work = {name: AnnotatorWork(**work) for name, work in state["work"].items()}
         self._refers, self._retracted_by = state["refers"], state["retracted_by"]
-        self._places, self._retracted = state["places"], set(state["retracted"])
-        at = end + 1
+        self._sequences, self._retracted = state["sequences"], set(state["retracted"])
+        offset = end + 1
         documents: list[bytes] = []
         for _name, _count, size in state["topics"]:
-            documents.append(body[at : at + size])
-            at += size
+            documents.append(body[offset : offset + size])
+            offset += size
         columns: list[dict[str, array[int]]] = [{} for _ in documents]
         view = memoryview(body)
         for column, type_ in COLUMNS.items():
             for own, (_name, count, _size) in zip(columns, state["topics"], strict=True):
                 own[column] = array(type_)
                 size = count * own[column].itemsize
-                own[column].frombytes(view[at : at + size])
-                at += size
+                own[column].frombytes(view[offset : offset + size])
+                offset += size
         names = list(self.work)
         for (name, _count, _size), own, ids in zip(state["topics"], columns, documents, strict=True):
             self._columns[name] = _TopicColumns(own, ids)
@@ -468,7 +470,7 @@ class JudgmentView:
                 self._topics_of[names[number]][name] = None
 
 
-FORMAT = 2
+FORMAT = 3
 # At each opening, up to FEW events, or one in SHARE of the snapshot's, are read from the log.
 FEW = 2_000
 SHARE = 10
@@ -482,11 +484,11 @@ def open_view(log: JudgmentLog, task: str) -> JudgmentView:
     """
     view = read_snapshot(log, task) or JudgmentView(log=log, task=task)
     snapshot_size, later = view.count, 0
-    for place, event in log.events(after=view.last):
+    for sequence, event in log.events(after=view.last):
         later += 1
-        view.last = place
+        view.last = sequence
         if event.task == task:
-            view.add(event, place)
+            view.add(event, sequence)
     if later > max(FEW, snapshot_size // SHARE) and not log.damage.entries:
         write_snapshot(log, view)
     return view

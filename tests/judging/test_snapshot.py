@@ -177,7 +177,7 @@ def test_what_does_not_go_with_the_log_is_made_again(log: JudgmentLog, tmp_path:
             path.write_bytes(
                 {
                     "empty": b"",
-                    "older": content.replace(b'"format": 2', b'"format": 1', 1),
+                    "older": content.replace(b'"format": 3', b'"format": 2', 1),
                     "no JSON": b"[]\n",
                 }[how]
             )

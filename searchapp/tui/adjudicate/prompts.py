@@ -91,7 +91,7 @@ class AdjudicatePrompts(Conversation):
         key = self.dispute.key
         if events := self.adjudication.refresh():
             self._say(arrivals_label(events, self.adjudication.session.author.annotator))
-        place = self.adjudication.place(key)
+        place = self.adjudication.index_of(key)
         if place is None:
             self._say("the disagreement that was shown is resolved")
             self._place = min(self._place, len(self.adjudication.disputes)) - 1
@@ -136,7 +136,7 @@ class AdjudicatePrompts(Conversation):
             return
         event = outcome.events[0]
         self._report(outcome, f"{what}: {self._name(event.document_id)}")
-        place = self.adjudication.place((event.topic_id, event.document_id))
+        place = self.adjudication.index_of((event.topic_id, event.document_id))
         if place is not None:
             self._go(place)
 

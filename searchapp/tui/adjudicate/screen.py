@@ -305,7 +305,7 @@ class AdjudicateScreen(WorkScreen):
             for place, dispute in enumerate(self.adjudication.disputes)
             if all(word in self._text(dispute) for word in wanted)
         ]
-        place = None if present is None else self.adjudication.place(present.key)
+        place = None if present is None else self.adjudication.index_of(present.key)
         rows.show(len(rows.places), rows.places.index(place) if place in rows.places else rows.cursor)
         self._show()
 
@@ -383,7 +383,7 @@ class AdjudicateScreen(WorkScreen):
             return
         event = outcome.events[0]
         self._done(outcome, f"{what}ne: {self._begin_of(event.document_id)}")
-        place = self.adjudication.place((event.topic_id, event.document_id))
+        place = self.adjudication.index_of((event.topic_id, event.document_id))
         if place is not None and place in self.disputes.places:
             self.disputes.put(self.disputes.places.index(place))
         self._show()
