@@ -102,8 +102,10 @@ class SolvedTopics:
     def nearest(self, body: Body) -> Body:
         if not self.withheld:
             return body
-        others = {"bool": {"must": [body["query"]], "must_not": [{"ids": {"values": sorted(self.withheld)}}]}}
-        return {**body, "query": others}
+        remaining = {
+            "bool": {"must": [body["query"]], "must_not": [{"ids": {"values": sorted(self.withheld)}}]}
+        }
+        return {**body, "query": remaining}
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +344,8 @@ def retrieve_in_one_request(retrievers: Sequence[Retriever], request: SignalRequ
 def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a search body for one document and its score, if the query matches it."""
     only = {"ids": {"values": [document_id]}}
-    wanted = only if query is None else {"bool": {"must": [query], "filter": [only]}}
-    return {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False}
+    query_with_filter = only if query is None else {"bool": {"must": [query], "filter": [only]}}
+    return {"query": query_with_filter, "size": 1, "sort": BEST_FIRST, "_source": False}
 
 
 def shares_of(scores: Scores) -> dict[str, float]:
@@ -363,15 +365,15 @@ def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
         descending = -np.fromiter(scores.values(), np.float64, len(documents)).astype(np.float32)
     order = descending.argsort(kind="stable")
     descending = descending[order]
-    best = [documents[place] for place in order.tolist()]
+    best = [documents[index] for index in order.tolist()]
     equal = np.flatnonzero(descending[1:] == descending[:-1])
     for group in np.split(equal, np.flatnonzero(np.diff(equal) != 1) + 1) if len(equal) else ():
         first, end = int(group[0]), int(group[-1]) + 2
         best[first:end] = sorted(best[first:end], key=str.encode)
     ordered = (-descending).tolist()
     if without in scores:
-        place = best.index(without)
-        del best[place], ordered[place]
+        index = best.index(without)
+        del best[index], ordered[index]
     return Hits(best[:depth], ordered[:depth])
 
 
@@ -530,6 +532,8 @@ def feature_details(
 ) -> tuple[Explanation, ...]:
     """Explain a margin by the `SHOWN` largest contributions, the sum of the others, and the intercept."""
     details = [Explanation(part.value, part.feature) for part in parts[:SHOWN]]
-    if rest := parts[SHOWN:]:
-        details.append(Explanation(sum(part.value for part in rest), counted(len(rest), "further feature")))
+    if other_parts := parts[SHOWN:]:
+        details.append(
+            Explanation(sum(part.value for part in other_parts), counted(len(other_parts), "further feature"))
+        )
     return (*details, Explanation(intercept, f"intercept, whatever the {what}"))

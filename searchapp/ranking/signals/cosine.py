@@ -83,28 +83,28 @@ class _Matching(TopicScorer):
 
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:
         scores = self._scores(topic).astype(np.float32)
-        if self._topics_are_documents and topic.id in self._space.places:
-            scores[self._space.places[topic.id]] = -np.inf
+        if self._topics_are_documents and topic.id in self._space.rows:
+            scores[self._space.rows[topic.id]] = -np.inf
         best = np.argsort(-scores, kind="stable")[: max(self._window, request.depth)]
         best = best[scores[best] >= 0]
-        return Hits([self._space.documents[place] for place in best], scores[best].tolist())
+        return Hits([self._space.documents[row] for row in best], scores[best].tolist())
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics
-        place = self._space.places.get(document_id)
-        if place is None:
+        row = self._space.rows.get(document_id)
+        if row is None:
             return None
-        value = float(self._scores(topic)[place])
-        vector = self._space.asked(topic, self._boosts)
+        value = float(self._scores(topic)[row])
+        vector = self._space.topic_vector(topic, self._boosts)
         factor, description = 1.0, "weights of the terms of topic and document, by the lengths of both"
         if self._kinds is not None:
-            factor = float(self._kinds.factors(topic)[place])
+            factor = float(self._kinds.factors(topic)[row])
             description += f", times {factor:.3g} for {self._kinds.name(document_id)}"
-        details = self._space.common(vector, self._space.matrix[place], factor / float(self._norms[place]))
+        details = self._space.shared_terms(vector, self._space.matrix[row], factor / float(self._norms[row]))
         return Explanation(value, description, details)
 
     def _scores(self, topic: Topic) -> Floats:
-        scores: Floats = (self._space.matrix @ self._space.asked(topic, self._boosts)) / self._norms
+        scores: Floats = (self._space.matrix @ self._space.topic_vector(topic, self._boosts)) / self._norms
         return scores if self._kinds is None else scores * self._kinds.factors(topic)
 
 
@@ -141,6 +141,6 @@ class Kinds:
         """Return the sum of cubed grades in a training topic for each kind, (kinds,)."""
         totals = np.zeros(len(self._counts))
         for document, grade in sorted(self._space.gold[solved].items()):
-            if document in self._space.places and grade > 0:
-                totals[self._kinds[self._space.places[document]]] += grade**3
+            if document in self._space.rows and grade > 0:
+                totals[self._kinds[self._space.rows[document]]] += grade**3
         return totals

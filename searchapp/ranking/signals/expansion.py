@@ -67,32 +67,37 @@ class Expansion(Signal):
         return cls(name=table.name, **values)
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        return _Growing(self, inputs.terms())
+        return _ExpansionScorer(self, inputs.terms())
 
 
-class _Growing(SignalScorer):
+class _ExpansionScorer(SignalScorer):
     def __init__(self, signal: Expansion, space: TermSpace) -> None:
         self._signal = signal
         self._space = space
 
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic, leaders in zip(request.topics, request.leaders, strict=True):
-            yield self._space.positive(self._space.documents, self._space.unit @ self._grown(topic, leaders))
+            yield self._space.positive_scores(
+                self._space.documents, self._space.unit @ self._expanded(topic, leaders)
+            )
             advance(1)
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics
         (leaders,) = request.leaders
-        place = self._space.places.get(document_id)
-        if place is None:
+        row = self._space.rows.get(document_id)
+        if row is None:
             return None
-        vector, row = self._grown(topic, leaders), self._space.unit[place]
-        value = float((row @ vector)[0])
+        vector, document_vector = self._expanded(topic, leaders), self._space.unit[row]
+        value = float((document_vector @ vector)[0])
         if value <= 0:
             return None
-        sources = {id_: {*self._space.unit[self._space.places[id_]].indices} for id_ in self._used(leaders)}
+        sources = {
+            id_: {*self._space.unit[self._space.rows[id_]].indices}
+            for id_ in self._feedback_documents(leaders)
+        }
         details = []
-        for term, weight in zip(row.indices, row.data, strict=True):
+        for term, weight in zip(document_vector.indices, document_vector.data, strict=True):
             if vector[term] > 0:
                 origin = next((id_ for id_, terms in sources.items() if term in terms), None)
                 description = f"{self._space.names[term]}, " + (
@@ -100,40 +105,42 @@ class _Growing(SignalScorer):
                 )
                 details.append(Explanation(float(vector[term] * weight), description))
         details.sort(key=lambda part: -part.value)
-        count = len(self._used(leaders))
+        count = len(self._feedback_documents(leaders))
         description = (
             f"terms of the {counted(count, 'document')} that the signals before it rank highest, grown by "
             f"{self._signal.method}"
         )
         return Explanation(value, description, tuple(details[:SHOWN]))
 
-    def _used(self, leaders: Hits) -> list[str]:
+    def _feedback_documents(self, leaders: Hits) -> list[str]:
         first = leaders[: self._signal.feedback_documents].document_ids
-        return [id_ for id_ in first if id_ in self._space.places]
+        return [id_ for id_ in first if id_ in self._space.rows]
 
-    def _grown(self, topic: Topic, leaders: Hits) -> Floats:
+    def _expanded(self, topic: Topic, leaders: Hits) -> Floats:
         """Return the vector that scores the documents, (terms,)."""
-        own = self._space.asked(topic, self._signal.boosts)
+        topic_vector = self._space.topic_vector(topic, self._signal.boosts)
         if self._signal.method == RM3:
-            return self._by_model(own, leaders)
-        grown = np.zeros(len(own))
-        for rank, id_ in enumerate(self._used(leaders), start=1):
-            row = self._space.unit[self._space.places[id_]]
-            grown[row.indices] = np.maximum(grown[row.indices], row.data / rank)
-        grown[own > 0] = 0.0
-        return grown
+            return self._relevance_model(topic_vector, leaders)
+        weights = np.zeros(len(topic_vector))
+        for rank, id_ in enumerate(self._feedback_documents(leaders), start=1):
+            row = self._space.unit[self._space.rows[id_]]
+            weights[row.indices] = np.maximum(weights[row.indices], row.data / rank)
+        weights[topic_vector > 0] = 0.0
+        return weights
 
-    def _by_model(self, own: Floats, leaders: Hits) -> Floats:
+    def _relevance_model(self, topic_vector: Floats, leaders: Hits) -> Floats:
         scores = dict(leaders)
-        total = sum(max(scores[id_], 0.0) for id_ in self._used(leaders))
-        model = np.zeros(len(own))
-        for id_ in self._used(leaders) if total > 0 else ():
-            places = self._space.matrix[self._space.places[id_]].indices
-            if len(places):
-                model[places] += max(scores[id_], 0.0) / total / len(places)
+        total = sum(max(scores[id_], 0.0) for id_ in self._feedback_documents(leaders))
+        model = np.zeros(len(topic_vector))
+        for id_ in self._feedback_documents(leaders) if total > 0 else ():
+            columns = self._space.matrix[self._space.rows[id_]].indices
+            if len(columns):
+                model[columns] += max(scores[id_], 0.0) / total / len(columns)
         model[np.argsort(-model, kind="stable")[self._signal.feedback_terms :]] = 0.0
         model *= self._space.idf
         length = float(np.sqrt(model @ model))
         if not length:
-            return own
-        return (1 - self._signal.feedback_weight) * own + self._signal.feedback_weight * model / length
+            return topic_vector
+        return (
+            1 - self._signal.feedback_weight
+        ) * topic_vector + self._signal.feedback_weight * model / length

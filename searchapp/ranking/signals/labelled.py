@@ -35,7 +35,7 @@ from searchapp.ranking.templates import number, text, whole
 from searchapp.text import counted
 
 
-def _by_position(read: Mapping[str, Any]) -> bool:
+def _uses_position(read: Mapping[str, Any]) -> bool:
     return bool(read["position_decay"])
 
 
@@ -59,10 +59,10 @@ class Labelled(Voting):
     )
     position_decay: float = number("how steeply a vote falls with the distance of positions", default=0.0)
     group_field: str | None = text(
-        "the field with what a document is a part of, for its position", required=_by_position, default=None
+        "the field with what a document is a part of, for its position", required=_uses_position, default=None
     )
     position_field: str | None = text(
-        "the field with a document's number, for its position", required=_by_position, default=None
+        "the field with a document's number, for its position", required=_uses_position, default=None
     )
 
     def parameters(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Labelled(Voting):
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         labels = inputs.labels()
-        return _Asking(self, inputs.index, labels, self._positions(labels.documents.values()))
+        return _LabelledScorer(self, inputs.index, labels, self._positions(labels.documents.values()))
 
     def _positions(self, documents: Iterable[Document]) -> Mapping[str, float]:
         """Return the position of each document, from 0 to 1; empty if positions do not count.
@@ -97,7 +97,7 @@ class Labelled(Voting):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking(SignalScorer):
+class _LabelledScorer(SignalScorer):
     signal: Labelled
     index: Index
     labels: GradedDocuments
@@ -107,36 +107,36 @@ class _Asking(SignalScorer):
         queries = [
             (topic, self.labels.documents[document])
             for topic, candidates in zip(request.topics, request.candidates, strict=True)
-            for document in self._asking(candidates)
+            for document in self._queries_of(candidates)
         ]
         nearest = self._nearest(queries)
         for topic, candidates in zip(request.topics, request.candidates, strict=True):
             grades = self.labels.without(topic)
             yield {
-                document: share(grades, self._weighed(document, next(nearest)))
-                for document in self._asking(candidates)
+                document: share(grades, self._weights(document, next(nearest)))
+                for document in self._queries_of(candidates)
             }
             advance(1)
 
-    def _asking(self, candidates: Hits) -> Sequence[str]:
+    def _queries_of(self, candidates: Hits) -> Sequence[str]:
         # Each candidate costs a query, and votes rarely bring one with a low rank to the top.
         return candidates.document_ids[: self.signal.candidates]
 
-    def _asks(self, request: SignalRequest, document_id: str) -> bool:
-        is_candidate = all(document_id in self._asking(candidates) for candidates in request.candidates)
+    def _is_query(self, request: SignalRequest, document_id: str) -> bool:
+        is_candidate = all(document_id in self._queries_of(candidates) for candidates in request.candidates)
         return is_candidate and document_id in self.labels.documents
 
-    def _weighed(self, document: str, nearest: Hits) -> list[tuple[str, float]]:
+    def _weights(self, document: str, nearest: Hits) -> list[tuple[str, float]]:
         if not nearest or nearest.scores[0] <= 0:
             return []
         best, power = nearest.scores[0], self.signal.power
-        weighed = [(other, (score / best) ** power) for other, score in nearest]
+        weights = [(other, (score / best) ** power) for other, score in nearest]
         if not self.positions:
-            return weighed
-        own, steepness = self.positions[document], self.signal.position_decay
+            return weights
+        position, steepness = self.positions[document], self.signal.position_decay
         return [
-            (other, weight * math.exp(-steepness * abs(self.positions[other] - own)))
-            for other, weight in weighed
+            (other, weight * math.exp(-steepness * abs(self.positions[other] - position)))
+            for other, weight in weights
         ]
 
     def _nearest(self, queries: Sequence[tuple[Topic, Document]]) -> Iterator[Hits]:
@@ -150,11 +150,11 @@ class _Asking(SignalScorer):
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics
-        if not self._asks(request, document_id):
+        if not self._is_query(request, document_id):
             return None
         (nearest,) = self._nearest([(topic, self.labels.documents[document_id])])
         grades = self.labels.without(topic)
-        value = share(grades, self._weighed(document_id, nearest))
+        value = share(grades, self._weights(document_id, nearest))
         graded = [(document, score) for document, score in nearest if grades.get(document, 0.0)]
         details = tuple(
             Explanation(grades[document], f"grade of {document}, which has the score {score:g}")
@@ -168,22 +168,22 @@ class _Asking(SignalScorer):
 
     def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:
         (topic,) = request.topics
-        if not self._asks(request, document_id):
+        if not self._is_query(request, document_id):
             return ()
         (nearest,) = self._nearest([(topic, self.labels.documents[document_id])])
         grades = self.labels.without(topic)
         return [
             Vote("", document, grade, score, grade * weight)
             for (document, score), (_, weight) in zip(
-                nearest, self._weighed(document_id, nearest), strict=False
+                nearest, self._weights(document_id, nearest), strict=False
             )
             if (grade := grades.get(document, 0.0))
         ]
 
 
-def share(grades: Mapping[str, float], weighed: Sequence[tuple[str, float]]) -> float:
+def share(grades: Mapping[str, float], weights: Sequence[tuple[str, float]]) -> float:
     """Return the weighted mean grade of documents, in which a missing grade is 0; 0 without documents."""
-    if not weighed:
+    if not weights:
         return 0.0
-    total = sum(weight * grades.get(document, 0.0) for document, weight in weighed)
-    return float(total / sum(weight for _document, weight in weighed))
+    total = sum(weight * grades.get(document, 0.0) for document, weight in weights)
+    return float(total / sum(weight for _document, weight in weights))

@@ -44,15 +44,15 @@ class _LatentTopics(SimilarTopics):
         from sklearn.decomposition import TruncatedSVD
 
         super().__init__(signal, space)
-        rows = vstack([space.unit, space.asked_by_solved({})]).tocsr()
+        rows = vstack([space.unit, space.training_vectors({})]).tocsr()
         most = min(rows.shape) - 1
         self._svd = TruncatedSVD(min(signal.dimensions, max(most, 1)), random_state=signal.seed).fit(rows)
         self._projected = _unit(self._svd.transform(self._solved))
 
     def nearest(self, topic: Topic) -> Hits:
-        vector = self._space.asked(topic, self._signal.boosts).reshape(1, -1)
+        vector = self._space.topic_vector(topic, self._signal.boosts).reshape(1, -1)
         cosines = (self._projected @ _unit(self._svd.transform(vector))[0]).round(DECIMALS)
-        return ranked(self._space.positive(self._space.solved, cosines), self._signal.k, topic.id)
+        return ranked(self._space.positive_scores(self._space.solved, cosines), self._signal.k, topic.id)
 
 
 def _unit(rows: Floats) -> Floats:

@@ -41,18 +41,18 @@ from searchapp.ranking.signals.base import (
 )
 from searchapp.ranking.templates import number, text, whole
 
-Floats = NDArray[np.float64]
+Float64Array = NDArray[np.float64]
 # The least score of a ranked document: most documents have nearly no gain for most topics.
-LEAST = 1e-5
+MIN_SCORE = 1e-5
 
 # How many classes an explanation lists: those with the greatest part.
-CLASSES_SHOWN = 5
+SHOWN_CLASSES = 5
 
 # The least share of a document's expected gain for a class in an explanation.
-SHARE_SHOWN = 0.01
+MIN_SHOWN_SHARE = 0.01
 
 # The only value if documents are not grouped by a field.
-EVERYTHING = ""
+NO_VALUE = ""
 
 
 def _has_values(read: Mapping[str, Any]) -> bool:
@@ -93,42 +93,53 @@ class MultiClass(Trained):
         self, examples: Sequence[Example], documents: Iterable[Document], workers: int
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         learning.require_learn()
-        value_of = _values(self.category_field, documents)
+        value_of = _value_function(self.category_field, documents)
         # Topics whose answer is no longer among the documents are not used.
-        solved = [example for example in examples if any(grade > 0 for grade in example.gold.values())]
-        solved = [example for example in solved if value_of(_best(example.gold)[0]) is not None]
-        values = [str(value_of(_best(example.gold)[0])) for example in solved]
-        classes = _classes([_best(example.gold) for example in solved], values, self.min_samples)
+        topics = [example for example in examples if any(grade > 0 for grade in example.gold.values())]
+        topics = [example for example in topics if value_of(_best_documents(example.gold)[0]) is not None]
+        values = [str(value_of(_best_documents(example.gold)[0])) for example in topics]
+        classes = _topic_classes(
+            [_best_documents(example.gold) for example in topics], values, self.min_samples
+        )
         labels = sorted({name for name in classes if name is not None})
         require_labels(examples, labels, "an answer among the documents")
-        known = sorted(set(values))
-        among = {value: [row for row, example in enumerate(values) if example == value] for value in known}
-        rows = {label: [row for row, example in enumerate(classes) if example == label] for label in labels}
-        of_label = [known.index(values[rows[label][0]]) for label in labels]
-        vocabulary, vectors = Vocabulary.of([example.topic.text for example in solved], self.without)
+        distinct_values = sorted(set(values))
+        rows_of_value = {
+            value: [row for row, other in enumerate(values) if other == value] for value in distinct_values
+        }
+        rows = {label: [row for row, class_ in enumerate(classes) if class_ == label] for label in labels}
+        value_of_label = [distinct_values.index(values[rows[label][0]]) for label in labels]
+        vocabulary, vectors = Vocabulary.of([example.topic.text for example in topics], self.without)
         # The labels of the model: first the values, then the classes, each against the others of its value.
         work = list(
             learning.training_jobs(
-                {place: among[value] for place, value in enumerate(known)}, self.category_cost
+                {index: rows_of_value[value] for index, value in enumerate(distinct_values)},
+                self.category_cost,
             )
         )
-        for place, value in enumerate(known):
-            own = {
-                len(known) + at: rows[labels[at]] for at, example in enumerate(of_label) if example == place
+        for index, value in enumerate(distinct_values):
+            class_rows = {
+                len(distinct_values) + column: rows[labels[column]]
+                for column, value_index in enumerate(value_of_label)
+                if value_index == index
             }
-            work += learning.training_jobs(own, self.cost, among[value])
-        linear = learning.train_linear(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
-        gained = [self._mean_gains([solved[row].gold for row in rows[label]]) for label in labels]
-        named = sorted(set().union(*gained))
-        header = linear.header() | {"documents": named, "values": known}
-        return header, linear.arrays() | _gain_arrays(gained, named) | _whole("class_value", of_label)
+            work += learning.training_jobs(class_rows, self.cost, rows_of_value[value])
+        linear = learning.train_linear(
+            vocabulary, vectors, [*distinct_values, *labels], work, self.seed, workers
+        )
+        gains = [self._mean_gains([topics[row].gold for row in rows[label]]) for label in labels]
+        documents_with_gain = sorted(set().union(*gains))
+        header = linear.header() | {"documents": documents_with_gain, "values": distinct_values}
+        return header, linear.arrays() | _gain_arrays(gains, documents_with_gain) | _integer_array(
+            "class_value", value_of_label
+        )
 
     def _mean_gains(self, golds: Sequence[Mapping[str, float]]) -> dict[str, float]:
         """Return the mean gain of each document: its grade ^ power / the ideal of the topic's grades."""
         totals: defaultdict[str, float] = defaultdict(float)
         for gold in golds:
             gains = {document: grade**self.power for document, grade in gold.items() if grade > 0}
-            ideal = _ideal(gains.values(), self.cutoff)
+            ideal = _ideal_gain(gains.values(), self.cutoff)
             for document, gain in gains.items():
                 totals[document] += gain / ideal
         return {document: total / len(golds) for document, total in totals.items()}
@@ -137,12 +148,14 @@ class MultiClass(Trained):
         return _ExpectedGains(self, inputs.model(self))
 
 
-def _best(gold: Mapping[str, float]) -> list[str]:
+def _best_documents(gold: Mapping[str, float]) -> list[str]:
     best = max(gold.values())
     return sorted(document for document, grade in gold.items() if grade == best)
 
 
-def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], min_samples: int) -> list[str | None]:
+def _topic_classes(
+    answers: Sequence[Sequence[str]], values: Sequence[str], min_samples: int
+) -> list[str | None]:
     """Return the class of each topic: all its best documents, or the most common one if too few topics have them all.
 
     None for a topic with a rare answer, unless all answers of the topic's value are as rare.
@@ -165,36 +178,36 @@ def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], min_sample
     ]
 
 
-def _values(by: str | None, documents: Iterable[Document]) -> Any:
+def _value_function(field: str | None, documents: Iterable[Document]) -> Any:
     """Return a function that returns a document's value in a field, None for an unknown document."""
-    if by is None:
-        return lambda _document: EVERYTHING
-    values = {document.id: document.fields.get(by) for document in documents}
+    if field is None:
+        return lambda _document: NO_VALUE
+    values = {document.id: document.fields.get(field) for document in documents}
     if not any(isinstance(value, str) for value in values.values()):
         raise DataError(
-            f"no document has the field {by}, by which the recipe groups them: correct the recipe"
+            f"no document has the field {field}, by which the recipe groups them: correct the recipe"
         )
     return lambda document: value if isinstance(value := values.get(document), str) else None
 
 
-def _ideal(grades: Iterable[float], cutoff: int | None) -> float:
+def _ideal_gain(grades: Iterable[float], cutoff: int | None) -> float:
     if cutoff is None:
         return 1.0
     best = sorted(grades, reverse=True)[:cutoff]
     return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(best, start=1))
 
 
-def _gain_arrays(gained: Sequence[Mapping[str, float]], documents: Sequence[str]) -> dict[str, Any]:
-    places = {document: place for place, document in enumerate(documents)}
-    rows = [sorted((places[document], gain) for document, gain in of_class.items()) for of_class in gained]
+def _gain_arrays(gains: Sequence[Mapping[str, float]], documents: Sequence[str]) -> dict[str, Any]:
+    columns = {document: column for column, document in enumerate(documents)}
+    rows = [sorted((columns[document], gain) for document, gain in of_class.items()) for of_class in gains]
     return {
-        "gains": np.array([gain for row in rows for _place, gain in row], dtype=np.float64),
-        **_whole("gains_at", [place for row in rows for place, _gain in row]),
-        **_whole("gains_ends", [0, *np.cumsum([len(row) for row in rows]).tolist()]),
+        "gains": np.array([gain for row in rows for _column, gain in row], dtype=np.float64),
+        **_integer_array("gains_at", [column for row in rows for column, _gain in row]),
+        **_integer_array("gains_ends", [0, *np.cumsum([len(row) for row in rows]).tolist()]),
     }
 
 
-def _whole(name: str, values: Sequence[int]) -> dict[str, Any]:
+def _integer_array(name: str, values: Sequence[int]) -> dict[str, Any]:
     return {name: np.array(values, dtype=np.int32)}
 
 
@@ -207,19 +220,21 @@ class _ExpectedGains(TrainedScorer):
         classes = len(self._linear.labels) - len(self._values)
         if classes < 1 or not self._values:
             raise invalid_part("labels")
-        of_class = numbers(arrays, "class_value", classes, below=len(self._values))
+        value_of_class = numbers(arrays, "class_value", classes, below=len(self._values))
         gains = sparse(arrays, "gains", (classes, len(self._documents)))
-        self._of_value = [(of_class == value).nonzero()[0] for value in range(len(self._values))]
-        self._gains = [gains[places] for places in self._of_value]
+        self._classes_of_value = [
+            (value_of_class == value).nonzero()[0] for value in range(len(self._values))
+        ]
+        self._gains = [gains[classes_of_value] for classes_of_value in self._classes_of_value]
 
-    def _probabilities(self, margins: Floats) -> tuple[Floats, list[Floats]]:
+    def _probabilities(self, margins: Float64Array) -> tuple[Float64Array, list[Float64Array]]:
         """Return the probabilities of values, (topics, values), and of each value's classes, (topics, classes)."""
         count = len(self._values)
         values = softmax(self._signal.category_steepness * margins[:, :count])
         classes = self._signal.steepness * margins[:, count:]
-        return values, [softmax(classes[:, places]) for places in self._of_value]
+        return values, [softmax(classes[:, columns]) for columns in self._classes_of_value]
 
-    def _scores(self, margins: Floats) -> Floats:
+    def _scores(self, margins: Float64Array) -> Float64Array:
         values, classes = self._probabilities(margins)
         scores = np.zeros((len(margins), len(self._documents)))
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
@@ -229,11 +244,11 @@ class _ExpectedGains(TrainedScorer):
             scores += expected
         return scores
 
-    def scored(self, margins: Floats) -> Iterator[Scores]:
+    def scored(self, margins: Float64Array) -> Iterator[Scores]:
         for scores in self._scores(margins):
-            (places,) = (scores >= LEAST).nonzero()
-            at_least = zip(places.tolist(), scores[places].tolist(), strict=True)
-            yield {self._documents[place]: score for place, score in at_least}
+            (columns,) = (scores >= MIN_SCORE).nonzero()
+            pairs = zip(columns.tolist(), scores[columns].tolist(), strict=True)
+            yield {self._documents[column]: score for column, score in pairs}
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics
@@ -246,44 +261,50 @@ class _ExpectedGains(TrainedScorer):
         by = self._signal.category_field
         parts: list[Explanation] = []
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
-            gained = gains[:, [document]].toarray()[:, 0]
-            if not gained.any():
+            document_gains = gains[:, [document]].toarray()[:, 0]
+            if not document_gains.any():
                 continue
             if by is not None:
                 description = f"probability of the {by} {self._values[value]}"
-                parts.append(self._of_label(topic.text, value, float(values[0, value]), description, margins))
-            gain_parts = of_classes[0] * gained
+                parts.append(
+                    self._label_explanation(topic.text, value, float(values[0, value]), description, margins)
+                )
+            gain_parts = of_classes[0] * document_gains
             total = float(gain_parts.sum())
             order = sorted(range(len(gain_parts)), key=lambda class_: (-gain_parts[class_], class_))[
-                :CLASSES_SHOWN
+                :SHOWN_CLASSES
             ]
-            shown = [class_ for class_ in order if gain_parts[class_] >= SHARE_SHOWN * total]
+            shown_classes = [class_ for class_ in order if gain_parts[class_] >= MIN_SHOWN_SHARE * total]
             details = []
-            for class_ in shown:
-                label = len(self._values) + int(self._of_value[value][class_])
+            for class_ in shown_classes:
+                label = len(self._values) + int(self._classes_of_value[value][class_])
                 description = (
                     f"answer {self._linear.labels[label]}: its probability {of_classes[0, class_]:.4f}"
                 )
-                description += f" * the gain {gained[class_]:.4f}"
+                description += f" * the gain {document_gains[class_]:.4f}"
                 details.append(
-                    self._of_label(topic.text, label, float(gain_parts[class_]), description, margins)
+                    self._label_explanation(
+                        topic.text, label, float(gain_parts[class_]), description, margins
+                    )
                 )
-            of_most = (
+            maximum = (
                 f", of at most {float((gains.T @ of_classes[0]).max()):.4f} with this {by}" if by else ""
             )
-            parts.append(Explanation(total, f"expected gain{of_most}", tuple(details)))
-        how = f"probability of the {by} times the share of the greatest gain" if by else "expected gain"
-        return Explanation(score, f"{how}, by a linear model", tuple(parts))
+            parts.append(Explanation(total, f"expected gain{maximum}", tuple(details)))
+        description = (
+            f"probability of the {by} times the share of the greatest gain" if by else "expected gain"
+        )
+        return Explanation(score, f"{description}, by a linear model", tuple(parts))
 
-    def _of_label(
-        self, text: str, label: int, value: float, description: str, margins: Floats
+    def _label_explanation(
+        self, text: str, label: int, value: float, description: str, margins: Float64Array
     ) -> Explanation:
         parts, intercept = self._linear.parts(text, label), float(self._linear.intercepts[label])
         description = f"{description}; its margin {margins[0, label]:.4f} is the sum of"
         return Explanation(value, description, feature_details(parts, intercept))
 
 
-def softmax(values: Floats) -> Floats:
+def softmax(values: Float64Array) -> Float64Array:
     """Return the softmax of each row, without overflow."""
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)

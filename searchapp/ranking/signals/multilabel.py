@@ -54,7 +54,7 @@ class MultiLabel(Trained):
         require_labels(examples, labels, "a document in its gold")
         texts = [example.topic.text for example in examples]
         vocabulary, vectors = Vocabulary.of(texts, self.without)
-        work = [learning.TrainingJob({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
+        work = [learning.TrainingJob({column: rows[label]}, self.cost) for column, label in enumerate(labels)]
         linear = learning.train_linear(vocabulary, vectors, labels, work, self.seed, workers)
         return linear.header(), linear.arrays()
 

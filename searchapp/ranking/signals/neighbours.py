@@ -151,8 +151,8 @@ class _RetrievedVotes(NeighbourScorer, Retriever):
     def asks_as(self, other: Retriever) -> bool:
         if not isinstance(other, _RetrievedVotes) or other._solved is not self._solved:
             return False
-        own, others = self._signal, other._signal
-        return own.k == others.k and own.query.is_same(others.query)
+        signal, other_signal = self._signal, other._signal
+        return signal.k == other_signal.k and signal.query.is_same(other_signal.query)
 
     def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Answer:
         return vote_scores(

@@ -40,24 +40,24 @@ class Profiles(Signal):
     boosts: Mapping[str, float] = boosts()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        return _Profiled(
+        return _ProfileScorer(
             self, inputs.terms().require_solved(self.name), topics_are_documents=inputs.topics_are_documents
         )
 
 
-class _Profiled(TopicScorer):
+class _ProfileScorer(TopicScorer):
     def __init__(self, signal: Profiles, space: TermSpace, *, topics_are_documents: bool) -> None:
         from scipy.sparse import csr_matrix, diags
 
         self._signal = signal
         self._space = space
         self._topics_are_documents = topics_are_documents
-        self._asked = space.asked_by_solved({})
+        self._asked = space.training_vectors({})
         rows, columns, grades = [], [], []
         for column, solved in enumerate(space.solved):
             for document, grade in sorted(space.gold[solved].items()):
-                if grade > 0 and document in space.places:
-                    rows.append(space.places[document])
+                if grade > 0 and document in space.rows:
+                    rows.append(space.rows[document])
                     columns.append(column)
                     grades.append(grade)
         shape = len(space.documents), len(space.solved)
@@ -71,31 +71,31 @@ class _Profiled(TopicScorer):
         self._numbers = {solved: column for column, solved in enumerate(space.solved)}
 
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:  # noqa: ARG002  # a cosine is on both scales
-        vector = self._space.asked(topic, self._signal.boosts)
+        vector = self._space.topic_vector(topic, self._signal.boosts)
         scores = (self._profiles @ vector) / self._lengths
         # A training topic must not be ranked by its own answers.
-        for place, row in self._without(topic).items():
-            scores[place] = _cosine(row, vector)
-        if self._topics_are_documents and topic.id in self._space.places:
-            scores[self._space.places[topic.id]] = 0.0
-        return self._space.positive(self._space.documents, scores)
+        for row, profile in self._without(topic).items():
+            scores[row] = _cosine(profile, vector)
+        if self._topics_are_documents and topic.id in self._space.rows:
+            scores[self._space.rows[topic.id]] = 0.0
+        return self._space.positive_scores(self._space.documents, scores)
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics
-        place = self._space.places.get(document_id)
-        if place is None:
+        row = self._space.rows.get(document_id)
+        if row is None:
             return None
-        row = self._without(topic).get(place, self._profiles[place])
-        vector = self._space.asked(topic, self._signal.boosts)
-        value = _cosine(row, vector)
+        profile = self._without(topic).get(row, self._profiles[row])
+        vector = self._space.topic_vector(topic, self._signal.boosts)
+        value = _cosine(profile, vector)
         if value <= 0:
             return None
         number = self._numbers.get(topic.id)
-        cited = int(self._cited[place]) - int(number is not None and self._gold[place, number] > 0)
-        length = float(np.sqrt(row.multiply(row).sum()))
+        cited = int(self._cited[row]) - int(number is not None and self._gold[row, number] > 0)
+        length = float(np.sqrt(profile.multiply(profile).sum()))
         topics = counted(cited, "solved topic")
         description = f"cosine of the topic and the document grown by {topics} that it is an answer to"
-        return Explanation(value, description, self._space.common(vector, row, 1 / length))
+        return Explanation(value, description, self._space.shared_terms(vector, profile, 1 / length))
 
     def _without(self, topic: Topic) -> dict[int, Any]:
         """Return the profiles of a training topic's own answers without the topic, by row."""
@@ -103,12 +103,12 @@ class _Profiled(TopicScorer):
         if number is None:
             return {}
         profiles = {}
-        for place in self._gold[:, [number]].tocoo().row:
-            cited = max(int(self._cited[place]) - 1, 1)
-            grades = self._gold[place].copy()
+        for row in self._gold[:, [number]].tocoo().row:
+            cited = max(int(self._cited[row]) - 1, 1)
+            grades = self._gold[row].copy()
             grades[0, number] = 0.0
-            grown = self._signal.topic_weight / cited**0.5 * (grades @ self._asked)
-            profiles[int(place)] = (self._space.unit[place] + grown).tocsr()
+            expansion = self._signal.topic_weight / cited**0.5 * (grades @ self._asked)
+            profiles[int(row)] = (self._space.unit[row] + expansion).tocsr()
         return profiles
 
 

@@ -110,13 +110,13 @@ class TermSpace:
         from scipy.sparse import csr_matrix
 
         starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-        places = np.array([place for row in rows for place in row], dtype=np.int64)
-        return csr_matrix((self.idf[places], places, starts), shape=(len(rows), len(self.names)))
+        columns = np.array([column for row in rows for column in row], dtype=np.int64)
+        return csr_matrix((self.idf[columns], columns, starts), shape=(len(rows), len(self.names)))
 
     @cached_property
-    def places(self) -> Mapping[str, int]:
+    def rows(self) -> Mapping[str, int]:
         """The row of each document."""
-        return {id_: place for place, id_ in enumerate(self.documents)}
+        return {id_: row for row, id_ in enumerate(self.documents)}
 
     @cached_property
     def unit(self) -> Any:
@@ -125,7 +125,7 @@ class TermSpace:
 
         return (diags(1.0 / self.lengths) @ self.matrix).tocsr()
 
-    def asked(self, topic: Topic, boosts: Mapping[str, float]) -> Floats:
+    def topic_vector(self, topic: Topic, boosts: Mapping[str, float]) -> Floats:
         """Return the vector of a topic, (terms,); its text weighs 1, other fields their `boosts`.
 
         All 0 if the topic has only unknown terms.
@@ -144,22 +144,24 @@ class TermSpace:
         length = float(np.sqrt(weights @ weights + beyond))
         return weights / length if length else weights
 
-    def asked_by_solved(self, boosts: Mapping[str, float]) -> Any:
+    def training_vectors(self, boosts: Mapping[str, float]) -> Any:
         """Return the vectors of the training topics: a sparse matrix by rows, (solved, terms)."""
         from scipy.sparse import csr_matrix, vstack
 
-        return vstack([csr_matrix(self.asked(self.topics[id_], boosts)) for id_ in self.solved]).tocsr()
+        return vstack(
+            [csr_matrix(self.topic_vector(self.topics[id_], boosts)) for id_ in self.solved]
+        ).tocsr()
 
-    def positive(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:
+    def positive_scores(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:
         """Return the scores above 0 by id, in the order of the ids."""
-        (places,) = np.nonzero(scores > 0)
-        return {ids[place]: float(scores[place]) for place in places.tolist()}
+        (rows,) = np.nonzero(scores > 0)
+        return {ids[row]: float(scores[row]) for row in rows.tolist()}
 
-    def common(self, vector: Floats, row: Any, scale: float = 1.0) -> tuple[Explanation, ...]:
+    def shared_terms(self, vector: Floats, row: Any, scale: float = 1.0) -> tuple[Explanation, ...]:
         """Explain the product of a vector and a row of a matrix by terms, the greatest first."""
         parts = [
-            (float(scale * vector[place] * weight), self.names[place])
-            for place, weight in zip(row.indices, row.data, strict=True)
-            if vector[place] > 0
+            (float(scale * vector[column] * weight), self.names[column])
+            for column, weight in zip(row.indices, row.data, strict=True)
+            if vector[column] > 0
         ]
         return tuple(Explanation(value, f"{term} in both") for value, term in sorted(parts, reverse=True))

@@ -57,12 +57,12 @@ class Vectors(TopicScorer):
         self._window = window
         self._topics_are_documents = topics_are_documents
         self._ids: list[str] = []
-        places: defaultdict[str, list[int]] = defaultdict(list)
+        numbers_of_word: defaultdict[str, list[int]] = defaultdict(list)
         counts: defaultdict[str, list[int]] = defaultdict(list)
         for number, document in enumerate(documents):
             self._ids.append(document.id)
             for word, count in _words(document.text).items():
-                places[word].append(number)
+                numbers_of_word[word].append(number)
                 counts[word].append(count)
         # Document numbers in the bytewise order of ids, the order of equal scores: (documents,).
         by_id = sorted(range(len(self._ids)), key=lambda number: self._ids[number].encode())
@@ -71,12 +71,12 @@ class Vectors(TopicScorer):
         # For each word the numbers of its documents, ascending, and its weight in them: (documents with the word,).
         self._postings: dict[str, tuple[NDArray[np.intp], Weights]] = {}
         self._idf: dict[str, float] = {}
-        for word, numbers in places.items():
-            idf = float(np.log((1 + len(self._ids)) / (1 + len(numbers))) + 1)
-            where, weights = np.array(numbers, np.intp), np.array(counts[word]) * idf
-            squares[where] += weights**2
+        for word, word_numbers in numbers_of_word.items():
+            idf = float(np.log((1 + len(self._ids)) / (1 + len(word_numbers))) + 1)
+            document_numbers, weights = np.array(word_numbers, np.intp), np.array(counts[word]) * idf
+            squares[document_numbers] += weights**2
             self._idf[word] = idf
-            self._postings[word] = where, weights
+            self._postings[word] = document_numbers, weights
         self._lengths: Weights = np.sqrt(squares)  # of each document's vector, (documents,)
 
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:

@@ -35,7 +35,7 @@ def weighed(scores: dict[str, float], power: float, position: float = 0.0) -> li
     documents = {name: Document(name, "", {"debate": "d", "line": place}) for name, place in places.items()}
     labels = GradedDocuments(documents, {})
     scorer: Any = signal.prepare(inputs(labels))
-    weighed: list[tuple[str, float]] = scorer._weighed("own", Hits(list(scores), list(scores.values())))
+    weighed: list[tuple[str, float]] = scorer._weights("own", Hits(list(scores), list(scores.values())))
     return weighed
 
 

@@ -48,16 +48,16 @@ def test_the_idf_is_that_of_documents_and_solved_topics() -> None:
 
 def test_a_topic_has_length_1_with_terms_that_nobody_has() -> None:
     found = space()
-    alone = found.asked(Topic("t", "ice"), {})
+    alone = found.topic_vector(Topic("t", "ice"), {})
     assert float(alone @ alone) == pytest.approx(1.0)
-    beside = found.asked(Topic("t", "ice glacier"), {})
+    beside = found.topic_vector(Topic("t", "ice glacier"), {})
     assert 0 < float(beside @ beside) < 0.5
-    assert not found.asked(Topic("t", "glacier"), {}).any()
+    assert not found.topic_vector(Topic("t", "glacier"), {}).any()
 
 
 def test_fields_of_a_topic_count_as_much_as_they_are_boosted() -> None:
     found = space()
-    vector = found.asked(Topic("t", "ice sun", {"answer": "sun"}), {"answer": 1.0, "missing": 3.0})
+    vector = found.topic_vector(Topic("t", "ice sun", {"answer": "sun"}), {"answer": 1.0, "missing": 3.0})
     ice, sun = (found.names.index(term) for term in ("ice", "sun"))
     assert vector[sun] / vector[ice] == pytest.approx(2 * found.idf[sun] / found.idf[ice])
 
@@ -147,12 +147,12 @@ def test_the_topic_grows_by_terms_that_it_lacks_and_later_ones_count_less() -> N
     told = replace(asked(topic), leaders=[LEADERS])
     scores = dict(answer(prepared(GREEDY, found), told))
     unit = found.unit.toarray()
-    star, ice = unit[found.places["star"]].copy(), unit[found.places["ice"]]
+    star, ice = unit[found.rows["star"]].copy(), unit[found.rows["ice"]]
     grown = np.maximum(star, ice / 2)
     for term in ("a", "star"):
         grown[found.names.index(term)] = 0
     assert scores == pytest.approx(
-        {one: float(unit[place] @ grown) for one, place in found.places.items() if unit[place] @ grown > 0}
+        {one: float(unit[place] @ grown) for one, place in found.rows.items() if unit[place] @ grown > 0}
     )
     fewer = replace(GREEDY, feedback_documents=1)
     assert "ice" not in dict(answer(prepared(fewer, found), replace(told, leaders=[LEADERS])))
@@ -160,11 +160,11 @@ def test_the_topic_grows_by_terms_that_it_lacks_and_later_ones_count_less() -> N
 
 def test_a_relevance_model_is_mixed_with_the_topic() -> None:
     found = space()
-    own = found.asked(TOPIC, {})
+    own = found.topic_vector(TOPIC, {})
     none = replace(GREEDY, method="rm3", feedback_terms=20, feedback_weight=0.0)
     told = replace(asked(TOPIC), leaders=[LEADERS])
     assert dict(answer(prepared(none, found), told)) == pytest.approx(
-        found.positive(found.documents, found.unit @ own)
+        found.positive_scores(found.documents, found.unit @ own)
     )
     one_term = replace(GREEDY, method="rm3", feedback_terms=1, feedback_weight=1.0, feedback_documents=1)
     scores = dict(answer(prepared(one_term, found), replace(told, leaders=[Hits(["ice"], [1.0])])))
