@@ -74,15 +74,15 @@ class EngineRefused(EngineError):
 class QueryRefused(EngineRefused):
     """The engine refused one query of a batch; `place` is its index."""
 
-    def __init__(self, message: str, place: int, further: Sequence[str] = ()) -> None:
-        self.place = place
+    def __init__(self, message: str, index: int, further: Sequence[str] = ()) -> None:
+        self.place = index
         super().__init__(message, *further)
 
     @classmethod
-    def of(cls, error: EngineRefused, place: int, what: str = "") -> QueryRefused:
+    def of(cls, error: EngineRefused, index: int, what: str = "") -> QueryRefused:
         """Return the error of one query with all lines of another, and `what` before the first."""
         first, *further = error.lines
-        return cls(f"{what}{first}", place, further)
+        return cls(f"{what}{first}", index, further)
 
 
 class BeingBuilt(EngineRefused):
@@ -137,8 +137,8 @@ class Problem:
     key: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.file}: {self.where}" if self.where else self.file
-        return f"{place}: {self.kind}{': ' + self.detail if self.detail else ''}"
+        location = f"{self.file}: {self.where}" if self.where else self.file
+        return f"{location}: {self.kind}{': ' + self.detail if self.detail else ''}"
 
 
 class Damaged(DataError):
@@ -178,8 +178,8 @@ class InvalidFiles(DataError):
     def _groups(self) -> Iterable[Sequence[Problem]]:
         """Group the problems of one file whose objects lack the same key."""
         groups: dict[object, list[Problem]] = {}
-        for place, problem in enumerate(self.problems):
-            group_key = (problem.file, problem.kind, problem.key) if problem.key else place
+        for index, problem in enumerate(self.problems):
+            group_key = (problem.file, problem.kind, problem.key) if problem.key else index
             groups.setdefault(group_key, []).append(problem)
         return groups.values()
 

@@ -122,8 +122,8 @@ def _quoted(name: str) -> str:
     """Quote a name for Bash; other shells quote completions themselves."""
     if not os.environ[COMPLETION_VARIABLE].endswith("complete_bash"):
         return name
-    words, place = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
-    begun = words[int(place)] if place.isdecimal() and int(place) < len(words) else ""
+    words, index = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
+    begun = words[int(index)] if index.isdecimal() and int(index) < len(words) else ""
     return name if begun[:1] in ("'", '"') else _SPECIAL_IN_BASH.sub(r"\\\1", name)
 
 

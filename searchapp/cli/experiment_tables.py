@@ -69,7 +69,7 @@ DIFFERENCE_BAR = 30
 def comparison_printout(comparison: Comparison, topics: int) -> Printout:
     """Format figures, tests and the `topics` most different topics; Markdown and LaTeX have only the tests."""
     heading, rows = tests_table(comparison)
-    tests = [TableColumn(name, [row[place] for row in rows], place < 2) for place, name in enumerate(heading)]
+    tests = [TableColumn(name, [row[index] for row in rows], index < 2) for index, name in enumerate(heading)]
     return Printout(
         tables=[
             _figures_table(comparison),
@@ -112,13 +112,13 @@ def _figures_table(comparison: Comparison) -> ResultTable:
     ]
     judged = list(dict.fromkeys(cut for run in comparison.runs for cut in run.judged))
     columns = [text_column("mean", [*names, *judged])]
-    for place, run in enumerate(comparison.runs):
+    for index, run in enumerate(comparison.runs):
         cells = [
             f"{comparison.measures[0].topics:,}",
-            *(number(measure.means[place]) for measure in comparison.measures),
+            *(number(measure.means[index]) for measure in comparison.measures),
         ]
         cells += [number(run.judged.get(cut)) for cut in judged]
-        columns.append(TableColumn(run.name + (" (baseline)" if place == comparison.baseline else ""), cells))
+        columns.append(TableColumn(run.name + (" (baseline)" if index == comparison.baseline else ""), cells))
     return ResultTable(columns)
 
 
@@ -210,8 +210,8 @@ def _breakdown_tables(comparison: Comparison) -> Iterator[ResultTable]:
                 TableColumn(breakdown.counted, [str(row.count) for row in breakdown.rows]),
             ]
             columns += [
-                TableColumn(f"{figure} {run.name}", [number(values[place]) for values in held])
-                for place, run in enumerate(comparison.runs)
+                TableColumn(f"{figure} {run.name}", [number(values[index]) for values in held])
+                for index, run in enumerate(comparison.runs)
             ]
             if len(comparison.runs) == 2:
                 differences = [
@@ -241,15 +241,15 @@ def _bench_tables(bench: BenchResult) -> Iterator[ResultTable]:
             TableColumn("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
             *(
                 TableColumn(
-                    system.name + (" (baseline)" if place == bench.baseline else ""),
-                    [_bench_figure(column, one, place) for column, one in rows],
+                    system.name + (" (baseline)" if index == bench.baseline else ""),
+                    [_bench_figure(column, one, index) for column, one in rows],
                 )
-                for place, system in enumerate(bench.systems)
+                for index, system in enumerate(bench.systems)
             ),
         ]
     )
     ranking = official(bench)
-    others = [place for place in range(len(bench.systems)) if place != bench.baseline]
+    others = [index for index in range(len(bench.systems)) if index != bench.baseline]
     if not ranking or not others:
         return
     most = greatest(bench)
@@ -257,11 +257,11 @@ def _bench_tables(bench: BenchResult) -> Iterator[ResultTable]:
         text_column("task", [column.name for column, _ in ranking]),
         text_column("measure", [measure.name for _, measure in ranking]),
     ]
-    for place in others:
-        differences = [measure.differences[place] for _, measure in ranking]
+    for index in others:
+        differences = [measure.differences[index] for _, measure in ranking]
         columns.append(
             TableColumn(
-                bench.systems[place].name,
+                bench.systems[index].name,
                 [heat(difference, most) for difference in differences],
                 is_text=True,
                 styles=[_style(difference, most) for difference in differences],
@@ -270,13 +270,13 @@ def _bench_tables(bench: BenchResult) -> Iterator[ResultTable]:
     yield ResultTable(columns, f"Difference to {bench.systems[bench.baseline].name}")
 
 
-def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, place: int) -> str:
-    cell = column.cells[place]
+def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, index: int) -> str:
+    cell = column.cells[index]
     if cell is None:
         return ""
     if cell.error is not None:
         return "failed"
-    return number(None if measure is None else measure.figures[place])
+    return number(None if measure is None else measure.figures[index])
 
 
 def heat(difference: Difference | None, greatest: float) -> str:
@@ -296,8 +296,8 @@ def _style(difference: Difference | None, greatest: float) -> str:
 
 def _bench_rows(bench: BenchResult) -> Iterator[dict[str, object]]:
     for column, measure in lines_of(bench):
-        for place, system in enumerate(bench.systems):
-            cell = column.cells[place]
+        for index, system in enumerate(bench.systems):
+            cell = column.cells[index]
             if cell is None:
                 continue
             yield {
@@ -310,9 +310,9 @@ def _bench_rows(bench: BenchResult) -> Iterator[dict[str, object]]:
                 "measure": "" if measure is None else measure.name,
                 "official": "" if measure is None else str(measure.is_official).lower(),
                 "topics": "" if measure is None else measure.topics,
-                "value": exactly(None if measure is None else measure.figures[place]),
+                "value": exactly(None if measure is None else measure.figures[index]),
                 "baseline": bench.systems[bench.baseline].name,
-                **tested(None if measure is None else measure.differences[place]),
+                **tested(None if measure is None else measure.differences[index]),
                 "run": cell.run,
                 "digest": cell.digest,
                 "error": cell.error or "",

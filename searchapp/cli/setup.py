@@ -241,7 +241,7 @@ def _described(setting_value: SettingValue) -> dict[str, object]:
         "value": setting_value.plain,
         "secret": setting_value.setting.secret,
         "from": str(setting_value.source.origin),
-        "where": setting_value.place or None,
+        "where": setting_value.source_name or None,
         "line": setting_value.line,
         "about": setting_value.setting.about,
     }

@@ -294,10 +294,10 @@ class SettingValue:
     @property
     def where(self) -> str:
         """The flag, the variable, or the file and its line; empty for a default."""
-        return self.place if self.line is None else f"{self.place}:{self.line}"
+        return self.source_name if self.line is None else f"{self.source_name}:{self.line}"
 
     @property
-    def place(self) -> str:
+    def source_name(self) -> str:
         """The flag, the variable or the file; empty for a default."""
         setting = BY_NAME[self.key]
         if self.source.origin is Origin.flag:
@@ -309,7 +309,7 @@ class SettingValue:
     @property
     def chosen_by(self) -> str:
         """The source, as part of a sentence."""
-        return f"{self.key} in {self.file}" if self.file is not None else self.place or "default"
+        return f"{self.key} in {self.file}" if self.file is not None else self.source_name or "default"
 
 
 SettingValues: TypeAlias = Mapping[str, SettingValue]

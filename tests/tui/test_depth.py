@@ -75,7 +75,7 @@ def test_a_topic_without_a_document_that_has_a_score_is_told_and_passed_over(jud
     app = judging.app()
     session = nothing_found(judging)
     fresh = JudgeScreen(session, judging.run_pages, app.work.keys, "title")
-    assert fresh.place_of_topic == 1
+    assert fresh.topic_index == 1
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await app.push_screen(fresh)
@@ -87,7 +87,7 @@ def test_a_topic_without_a_document_that_has_a_score_is_told_and_passed_over(jud
             await pilot.press(key)
         assert judging.events() == []
         await pilot.press("G")
-        assert fresh.place_of_topic == 1
+        assert fresh.topic_index == 1
 
     drive(app, steps)
 

@@ -35,7 +35,7 @@ def test_a_pane_is_alone_and_the_focus_takes_the_place_along(judging: Judging, s
         await pilot.press("tab", "1", "down")  # what is judged is the document that the cursor is on
         assert seen(screen) == ["document"] and len(judging.events()) == 1
         await pilot.press("t", "down", "enter")
-        assert seen(screen) == ["ranking"] and screen.place_of_topic == 1
+        assert seen(screen) == ["ranking"] and screen.topic_index == 1
         await pilot.press("f", *"ring")
         assert seen(screen) == ["topics"] and screen.query_one("#filter").has_focus and area(screen, "filter")
         await pilot.press("escape", "z")

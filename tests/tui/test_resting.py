@@ -50,7 +50,7 @@ def test_after_the_last_document_a_further_grade_asks(judging: Judging) -> None:
 def test_the_question_can_go_on_to_the_next_topic(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "0", "G")
-        assert screen.place_of_topic == 1 and said(judging) == [("grade", 1)]
+        assert screen.topic_index == 1 and said(judging) == [("grade", 1)]
 
     drive(judging.app(depth=1), steps)
 

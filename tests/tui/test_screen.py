@@ -132,11 +132,11 @@ def test_topics_are_filtered_and_opened(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         topic = judging.judging.topics[-1]
         await pilot.press("f", *topic, "enter")
-        assert len(screen.topics.places) == 1
+        assert len(screen.topics.indexes) == 1
         await pilot.press("enter")
         assert screen.topic_id == topic and screen.focused is screen.ranking
         await pilot.press("escape")
-        assert len(screen.topics.places) == len(judging.judging.topics)
+        assert len(screen.topics.indexes) == len(judging.judging.topics)
         await pilot.press("f", *"zzzzz", "enter", "enter")  # nothing is left to open
         assert screen.topic_id == topic
 
@@ -184,7 +184,7 @@ def test_the_mouse_does_what_keys_do(judging: Judging) -> None:
         await pilot.click("#grades", offset=(2, 0))
         assert said(judging) == [("grade", 0)]
         await pilot.click("#topics", offset=(10, 3))
-        assert screen.place_of_topic == 2
+        assert screen.topic_index == 2
         await pilot.click("#keys", offset=(2, 0))
         assert said(judging)[-1] == ("retract", None)
 
@@ -383,7 +383,7 @@ def test_a_narrow_terminal_shows_topics_on_demand(judging: Judging) -> None:
         await pilot.press("t")
         assert seen() == ["topics"]
         await pilot.press("down", "enter")
-        assert screen.place_of_topic == 1 and seen() == ["ranking", "topic", "document"]
+        assert screen.topic_index == 1 and seen() == ["ranking", "topic", "document"]
         await pilot.press("f")
         assert screen.query_one("#filter").has_focus
         await pilot.press("escape")

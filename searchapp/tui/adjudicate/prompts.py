@@ -42,7 +42,7 @@ class AdjudicatePrompts(Conversation):
         super().__init__(adjudication.session, run_pages, title, ask, out)
         self.adjudication = adjudication
         self.run_pages = run_pages
-        self._place = -1
+        self._index = -1
         # The document just decided on, if there is no other to go to.
         self._resting_on: Key | None = None
 
@@ -55,7 +55,7 @@ class AdjudicatePrompts(Conversation):
         """
         if not self.adjudication.disputes:
             raise UsageError("nobody disagrees any more: q leaves")
-        return self.adjudication.disputes[self._place]
+        return self.adjudication.disputes[self._index]
 
     def _begin(self) -> None:
         self._next_open()
@@ -64,8 +64,8 @@ class AdjudicatePrompts(Conversation):
         word, _space, rest = line.partition(" ")
         simple: dict[str, Callable[[], object]] = {
             "": self._next_open,
-            "+": lambda: self._go(self._place + 1),
-            "-": lambda: self._go(self._place - 1),
+            "+": lambda: self._go(self._index + 1),
+            "-": lambda: self._go(self._index - 1),
             "u": lambda: self._again(self.adjudication.session.undo(), "undone"),
             "redo": lambda: self._again(self.adjudication.session.redo(), "done again"),
             "n": lambda: self._note(rest.strip()),
@@ -91,13 +91,13 @@ class AdjudicatePrompts(Conversation):
         key = self.dispute.key
         if events := self.adjudication.refresh():
             self._say(arrivals_label(events, self.adjudication.session.author.annotator))
-        place = self.adjudication.index_of(key)
-        if place is None:
+        index = self.adjudication.index_of(key)
+        if index is None:
             self._say("the disagreement that was shown is resolved")
-            self._place = min(self._place, len(self.adjudication.disputes)) - 1
+            self._index = min(self._index, len(self.adjudication.disputes)) - 1
             self._next_open()
             return False
-        self._place = place
+        self._index = index
         return True
 
     def _decide(self, grade: int, reason: str) -> None:
@@ -136,23 +136,23 @@ class AdjudicatePrompts(Conversation):
             return
         event = outcome.events[0]
         self._report(outcome, f"{what}: {self._name(event.document_id)}")
-        place = self.adjudication.index_of((event.topic_id, event.document_id))
-        if place is not None:
-            self._go(place)
+        index = self.adjudication.index_of((event.topic_id, event.document_id))
+        if index is not None:
+            self._go(index)
 
     def _next_open(self) -> None:
-        place = self.adjudication.next_open(self._place)
-        if place is None:
+        index = self.adjudication.next_open(self._index)
+        if index is None:
             self._say(DONE)
-            self._place = max(self._place, 0)
+            self._index = max(self._index, 0)
         else:
-            self._go(place)
+            self._go(index)
 
-    def _go(self, place: int) -> None:
-        if not 0 <= place < len(self.adjudication.disputes):
+    def _go(self, index: int) -> None:
+        if not 0 <= index < len(self.adjudication.disputes):
             self._say("there is no such disagreement")
             return
-        self._place = place
+        self._index = index
         self._resting_on = None
         self._read()
 
@@ -165,7 +165,7 @@ class AdjudicatePrompts(Conversation):
         topic, page = self.run_pages.topic(dispute.topic_id), self.run_pages.page(*dispute.key)
         self._say_news(self.run_pages.news)
         self._say_news(self._session.news)
-        where = f"{self._place + 1} of {len(self.adjudication.disputes)}"
+        where = f"{self._index + 1} of {len(self.adjudication.disputes)}"
         text, *others = topic_lines(topic, self._notation)
         self._say(f"\n{where}. Topic {dispute.topic_id}: {text}")
         for line in others:

@@ -67,7 +67,7 @@ class DisputeRows(RowList):
         self._run_pages = run_pages
         self._mark_cells = mark_cells
         self.notation = Notation(run_pages.task.info.markup, Form.written)
-        self.places: Sequence[int] = range(len(adjudication.disputes))
+        self.indexes: Sequence[int] = range(len(adjudication.disputes))
         self._id_cells = 0
 
     def show(self, count: int, cursor: int) -> None:
@@ -75,11 +75,11 @@ class DisputeRows(RowList):
         self._id_cells = min(_MOST_ID_CELLS, longest)
         super().show(count, cursor)
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        dispute = self._adjudication.disputes[self.places[place]]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        dispute = self._adjudication.disputes[self.indexes[index]]
         decision = self._adjudication.decision(dispute)
         mark, look = (OPEN, "rows--faint") if decision is None else (f"✓{decision.grade}", "rows--done")
-        pointer = "▶" if place == self.cursor else " "
+        pointer = "▶" if index == self.cursor else " "
         spread = f"↔{dispute.spread} "
         cells = self._mark_cells + 1
         left = width - 2 - cells - len(spread)
@@ -195,8 +195,8 @@ class AdjudicateScreen(WorkScreen):
 
     def begin(self) -> None:
         entitle(self.query_one("#opinions"), "Who said what")
-        open_places = self._open_places()
-        self.disputes.show(len(self.disputes.places), open_places[0] if open_places else 0)
+        open_lines = self._open_lines()
+        self.disputes.show(len(self.disputes.indexes), open_lines[0] if open_lines else 0)
         self._show()
 
     @property
@@ -206,7 +206,7 @@ class AdjudicateScreen(WorkScreen):
     @property
     def dispute(self) -> Dispute | None:
         rows = self.disputes
-        return self.adjudication.disputes[rows.places[rows.cursor]] if rows.count else None
+        return self.adjudication.disputes[rows.indexes[rows.cursor]] if rows.count else None
 
     # Drawing
 
@@ -248,8 +248,8 @@ class AdjudicateScreen(WorkScreen):
 
     def _prefetch(self) -> None:
         rows = self.disputes
-        following = rows.places[rows.cursor + 1 : rows.cursor + 1 + AHEAD]
-        keys = [self.adjudication.disputes[place].key for place in following]
+        following = rows.indexes[rows.cursor + 1 : rows.cursor + 1 + AHEAD]
+        keys = [self.adjudication.disputes[index].key for index in following]
         keys = [key for key in keys if not self.run_pages.has_page(*key)]
 
         def fetch() -> None:
@@ -269,17 +269,17 @@ class AdjudicateScreen(WorkScreen):
         self.disputes.put(line)
         self._show()
 
-    def _open_places(self) -> list[int]:
+    def _open_lines(self) -> list[int]:
         disputes = self.adjudication.disputes
         return [
             line
-            for line, place in enumerate(self.disputes.places)
-            if self.adjudication.decision(disputes[place]) is None
+            for line, index in enumerate(self.disputes.indexes)
+            if self.adjudication.decision(disputes[index]) is None
         ]
 
     def _next_open(self) -> None:
         rows = self.disputes
-        lines = self._open_places()
+        lines = self._open_lines()
         if lines:
             self._go(next((line for line in lines if line > rows.cursor), lines[0]))
             return
@@ -300,13 +300,13 @@ class AdjudicateScreen(WorkScreen):
     def _list(self, words: str, present: Dispute | None) -> None:
         wanted = words.lower().split()
         rows = self.disputes
-        rows.places = [
-            place
-            for place, dispute in enumerate(self.adjudication.disputes)
+        rows.indexes = [
+            index
+            for index, dispute in enumerate(self.adjudication.disputes)
             if all(word in self._text(dispute) for word in wanted)
         ]
-        place = None if present is None else self.adjudication.index_of(present.key)
-        rows.show(len(rows.places), rows.places.index(place) if place in rows.places else rows.cursor)
+        index = None if present is None else self.adjudication.index_of(present.key)
+        rows.show(len(rows.indexes), rows.indexes.index(index) if index in rows.indexes else rows.cursor)
         self._show()
 
     def _text(self, dispute: Dispute) -> str:
@@ -383,9 +383,9 @@ class AdjudicateScreen(WorkScreen):
             return
         event = outcome.events[0]
         self._done(outcome, f"{what}ne: {self._begin_of(event.document_id)}")
-        place = self.adjudication.index_of((event.topic_id, event.document_id))
-        if place is not None and place in self.disputes.places:
-            self.disputes.put(self.disputes.places.index(place))
+        index = self.adjudication.index_of((event.topic_id, event.document_id))
+        if index is not None and index in self.disputes.indexes:
+            self.disputes.put(self.disputes.indexes.index(index))
         self._show()
 
     def _done(self, outcome: Outcome, what: str) -> None:

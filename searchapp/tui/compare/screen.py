@@ -308,9 +308,9 @@ class ComparedRows(GoldRankingRows):
 
     def set_other_ranks(self, ranks: Mapping[str, int] | None) -> None:
         self.other_ranks = ranks
-        moves = [self._move_of(place) for place in range(len(self.documents))]
+        moves = [self._move_of(index) for index in range(len(self.documents))]
         self._cells = 0 if ranks is None else 1 + len(str(max((abs(move or 0) for move in moves), default=0)))
-        moved = [place for place, move in enumerate(moves) if move != 0]
+        moved = [index for index, move in enumerate(moves) if move != 0]
         self._by_weight = sorted(moved, key=self._weight, reverse=True)
         self._visited = -1
         self.refresh()
@@ -329,21 +329,21 @@ class ComparedRows(GoldRankingRows):
         self._visited = last + step
         return order[self._visited]
 
-    def _move_of(self, place: int) -> int | None:
+    def _move_of(self, index: int) -> int | None:
         """Return first − second rank, or None if only one run has the document."""
-        other = None if self.other_ranks is None else self.other_ranks.get(self.documents[place])
+        other = None if self.other_ranks is None else self.other_ranks.get(self.documents[index])
         if other is None:
             return None
-        return other - self.rank(place) if self._is_second else self.rank(place) - other
+        return other - self.rank(index) if self._is_second else self.rank(index) - other
 
-    def _weight(self, place: int) -> float:
-        other = (self.other_ranks or {}).get(self.documents[place])
-        return abs(_discount(self.rank(place)) - (0.0 if other is None else _discount(other)))
+    def _weight(self, index: int) -> float:
+        other = (self.other_ranks or {}).get(self.documents[index])
+        return abs(_discount(self.rank(index)) - (0.0 if other is None else _discount(other)))
 
-    def _before_rank(self, place: int) -> Sequence[RowPart]:
+    def _before_rank(self, index: int) -> Sequence[RowPart]:
         if self.other_ranks is None:
             return ()
-        move = self._move_of(place)
+        move = self._move_of(index)
         if move is None:
             sign, is_higher = f"{NOT_THERE:<{self._cells}} ", self._is_second
         elif move:
@@ -351,7 +351,7 @@ class ComparedRows(GoldRankingRows):
         else:
             return ((f"{SAME:<{self._cells}} ", "rows--faint"),)
         # Only the move of a relevant document is an improvement or a loss.
-        is_gold = self.documents[place] in self.relevant
+        is_gold = self.documents[index] in self.relevant
         return ((sign, "rows--faint" if not is_gold else "rows--won" if is_higher else "rows--fell"),)
 
 
@@ -472,21 +472,21 @@ class CompareScreen(GoldScreen):
             self.head.tell(f"two runs are compared: {self.names[0]} and {self.names[1]}")
             return
 
-        def chosen(place: int | None) -> None:
-            if place is not None:
+        def chosen(index: int | None) -> None:
+            if index is not None:
                 with self.app.batch_update():
-                    self._compare(self._pairs[place])
+                    self._compare(self._pairs[index])
 
         self._picking = Picking("Which runs?", self._choices(), self._pairs.index(self._pair))
         self.app.push_screen(self._picking, chosen)
 
     def _choices(self) -> list[Choice]:
         choices, comparison = [], self.comparison
-        for place, (first, second) in enumerate(self._pairs):
+        for index, (first, second) in enumerate(self._pairs):
             words = ""
             if comparison is not None:
                 measured = comparison.measures[self._measure_number]
-                words = figure_line(measured, measured.pairs[place], self.size.width).plain
+                words = figure_line(measured, measured.pairs[index], self.size.width).plain
             choices.append(Choice(f"{self._run_names[first]} → {self._run_names[second]}", words))
         return choices
 
@@ -506,12 +506,12 @@ class CompareScreen(GoldScreen):
 
     def _next_moved(self, step: int) -> None:
         ranking = self._rankings[self._side_number]
-        place = ranking.next_moved(step)
+        index = ranking.next_moved(step)
         self.focus_rows(ranking)
-        if place is None:
+        if index is None:
             self.head.tell("no further document of this ranking has moved")
         else:
-            ranking.move(place)
+            ranking.move(index)
             self.show_document()
 
     def _go_across(self) -> None:
@@ -530,17 +530,17 @@ class CompareScreen(GoldScreen):
         topic, names = self.topic_id, self.names
         results: dict[int, RankExplanation | Exception] = {}
 
-        def show(place: int, result: RankExplanation | Exception) -> None:
-            results[place] = result
+        def show(index: int, result: RankExplanation | Exception) -> None:
+            results[index] = result
             if len(results) == len(names):
                 self.head.came()
-                both = [(name, results[place]) for place, name in enumerate(names)]
+                both = [(name, results[index]) for index, name in enumerate(names)]
                 dialog = ExplainedTwice(document, both, self.topics.task.name)
                 self.when_in_front(lambda: self.app.push_screen(dialog))
 
         self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
-        for place, side in enumerate(self.sides):
-            receive = partial(show, place)
+        for index, side in enumerate(self.sides):
+            receive = partial(show, index)
             side.slow.ask(QuestionKind.why, lambda topics: topics.why(topic, document), receive, receive)
 
     # The list of topics
@@ -715,9 +715,9 @@ class CompareScreen(GoldScreen):
         super().show_document()
         # Move the cursor of the other ranking to the same document.
         document, ranks = self.document_id, self._rankings[self._side_number].other_ranks
-        place = None if document is None or ranks is None else ranks.get(document)
-        if place is not None:
-            self._rankings[1 - self._side_number].put(place - 1)
+        rank = None if document is None or ranks is None else ranks.get(document)
+        if rank is not None:
+            self._rankings[1 - self._side_number].put(rank - 1)
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {

@@ -45,16 +45,16 @@ class SettingRows(RowList):
         self.values = values
         self._name_cells = max(len(value.setting.name) for value in values) + 2
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        value = self.values[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        value = self.values[index]
         left = width - self._name_cells - 2
         value_cells = int(left * VALUE_SHARE)
         look = "rows--faint" if value.source.origin is Origin.default else "rows--some"
         # The first line names the files.
-        is_file = value.file is not None or not value.place
-        origin = str(value.source.origin) if is_file else value.place
+        is_file = value.file is not None or not value.source_name
+        origin = str(value.source.origin) if is_file else value.source_name
         return [
-            ("▶ " if place == self.cursor else "  ", "rows--begun"),
+            ("▶ " if index == self.cursor else "  ", "rows--begun"),
             (fitted(value.setting.name, self._name_cells), "rows--text"),
             (fitted(one_line(with_tilde(value.shown), AS_WRITTEN), value_cells - 2) + "  ", look),
             (fitted(origin, left - value_cells), "rows--faint"),

@@ -54,8 +54,8 @@ class GoldTopicRows(RowList):
         """Return the figures of a topic, or nothing until they are known."""
         raise NotImplementedError
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        topic = self.topics[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        topic = self.topics[index]
         if topic not in self._words:
             self._words[topic] = one_line(self._pages.topic(topic).text, self._notation) or topic
         parts = [("▶" if topic == self.current else " ", "rows--begun"), *self.figures_of(topic, width)]
@@ -119,16 +119,16 @@ class DocumentRows(RowList):
             self.refresh()
             return
         wanted = set(documents)
-        for place in self.visible_places:
-            if self.documents[place] in wanted:
-                self.redraw(place)
+        for index in self.visible_rows:
+            if self.documents[index] in wanted:
+                self.redraw(index)
 
     def _line(
-        self, place: int, width: int, where: Sequence[RowPart], look: str = "rows--text"
+        self, index: int, width: int, where: Sequence[RowPart], look: str = "rows--text"
     ) -> Sequence[RowPart]:
-        document = self.documents[place]
+        document = self.documents[index]
         grade = self.relevant.get(document)
-        parts: list[RowPart] = [("▶" if place == self.cursor else " ", "rows--begun")]
+        parts: list[RowPart] = [("▶" if index == self.cursor else " ", "rows--begun")]
         if self.judged is not None:
             sign, sign_look = self.judged(document)
             parts.append((f"{sign} ", sign_look))
@@ -156,22 +156,22 @@ class GoldRankingRows(DocumentRows):
         self._longest = len(str(len(documents)))
         self.offer([documents[rank - 1] for rank in ranks], 0)
 
-    def rank(self, place: int) -> int:
-        return self._ranks[place]
+    def rank(self, index: int) -> int:
+        return self._ranks[index]
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        unscored = self.rank(place) > self.scored
-        where = f"{self.rank(place):>{self._longest}} {UNSCORED if unscored else ''}"
-        is_gold = self.documents[place] in self.relevant
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        unscored = self.rank(index) > self.scored
+        where = f"{self.rank(index):>{self._longest}} {UNSCORED if unscored else ''}"
+        is_gold = self.documents[index] in self.relevant
         look = "rows--gold" if is_gold else "rows--faint" if unscored else "rows--text"
-        return self._line(place, width, (*self._before_rank(place), (where, "rows--rank")), look)
+        return self._line(index, width, (*self._before_rank(index), (where, "rows--rank")), look)
 
-    def _before_rank(self, place: int) -> Sequence[RowPart]:  # noqa: ARG002  # for subclasses
+    def _before_rank(self, index: int) -> Sequence[RowPart]:  # noqa: ARG002  # for subclasses
         return ()
 
     def next_gold(self, step: int) -> int | None:
-        places = range(self.cursor + step, len(self.documents) if step > 0 else -1, step)
-        return next((place for place in places if self.documents[place] in self.relevant), None)
+        indexes = range(self.cursor + step, len(self.documents) if step > 0 else -1, step)
+        return next((index for index in indexes if self.documents[index] in self.relevant), None)
 
 
 class MissedRows(DocumentRows):
@@ -185,10 +185,10 @@ class MissedRows(DocumentRows):
         self.missed = missed
         self.offer([document.document_id for document in missed], cursor)
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        what = short_standing(self.missed[place].reason)
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        what = short_standing(self.missed[index].reason)
         cells = max((len(short_standing(document.reason)) for document in self.missed), default=0)
-        return self._line(place, width, [(f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
+        return self._line(index, width, [(f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self.missed) or 1

@@ -521,9 +521,9 @@ class GoldScreen(KeyScreen):
 
     def walk(self, step: int) -> None:
         topics, target = self.topic_rows.topics, self.target_topic
-        place = topics.index(target) if target in topics else -1 if step > 0 else len(topics)
-        if 0 <= place + step < len(topics):
-            self.open_topic(topics[place + step])
+        index = topics.index(target) if target in topics else -1 if step > 0 else len(topics)
+        if 0 <= index + step < len(topics):
+            self.open_topic(topics[index + step])
         else:
             self.head.tell(f"this is the {'last' if step > 0 else 'first'} topic of the list")
 
@@ -684,10 +684,10 @@ class GoldScreen(KeyScreen):
     # Documents of the topic, and why they are where they are
 
     def next_gold(self, step: int) -> None:
-        place = self.ranking.next_gold(step)
+        index = self.ranking.next_gold(step)
         self.focus_rows(self.ranking)
-        if place is not None:
-            self.ranking.move(place)
+        if index is not None:
+            self.ranking.move(index)
             self.show_document()
         elif step > 0 and self.missed.count:
             key = self.keys.shown("next_missed")

@@ -134,21 +134,21 @@ class TaskRows(RowList):
         before = [state.task.reference for state in self.states]
         self.states = states
         names = [state.task.reference for state in states]
-        place = self.cursor
+        index = self.cursor
         if current is not None:
             sample = f"{current.task.reference}{SAMPLE}"
             wanted = sample if sample in names and sample not in before else current.task.reference
-            place = names.index(wanted) if wanted in names else place
-        self.show(len(states), place)
+            index = names.index(wanted) if wanted in names else index
+        self.show(len(states), index)
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        state = self.states[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        state = self.states[index]
         is_narrow = width < NARROW_CELLS
         name_cells = width - 2 - COUNT_CELLS - (0 if is_narrow else JUDGED_CELLS)
         documents = "–" if state.index is None else f"{state.index.documents:,}"
         judged = f"{state.judged:,} judged" if state.judged else ""
         parts = [
-            ("▶ " if place == self.cursor else "  ", "rows--begun"),
+            ("▶ " if index == self.cursor else "  ", "rows--begun"),
             (fitted(state.task.name, name_cells), "rows--text" if state.index else "rows--faint"),
             (f"{documents:>{COUNT_CELLS}}", "rows--done" if state.index else "rows--faint"),
         ]
@@ -175,16 +175,16 @@ class RunRows(RowList):
         current = self.run
         self.runs = runs
         paths = [run.path for run in runs]
-        place = paths.index(current.path) if current is not None and current.path in paths else self.cursor
-        self.show(len(runs), place)
+        index = paths.index(current.path) if current is not None and current.path in paths else self.cursor
+        self.show(len(runs), index)
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        run = self.runs[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        run = self.runs[index]
         is_narrow = width < NARROW_CELLS
         left = width - 2 - FIGURE_CELLS - (0 if is_narrow else WHEN_CELLS + 2)
         name_cells = int(left * NAME_SHARE)
         parts = [
-            ("▶ " if place == self.cursor else "  ", "rows--begun"),
+            ("▶ " if index == self.cursor else "  ", "rows--begun"),
             (fitted(run.path.name, name_cells - 1) + " ", "rows--text"),
             (
                 fitted(f"{run.manifest.task} {run.manifest.split} {run.recipe}", left - name_cells),
@@ -216,8 +216,8 @@ class EngineBanner(Banner):
             self._more = Content.styled(overview.trouble, "$error")
         else:
             self._engine = Content.assemble(("● ", "$success"), f"{engine.name} answers  ")
-            place = shortened(with_tilde(engine.location), LONGEST_PATH)
-            self._more = Content.styled(f"version {engine.version} at {place}", "$faint")
+            location = shortened(with_tilde(engine.location), LONGEST_PATH)
+            self._more = Content.styled(f"version {engine.version} at {location}", "$faint")
         self.draw()
 
     def draw(self) -> None:
@@ -551,7 +551,7 @@ class HomeScreen(KeyScreen):
 
         dialog = Picking(question(), choices())
         self._draw_others = draw
-        self.pick(dialog, lambda place: self.opener.compare([run, others[place]]))
+        self.pick(dialog, lambda index: self.opener.compare([run, others[index]]))
 
     def _tell_no_run(self) -> None:
         self.head.tell(f"no run is chosen: {self.keys.shown('next_pane')} goes to the runs", "$warning")

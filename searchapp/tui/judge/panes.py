@@ -51,32 +51,32 @@ class RunTopicRows(RowList):
         # The index of the open topic.
         self.current = -1
         # The indexes of the topics in the list.
-        self.places: Sequence[int] = range(len(judging.topics))
+        self.indexes: Sequence[int] = range(len(judging.topics))
 
     def filter(self, words: str) -> None:
         wanted = words.lower().split()
         names = self._judging.topics
-        self.places = [
-            place
-            for place, topic in enumerate(names)
+        self.indexes = [
+            index
+            for index, topic in enumerate(names)
             if has_words(f"{topic} {self._run_pages.topic(topic).text}", wanted)
         ]
-        entitle(self, "Topics" if not wanted else f"Topics · {len(self.places)} of {len(names)}")
-        self.show(len(self.places), self.places.index(self.current) if self.current in self.places else 0)
+        entitle(self, "Topics" if not wanted else f"Topics · {len(self.indexes)} of {len(names)}")
+        self.show(len(self.indexes), self.indexes.index(self.current) if self.current in self.indexes else 0)
 
-    def mark_current(self, place: int) -> None:
-        self.current = place
-        if place in self.places:
-            self.move(self.places.index(place))
+    def mark_current(self, index: int) -> None:
+        self.current = index
+        if index in self.indexes:
+            self.move(self.indexes.index(index))
         self.refresh()
 
     @property
     def chosen(self) -> int | None:
         """The index of the topic under the cursor."""
-        return self.places[self.cursor] if self.count else None
+        return self.indexes[self.cursor] if self.count else None
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        number = self.places[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        number = self.indexes[index]
         topic = self._judging.topics[number]
         sign, look, count = self._progress(topic)
         words = one_line(self._run_pages.topic(topic).text, self.notation) or topic
@@ -91,8 +91,8 @@ class RunTopicRows(RowList):
     def redraw_topic(self, topic: str) -> None:
         if topic in self._judging.topics:
             number = self._judging.topics.index(topic)
-            if number in self.places:
-                self.redraw(self.places.index(number))
+            if number in self.indexes:
+                self.redraw(self.indexes.index(number))
 
     def _progress(self, topic: str) -> tuple[str, str, str]:
         try:
@@ -160,39 +160,39 @@ class RunDocumentRows(RowList):
         self.selected.clear()
         self.refresh()
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        document = self.documents[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        document = self.documents[index]
         sign, look = opinion_sign(self._judging.opinion(self.topic, document), self._top_grade)
         digits = len(str(len(self.documents)))
-        pointer = "▶" if place == self.cursor else " "
-        selected = "+" if place in self.selected else " "
+        pointer = "▶" if index == self.cursor else " "
+        selected = "+" if index in self.selected else " "
         parts = [
             (pointer + selected, "rows--begun"),
             (f"{sign:>{self._mark_cells}} ", look),
-            (f"{place + 1:>{digits}} ", "rows--rank"),
+            (f"{index + 1:>{digits}} ", "rows--rank"),
         ]
         left = width - 4 - self._mark_cells - digits
         if width >= _IDS_FROM:
             parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
             left -= self._id_cells + 2
-        is_unscored = self._scored is not None and place >= self._scored
+        is_unscored = self._scored is not None and index >= self._scored
         if is_unscored:
             parts.append((UNSCORED, "rows--faint"))
             left -= len(UNSCORED)
         text = self._beginning(document)
         noted = f" {NOTED}" if self._judging.words(self.topic, document) else ""
-        look = "rows--matching" if place in self.matching else "rows--faint" if is_unscored else "rows--text"
+        look = "rows--matching" if index in self.matching else "rows--faint" if is_unscored else "rows--text"
         parts.append((fitted(document if text is None else text, left - len(noted)) + noted, look))
         return parts
 
-    def row_class(self, place: int) -> str:
-        return "rows--selected" if place in self.selected else ""
+    def row_class(self, index: int) -> str:
+        return "rows--selected" if index in self.selected else ""
 
     def redraw_documents(self, documents: Iterable[str]) -> None:
         wanted = set(documents)
-        for place in self.visible_places:
-            if self.documents[place] in wanted:
-                self.redraw(place)
+        for index in self.visible_rows:
+            if self.documents[index] in wanted:
+                self.redraw(index)
 
 
 # Number of fetched documents below the cursor.
@@ -231,13 +231,13 @@ class Prefetcher:
         self._screen = screen
         self._run_pages = run_pages
 
-    def around(self, documents: Sequence[str], place: int) -> None:
+    def around(self, documents: Sequence[str], index: int) -> None:
         """Fetch the visible beginnings now.
 
         Raises:
             SearchappError: the documents cannot be read.
         """
-        begin = max(0, place - SLICE)
+        begin = max(0, index - SLICE)
         self._run_pages.texts(documents[begin : begin + 3 * SLICE])
 
     def ahead(self, topic: str, rows: RunDocumentRows) -> None:
@@ -285,8 +285,8 @@ class JudgmentRows(RowList):
         self._top_grade = top_grade
         self.judgments: Sequence[ListedJudgment] = ()
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        judgment = self.judgments[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        judgment = self.judgments[index]
         sign, look = self._mark(judgment)
         topic = one_line(self._run_pages.topic(judgment.topic_id).text, AS_WRITTEN) or judgment.topic_id
         text = self._snippets.of(judgment.document_id)
@@ -295,7 +295,7 @@ class JudgmentRows(RowList):
         left = width - 4 - topic_cells
         words = fitted(words, min(cell_len(words), left // 2))
         return [
-            ("▶" if place == self.cursor else " ", "rows--begun"),
+            ("▶" if index == self.cursor else " ", "rows--begun"),
             (f"{sign:>2} ", look),
             (fitted(topic, topic_cells - 2) + "  ", "rows--faint"),
             (fitted(judgment.document_id if text is None else text, left - cell_len(words)), "rows--text"),
@@ -479,15 +479,15 @@ class Finder:
                 else f"search with {self._keys.shown('search')} first"
             )
             return
-        places = sorted(rows.matching, reverse=step < 0)
-        self._go(next((place for place in places if (place - rows.cursor) * step > 0), places[0]))
+        matches = sorted(rows.matching, reverse=step < 0)
+        self._go(next((index for index in matches if (index - rows.cursor) * step > 0), matches[0]))
         self._report()
 
     def _search(self, documents: Sequence[str], words: Sequence[str]) -> list[int]:
         texts = self._run_pages.texts(documents)
         return [
-            place
-            for place, (document, text) in enumerate(zip(documents, texts, strict=True))
+            index
+            for index, (document, text) in enumerate(zip(documents, texts, strict=True))
             if has_words(f"{document} {text}", words)
         ]
 
@@ -508,10 +508,10 @@ class Finder:
             self.next(step)
 
     def _report(self) -> None:
-        places = sorted(self._rows.matching)
-        number = places.index(self._rows.cursor) + 1 if self._rows.cursor in places else 0
+        matches = sorted(self._rows.matching)
+        number = matches.index(self._rows.cursor) + 1 if self._rows.cursor in matches else 0
         keys = f"{self._keys.shown('previous_match')} {self._keys.shown('next_match')}"
-        self._head.tell(f"“{' '.join(self.words)}”: {number} of {counted(len(places), 'document')} ({keys})")
+        self._head.tell(f"“{' '.join(self.words)}”: {number} of {counted(len(matches), 'document')} ({keys})")
 
 
 class TopicAndDocument(Vertical):

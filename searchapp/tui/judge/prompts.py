@@ -65,7 +65,7 @@ class JudgePrompts(Conversation):
         self.run_pages = run_pages
         self._words: list[str] = []
         self._number = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
-        self._place = 0
+        self._index = 0
         # The document just judged, if the topic has no other to go to.
         self._resting_on: str | None = None
 
@@ -83,7 +83,7 @@ class JudgePrompts(Conversation):
         documents = self.judging.order(self.topic).documents
         if not documents:
             raise UsageError(NO_DOCUMENT)
-        return documents[self._place]
+        return documents[self._index]
 
     def _begin(self) -> None:
         if self.judging.is_blind:
@@ -118,8 +118,8 @@ class JudgePrompts(Conversation):
             "x": lambda: self._cant_tell(rest),
             "u": lambda: self._again(self.judging.undo(), "undone"),
             "redo": lambda: self._again(self.judging.redo(), "done again"),
-            "+": lambda: self._go(self._place + 1),
-            "-": lambda: self._go(self._place - 1),
+            "+": lambda: self._go(self._index + 1),
+            "-": lambda: self._go(self._index - 1),
             "]": lambda: self._open(self._number + 1),
             "[": lambda: self._open(self._number - 1),
             "G": self._next_topic,
@@ -228,7 +228,7 @@ class JudgePrompts(Conversation):
             self._say("there is no such topic")
             return
         self._number = number
-        self._place = self.judging.next_unjudged(self.topic) or 0
+        self._index = self.judging.next_unjudged(self.topic) or 0
         self._words = []
         self._resting_on = None
         self._read_topic()
@@ -237,20 +237,20 @@ class JudgePrompts(Conversation):
         else:
             self._say(NO_DOCUMENT)
 
-    def _go(self, place: int) -> None:
-        if not 0 <= place < len(self.judging.order(self.topic).documents):
+    def _go(self, index: int) -> None:
+        if not 0 <= index < len(self.judging.order(self.topic).documents):
             self._say("there is no such document")
             return
-        self._place = place
+        self._index = index
         self._resting_on = None
         self._read_document()
 
     def _next_unjudged(self) -> None:
-        place = self.judging.next_unjudged(self.topic, self._place)
-        if place is None:
+        index = self.judging.next_unjudged(self.topic, self._index)
+        if index is None:
             self._say(f"all documents of this topic are judged: {ON}")
         else:
-            self._go(place)
+            self._go(index)
 
     def _next_topic(self) -> None:
         number = self.judging.next_unjudged_topic(self._number)
@@ -260,26 +260,26 @@ class JudgePrompts(Conversation):
             self._open(number)
 
     def _jump(self, id_: str) -> None:
-        place = self.judging.order(self.topic).places.get(id_)
-        if place is None:
+        index = self.judging.order(self.topic).places.get(id_)
+        if index is None:
             self._say(f"the document {id_} is not among those of this topic")
         else:
-            self._go(place)
+            self._go(index)
 
     def _search(self, words: list[str]) -> None:
         self._words = words or self._words
         documents = self.judging.order(self.topic).documents
         texts = self.run_pages.texts(documents)
         matches = [
-            place
-            for place, (document, text) in enumerate(zip(documents, texts, strict=True))
+            index
+            for index, (document, text) in enumerate(zip(documents, texts, strict=True))
             if all(word in f"{document} {text}".lower() for word in self._words)
         ]
         if not self._words or not matches:
             self._say("no document has these words")
             return
         self._say(f"{counted(len(matches), 'document')} {'has' if len(matches) == 1 else 'have'} these words")
-        self._go(next((place for place in matches if place > self._place), matches[0]))
+        self._go(next((index for index in matches if index > self._index), matches[0]))
 
     def _topics(self, words: str) -> None:
         if words.isdecimal():
@@ -314,7 +314,7 @@ class JudgePrompts(Conversation):
         page = self.run_pages.page(self.topic, document)
         self._say_news(self.run_pages.news)
         order = self.judging.order(self.topic)
-        where = f"{self._place + 1} of {len(order.documents)}"
+        where = f"{self._index + 1} of {len(order.documents)}"
         unscored = not self.judging.is_blind and order.ranks[document] > self.run_pages.scored(self.topic)
         self._say(f"\nDocument {where}, {document}{', which has no score' if unscored else ''}:")
         if page.is_missing:

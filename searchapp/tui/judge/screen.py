@@ -100,7 +100,7 @@ class JudgeScreen(WorkScreen):
         )
         self.judging = judging
         self.run_pages = run_pages
-        self.place_of_topic = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
+        self.topic_index = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
         self._snippets = Snippets(run_pages)
         self._prefetcher = Prefetcher(self, run_pages)
         self.topics = RunTopicRows(judging, run_pages)
@@ -130,14 +130,14 @@ class JudgeScreen(WorkScreen):
         entitle(self.ranking, "Documents" if self.judging.is_blind else "Ranking")
         if self.judging.is_blind:
             self.head.tell("blind: ranks, scores and other people's grades are hidden")
-        self.topics.current = self.place_of_topic
+        self.topics.current = self.topic_index
         self.topics.filter("")
-        self.open_topic(self.place_of_topic)
+        self.open_topic(self.topic_index)
         self.call_after_refresh(self._figures.score_the_rest)
 
     @property
     def topic_id(self) -> str:
-        return self.judging.topics[self.place_of_topic]
+        return self.judging.topics[self.topic_index]
 
     @property
     def document_id(self) -> str | None:
@@ -145,17 +145,17 @@ class JudgeScreen(WorkScreen):
 
     # Navigation
 
-    def open_topic(self, place: int, document: str | None = None) -> None:
-        topic = self.judging.topics[place]
+    def open_topic(self, index: int, document: str | None = None) -> None:
+        topic = self.judging.topics[index]
         try:
             order = self.judging.order(topic)
         except SearchappError as error:
             self.head.tell(str(error), "$error")
             return
         cursor = order.places.get(document) if document else self.judging.next_unjudged(topic)
-        self.place_of_topic = place
+        self.topic_index = index
         self._finder.forget()
-        self.topics.mark_current(place)
+        self.topics.mark_current(index)
         try:
             self._prefetcher.around(order.documents, cursor or 0)
         except SearchappError as error:
@@ -177,31 +177,31 @@ class JudgeScreen(WorkScreen):
             self._open_chosen()
 
     def _open_chosen(self) -> None:
-        place = self.topics.chosen
-        if place is not None:
-            self.open_topic(place)
+        index = self.topics.chosen
+        if index is not None:
+            self.open_topic(index)
         self._leave_topics()
 
-    def go(self, place: int) -> None:
-        self.ranking.put(place)
+    def go(self, index: int) -> None:
+        self.ranking.put(index)
         self.show_document()
 
     def _next_unjudged(self) -> None:
-        place = self.judging.next_unjudged(self.topic_id, self.ranking.cursor)
-        if place is None:
+        index = self.judging.next_unjudged(self.topic_id, self.ranking.cursor)
+        if index is None:
             self.head.tell(self._done_message())
         else:
-            self.go(place)
+            self.go(index)
 
     def _next_unjudged_topic(self) -> None:
-        place = self.judging.next_unjudged_topic(self.place_of_topic)
-        if place is None:
+        index = self.judging.next_unjudged_topic(self.topic_index)
+        if index is None:
             self.head.tell(self._done_message(), "$success")
         else:
-            self.open_topic(place)
+            self.open_topic(index)
 
     def _done_message(self) -> str:
-        if self.judging.next_unjudged_topic(self.place_of_topic) is None:
+        if self.judging.next_unjudged_topic(self.topic_index) is None:
             return f"✓ every document of every topic is judged: {self.keys.shown('quit')} leaves"
         return f"topic done: {self.keys.shown('next_unjudged_topic')} goes on"
 
@@ -286,21 +286,21 @@ class JudgeScreen(WorkScreen):
     # Judging
 
     def give(self, grade: int, reason: str = "") -> None:
-        places = self.ranking.chosen
-        if not places:
+        indexes = self.ranking.chosen
+        if not indexes:
             return
-        documents = [self.ranking.documents[place] for place in places]
+        documents = [self.ranking.documents[index] for index in indexes]
         label = grade_label(grade, self.labels)
-        if len(places) > 1:
+        if len(indexes) > 1:
             already = judged_label([self.opinion(document) for document in documents], self.labels)
-            question = f"Grade {len(places)} documents {label}?{f' {already}.' if already else ''}"
-            self.ask(question, lambda: self._give(places, grade, reason))
+            question = f"Grade {len(indexes)} documents {label}?{f' {already}.' if already else ''}"
+            self.ask(question, lambda: self._give(indexes, grade, reason))
         else:
-            self._confirm_change(documents[0], label, lambda: self._give(places, grade, reason))
+            self._confirm_change(documents[0], label, lambda: self._give(indexes, grade, reason))
 
-    def _give(self, places: Sequence[int], grade: int, reason: str) -> None:
+    def _give(self, indexes: Sequence[int], grade: int, reason: str) -> None:
         ranking = self.ranking
-        documents = [ranking.documents[place] for place in places]
+        documents = [ranking.documents[index] for index in indexes]
         before = self.opinion(documents[-1])
         label = grade_label(grade, self.labels)
         outcome = self.judging.grade(self.topic_id, documents, grade, reason)
@@ -308,7 +308,7 @@ class JudgeScreen(WorkScreen):
             self._go_on(outcome, change_label(label, before, self.labels), documents[0], before)
             return
         ranking.deselect()
-        ranking.put(places[-1])
+        ranking.put(indexes[-1])
         self._go_on(outcome, f"{len(documents)} documents {label}", None, before)
 
     def _skip(self) -> None:
@@ -477,8 +477,8 @@ class JudgeScreen(WorkScreen):
             "select_up": lambda: self._select(lambda: self.ranking.extend_selection(-1)),
             "clear": self._clear,
             "next_unjudged": self._next_unjudged,
-            "next_topic": lambda: self.open_topic(min(self.place_of_topic + 1, len(self.judging.topics) - 1)),
-            "previous_topic": lambda: self.open_topic(max(self.place_of_topic - 1, 0)),
+            "next_topic": lambda: self.open_topic(min(self.topic_index + 1, len(self.judging.topics) - 1)),
+            "previous_topic": lambda: self.open_topic(max(self.topic_index - 1, 0)),
             "next_unjudged_topic": self._next_unjudged_topic,
             "topics": self._to_topics,
             "open": lambda: self._open_chosen() if self.focused is self.topics else None,

@@ -38,12 +38,12 @@ class Content(content.Content):
         cell_length: int | None = None,
         strip_control_codes: bool = True,
     ) -> None:
-        shown, places = visible_spans(text, [(span.start, span.end) for span in spans or ()])
+        shown, positions = visible_spans(text, [(span.start, span.end) for span in spans or ()])
         if shown != text:
             cell_length = None
             spans = [
                 StyleSpan(start, end, span.style)
-                for (start, end), span in zip(places, spans or (), strict=True)
+                for (start, end), span in zip(positions, spans or (), strict=True)
             ]
         super().__init__(shown, spans, cell_length, strip_control_codes)
 
@@ -298,8 +298,8 @@ class Notation:
     def next(self) -> Notation:
         """The next form; `written` only for texts with LaTeX."""
         forms = [form for form in Form if form is not Form.written or self.markup is not Markup.plain]
-        place = forms.index(self.form) if self.form in forms else 0
-        return replace(self, form=forms[(place + 1) % len(forms)])
+        index = forms.index(self.form) if self.form in forms else 0
+        return replace(self, form=forms[(index + 1) % len(forms)])
 
     @property
     def about(self) -> str:
@@ -361,16 +361,18 @@ def readable(text: str, spans: Sequence[Span], notation: Notation) -> Readable:
     """Prepare a text for reading; the stored form keeps needless blank lines."""
     rewritten = notation.rewritten(text)
     moved, styles = rewritten.moved(spans), rewritten.styles
-    shown, places = visible_spans(rewritten.text, [*moved, *((one.start, one.end) for one in styles)])
+    shown, positions = visible_spans(
+        rewritten.text, [*moved, *((style.start, style.end) for style in styles)]
+    )
     if notation.form is Form.stored:
-        return Readable(shown, places, ())
+        return Readable(shown, positions, ())
     tidy = _without_gaps(shown)
     looks = [
         MarkupStyle(start, end, style.name)
-        for place, style in zip(places[len(moved) :], styles, strict=True)
-        for start, end in tidy.moved([place])
+        for span, style in zip(positions[len(moved) :], styles, strict=True)
+        for start, end in tidy.moved([span])
     ]
-    return Readable(tidy.text, tidy.moved(places[: len(moved)]), looks)
+    return Readable(tidy.text, tidy.moved(positions[: len(moved)]), looks)
 
 
 _GAP = re.compile(r"\n[^\S\n]*+\n(?:[^\S\n]*+\n)++")

@@ -40,9 +40,9 @@ class Choose(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield _question(self._question)
-            for place, (key, meaning) in enumerate(self._options):
+            for index, (key, meaning) in enumerate(self._options):
                 line = Content.assemble((f" {shown_key(key):>4} ", "bold $primary"), f" {meaning}")
-                yield Plain(line, classes="option", id=f"option-{place}")
+                yield Plain(line, classes="option", id=f"option-{index}")
 
     def take(self, event: events.Key) -> bool:
         question = self.query_one(VerticalScroll)
@@ -280,11 +280,11 @@ class ChoiceRows(RowList):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return self._lines
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
-        choice = self.choices[place]
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
+        choice = self.choices[index]
         sign = f"{fitted(choice.sign, self._sign_cells)} " if self._sign_cells else ""
         left = width - 2 - len(sign)
-        parts = [("▶ " if place == self.cursor else "  ", "rows--begun"), (sign, "rows--begun")]
+        parts = [("▶ " if index == self.cursor else "  ", "rows--begun"), (sign, "rows--begun")]
         if not choice.about:
             return [*parts, (fitted(choice.name, left), "rows--text")]
         cells = min(self._name_cells, max(left // 2, int(left * NAME_SHARE)))
@@ -304,7 +304,7 @@ class Picking(Dialog[int | None]):
         self._all_choices = choices
         self._chosen = chosen
         # Indexes of the listed choices.
-        self._places: Sequence[int] = range(len(choices))
+        self._indexes: Sequence[int] = range(len(choices))
         self._words = TextLine(
             lambda _words: self._choose(), lambda _words: self._narrow(), hint="words to look for"
         )
@@ -346,22 +346,22 @@ class Picking(Dialog[int | None]):
     def further(self) -> dict[str, Callable[[], object]]:
         return {}
 
-    def chosen(self, place: int) -> None:
-        self.dismiss(place)
+    def chosen(self, index: int) -> None:
+        self.dismiss(index)
 
     def fitting(self, words: str) -> Sequence[int]:
         """Return the indexes of choices with all words: an equal name first, then other names."""
         wanted = words.lower().split()
 
-        def distance(place: int) -> int:
-            name = self._all_choices[place].name.lower()
+        def distance(index: int) -> int:
+            name = self._all_choices[index].name.lower()
             if name == words.strip().lower():
                 return 0
             return 1 if all(word in name for word in wanted) else 2
 
         fitting = [
-            place
-            for place, choice in enumerate(self._all_choices)
+            index
+            for index, choice in enumerate(self._all_choices)
             if all(word in f"{choice.name} {choice.about}".lower() for word in wanted)
         ]
         return sorted(fitting, key=distance)
@@ -371,9 +371,9 @@ class Picking(Dialog[int | None]):
         return self._all_choices
 
     @property
-    def place(self) -> int | None:
+    def index(self) -> int | None:
         """The index of the choice under the cursor, if any."""
-        return self._places[self.rows.cursor] if self.rows.count else None
+        return self._indexes[self.rows.cursor] if self.rows.count else None
 
     def ask(self, question: str) -> None:
         self._question = question
@@ -381,11 +381,11 @@ class Picking(Dialog[int | None]):
 
     def replace(self, choices: Sequence[Choice]) -> None:
         """Offer other choices; the cursor stays on its name, or else on its line."""
-        place = self.place
-        name = None if place is None else self._all_choices[place].name
+        index = self.index
+        name = None if index is None else self._all_choices[index].name
         self._all_choices = choices
         self._narrow(None)
-        names = [self._all_choices[one].name for one in self._places]
+        names = [self._all_choices[index].name for index in self._indexes]
         if name in names:
             self.rows.put(names.index(name))
 
@@ -395,11 +395,11 @@ class Picking(Dialog[int | None]):
         self._choose()
 
     def _choose(self) -> None:
-        if self.place is not None:
-            self.chosen(self.place)
+        if self.index is not None:
+            self.chosen(self.index)
 
     def _narrow(self, cursor: int | None = 0) -> None:
-        self._places = self.fitting(self._words.value)
-        choices = [self._all_choices[place] for place in self._places]
+        self._indexes = self.fitting(self._words.value)
+        choices = [self._all_choices[index] for index in self._indexes]
         # A constant height, so that the dialog does not move while the user types.
         self.rows.offer(choices, self.rows.cursor if cursor is None else cursor, len(self._all_choices))

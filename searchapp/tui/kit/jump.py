@@ -61,14 +61,14 @@ def targets(screen: Screen[None], focus: Callable[[Widget], object]) -> list[Tar
 def _line_targets(rows: RowList, focus: Callable[[Widget], object]) -> Iterator[Target]:
     left, top = rows.content_region.offset
 
-    def go(place: int) -> None:
+    def go(index: int) -> None:
         focus(rows)
-        rows.move(place)
+        rows.move(index)
 
-    places = rows.visible_places
-    for place in places:
-        yield Target(Offset(left, top + place - places.start), partial(go, place))
-    if not places:
+    indexes = rows.visible_rows
+    for index in indexes:
+        yield Target(Offset(left, top + index - indexes.start), partial(go, index))
+    if not indexes:
         yield Target(rows.region.offset, partial(focus, rows))
 
 

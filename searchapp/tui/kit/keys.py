@@ -317,24 +317,24 @@ def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, 
 
 def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[KeyAction]) -> KeyMap:
     actions = {action.name: action for action in every}
-    place = f"[{section}.keys]"
+    table = f"[{section}.keys]"
     chosen: dict[str, tuple[str, ...]] = {}
     taken: dict[str, str] = {}
     for name, keys in own.items():
         if name not in actions:
             named = f"{name!r}{suggestion(name, actions)}"
-            raise DataError(f"{path}: {place} has no action {named}: `?` on its screen lists them all")
+            raise DataError(f"{path}: {table} has no action {named}: `?` on its screen lists them all")
         listed = keys if isinstance(keys, list) else [keys]
         if not listed or not all(isinstance(key, str) and key for key in listed):
             raise DataError(
-                f"{path}: the key of {name!r} in {place} must be the name of a key, or a list of names"
+                f"{path}: the key of {name!r} in {table} must be the name of a key, or a list of names"
             )
         chosen[name] = tuple(_KEY_NAMES.get(str(key), str(key)) for key in listed)
     for name, names in chosen.items():
         for key in names:
             if key in taken:
                 raise DataError(
-                    f"{path}: the key {shown_key(key)!r} in {place} is that of both {taken[key]!r} and {name!r}"
+                    f"{path}: the key {shown_key(key)!r} in {table} is that of both {taken[key]!r} and {name!r}"
                 )
             taken[key] = name
     # A key that the file gives to an action loses its default action.
@@ -343,7 +343,7 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[K
         left = chosen.get(name) or tuple(key for key in action.keys if key not in taken)
         if action.keys and not left:
             raise DataError(
-                f"{path}: {place} gives the key of {name!r} to {taken[action.keys[0]]!r}: "
+                f"{path}: {table} gives the key of {name!r} to {taken[action.keys[0]]!r}: "
                 f"give {name!r} another one"
             )
         result.append(replace(action, keys=left))

@@ -99,8 +99,8 @@ class OfferProvider(Provider):
         palette.listing = query
         matcher = OfferMatcher(query)
         count = Counter[str]()
-        for place, offer in enumerate(palette.offers):
-            if place % AT_ONCE == AT_ONCE - 1:
+        for index, offer in enumerate(palette.offers):
+            if index % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
             text = offer.text
             score = matcher.score(text)
@@ -175,9 +175,9 @@ class Palette(CommandPalette):
     ) -> None:
         if not self.query(CommandList):
             return  # the user has closed the palette
-        place, here = command_list.highlighted, None
-        if self._has_moved and self._is_current and place is not None:
-            option = command_list.get_option_at_index(place)
+        index, here = command_list.highlighted, None
+        if self._has_moved and self._is_current and index is not None:
+            option = command_list.get_option_at_index(index)
             here = option.hit.text if isinstance(option, Command) else None
         super()._refresh_command_list(command_list, commands, clear_current)
         self._listed = self.listing

@@ -218,9 +218,9 @@ class RowList(LinePane):
     class Picked(Message):
         """The user clicked a line."""
 
-        def __init__(self, rows: RowList, place: int) -> None:
+        def __init__(self, rows: RowList, index: int) -> None:
             self.rows = rows
-            self.place = place
+            self.index = index
             super().__init__()
 
         @property
@@ -237,11 +237,11 @@ class RowList(LinePane):
         self.moves = 0
         self._looks: dict[str, Style] = {}
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
         """Return the text of a line from the left."""
         raise NotImplementedError
 
-    def row_class(self, place: int) -> str:  # noqa: ARG002  # for subclasses
+    def row_class(self, index: int) -> str:  # noqa: ARG002  # for subclasses
         return ""
 
     def show(self, count: int, cursor: int) -> None:
@@ -252,24 +252,24 @@ class RowList(LinePane):
         self._keep_in_sight(force=True)
         self.refresh()
 
-    def move(self, place: int) -> None:
-        if self.put(place) and isinstance(self.screen, OrderedScreen):
+    def move(self, index: int) -> None:
+        if self.put(index) and isinstance(self.screen, OrderedScreen):
             self.screen.cursor_moved(self)
 
-    def put(self, place: int) -> bool:
+    def put(self, index: int) -> bool:
         """Put the cursor on a line; return whether it moved."""
-        place = max(0, min(place, self.count - 1))
-        if place == self.cursor or not self.count:
+        index = max(0, min(index, self.count - 1))
+        if index == self.cursor or not self.count:
             return False
         self.moves += 1
-        old, self.cursor = self.cursor, place
+        old, self.cursor = self.cursor, index
         self.redraw(old)
-        self.redraw(place)
+        self.redraw(index)
         self._keep_in_sight()
         return True
 
-    def redraw(self, place: int) -> None:
-        line = place - self.scroll_offset.y
+    def redraw(self, index: int) -> None:
+        line = index - self.scroll_offset.y
         if 0 <= line < self.size.height:
             self.refresh(Region(0, line, self.size.width, 1))
 
@@ -278,7 +278,7 @@ class RowList(LinePane):
         return max(1, self.size.height)
 
     @property
-    def visible_places(self) -> range:
+    def visible_rows(self) -> range:
         top = self.scroll_offset.y
         return range(top, min(self.count, top + self.page))
 
@@ -297,21 +297,21 @@ class RowList(LinePane):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        place = y + self.scroll_offset.y
+        index = y + self.scroll_offset.y
         base = self._look("")
-        if not 0 <= place < self.count:
+        if not 0 <= index < self.count:
             return Strip.blank(width, base)
-        row = self.row_class(place)
+        row = self.row_class(index)
         if row:
             base += self._look(row)
-        is_chosen = place == self.cursor and self.has_focus
-        if place == self.cursor:
+        is_chosen = index == self.cursor and self.has_focus
+        if index == self.cursor:
             base += self._look("rows--cursor" if is_chosen else "rows--here")
         # In the terminal's colours the line is reversed, so all of its text has one colour.
         look = self._attributes if is_chosen and self.app.native_ansi_color else self._look
         segments = [
             Segment(visible_line(text), base + look(component))
-            for text, component in self.parts(place, width)
+            for text, component in self.parts(index, width)
         ]
         return Strip(segments).adjust_cell_length(width, base)
 
@@ -338,11 +338,11 @@ class RowList(LinePane):
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # None on the border
-        place = -1 if inside is None else inside.y + self.scroll_offset.y
-        if 0 <= place < self.count:
+        index = -1 if inside is None else inside.y + self.scroll_offset.y
+        if 0 <= index < self.count:
             with self.app.batch_update():
-                self.move(place)
-            self.post_message(self.Picked(self, place))
+                self.move(index)
+            self.post_message(self.Picked(self, index))
         event.stop()
 
 
@@ -375,8 +375,8 @@ class TextPane(LinePane):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        place = y + self.scroll_offset.y
-        line = self._lines[place] if place < len(self._lines) else Strip.blank(width, self._look)
+        index = y + self.scroll_offset.y
+        line = self._lines[index] if index < len(self._lines) else Strip.blank(width, self._look)
         return line.adjust_cell_length(width, self._look)
 
     def notify_style_update(self) -> None:

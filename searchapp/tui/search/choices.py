@@ -58,8 +58,8 @@ class FilterDialog(Picking):
             ]
         )
 
-    def chosen(self, place: int) -> None:
-        self._toggle(self._filters[place])
+    def chosen(self, index: int) -> None:
+        self._toggle(self._filters[index])
 
     def further(self) -> dict[str, Callable[[], object]]:
         return {"ctrl+x": self._clear}
@@ -128,7 +128,7 @@ class QueryChoices:
 
         cursor = names.index(present) if present in names else 0
         dialog = Picking("Rank with", choices, cursor)
-        self._screen.pick(dialog, lambda place: self.rank_with(names[place]))
+        self._screen.pick(dialog, lambda index: self.rank_with(names[index]))
 
     def rank_with(self, recipe: str) -> None:
         self._screen.seek(replace(self._query, recipe=recipe))
@@ -152,7 +152,7 @@ class QueryChoices:
             self._screen.head.tell(f"nothing was searched for in {name} before", "$warning")
             return
         dialog = Picking("Searched for before", [Choice(text) for text in texts])
-        self._screen.pick(dialog, lambda place: self.search_again(texts[place]))
+        self._screen.pick(dialog, lambda index: self.search_again(texts[index]))
 
     def like(self) -> None:
         result = self._screen.result()
@@ -195,9 +195,9 @@ class FuzzyPicking(Picking):
         with_words = super().fitting(words)
         letters = "".join(words.split())
         spreads = {
-            place: length
-            for place, choice in enumerate(self.choices)
-            if place not in with_words and (length := spread(letters, choice.name)) is not None
+            index: length
+            for index, choice in enumerate(self.choices)
+            if index not in with_words and (length := spread(letters, choice.name)) is not None
         }
         return [*with_words, *sorted(spreads, key=spreads.__getitem__)]
 
@@ -233,10 +233,10 @@ class SavedQueryDialog(FuzzyPicking):
         return {"ctrl+x": self._ask}
 
     def _ask(self) -> None:
-        place = self.place
-        if place is None:
+        index = self.index
+        if index is None:
             return
-        name = self._names[place]
+        name = self._names[index]
 
         def answer(key: str | None) -> None:
             if key == "y":
@@ -309,7 +309,7 @@ class SavedQueries:
             dialog.show(searches)
 
         dialog = SavedQueryDialog(searches, delete)
-        self._screen.pick(dialog, lambda place: self._screen.leave_for(self._usable(searches[place][1])))
+        self._screen.pick(dialog, lambda index: self._screen.leave_for(self._usable(searches[index][1])))
 
     # The last position
 

@@ -83,7 +83,7 @@ class SearchJudging(TopicJudging):
             *(Choice(topic.id, one_line(topic.text, self._search.hits.notation)) for topic in topics),
         ]
         dialog = Picking("Judge documents for the topic", choices)
-        begin = lambda place: self.begin_topic(topics[place - 1] if place else None)  # noqa: E731
+        begin = lambda index: self.begin_topic(topics[index - 1] if index else None)  # noqa: E731
         self._screen.when_in_front(lambda: self._screen.pick(dialog, begin))
 
     def offers(self) -> Iterator[Offer]:

@@ -52,7 +52,7 @@ class MarkedHit:
     """A hit to compare with another one."""
 
     request: SearchRequest
-    place: tuple[int, Hit]
+    ranked_hit: tuple[int, Hit]
 
 
 class HitRows(RowList):
@@ -85,18 +85,18 @@ class HitRows(RowList):
         self._forget()
         self.show(listing.total, cursor)
 
-    def redraw_page(self, places: range) -> None:
+    def redraw_page(self, indexes: range) -> None:
         self._is_wanted = False
-        for place in self.visible_places:
-            if place in places:
-                self.redraw(place)
+        for index in self.visible_rows:
+            if index in indexes:
+                self.redraw(index)
 
     def show_in(self, notation: Notation) -> None:
         self.notation = notation
         self._forget()
         self.refresh()
 
-    def mark_place(self, result: SearchResult | None) -> None:
+    def mark_hit(self, result: SearchResult | None) -> None:
         self.marked = None if result is None else MarkedHit(self.listing.request, (result.rank, result.hit))
         self.refresh()
 
@@ -104,21 +104,21 @@ class HitRows(RowList):
     def _marked_rank(self) -> int | None:
         if self.marked is None or self.marked.request is not self.listing.request:
             return None
-        return self.marked.place[0]
+        return self.marked.ranked_hit[0]
 
     @property
     def result(self) -> SearchResult | None:
         return self.listing.hit(self.cursor) if self.count else None
 
-    def parts(self, place: int, width: int) -> Sequence[RowPart]:
+    def parts(self, index: int, width: int) -> Sequence[RowPart]:
         if width != self._width:
             self._width = width
             self._lines.clear()
-        result = self.listing.hit(place)
-        sign = "◆" if place + 1 == self._marked_rank else "▶" if place == self.cursor else " "
+        result = self.listing.hit(index)
+        sign = "◆" if index + 1 == self._marked_rank else "▶" if index == self.cursor else " "
         pointer = (sign, "rows--begun")
         digits = max(3, len(f"{self.count:,}"))
-        rank = (f"{place + 1:>{digits},} ", "rows--rank")
+        rank = (f"{index + 1:>{digits},} ", "rows--rank")
         if result is None:
             if not self._is_wanted:
                 self._is_wanted = True
@@ -128,10 +128,10 @@ class HitRows(RowList):
         if self._mark_cells:
             sign, look = self._mark(result.hit.document_id)
             mark = [(f"{sign:>{self._mark_cells}} ", look)]
-        if place not in self._lines:
+        if index not in self._lines:
             mark_cells = self._mark_cells + 1 if self._mark_cells else 0
-            self._lines[place] = self._parts(result, width - digits - 2 - mark_cells)
-        return [pointer, *mark, rank, *self._lines[place]]
+            self._lines[index] = self._parts(result, width - digits - 2 - mark_cells)
+        return [pointer, *mark, rank, *self._lines[index]]
 
     def _parts(self, result: SearchResult, cells: int) -> list[RowPart]:
         parts: list[RowPart] = []
@@ -550,8 +550,8 @@ class SectionDialog(Picking):
             Choice(section.value, sign="○" if section in folded else "●") for section in self._pane.sections
         ]
 
-    def chosen(self, place: int) -> None:
-        self._pane.toggle(self._pane.sections[place])
+    def chosen(self, index: int) -> None:
+        self._pane.toggle(self._pane.sections[index])
         self.replace(self._choices())
 
 

@@ -147,7 +147,7 @@ class AnalysisDialog(TextDialog):
     def __init__(self, document: str, fields: Sequence[str], ask: Ask) -> None:
         super().__init__(f"Document {shortened(document, 40)} and the query, from text to terms")
         self._fields = fields
-        self._place = 0
+        self._field_index = 0
         self._ask = ask
         self._analyses: dict[str, SideBySide] = {}
         self._trouble: dict[str, str] = {}
@@ -158,7 +158,7 @@ class AnalysisDialog(TextDialog):
 
     @property
     def field(self) -> str:
-        return self._fields[self._place]
+        return self._fields[self._field_index]
 
     def on_mount(self) -> None:
         self._want()
@@ -171,7 +171,7 @@ class AnalysisDialog(TextDialog):
         }  # fmt: skip
 
     def _go(self, step: int) -> None:
-        self._place = (self._place + step) % len(self._fields)
+        self._field_index = (self._field_index + step) % len(self._fields)
         self._want()
         self.draw()
 
@@ -194,8 +194,11 @@ class AnalysisDialog(TextDialog):
 
     def text(self) -> Content:
         parts: list[tuple[str, str]] = []
-        for place, name in enumerate(self._fields):
-            parts += [(f" {name} ", "bold reverse $primary" if place == self._place else "$faint"), (" ", "")]
+        for index, name in enumerate(self._fields):
+            parts += [
+                (f" {name} ", "bold reverse $primary" if index == self._field_index else "$faint"),
+                (" ", ""),
+            ]
         lines = [Content.assemble(*parts), Content("")]
         analysis, trouble = self._analyses.get(self.field), self._trouble.get(self.field)
         if analysis is not None:
@@ -307,20 +310,20 @@ class Reasons:
         result, listing, hits = self._screen.result(), self._screen.loader.listing, self._screen.hits
         if result is None or listing is None:
             return
-        place, marked = (result.rank, result.hit), hits.marked
+        ranked_hit, marked = (result.rank, result.hit), hits.marked
         key = self._screen.keys.shown("compare")
         if marked is None or marked.request is not listing.request:
-            hits.mark_place(result)
+            hits.mark_hit(result)
             name = shortened(result.hit.document_id, LONGEST_ID)
             self._screen.head.tell(f"{name} is marked: {key} at another hit says why one is above the other")
             return
-        hits.mark_place(None)
-        if marked.place == place:
+        hits.mark_hit(None)
+        if marked.ranked_hit == ranked_hit:
             self._screen.head.tell("no hit is marked any more")
             return
-        other = marked.place
+        other = marked.ranked_hit
         self._ask(
-            lambda searcher: compare_hits(searcher, listing.request, place, other),
+            lambda searcher: compare_hits(searcher, listing.request, ranked_hit, other),
             lambda comparison: self._show(ComparisonDialog(comparison)),
         )
 
@@ -346,7 +349,7 @@ class Reasons:
                 dialog.replace([choice(vote) for vote in votes])
 
         dialog = Picking("Who voted for it", [choice(vote) for vote in votes])
-        self._screen.pick(dialog, lambda place: self._open_vote(votes[place], reason.document_id))
+        self._screen.pick(dialog, lambda index: self._open_vote(votes[index], reason.document_id))
         if self._screen.solved.topics is None:
             self._screen.solved.when_read(draw)
 
@@ -387,7 +390,7 @@ class Reasons:
         ]
 
         dialog = Picking("Topics that cite the document", choices)
-        self._screen.pick(dialog, lambda place: self._show_solved(topics[place], document))
+        self._screen.pick(dialog, lambda index: self._show_solved(topics[index], document))
 
     def _citing_now(self, document: str) -> None:
         self._screen.head.came()

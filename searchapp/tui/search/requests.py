@@ -27,14 +27,14 @@ class Listing:
     total: int = 0
     pages: dict[int, Sequence[SearchResult]] = field(default_factory=dict)
 
-    def hit(self, place: int) -> SearchResult | None:
-        number, offset = divmod(place, PAGE)
+    def hit(self, index: int) -> SearchResult | None:
+        number, offset = divmod(index, PAGE)
         page = self.pages.get(number, ())
         return page[offset] if offset < len(page) else None
 
-    def missing(self, places: Iterable[int]) -> int | None:
+    def missing(self, indexes: Iterable[int]) -> int | None:
         """Return the number of the first page that lacks one of these hits."""
-        numbers = dict.fromkeys(place // PAGE for place in places if 0 <= place < self.total)
+        numbers = dict.fromkeys(index // PAGE for index in indexes if 0 <= index < self.total)
         return next((number for number in numbers if number not in self.pages), None)
 
     def page_request(self, number: int) -> SearchRequest:
@@ -75,7 +75,7 @@ class RankingScreen(KeyScreen):
     """A screen with a ranking; `RankingLoader` calls its methods."""
 
     @property
-    def place(self) -> int:
+    def hit_index(self) -> int:
         raise NotImplementedError
 
     def show_ranking(self, listing: Listing, cursor: int) -> None:
@@ -85,7 +85,7 @@ class RankingScreen(KeyScreen):
         """Prepare to show hits, in any thread."""
         raise NotImplementedError
 
-    def show_page(self, places: range) -> None:
+    def show_page(self, indexes: range) -> None:
         raise NotImplementedError
 
     def show_failure(self, error: Exception) -> None:
@@ -170,7 +170,7 @@ class RankingLoader:
 
     def ask_again(self) -> None:
         if self.is_current:
-            self._cursor = self._screen.place
+            self._cursor = self._screen.hit_index
         self.ask()
 
     def ask(self) -> None:
@@ -202,17 +202,17 @@ class RankingLoader:
             lambda error: self._fail(error) if number == self._number else None,
         )
 
-    def fetch(self, places: range) -> None:
+    def fetch(self, indexes: range) -> None:
         """Fetch the missing pages at these indexes one by one."""
         listing = self.listing
-        number = None if listing is None else listing.missing(places)
+        number = None if listing is None else listing.missing(indexes)
         if listing is None or number is None or self._is_fetching:
             return
         rest = self._rest_until - time.monotonic()
         if rest > 0:
             if self._rest is not None:
                 self._rest.stop()
-            self._rest = self._screen.set_timer(rest, lambda: self.fetch(places))
+            self._rest = self._screen.set_timer(rest, lambda: self.fetch(indexes))
             return
         self._is_fetching = True
         request = listing.page_request(number)

@@ -354,15 +354,15 @@ class SearchScreen(SearchView):
             self.do(name)
 
     @property
-    def place(self) -> int:
+    def hit_index(self) -> int:
         return self.hits.cursor
 
     def prepare(self, results: Sequence[SearchResult]) -> None:
         read_markup(results, self.hits.notation)
 
-    def show_page(self, places: range) -> None:
-        self.hits.redraw_page(places)
-        if self.hits.cursor in places:
+    def show_page(self, indexes: range) -> None:
+        self.hits.redraw_page(indexes)
+        if self.hits.cursor in indexes:
             self.show_document()
         self._fetch()
 
@@ -442,10 +442,10 @@ class SearchScreen(SearchView):
         self._fetch()
 
     def _fetch(self) -> None:
-        visible_places = self.hits.visible_places
-        self.loader.fetch(range(visible_places.start, visible_places.stop))
+        visible_rows = self.hits.visible_rows
+        self.loader.fetch(range(visible_rows.start, visible_rows.stop))
         page = self.hits.page
-        self.loader.fetch(range(visible_places.start - page, visible_places.stop + page))
+        self.loader.fetch(range(visible_rows.start - page, visible_rows.stop + page))
 
     def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # there is one list
         self.show_document()
@@ -518,10 +518,10 @@ class SearchScreen(SearchView):
             parts += ["--recipe", query.recipe]
         for chosen in query.filters:
             parts += ["--filter", f"{chosen.field}={chosen.value}"]
-        visible_places = self.hits.visible_places
-        parts += ["--size", str(max(1, len(visible_places)))]
-        if visible_places.start:
-            parts += ["--from", str(visible_places.start + 1)]
+        visible_rows = self.hits.visible_rows
+        parts += ["--size", str(max(1, len(visible_rows)))]
+        if visible_rows.start:
+            parts += ["--from", str(visible_rows.start + 1)]
         return shlex.join([*parts, "--", self.searched.reference, query.text])
 
     def _copy_command(self) -> None:

@@ -128,7 +128,7 @@ def test_counts_that_come_late_leave_the_cursor_on_its_value(searching: Searchin
         assert list(screen.loader.query.filters) == [FieldFilter("speaker", "CASTELL")]
         counted = [one.name for one in dialog.choices]
         assert counted.index("speaker: CASTELL") != names.index("speaker: CASTELL"), "the list is another one"
-        assert dialog.place == counted.index("speaker: CASTELL")
+        assert dialog.index == counted.index("speaker: CASTELL")
         await enter(pilot, screen, "enter")
         assert not list(screen.loader.query.filters)
 

@@ -140,7 +140,9 @@ def test_reasons_wait_for_the_ranking_that_was_asked_for(
         assert not screen.hits.marked
         searching.index.may_answer.set()
         await answered(pilot, screen)
-        assert screen.hits.marked is not None and screen.hits.marked.place[1].document_id == ids(screen)[0]
+        assert (
+            screen.hits.marked is not None and screen.hits.marked.ranked_hit[1].document_id == ids(screen)[0]
+        )
 
     drive(searching.app(), steps)
 

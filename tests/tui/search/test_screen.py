@@ -248,7 +248,7 @@ def test_values_that_come_late_are_all_in_sight(searching: SearchingOn) -> None:
         assert dialog.rows.count == 0 and "Only documents with" in text_of(app)
         searching.index.may_answer.set()
         await answered(pilot, screen)
-        assert dialog.rows.count == len(dialog.rows.visible_places) == 7
+        assert dialog.rows.count == len(dialog.rows.visible_rows) == 7
         assert "○ speaker: HOST" in text_of(app)
         before = dialog.rows.region
         await enter(pilot, screen, *"debate:")
@@ -361,7 +361,7 @@ def test_the_command_that_is_copied_finds_the_same(
         options = ["--json", "--home", searching._prepared.home]
         result = run_command(*arguments[:1], *options, *arguments[1:])
         assert result.code == 0, result.stderr
-        assert [one["id"] for one in result.json["hits"]] == ids(screen)[: len(screen.hits.visible_places)]
+        assert [one["id"] for one in result.json["hits"]] == ids(screen)[: len(screen.hits.visible_rows)]
         await pilot.press("y")
         result_ = screen.hits.result
         assert result_ is not None and copied[-1] == result_.hit.document_id
