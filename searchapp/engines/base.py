@@ -1,15 +1,7 @@
 """The protocols of a search engine, and of a handle on one version of an index.
 
-`Engine.open` returns a handle on the version that is live at that moment. The handle answers only from that version
-or, if the engine has dropped it, raises `Replaced`, so that no batch and no screen mixes an old and a new index. Both
-engines accept Elasticsearch search bodies.
-
-Batches of topics repeat failed requests for minutes. A screen sets shorter limits, and cancels obsolete requests:
-
-    patience = Patience(request_seconds=10, retry_seconds=2)
-    with patience:                        # in the thread that sends requests
-        index.find(body)
-    patience.cancel()                     # in any thread: later requests raise `RequestCancelled`
+A handle answers only from the version that was live when it was opened or, if the engine has dropped it, raises
+`Replaced`, so that no batch and no screen mixes an old and a new index. Engines accept Elasticsearch search bodies.
 """
 
 from __future__ import annotations
@@ -84,7 +76,7 @@ class RequestCancelled(Exception):
 
 
 class Patience:
-    """Limits how long the current thread waits for an engine; `cancel` ends the wait.
+    """Limits how long the current thread waits for an engine inside a `with` block; any thread may call `cancel`.
 
     Args:
         request_seconds: time limit of a request, if shorter than the connection's.
@@ -308,7 +300,7 @@ class Engine(Protocol):
 
         Raises:
             Damaged: the live version, whose segments are reused, is damaged.
-            Replaced: the live version is not the one with the carried segments.
+            Replaced: the live version lacks the carried segments.
         """
 
     def shards_for(self, documents: int) -> int:

@@ -376,7 +376,6 @@ class EmbeddedEngine:
         return index
 
     def _warn_if_slow(self, documents: int) -> None:
-        """Notify the user once that a large index lacks compiled functions."""
         lacking = native.lacking() if documents >= LARGE_INDEX else ""
         if lacking:
             notify, self._notify = self._notify, no_notice

@@ -17,16 +17,16 @@ It is usable without the rest of searchapp:
     ['real', 'numbers']
 
 analysis/      text to terms: analyzers, tokenizers, filters, Java's regular expressions
-queries/       the query DSL, read into Lucene's queries and rewritten as Lucene rewrites them
+queries/       the query DSL, parsed into Lucene's queries
 index/         mapping, writer, files, reader and versions of an index
-search/        from a query to the best documents: scores, top k, highlights, explanations
-native/        the C functions, their compilation and loading
+search/        from a query to the best documents
+native/        C functions, their compilation and loading
 similarity     BM25 in float32
-parameters     values of mappings and search bodies, checked one by one; numbers as Java reads and prints them
+parameters     values of mappings and search bodies; numbers as in Java
 records        documents, tokens, hits, explanations, counts
 errors         all errors
 
-Names are imported when they are used: `analysis` works without NumPy."""
+Names are imported on first use: `analysis` works without NumPy."""
 
 from __future__ import annotations
 

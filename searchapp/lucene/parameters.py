@@ -1,10 +1,8 @@
 """Parameters of mappings, search bodies and documents, by type, and numbers as Java reads and prints them.
 
-In Elasticsearch the parameter determines the type of its JSON token: a float, an integer, a boolean, text, or a Java
-object. `5`, `"5"` and `"5.0"` are equal for some parameters only. A number of a document is read from its JSON text,
-a number of a query from text or a double, by the type of the field; the resulting numbers can differ in the last bit.
-
-Numbers follow `Double.parseDouble`, `Float.parseFloat`, `BigDecimal` and `Double.toString`.
+In Elasticsearch the parameter determines the type of its JSON token: `5`, `"5"` and `"5.0"` are equal for some
+parameters only. A number of a document is read from its JSON text, a number of a query from text or a double, by the
+type of the field; the resulting numbers can differ in the last bit.
 """
 
 from __future__ import annotations
@@ -105,11 +103,7 @@ def of_int(number: int) -> float:
 
 
 def float32_of_text(text: str) -> float:
-    """Return the result of `Float.parseFloat`: the float32 nearest to the decimal number.
-
-    Raises:
-        ValueError: it is no number.
-    """
+    """Return the result of `Float.parseFloat`: the float32 nearest to the decimal number."""
     given = double(text)
     rounded, other = _neighbours(given)
     if other is None:

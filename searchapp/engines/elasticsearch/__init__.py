@@ -1,15 +1,17 @@
 """The engine on an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
 
-client       client from settings: addresses, TLS, proxies, credentials, versions, request log
-rights       minimal roles, and the privilege whose lack an answer reports
-connection   retries, and translation of failures into errors
-analysis     adaptations for Elasticsearch 8, and the steps of an analyzer
-shards       number and copies of shards, replicas, survey
-searching    a handle on one version: search, highlight, explain, analyze
-versions     names, ownership, soundness, clean-up and repair of versions
-locks        one builder at a time for each index
-indexing     building a version and swapping the alias
-judgments    the index of a team's judgments
+    client       client from settings: addresses, TLS, proxies, credentials, versions, request log
+    rights       minimal roles, and the privilege whose lack an answer reports
+    connection   retries, and translation of failures into errors
+    analysis     adaptations for Elasticsearch 8, and the steps of an analyzer
+    shards       number and copies of shards, replicas, survey
+    searching    a handle on one version: search, highlight, explain, analyze
+    versions     names, ownership, soundness, clean-up and repair of versions
+    locks        one builder at a time for each index
+    indexing     building a version and swapping the alias
+    judgments    the index of a team's judgments
+
+All requests raise `EngineError` if the server does not respond, or rejects them.
 """
 
 from __future__ import annotations
@@ -126,19 +128,11 @@ class ElasticsearchEngine:
             self._locks.remove()
 
     def repair(self, name: str) -> Repair:
-        """Make the alias point to one version, and delete unfinished versions.
-
-        Raises:
-            EngineError: the server does not respond, or rejects a request.
-        """
+        """Make the alias point to one version, and delete unfinished versions."""
         return repair(self._connection, self._locks, self._versions(name))
 
     def rights(self) -> list[RightsOfUse] | None:
-        """Return the privileges that the user lacks for each use; None if the server's security is off.
-
-        Raises:
-            EngineError: the server does not respond, or rejects a request.
-        """
+        """Return the privileges that the user lacks for each use; None if the server's security is off."""
         uses = []
         for role in ROLES:
             body = role.body(self._prefix)
@@ -168,11 +162,7 @@ class ElasticsearchEngine:
         return uses
 
     def survey(self) -> Survey:
-        """Return the nodes and shards, as far as the user may see them.
-
-        Raises:
-            EngineError: the server does not respond.
-        """
+        """Return the nodes and shards, as far as the user may see them."""
         return survey(self._connection, self._prefix)
 
     def close(self) -> None:

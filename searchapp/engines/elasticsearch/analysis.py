@@ -1,12 +1,4 @@
-"""Analysis on a server: adaptation of Elasticsearch 8 to the terms of 9, and the reported steps.
-
-Lucene 10 (Elasticsearch 9) has a newer English stemmer of Snowball: in a stem of three letters that begins with a, e
-or o, it keeps a final double consonant. "adding" becomes `add`, and `ad` in Lucene 9. On version 8, an added filter
-removes the endings of such words before the older stemmer, which then keeps the stem.
-
-Words marked as keywords must keep their endings. The filter that respects marks also marks the words that it changes,
-which protects them from later stemmers. Therefore it is used only if words may be marked.
-"""
+"""Analysis on a server: adaptation of Elasticsearch 8 to the terms of 9, and the reported steps."""
 
 from __future__ import annotations
 
@@ -37,6 +29,11 @@ def _words(stem: str) -> list[str]:
     return [f"{before}{stem}{ending}" for before in ("", "'") for ending in _ENDINGS]
 
 
+# Snowball's English stemmer in Lucene 10 (Elasticsearch 9) keeps a final double consonant of stems of three letters
+# that begin with a, e or o: "adding" becomes `add`, and `ad` in Lucene 9. On version 8, one of these filters removes
+# the endings of such words first. Words marked as keywords must keep their endings; the filter that respects marks
+# also marks the words that it changes, which protects them from later stemmers, so it is used only if words may be
+# marked.
 SHORT_STEMS: Mapping[str, Mapping[str, Any]] = {
     ADDED: {
         "type": "pattern_replace",

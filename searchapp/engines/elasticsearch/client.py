@@ -1,10 +1,6 @@
 """The Elasticsearch client for given settings: addresses, TLS, proxy, credentials, server versions, request log.
 
 Credentials are read when a server is first used, and never printed.
-
-A pinned certificate, of the server or its authority, is identified by the SHA-256 fingerprint that a server prints at
-its first start. The client fetches the certificate chain without verification, and then trusts only the certificate
-with that fingerprint. TLS still verifies that the server has a key for which this certificate vouches.
 """
 
 from __future__ import annotations
@@ -70,7 +66,7 @@ class Server:
     is_serverless: bool = False
 
     def allowed(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the index settings, or none for a serverless project, which rejects all of them."""
+        """Return the index settings; empty for a serverless project, which rejects all."""
         return {} if self.is_serverless else dict(settings)
 
     @property
@@ -147,11 +143,7 @@ def _opensearch(url: str, number: object) -> EngineRefused:
 
 
 def _version_numbers(url: str, number: object) -> tuple[int, int]:
-    """Return the major and minor version; any text may follow.
-
-    Raises:
-        EngineRefused: the version does not begin with a number.
-    """
+    """Return the major and minor version; any text may follow."""
     match = re.match(r"v?(\d{1,9})(?:\.(\d{1,9}))?", number) if isinstance(number, str) else None
     if match is None:
         raise EngineRefused(
@@ -182,9 +174,11 @@ def trust_authorities(ca_certs: Path) -> ssl.SSLContext:
 
 
 class PinnedCertificate:
-    """A TLS context that trusts only the certificate with a fingerprint."""
+    """A TLS context that trusts only the certificate, of a server or its authority, with a SHA-256 fingerprint."""
 
     def __init__(self, fingerprint: str) -> None:
+        # The client fetches the certificate chain without verification, and then trusts only the certificate with the
+        # fingerprint. TLS still verifies that the server has a key for which this certificate vouches.
         self._fingerprint = bytes.fromhex(fingerprint)
         self._lock = threading.Lock()
         self._is_known = False
@@ -212,7 +206,7 @@ class PinnedCertificate:
 
 
 def _shown_certificates(config: NodeConfig, proxy: str | None, timeout: float) -> list[bytes]:
-    """Return the unverified certificate chain of a server as DER, its own certificate first; send no request."""
+    """Return the unverified certificate chain of a server as DER, its own certificate first."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -269,23 +263,14 @@ _REFUSED_MEDIA_TYPE = b"media_type_header_exception"
 
 @dataclass(slots=True)
 class Wire:
-    """The state that all nodes of a client share.
+    """The state that all nodes of a client share."""
 
-    Args:
-        opaque_id: identifies the requests in the server's logs.
-        proxy: the address of a proxy.
-        pinned: the only trusted certificate.
-        is_plain: request bodies without a version, until the server is identified.
-        media_version: the version of bodies; None for the client's default.
-        has_others: whether there are several addresses, so that a hanging one is abandoned early.
-    """
-
-    opaque_id: str
+    opaque_id: str  # identifies the requests in the server's logs
     proxy: str | None = None
     pinned: PinnedCertificate | None = None
-    is_plain: bool = True
-    media_version: int | None = None
-    has_others: bool = False
+    is_plain: bool = True  # request bodies without a version, until the server is identified
+    media_version: int | None = None  # of bodies; None for the client's default
+    has_others: bool = False  # with several addresses, a hanging one is abandoned early
 
     def versioned(self, headers: HttpHeaders | None) -> HttpHeaders:
         """Set the version of bodies in the headers of a request."""
@@ -365,11 +350,7 @@ class Node(Urllib3HttpNode):
     def _answer(
         self, method: str, target: str, body: bytes | None, headers: HttpHeaders, timeout: Any
     ) -> Any:
-        """Send a request; with several addresses, probe this one when it is slow.
-
-        Raises:
-            ConnectionTimeout: the request timed out, or the address stopped responding.
-        """
+        """Send a request; with several addresses, probe this one when it is slow."""
         send = super().perform_request
         if not self.wire.has_others:
             return send(method, target, body, headers, timeout)
@@ -392,7 +373,6 @@ class Node(Urllib3HttpNode):
         return answers.result()
 
     def _pool(self, config: NodeConfig) -> Any:
-        """Return a pool that uses the proxy or the given TLS context."""
         options: dict[str, Any] = {
             "timeout": urllib3.Timeout(total=config.request_timeout),
             "maxsize": config.connections_per_node,
@@ -491,7 +471,7 @@ def _of_file(kept: SecretSource) -> str:
 
 
 def _of_command(kept: SecretSource) -> str:
-    """Return the secret that a command prints to stdout; its stderr is the user's terminal."""
+    """Return the secret that a command prints to stdout."""
     assert kept.command is not None
     until = time.monotonic() + COMMAND_SECONDS
     try:
@@ -527,11 +507,7 @@ def _of_command(kept: SecretSource) -> str:
 
 
 def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
-    """Read stdout up to slightly more than `LARGEST` bytes.
-
-    Raises:
-        subprocess.TimeoutExpired: the output is still open at the time `until`.
-    """
+    """Read stdout up to slightly more than `LARGEST` bytes."""
     assert process.stdout is not None
     output = b""
     while len(output) <= LARGEST:
@@ -546,11 +522,7 @@ def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
 
 
 def _one_line(content: bytes, where: str) -> str:
-    """Decode a secret and strip its line end.
-
-    Raises:
-        UsageError: it is empty, too long, or has several lines.
-    """
+    """Decode a secret and strip its line end."""
     try:
         text = content.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -664,7 +636,6 @@ def _require_address(url: str) -> None:
 
 
 def _require_private(settings: Settings) -> None:
-    """Refuse to send a secret unencrypted to another machine."""
     if settings.insecure:
         return
     for url in settings.urls:

@@ -84,7 +84,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def may_pass(status: int, error: object) -> bool:
-    """Return whether a later attempt can succeed after an answer, or an item of one, with this status and error."""
+    """Return whether a later attempt can succeed after this status and error."""
     types = set(kinds(error))
     if status == 429 and _BLOCK in types:
         return False  # the disk is full
@@ -104,7 +104,7 @@ def kinds(error: object) -> Iterator[str]:
 
 
 def reason(error: Any) -> str:
-    """Return the innermost reason in an error body of Elasticsearch; outer ones only repeat the request."""
+    """Return the innermost reason in an error body of Elasticsearch."""
     while isinstance(error, dict):
         causes = error.get("root_cause")
         deeper = error.get("caused_by") or error.get("error")
@@ -124,13 +124,13 @@ def unreadable(error: BaseException | None) -> str | None:
 
 
 def is_of_client(error: EngineError) -> bool:
-    """Return whether a request was rejected because of the user's credentials or privileges."""
+    """Return whether the user's credentials or privileges caused a rejection."""
     cause = error.__cause__
     return isinstance(error, Forbidden) or isinstance(cause, AuthenticationException | AuthorizationException)
 
 
 def is_blocked(error: EngineError) -> bool:
-    """Return whether a request was rejected because the index or the cluster is read-only."""
+    """Return whether a read-only index or cluster caused a rejection."""
     cause = error.__cause__
     return isinstance(cause, ApiError) and is_block(cause.body)
 
@@ -311,7 +311,7 @@ class Connection:
 
     @property
     def patience(self) -> float:
-        """Seconds during which requests are retried."""
+        """Time limit of retries in seconds."""
         patience = current_patience()
         return self.own_patience if patience is None else min(self.own_patience, patience.retry_seconds)
 
@@ -354,17 +354,13 @@ class Connection:
             ) from error
 
     def look_up(self, what: str, request: Callable[[Elasticsearch], ObjectApiResponse[Any]]) -> Any:
-        """Return the body of the answer to a request as `call` does; None for status 404."""
+        """Return the body of the answer as `call` does; None for status 404."""
         client = self.client.options(ignore_status=404)
         answer = self.call(what, lambda _client: request(client))
         return None if answer.meta.status == 404 else answer.body
 
     def create_index(self, what: str, index: str, **body: Any) -> None:
-        """Create an index, unless another process or an earlier attempt has created it.
-
-        Raises:
-            EngineError: as `call`.
-        """
+        """Create an index, unless another process or an earlier attempt has created it."""
         try:
             self.call(what, lambda client: client.indices.create(index=index, **body))
         except EngineRefused as error:
@@ -397,7 +393,6 @@ class Connection:
         self.client.close()
 
     def _notifier(self, what: str) -> Callable[[tenacity.RetryCallState], None]:
-        """Return a callback between attempts that reports retries to the user once."""
         began, is_told = time.monotonic(), False
 
         def notify(_state: tenacity.RetryCallState) -> None:
@@ -409,11 +404,7 @@ class Connection:
         return notify
 
     def _probe(self, addresses: int) -> Server:
-        """Identify the server; the version is unknown for a user without access to it.
-
-        Raises:
-            EngineError: the server does not respond, or is not supported.
-        """
+        """Identify the server; the version is unknown for a user without access to it."""
         try:
             try:
                 # One attempt per address reports a wrong address at once.

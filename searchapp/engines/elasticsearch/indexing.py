@@ -1,7 +1,7 @@
 """Builds a new version of an index beside the old one, and swaps the alias to it.
 
-Each document is indexed exactly once, even if responses are lost. Several bulk requests run concurrently, each
-bounded by count and bytes, so that memory does not grow with the collection.
+Each document is indexed exactly once, even if responses are lost. Concurrent bulk requests are bounded by count and
+bytes, so that memory does not grow with the collection.
 """
 
 from __future__ import annotations
@@ -173,7 +173,6 @@ class BulkWriter:
         Raises:
             LostShard: the node of a shard is gone.
             UnusableVersion: with `resumed`, a document has other content.
-            EngineError: a document is rejected, or the server stays busy or unreachable.
         """
 
         def send_batch(batch: Batch) -> None:
@@ -199,7 +198,6 @@ class BulkWriter:
         Raises:
             UnusableVersion: a document is missing or differs.
             LostShard: the node of a shard is gone.
-            EngineError: the server stays busy or unreachable.
         """
 
         def require_batch(batch: Batch) -> None:
@@ -257,11 +255,7 @@ class BulkWriter:
         return [item["create"] for item in answer["items"]]
 
     def _missing(self, batch: Batch) -> Batch:
-        """Return the documents of a batch that the index lacks.
-
-        Raises:
-            UnusableVersion: a document has other content.
-        """
+        """Return the documents of a batch that the index lacks."""
 
         def look_up(client: Elasticsearch) -> list[Mapping[str, Any]]:
             documents: list[Mapping[str, Any]] = client.mget(
@@ -342,8 +336,8 @@ def build(
     build resumes it for the same documents and mapping, and otherwise removes it. If another process builds this
     index, wait, and reuse its result if it is the requested one.
 
-    `documents` are iterated again after the loss of a node, and to compare them with an unfinished version. With a
-    one-shot iterator, no version is resumed, and the loss of a node fails the build.
+    `documents` are iterated again after the loss of a node, and to compare them with a resumed version. A one-shot
+    iterator supports neither.
     """
     before = versions.serving()  # also rejects another program's alias before the lock is created
     with locks.hold(versions.alias) as lock:
@@ -372,8 +366,6 @@ def _is_of(version: IndexVersion, spec: IndexSpec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Builds a version of an index under a lock."""
-
     connection: Connection
     versions: IndexVersions
     lock: Lock
@@ -497,7 +489,6 @@ class _Builder:
         return next((node for node in nodes if node.is_older), server)
 
     def _create(self) -> str:
-        """Create an empty version, whose shards may be unallocated, and return its name."""
         body = self._body()
         if "analysis" in body["settings"]:
             body["settings"]["analysis"] = analysis_for(self._oldest(), body["settings"]["analysis"])

@@ -129,7 +129,6 @@ class JudgmentIndex:
         self._check(described)
 
     def _primary(self) -> IndexState | None:
-        """Return the state of the primary shard; None without one."""
         stats = self._connection.look_up(
             f"look up {self._alias}",
             lambda client: client.indices.stats(index=self._alias, metric="docs", level="shards"),
@@ -279,6 +278,5 @@ class JudgmentIndex:
 
 
 def _document_id(event: Event) -> str:
-    """Return the event's id, or a digest of an id that is too long."""
     encoded = event.id.encode("utf-8", "surrogatepass")
     return event.id if len(encoded) <= LONGEST_ID_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"

@@ -1,13 +1,11 @@
 """Leases: one builder at a time for each index, on any machine.
 
 `<prefix>-locks` is an alias of an index with one document per index name: the holder, its start, and a heartbeat.
-Every change is conditional (`create`, or `if_seq_no` and `if_primary_term`), so that one of several concurrent
-changes succeeds.
+Every change is conditional (`create`, or `if_seq_no` and `if_primary_term`).
 
 A lock is taken over when its holder on this machine is dead, or when the heartbeat has not changed for
-`ABANDONED_SECONDS` by the clock of the waiting process. A slow holder notices the loss at its next heartbeat, or at
-the latest when the swap of the alias is rejected. The swap guarantees consistency (see `versions`); the lock only
-avoids building a version in vain.
+`ABANDONED_SECONDS` by the clock of the waiting process. A slow holder notices the loss at its next heartbeat, or when
+its swap of the alias is rejected. The swap guarantees consistency (see `versions`); the lock only avoids vain builds.
 """
 
 from __future__ import annotations
@@ -32,30 +30,25 @@ from searchapp.errors import EngineError, EngineRefused
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """The process that builds an index: its machine, process number, and start in seconds since 1970.
-
-    The start distinguishes processes with a reused number. `booted` is the start of the machine, which distinguishes
-    machines or containers with the same name.
-    """
+    """The process that builds an index: machine, process number, and start in seconds since 1970."""
 
     host: str
     pid: int
-    started: float
-    booted: float
+    started: float  # distinguishes processes with a reused number
+    booted: float  # distinguishes machines or containers with the same name
 
     @classmethod
     def this_process(cls) -> Builder:
         return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time(), psutil.boot_time())
 
     def is_here(self) -> bool:
-        """Return whether it is or was a process of this machine."""
         return self.host == socket.gethostname() and abs(self.booted - psutil.boot_time()) < 60
 
     def is_this_process(self) -> bool:
         return self.pid == os.getpid() and self.is_alive()
 
     def is_alive(self) -> bool:
-        """Return whether the process exists; requires a process of this machine."""
+        """Return whether the process, on this machine, exists."""
         try:
             return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1)
         except psutil.Error:
@@ -143,7 +136,6 @@ class Lock:
 
         Raises:
             Overtaken: another builder holds the lock.
-            EngineError: the server does not respond.
         """
         try:
             self.confirm(brief=True)
@@ -172,7 +164,6 @@ class Lock:
 
         Raises:
             Overtaken: another builder has.
-            EngineError: the server does not respond.
         """
         with self._changing:
             self.require()
@@ -201,12 +192,10 @@ class Locks:
     def hold(self, name: str, *, wait: float | None = None) -> Iterator[Lock]:
         """Hold the lock of a name during a `with` block.
 
-        Wait for a live holder, at most `wait` seconds (default `WAIT_SECONDS`). Recognising a live holder on another
-        machine takes some seconds.
+        Wait for a live holder, at most `wait` seconds (default `WAIT_SECONDS`).
 
         Raises:
             EngineRefused: the other builder is still working, or the user lacks privileges.
-            EngineError: the server does not respond.
         """
         token = secrets.token_hex(8)
         _held_tokens.add(token)
@@ -239,7 +228,6 @@ class Locks:
 
         Raises:
             _Conflict: it has another state.
-            EngineError: the server does not respond.
         """
         connection = self._connection.tidying() if brief else self._connection
         condition: dict[str, Any] = {"op_type": "create"}
@@ -289,14 +277,12 @@ class Locks:
 
         Raises:
             Overtaken: it is not.
-            EngineError: the server does not respond.
         """
         now = self._read(name)
         if now is None or now.token != token:
             raise Overtaken(f"another builder took over {name}: index again when it is done")
 
     def _acquire(self, name: str, token: str, wait: float) -> LockState:
-        """Take the lock when it is free, its holder is dead, or its heartbeat has stopped."""
         last: tuple[int, int] | None = None
         changed = began = time.monotonic()
         beats = 0

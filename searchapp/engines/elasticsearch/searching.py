@@ -1,20 +1,4 @@
-"""A handle on one version of an index: search, highlight, explain, analyze.
-
-Several shards must rank with the statistics of the whole index, as one shard does. `dfs_query_then_fetch` collects
-the statistics of all shards before ranking. But each shard first simplifies the query, and reports no statistics for
-the clauses that it drops:
-
-- A shard drops the query around a required, filtering or excluding clause (on numbers, or on the existence of a
-  field)
-  that matches none or all of its documents. `shard_safe` rewrites the clause to "this clause or a missing document,
-      but
-  not another missing document", which the shard cannot simplify.
-- A phrase reports no statistics, not even the number of documents with the field, from a shard that has none of its
-  words. `shard_safe` adds a clause that scores the same words and never matches.
-
-Clauses that never match change no score. Equal clauses get equal additions, because Lucene merges a clause of
-`should` with an equal clause of `filter`.
-"""
+"""A handle on one version of an index: search, highlight, explain, analyze."""
 
 from __future__ import annotations
 
@@ -75,13 +59,10 @@ def sorts_by_id(properties: Mapping[str, Any]) -> bool:
 
 
 def ids_and_scores(body: Body) -> Body:
-    """Return the body for a search that needs only ids and scores; the index must sort by id.
-
-    The ids then come from the sort values. Stored ids would require decompressing a block of documents per hit, which
-    takes half the time of a ranking by one field to depth 500.
-    """
+    """Return the body for a search that needs only ids and scores; the index must sort by id."""
     if body.get("sort") != BEST_FIRST:
         return body
+    # The ids come from the sort values: decompressing stored ids takes half the time of a deep ranking.
     return {**body, "_source": False, "stored_fields": "_none_"}
 
 
@@ -160,6 +141,15 @@ def shard_safe(body: Body, numbers: frozenset[str]) -> Body:
     return {**body, "query": safe, **marks}
 
 
+# `dfs_query_then_fetch` collects the statistics of all shards before ranking, so that they rank as one shard. But
+# each shard first simplifies the query, and reports no statistics for the clauses that it drops:
+# - A shard drops the query around a required, filtering or excluding clause (on numbers, or on the existence of a
+#   field) that matches none or all of its documents. The rewritten clause is "this clause or a missing document, but
+#   not another missing document", which a shard cannot simplify.
+# - A phrase reports no statistics from a shard that has none of its words. The added clause scores the same words and
+#   never matches.
+# Clauses that never match change no score. Equal clauses get equal additions, because Lucene merges a clause of
+# `should` with an equal clause of `filter`.
 class _ShardSafeQuery:
     """Rewrites a query; unknown parts stay unchanged, because the server rejects invalid ones."""
 
@@ -250,8 +240,6 @@ Frequencies = dict[tuple[str, str], int]  # document frequencies by field and te
 
 
 class _Ask(NamedTuple):
-    """A search of a batch, and the version of the index to search."""
-
     version: str
     body: Body
 
@@ -375,7 +363,6 @@ class ElasticsearchIndex:
         return sent if self._info.shards == 1 else shard_safe(sent, self._numbers)
 
     def _ranked(self, body: Body) -> Body:
-        """Return the body to send for ids and scores only."""
         asked = self._asked(body)
         return ids_and_scores(asked) if self._sorts_by_id else asked
 
@@ -433,7 +420,7 @@ class ElasticsearchIndex:
             raise QueryRefused.of(error, half + error.place) from error
 
     def _multi_search(self, asks: Sequence[_Ask]) -> list[Mapping[str, Any]]:
-        """Return the responses; repeat searches that were rejected as busy or answered by some shards only."""
+        """Return the responses; repeat searches that were rejected as busy or incomplete."""
         responses: dict[int, Mapping[str, Any]] = {}
         own = self._info.version
         index = own if all(ask.version == own for ask in asks) else None
@@ -477,7 +464,6 @@ class ElasticsearchIndex:
             raise
 
     def _answered(self, response: Mapping[str, Any], place: int) -> Mapping[str, Any]:
-        """Return the response to a search of a batch, or raise the server's error."""
         if "error" not in response:
             return response
         if is_forbidden(response["error"]):

@@ -1,13 +1,4 @@
-"""The shards of an index: their number, the documents of their copies, replicas, and a survey of nodes and shards.
-
-A document that is written twice leaves a deleted copy. BM25 counts deleted copies, in the number of documents and in
-the frequencies, until they are merged away, and each copy of a shard merges at its own time. Therefore an index is
-live only while no copy of a shard contains any.
-
-Elastic recommends ("Size your shards") shards of 10 to 50 GB with at most 200 million documents. searchapp's
-documents are sentences of about 700 bytes of index: 20 million of them make a shard of 14 GB. A shard on every node
-uses all nodes for a search, once each shard has enough documents.
-"""
+"""The shards of an index: their number, the documents of their copies, replicas, and a survey of nodes and shards."""
 
 from __future__ import annotations
 
@@ -43,16 +34,15 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The active copies of an index's `shards`, each of which should have `wanted` copies.
-
-    On a serverless project copies are not visible; then no copy is missing and none has deleted documents.
-    """
+    """The active copies of an index's `shards`, each of which should have `wanted` copies."""
 
     copies: tuple[Copy, ...]
     shards: int
     wanted: int
-    visible: bool = True
+    visible: bool = True  # false on a serverless project; then no copy is missing
 
+    # A document that is written twice leaves a deleted copy. BM25 counts deleted copies until they are merged away, and
+    # each copy of a shard merges at its own time. Therefore a live index must not contain any.
     @property
     def deleted(self) -> int:
         """The number of deleted documents; the maximum over the copies of a shard."""
@@ -72,7 +62,6 @@ class Copies:
 
     @property
     def incomplete(self) -> list[int]:
-        """The shards that lack a copy."""
         return self._below(self.wanted, Counter(copy.shard for copy in self.copies))
 
     def _below(self, wanted: int, counts: Counter[int]) -> list[int]:
@@ -80,11 +69,7 @@ class Copies:
 
 
 def copies(connection: Connection, index: str, shards: int) -> Copies:
-    """Return the copies of an index with this many shards; empty for a missing index.
-
-    Raises:
-        EngineError: the server does not respond, or rejects the request.
-    """
+    """Return the copies of an index with this many shards; empty for a missing index."""
     if connection.server.is_serverless:
         return Copies((), shards, 0, visible=False)
 
@@ -123,11 +108,7 @@ def count_documents(connection: Connection, index: str, call: Callable[..., Any]
 
 
 def require_all_shards(connection: Connection, what: str, answer: dict[str, dict[str, int]]) -> None:
-    """Reject an answer to which a shard did not contribute.
-
-    Raises:
-        NotYet: a shard is missing.
-    """
+    """Reject an answer to which a shard did not contribute."""
     shards = answer["_shards"]
     if shards["failed"] or shards["successful"] < shards["total"]:
         raise NotYet(
@@ -159,7 +140,6 @@ class ShardMonitor:
 
         Raises:
             LostShard: a shard is lost.
-            EngineError: as `Connection.call`.
         """
         is_repeated = False
 
@@ -215,7 +195,9 @@ def shards_text(shards: list[int]) -> str:
     return f"shards {', '.join(map(str, others))} and {last}" if others else f"shard {last}"
 
 
-LARGEST = 20_000_000  # maximum number of documents of a shard
+# Maximum number of documents of a shard: 14 GB at about 700 bytes per sentence. Elastic recommends 10 to 50 GB ("Size
+# your shards").
+LARGEST = 20_000_000
 
 WORTHWHILE = 250_000  # minimum number of documents of a shard on an additional node
 
@@ -225,13 +207,7 @@ COPIES_SECONDS = 60.0  # the build waits for replicas this long; later ones are 
 
 
 def shards_for(connection: Connection, documents: int) -> int:
-    """Return the number of shards for this many documents: one per data node, within the limits on their size.
-
-    A user without access to the number of nodes gets the number for a single node.
-
-    Raises:
-        EngineError: the server does not respond.
-    """
+    """Return the number of shards for this many documents: one per data node, within the limits on their size."""
     if connection.server.is_serverless:
         return 1  # not sent: a serverless project chooses the number
     worthwhile = documents // WORTHWHILE
@@ -263,11 +239,7 @@ def replicas_settings(replicas: int | None) -> dict[str, Any]:
 
 
 def replicate(connection: Connection, info: IndexInfo, replicas: int) -> None:
-    """Change the number of replicas of a version, and wait for them.
-
-    Raises:
-        EngineError: the server does not respond, or rejects the request.
-    """
+    """Change the number of replicas of a version, and wait for them."""
     settings = {"index": connection.server.allowed(replicas_settings(replicas))}
     connection.call(
         f"change the replicas of {info.version}",
@@ -293,11 +265,7 @@ FEWEST_SEARCHES = 20
 
 
 def survey(connection: Connection, prefix: str) -> Survey:
-    """Return the nodes visible to the user, and every index with a name prefix.
-
-    Raises:
-        EngineError: the server does not respond.
-    """
+    """Return the nodes visible to the user, and every index with a name prefix."""
     server = connection.server
     if server.is_serverless:
         return Survey(server.version, is_serverless=True)
@@ -318,11 +286,7 @@ def _cluster(connection: Connection) -> tuple[Mapping[str, int] | None, str]:
 
 
 def node_versions(connection: Connection, what: str) -> list[str]:
-    """Return the version of each node.
-
-    Raises:
-        EngineError: the server does not respond, or rejects the request.
-    """
+    """Return the version of each node."""
     answer = connection.call(
         what,
         lambda client: client.nodes.info(node_id="_all", metric="_none", filter_path="nodes.*.version"),

@@ -2,13 +2,9 @@
 
 `searchapp-nlps` is an alias of one version, such as `searchapp-nlps-000007-5f0c9a3e`. The random last part makes
 version names unique for ever. A version under construction has a building alias instead, whose name ends with the
-token of its builder's lock. The builder addresses the version only through that alias. To resume a version, a builder
-replaces the alias by its own in one conditional request.
-
-A request can reach the server long after its sender has died. Its target no longer exists then: the version was
-deleted, or another builder has replaced its building alias. The swap is one atomic request under conditions that the
-cluster checks: the new version has the sender's building alias, the replaced version has the serving alias, and no
-other version is the write index of the serving alias. One of several concurrent swaps succeeds.
+token of its builder's lock, and through which the builder addresses it. To resume a version, a builder replaces this
+alias by its own. So a request that arrives after its sender's death has no target: the version was deleted or taken
+over.
 
 Each version records its source in `_meta.searchapp` of its mapping, by which searchapp recognises its own indexes.
 """
@@ -46,23 +42,15 @@ def building_alias(index: str, token: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IndexVersion:
-    """A version of an index made by searchapp.
-
-    Args:
-        building: its building alias, or empty.
-        is_closed: whether it is closed to writes.
-        refreshes: whether new segments become searchable.
-        numbers: the numeric fields of its mapping.
-        sorts_by_id: whether hits are sorted by unmodified ids.
-    """
+    """A version of an index made by searchapp."""
 
     info: IndexInfo
     serves: bool
-    building: str
-    is_closed: bool
-    refreshes: bool
-    numbers: frozenset[str] = frozenset()
-    sorts_by_id: bool = False
+    building: str  # its building alias, or empty
+    is_closed: bool  # to writes
+    refreshes: bool  # whether new segments become searchable
+    numbers: frozenset[str] = frozenset()  # numeric fields
+    sorts_by_id: bool = False  # whether hits are sorted by unmodified ids
 
     @property
     def lock(self) -> str:
@@ -93,7 +81,7 @@ class IndexVersions:
 
         Raises:
             Split: the alias points to several versions.
-            EngineRefused: another program made the alias, or an index of its name.
+            EngineRefused: as `behind`.
         """
         versions = self.behind()
         if len(versions) > 1:
@@ -131,10 +119,7 @@ class IndexVersions:
         return f"{self.alias}-{max(numbers, default=0) + 1:06d}-{secrets.token_hex(4)}"
 
     def take_over(self, version: IndexVersion, token: str) -> bool:
-        """Replace a version's building alias by the alias of a lock's token; return False if it is gone.
-
-        No later request of the previous builder reaches the version.
-        """
+        """Replace a version's building alias by the alias of a lock's token; return False if it is gone."""
         index, own = version.info.version, building_alias(version.info.version, token)
         actions = [_remove(index, version.building), {"add": {"index": index, "alias": own}}]
         try:
@@ -150,8 +135,9 @@ class IndexVersions:
         Raises:
             EngineError: nothing was changed; another version may be live.
         """
+        # The cluster checks that the new version has the sender's building alias, that the replaced version has the
+        # serving alias, and that no other version is its write index. One of several concurrent swaps succeeds.
         actions: list[dict[str, Any]] = [
-            # An alias has one write index: so a first build can't join another one.
             {"add": {"index": index, "alias": self.alias, "is_write_index": True}},
             _remove(index, building_alias(index, token)),
         ]
@@ -167,11 +153,7 @@ class IndexVersions:
                 raise
 
     def keep_only(self, kept: str, others: list[str]) -> None:
-        """Remove the alias from all versions except one, in one request.
-
-        Raises:
-            EngineError: nothing was changed.
-        """
+        """Remove the alias from all versions except one, in one request."""
         self._update(
             f"let {kept} alone serve as {self.alias}",
             [
@@ -211,7 +193,6 @@ class IndexVersions:
         )
 
     def delete(self, index: str) -> None:
-        """Delete a version, if it exists."""
         self._connection.look_up(
             f"delete the index {index}", lambda client: client.indices.delete(index=index)
         )
@@ -281,11 +262,7 @@ def flaw(connection: Connection, version: IndexVersion) -> str:
 
 
 def require_sound(connection: Connection, version: IndexVersion) -> None:
-    """Reject a version with a flaw.
-
-    Raises:
-        EngineRefused: it has one.
-    """
+    """Reject a version with a flaw."""
     if problem := flaw(connection, version):
         raise EngineRefused(f"{problem}: build it again with `searchapp index {version.info.name} --rebuild`")
 
@@ -315,11 +292,7 @@ def _building(index: str, described: Mapping[str, Any]) -> str:
 
 
 def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[StoredVersion]:
-    """Return every version of indexes with a name prefix that searchapp has made.
-
-    Raises:
-        EngineError: the server does not respond, or rejects the request.
-    """
+    """Return every version of indexes with a name prefix that searchapp has made."""
     pattern = f"{prefix}-*"
     indexes = look_up(connection, pattern)
     sizes = _sizes(connection, pattern) if indexes else {}
@@ -365,7 +338,6 @@ def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Rep
 
     Raises:
         EngineRefused: another program made the alias, or the other process takes too long.
-        EngineUnreachable: the server does not respond.
     """
     versions.behind()  # rejects another program's alias before the lock is created
     with locks.hold(versions.alias):

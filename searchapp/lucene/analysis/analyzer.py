@@ -1,9 +1,4 @@
-"""Analyzers: char filters, a tokenizer and token filters, applied in turn.
-
-Analyzers of an index share the results of equal leading components (`SharedAnalysis`), because the fields of a
-document usually have one source, and a topic is matched against all fields. `_distinct_terms` serves queries of many
-terms.
-"""
+"""Analyzers: char filters, a tokenizer and token filters, applied in turn."""
 
 from __future__ import annotations
 
@@ -48,8 +43,9 @@ def _remembering(function: Callable[[str], R]) -> Callable[[str], R]:
 
 
 class SharedAnalysis:
-    """Caches that the analyzers of an index share: texts after equal char filters and tokenizers, and term chains."""
+    """Caches of texts after equal char filters and tokenizers, and of term chains, for the analyzers of an index."""
 
+    # The fields of a document usually have one source, and a topic is matched against all fields.
     def __init__(self) -> None:
         # `bulk` imports NumPy, which shell completion must avoid.
         from searchapp.lucene.analysis.bulk import BulkWork
@@ -85,8 +81,8 @@ def _distinct_terms(
 ) -> Callable[[str], tuple[str, ...] | None] | None:
     """Return the function from a text to its distinct terms; None for filters that require the full analysis.
 
-    The function returns the terms in the order of their first tokens, each alone on its position, and None for a text
-    that requires the full analysis. Term filters run once per distinct token.
+    The function returns the terms in the order of their first tokens, or None for a text that requires the full
+    analysis.
     """
     *others, last = filters or (None,)
     if not isinstance(last, UniqueFilter) or last.only_on_same_position:
@@ -168,12 +164,10 @@ class Analyzer:
         self.distinct_terms = None if self._leaves_halves else _distinct_terms(shared, self._terms, pieces)
 
     def terms(self, text: str) -> list[tuple[str, int]]:
-        """Return the terms with their positions, in the order of tokens."""
         tokens = self.stream(text)
         return list(zip(tokens.terms, tokens.positions, strict=True))
 
     def terms_of_each(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """Yield the terms of each text, in the order of tokens."""
         tokens = self.bulk.tokens(texts) if self.bulk else None
         if tokens is None:
             yield from (self.stream(text).terms for text in texts)

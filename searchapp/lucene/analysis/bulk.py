@@ -1,8 +1,7 @@
 """Bulk analysis for indexing: each component runs on all texts before the next one.
 
-After the tokenizer, terms are numbers. Token filters and pairs of neighbours are array look-ups, so that Python
-processes each distinct term, not each token. Supports term filters, and a shingle filter for pairs at the end.
-Analyzers of an index share the results of equal leading components.
+After the tokenizer, terms are numbers, so that filters process each distinct term, not each token. Supports term
+filters, and a shingle filter for pairs at the end.
 """
 
 from __future__ import annotations
@@ -166,7 +165,6 @@ class BulkWork:
         return outcomes
 
     def have_halves(self, tokens: BulkTokens) -> bool:
-        """Return whether a term has a lone surrogate."""
         return bool(self.terms.with_halves) and bool(np.isin(tokens.terms, self.terms.with_halves).any())
 
 

@@ -1,8 +1,7 @@
 """Characters as in Java: properties of a fixed Unicode version, ASCII folding, UTF-16 code units and offsets.
 
 The tables in `data/` make an index independent of the versions of Python, `regex` and the JVM: Unicode 16, as in Java
-25 on which Elasticsearch 9.4 runs, and Unicode 12.1 for the word boundaries of Lucene's StandardTokenizer. `fold`
-follows the table of Lucene's `ASCIIFoldingFilter`. Offsets count UTF-16 code units.
+25 on which Elasticsearch 9.4 runs, and Unicode 12.1 for the word boundaries of Lucene's StandardTokenizer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
 """A compiled Java pattern: its matches as Java returns them, with a time limit.
 
-Java texts are UTF-16. After an empty match Java continues at the next code unit, which may be a low surrogate, and it
-tries a pattern without characters beyond U+FFFF at every code unit; there surrogates count as characters
-(`_HalvesFinder`).
-
 `re` cannot be interrupted. `regex` can, but takes two to five times as long, so only patterns and texts with possibly
 long backtracking use it (`longest_text`).
 """
@@ -123,13 +119,15 @@ class JavaMatch:
         return self.match.expand(template) if "\\" in template else template
 
 
+# Java texts are UTF-16. After an empty match Java continues at the next code unit, which may be a low surrogate, and it
+# tries a pattern without characters beyond U+FFFF at every code unit; there surrogates count as characters.
 class _HalvesFinder:
     """Finds the matches of a pattern in a text with characters beyond U+FFFF.
 
     Args:
         pattern: the pattern for the text.
         between: the pattern for the text with one character split, tried at its low surrogate.
-        everywhere: whether matches may begin at every code unit, and not only after an empty match.
+        everywhere: whether matches may begin at every code unit, not only after an empty match.
     """
 
     def __init__(
@@ -149,7 +147,6 @@ class _HalvesFinder:
             start = match.end + (match.end == match.start)
 
     def _next(self, unit: int) -> JavaMatch | None:
-        """Return the first match at or after a code unit."""
         if unit not in self._indices:
             if inside := self._inside(self._indices[unit - 1]):
                 return inside
@@ -182,10 +179,7 @@ BEHIND = "\ue002"  # precedes each character in a look-behind
 
 @dataclass(frozen=True)
 class JavaRegex:
-    r"""A compiled Java pattern.
-
-    It has several Python patterns: deciding `\b` next to combining marks is slow, and few texts have such marks.
-    """
+    """A compiled Java pattern."""
 
     groups: int
     _source: str
@@ -263,6 +257,7 @@ class JavaRegex:
     def matches(self, text: str) -> bool:
         return self._pattern_for(text).fullmatch(text) is not None
 
+    # Several Python patterns: deciding `\b` next to combining marks is slow, and few texts have such marks.
     def _pattern_for(self, text: str) -> re.Pattern[str]:
         # Compiling the thousands of ranges of the exact pattern takes longer than analyzing most texts.
         if self._has_boundary and not text.isascii() and _mark().search(text):

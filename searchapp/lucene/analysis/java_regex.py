@@ -59,8 +59,6 @@ def with_first_characters(source: str) -> str:
 
 
 class _FirstCharacters:
-    """Finds the characters that can begin a match of a translated source."""
-
     def __init__(self, source: str) -> None:
         self._source = source
         self._at = 0
@@ -257,8 +255,6 @@ def _compiled(pattern: str, flags: frozenset[str]) -> JavaRegex:
 
 @dataclass
 class _Group:
-    """The properties of a group during its translation."""
-
     opening: str = ""
     captures: int = 0  # capturing groups before it
     may_match_empty: bool = False

@@ -35,7 +35,6 @@ class Options:
         return name in self._settings
 
     def is_list(self, name: str) -> bool:
-        """Return whether a setting is given as a list."""
         return isinstance(self._settings.get(name), list)
 
     def text(self, name: str, default: str | None = None) -> str:

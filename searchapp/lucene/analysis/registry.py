@@ -262,11 +262,6 @@ def _made(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piec
 def _known(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
     """Return the component with this name, or the component of this type with default settings, made once for all
     analyzers.
-
-    Raises:
-        NotSupported: only Elasticsearch may have the component.
-        BadSettings: the type requires settings.
-        _Broken: the component's settings are invalid.
     """
     if name not in defined:
         if name not in makers:

@@ -33,7 +33,6 @@ class _Endings(dict[str, str]):
         self._endings = tuple(self)
 
     def longest(self, word: str) -> str:
-        """Return the longest ending of a word, or ""."""
         if not word.endswith(self._endings):
             return ""
         return next(ending for ending in self._endings if word.endswith(ending))

@@ -1,8 +1,7 @@
 """Token filters, which change, mark, remove or combine tokens.
 
-A term filter is a function of a term and its keyword mark; `TermChain` applies several and caches the result per
-term. A stream filter reads the whole token stream: unique, shingle, n-grams, synonyms. One factory function per
-filter type reads its settings.
+A term filter is a function of a term and its keyword mark; `TermChain` caches its results. A stream filter reads the
+whole token stream. One factory function per filter type reads its settings.
 """
 
 from __future__ import annotations
@@ -119,8 +118,8 @@ class _ShinglePart(NamedTuple):
 class ShingleFilter(StreamFilter):
     """Join neighbouring tokens (Lucene's `ShingleFilter`).
 
-    Fillers replace empty positions, in a row at most one fewer than the tokens of the longest shingle. Shingles of
-    fillers alone are dropped. All shingles that begin with the same token share its position.
+    Fillers replace empty positions, in a row at most one fewer than the tokens of the longest shingle. All shingles
+    that begin with the same token share its position.
     """
 
     # Elasticsearch builds no graph of shingles, which would have too many paths.
@@ -228,8 +227,6 @@ REMEMBERED_TERMS = 500_000  # a cache is emptied at this size
 
 
 class _Memo(dict[str, R], Generic[R]):
-    """Caches a function of a term."""
-
     def __init__(self, compute: Callable[[str], R]) -> None:
         self._compute = compute
 
@@ -491,8 +488,6 @@ TermTuple = tuple[str, ...]
 
 @dataclass(slots=True)
 class _SynonymEntry:
-    """The synonyms of a phrase, and whether the phrase itself stays."""
-
     keep: bool = False
     phrases: dict[TermTuple, None] = field(default_factory=dict)
 

@@ -1,14 +1,7 @@
 """Tokenizers, which divide a text into tokens.
 
-A tokenizer returns spans in the characters of its text; `terms` is the fast path without spans. All tokenizers here
-give each token its own position, as Lucene's do.
-
-`StandardTokenizer` follows UAX #29, "Unicode Text Segmentation", section 4 (WB4 to WB13b), in the form of Lucene's
-grammar: a token is the longest match of a rule. Additional tokens are each ideograph and each Hiragana character,
-each run of a Southeast Asian script, and each emoji by UTS #51. A code point has at most one class in
-`data/word_break.txt`. In texts beyond ASCII the rules match a letter for the class of each character, because
-expressions with all of Unicode take half a second to compile. A word longer than `max_token_length` code units is
-split there.
+A tokenizer returns spans in the characters of its text; `terms` is the fast path without spans. Each token has its
+own position.
 """
 
 from __future__ import annotations
@@ -268,7 +261,12 @@ def simple_pattern_tokenizer(options: Options) -> Tokenizer:
 
 
 class StandardTokenizer(Tokenizer):
-    """Returns words, numbers, ideographs and emoji of at most `limit` code units."""
+    """Returns words, numbers, ideographs and emoji of at most `limit` code units, the longest match of Lucene's
+    grammar.
+
+    Source: UAX #29, "Unicode Text Segmentation", section 4 (WB4 to WB13b). Additional tokens are each ideograph and
+    Hiragana character, each run of a Southeast Asian script, and each emoji by UTS #51.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = self.stops_after = limit
@@ -290,8 +288,7 @@ class StandardTokenizer(Tokenizer):
         return self._longest_matches(text, text.translate(_RULES.classes))
 
     def _are_short(self, lengths: Iterable[int]) -> bool:
-        """Return whether no token needs a split, even if each character is two code units."""
-        return max(lengths, default=0) * 2 <= self._limit
+        return max(lengths, default=0) * 2 <= self._limit  # a character has at most two code units
 
     def _longest_matches(self, text: str, classes: str) -> Spans:
         """Return the spans where a word and an emoji may begin at the same index, or a word may be too long."""
@@ -323,6 +320,7 @@ _AFTER_LETTERS = (
 # fmt: on
 
 
+# Expressions with all of Unicode would take half a second to compile.
 class _ClassLetters(dict[int, str]):
     """Maps code points to the letters of their classes, computed at the first access."""
 

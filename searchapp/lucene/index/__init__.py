@@ -11,4 +11,6 @@ arrays          `.npy` files verified by block, and term dictionaries
 impacts         bounds of the postings' scores
 documents       ids and sources in SQLite
 reader          an index opened for searching
+
+Functions that read files raise `CorruptIndex` (missing or altered) or `UnreadableFile`; those that write, `OSError`.
 """

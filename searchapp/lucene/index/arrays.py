@@ -1,8 +1,7 @@
 """Arrays in `.npy` files: written in pieces, memory-mapped, and verified block by block; term dictionaries.
 
-A single altered bit would change a ranking unnoticed. Every block of a file has a CRC-32 checksum, which detects each
-altered bit and each burst of up to 32, and is verified before its first use. Forked processes share the memory of
-verified blocks. A file of one block is read and verified when it is opened.
+Every block of a file has a CRC-32 checksum, because a single altered bit would change a ranking unnoticed. It is
+verified before its first use. Forked processes share the memory of verified blocks.
 """
 
 from __future__ import annotations
@@ -80,12 +79,7 @@ def save(folder: Path, name: str, values: NDArray[Any]) -> None:
 
 
 class ArrayReader:
-    """Reads slices of `<name>.npy`, and keeps neither memory nor a file descriptor.
-
-    Raises:
-        ValueError: the file was not written by `ArrayFile`.
-        OSError: it can't be read.
-    """
+    """Reads slices of `<name>.npy`, and keeps neither memory nor a file descriptor."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._path = _path(folder, name)
@@ -108,12 +102,7 @@ class ArrayReader:
 
 
 def load(folder: Path, name: str) -> NDArray[Any]:
-    """Read `<name>.npy`.
-
-    Raises:
-        ValueError: the file was not written by `ArrayFile`.
-        OSError: it can't be read.
-    """
+    """Read `<name>.npy`."""
     file = ArrayReader(folder, name)
     return file[0 : len(file)]
 
@@ -135,11 +124,7 @@ def find_sorted(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[
 
 
 def _read_header(file: BinaryIO) -> tuple[str, int]:
-    """Return the type and the length of an array file.
-
-    Raises:
-        ValueError: `ArrayFile` did not write it.
-    """
+    """Return the type and the length of an array file."""
     header = _HEADER.fullmatch(file.read(_HEADER_BYTES))
     if header is None:
         raise ValueError(f"{file.name} is not an array that searchapp wrote")
@@ -147,11 +132,7 @@ def _read_header(file: BinaryIO) -> tuple[str, int]:
 
 
 def describe_file(folder: Path, name: str) -> tuple[StoredFile, list[int]]:
-    """Return the manifest's entry for a file and, for an array, the checksums of its blocks.
-
-    Raises:
-        OSError: it can't be read.
-    """
+    """Return the manifest's entry for a file and, for an array, the checksums of its blocks."""
     digest, size, checksums = hashlib.sha256(), 0, []
     header = ("", 0)
     is_array = name.endswith(SUFFIX)
@@ -184,9 +165,6 @@ class _Blocks:
     def require(self, begin: int, end: int) -> bool:
         """Verify the blocks with the bytes from `begin` to `end` of the elements; return whether all blocks are
         verified.
-
-        Raises:
-            CorruptIndex: a block was altered.
         """
         block = self.first + (self.header + begin) // BLOCK
         stop = self.first + -(-(self.header + end) // BLOCK)
@@ -222,11 +200,7 @@ class StoredArray:
         return self._values
 
     def require(self, start: int, stop: int) -> bool:
-        """Verify the elements from `start` to `stop`; return whether the whole array is verified.
-
-        Raises:
-            CorruptIndex: an element was altered.
-        """
+        """Verify the elements from `start` to `stop`; return whether the whole array is verified."""
         blocks = self._blocks  # another thread may reset the attribute
         if blocks is None:
             return True
@@ -245,12 +219,7 @@ class StoredArrays:
     """Opens the arrays of a version by name."""
 
     def __init__(self, manifest: IndexManifest) -> None:
-        """Read the checksums of a version.
-
-        Raises:
-            CorruptIndex: they are missing or were altered.
-            UnreadableFile: they can't be read.
-        """
+        """Read the checksums of a version."""
         self._folder = manifest.folder
         self._files = manifest.files
         with reading(self._folder, CHECKSUMS):
@@ -269,8 +238,6 @@ class StoredArrays:
         Raises:
             KeyError: the version has no such file.
             ValueError: the file is not an array of that length.
-            CorruptIndex: the file is missing, or its only block was altered.
-            UnreadableFile: the file can't be read.
         """
         file_name = f"{name}{SUFFIX}"
         file, first = self._files[file_name], self._first[file_name]
@@ -353,7 +320,6 @@ class Terms:
         return characters.all(), starts.all()
 
     def rank(self, term: str) -> int | None:
-        """Return the rank of a term; None if it is absent."""
         wanted = term.encode()
         if not self._is_verified:
             rank = bisect_left(self, wanted)
@@ -373,7 +339,6 @@ class Terms:
         return bisect_right(self, term.encode())
 
     def with_prefix(self, prefix: str) -> range:
-        """Return the ranks of the terms with a prefix."""
         wanted = prefix.encode()
         first = bisect_left(self, wanted)
         size = len(wanted)
@@ -406,5 +371,4 @@ class TermsWriter:
         save(folder, f"{name}.term-starts", starts)
 
     def arrays(self) -> tuple[NDArray[np.uint8], Int64s]:
-        """Return the arrays as `Terms.arrays` does."""
         return np.frombuffer(self._characters, np.uint8), np.concatenate(self._starts)

@@ -58,11 +58,7 @@ def _writing() -> Iterator[None]:
 
 
 class DocumentWriter:
-    """Writes the documents of a segment, numbered from 0.
-
-    Raises:
-        OSError: writing failed.
-    """
+    """Writes the documents of a segment, numbered from 0."""
 
     def __init__(self, folder: Path) -> None:
         with _writing():
@@ -137,12 +133,7 @@ class DocumentStore:
     """The documents of a segment, readable even after the file was removed."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the file.
-
-        Raises:
-            CorruptIndex: it is missing or was altered.
-            UnreadableFile: it can't be read.
-        """
+        """Open the file."""
         self._folder = folder
         self._require_readable()
         try:
@@ -169,11 +160,7 @@ class DocumentStore:
             pass
 
     def sources(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the sources of documents, in the order of `numbers`.
-
-        Raises:
-            CorruptIndex: a row was altered.
-        """
+        """Return the sources of documents, in the order of `numbers`."""
         with self._lock, self._damage_reported():
             return [self._source(number) for number in numbers]
 

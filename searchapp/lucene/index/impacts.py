@@ -51,11 +51,7 @@ def of_postings(
 
 
 def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Float32s) -> None:
-    """Write the impacts of a field whose postings are written; `norms` has a length code per document.
-
-    Raises:
-        OSError: writing failed.
-    """
+    """Write the impacts of a field whose postings are written; `norms` has a length code per document."""
     documents = arrays.ArrayReader(folder, f"{prefix}.documents")
     frequencies = arrays.ArrayReader(folder, f"{prefix}.frequencies")
     starts = arrays.load(folder, f"{prefix}.starts")

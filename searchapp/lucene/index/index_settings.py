@@ -93,7 +93,6 @@ def without_similarities(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield all fields and sub-fields."""
     for field in properties.values():
         if isinstance(field, Mapping):
             yield field

@@ -118,7 +118,6 @@ class Segment(NamedTuple):
 
     @property
     def live(self) -> int:
-        """The number of live documents."""
         return self.manifest.documents - self.deletions.documents
 
 
@@ -144,16 +143,10 @@ class IndexManifest:
 
     @cached_property
     def schema(self) -> Schema:
-        """The fields of the mapping.
-
-        Raises:
-            Refused: as `Schema.of`.
-        """
         return Schema.of(self.mapping)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the manifest."""
         return digest_json(self._json())
 
     def _json(self) -> dict[str, Any]:
@@ -162,7 +155,6 @@ class IndexManifest:
 
     @property
     def bytes(self) -> int:
-        """The size of all files."""
         return sum(file.size for file in self.files.values())
 
     def with_checksums(self) -> Iterator[tuple[str, StoredFile]]:
@@ -206,12 +198,7 @@ class IndexManifest:
         return manifest
 
     def segments(self) -> list[Segment]:
-        """Return the segments of the index, this version's own last.
-
-        Raises:
-            CorruptIndex: a segment is missing or altered.
-            UnreadableFile: a segment can't be read.
-        """
+        """Return the segments of the index, this version's own last."""
         segments = []
         for name, kept in self.kept.items():
             folder = self.folder.with_name(name)
@@ -233,36 +220,21 @@ class IndexManifest:
             yield name, status
 
     def check_sizes(self) -> None:
-        """Check the size of every file.
-
-        Raises:
-            CorruptIndex: a file is missing or has another size.
-            UnreadableFile: a size can't be read.
-        """
+        """Check the size of every file."""
         for name, status in self._statuses():
             size = self.files[name].size
             if status.st_size != size:
                 raise CorruptIndex(self.folder, f"{name} has {status.st_size} bytes instead of {size}")
 
     def verify_file(self, name: str) -> None:
-        """Compare a file with its digest.
-
-        Raises:
-            CorruptIndex: the file is missing or altered.
-            UnreadableFile: the file can't be read.
-        """
+        """Compare a file with its digest."""
         with reading(self.folder, name), (self.folder / name).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != self.files[name].digest:
             raise refuted(self.folder, f"{name} was altered")
 
     def verify(self, advance: Advance = no_progress) -> None:
-        """Compare every file with its digest, and write the stamp; call `advance` with the bytes read.
-
-        Raises:
-            CorruptIndex: a file is missing or altered.
-            UnreadableFile: a file can't be read.
-        """
+        """Compare every file with its digest, and write the stamp; call `advance` with the bytes read."""
         try:
             state = self._state()  # before reading, so that a concurrent change invalidates the stamp
             self.check_sizes()
@@ -274,12 +246,7 @@ class IndexManifest:
         self._write_stamp(state)
 
     def require_verified(self) -> bool:
-        """Verify the files unless the stamp is valid; return whether they were verified now.
-
-        Raises:
-            CorruptIndex: a file is missing or altered.
-            UnreadableFile: a file can't be read.
-        """
+        """Verify the files unless the stamp is valid; return whether they were verified now."""
         with suppress(OSError, ValueError):
             if (self.folder / STAMP).read_text(encoding="ascii") == self._state():
                 return False

@@ -1,9 +1,7 @@
 """Mappings: the fields of a create-index body, names of properties, and values of documents.
 
 A *field* has postings: `text` and its sub-field `text.prose` are two fields with one source. A dot in a name
-separates an object from its property. Limits on names are those of Elasticsearch. In a document, arrays may be nested
-and null is no value. A text or keyword field accepts a number or `true` as written in JSON, a numeric field accepts
-numbers as text, and an integer field drops decimals.
+separates an object from its property.
 """
 
 from __future__ import annotations
@@ -85,7 +83,6 @@ def _check_names(properties: Collection[str], stored: Collection[str]) -> None:
 
 
 def _check_number(properties: Collection[str], fields: int) -> None:
-    """Reject a mapping with more fields and objects than Elasticsearch's limit."""
     count = fields + len({parent for name in properties for parent in objects(name)})
     if count > MOST_FIELDS:
         raise invalid(
@@ -302,12 +299,7 @@ def by_depth(value: Any) -> Iterator[Any]:
 
 
 def indexed_text(value: Any, field: Field) -> str:
-    """Return the text of a value for a text or keyword field.
-
-    Raises:
-        TypeError: the value is an object, or a number outside JSON.
-        OverflowError: the value is a number with too many digits.
-    """
+    """Return the text of a value for a text or keyword field."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -323,12 +315,7 @@ def shown_text(value: Any, field: Field) -> str:
 
 
 def number(value: Any, field: Field) -> Any:
-    """Return a value of a numeric field as an int, or a float in the field's precision; None for no value.
-
-    Raises:
-        TypeError: the value is no number.
-        OverflowError: the value does not fit the field's type.
-    """
+    """Return a value of a numeric field as an int, or a float in the field's precision; None for no value."""
     if value == "":
         return None
     double = _double(value, field)

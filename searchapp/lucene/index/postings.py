@@ -1,10 +1,8 @@
 """Inversion of tokens: sort them into runs, and merge the runs into postings, in bounded memory.
 
-`PackedTokens`: the tokens of a batch of documents as arrays, for transfer from worker processes. `Inverter`: collects
-up to `RUN_TOKENS` tokens or `RUN_TERMS` terms, sorts them by (term, document, position), and writes them as a run;
-the last run stays in memory. Documents ascend, so that the postings of a term are the concatenation of its postings
-in the runs. `merge`: reads the dictionaries of all runs in parallel and in batches, computes the offset of each run's
-postings in the merged files, and copies some million tokens at a time. Memory does not grow with the number of runs.
+The `Inverter` writes a run after `RUN_TOKENS` tokens or `RUN_TERMS` terms, sorted by (term, document, position); the
+last run stays in memory. `merge` reads the dictionaries of all runs in parallel and in batches, and copies the
+postings of a term run by run, because documents ascend.
 """
 
 from __future__ import annotations
@@ -88,7 +86,6 @@ class PackedTokens:
         return cls(terms, numbers, np.zeros_like(numbers), numbers, np.ones_like(numbers))
 
     def split(self, documents: int) -> tuple[PackedTokens, PackedTokens]:
-        """Split after a number of documents."""
         tokens = int(self.counts[:documents].sum())
         head, tail = (
             PackedTokens(
@@ -126,7 +123,6 @@ class PostingsRun(NamedTuple):
         return cls(*(ArrayReader(folder, f"{name}.{part}") for part in cls._fields))
 
     def save(self, folder: Path, name: str) -> None:
-        """Write a run that is in memory."""
         for part, values in zip(self._fields, self, strict=True):
             assert isinstance(values, np.ndarray)
             arrays.save(folder, f"{name}.{part}", values)

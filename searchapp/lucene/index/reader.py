@@ -41,8 +41,6 @@ SELECTED_SHARE = 2  # return all documents if the term has at most this many per
 
 
 class _IdCache:
-    """Cache of document ids."""
-
     CACHED_IDS = 1_000_000  # the cache is emptied above this number
 
     SMALL_INDEX = 200_000  # indexes up to this size are read in bulk once single reads have taken as long
@@ -241,7 +239,6 @@ class FieldReader:
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
 
     def join(self, segments: Sequence[FieldReader]) -> None:
-        """Set the statistics from all segments of the index, this one included."""
         self._others = [segment for segment in segments if segment is not self]
         self.statistics = FieldStatistics(
             sum(segment.live_statistics.documents for segment in segments),
@@ -273,11 +270,11 @@ class FieldReader:
         return idf(document_frequency, self.statistics.documents)
 
     def weight(self, boost: np.float32, document_frequency: int) -> np.float32:
-        """Return the upper limit of a term's score, see `BM25.weight`."""
+        """See `BM25.weight`."""
         return self.similarity.weight(boost, self.idf(document_frequency))
 
     def ranks(self, terms: Iterable[str]) -> list[int]:
-        """Return the dictionary ranks of the terms that occur in the segment, in the order of `terms`."""
+        """Return the dictionary ranks of the terms that occur in the segment."""
         find_rank = self._ranks.get if self._has_all_ranks else self.rank
         return [rank for rank in map(find_rank, terms) if rank is not None]
 
@@ -311,7 +308,6 @@ class FieldReader:
         return frequency
 
     def _live_frequency(self, term: str) -> int:
-        """Return the term's document frequency in this segment."""
         rank = self.rank(term)
         if rank is None:
             return 0
@@ -323,12 +319,12 @@ class FieldReader:
         return slice(*self._starts[rank : rank + 2].tolist())
 
     def documents_with(self, ranks: Iterable[int]) -> Numbers:
-        """Return the documents that have a term of one of the ranks, possibly with repetitions."""
+        """Return the documents with one of the terms, possibly with repetitions."""
         pieces = [self._documents[self._part(rank)] for rank in ranks]
         return self._only_live(np.concatenate(pieces)) if pieces else np.empty(0, np.int32)
 
     def documents_with_terms(self, terms: Iterable[str]) -> Numbers:
-        """Return the documents that have one of the terms, possibly with repetitions."""
+        """As `documents_with`."""
         return self.documents_with(rank for rank in map(self.rank, terms) if rank is not None)
 
     def postings(self, term: str) -> Postings:
@@ -408,7 +404,7 @@ class FieldReader:
         return self.living(self._postings_in([slice(0, self.postings_count)]))
 
     def postings_of(self, terms: Sequence[str]) -> tuple[Postings, Int64s]:
-        """Return the concatenated postings of terms, and the number of postings of each."""
+        """Return the concatenated postings of terms, and the number of each."""
         parts = self._slices(self._starts.all(), terms)
         postings = self._postings_in(parts)
         counts = np.array([part.stop - part.start for part in parts], np.int64)
@@ -420,7 +416,6 @@ class FieldReader:
         return Postings(postings.documents[is_live], postings.frequencies[is_live]), counts
 
     def living(self, postings: Postings) -> Postings:
-        """Return postings without deleted documents."""
         is_live = self._liveness(postings.documents)
         if is_live is None:
             return postings
@@ -451,18 +446,17 @@ class FieldReader:
         return TermPositions(self._documents[part], self._frequencies[part], self._positions, *ends)
 
     def inverses(self, documents: Numbers) -> Float32s:
-        """Return the BM25 norm inverse of each document."""
         if not self.field.is_text:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
         return np.asarray(self.norm_inverses[self._norms.all()[documents]])
 
     @property
     def norms(self) -> NDArray[np.uint8]:
-        """The length code of every document in a text field, see `similarity.LENGTHS`."""
+        """Length codes of all documents, see `similarity.LENGTHS`."""
         return self._norms.all()
 
     def length_code(self, document: int) -> int:
-        """Return the length code of a document, see `similarity.LENGTHS`."""
+        """See `similarity.LENGTHS`."""
         return int(self._norms.all()[document]) if self.field.is_text else WITHOUT_NORM
 
     def between(self, low: Any, high: Any) -> Numbers:
@@ -532,9 +526,8 @@ class IndexReader:
     ) -> None:
         """Open a segment, and verify its files unless they are unchanged since the last verification.
 
-        `schema` has the similarities to score with, `written_schema` those of the stored impacts. `commit_arrays`
-        opens the arrays of the version that lists the segment. `first` is the number of the segment's first document
-        in the index. Raises the errors of `DirectoryReader`.
+        `written_schema` has the similarities of the stored impacts. `commit_arrays` opens the arrays of the version
+        that lists the segment. `first` is the number of the segment's first document in the index.
         """
         manifest, deletions = segment
         self.folder = manifest.folder
@@ -593,7 +586,7 @@ class IndexReader:
 
     @property
     def ranks(self) -> Numbers:
-        """Each document's rank in the bytewise order of ids, which breaks ties between equal scores."""
+        """Ranks of documents in the bytewise order of ids, which breaks ties between equal scores."""
         return self._ranks.all()
 
     @property
@@ -602,11 +595,9 @@ class IndexReader:
         return self._by_rank.all()
 
     def in_all(self, field: str) -> bool:
-        """Return whether every document of the index has a value in the field."""
         return self.fields[field].statistics.documents == self.whole_count
 
     def document(self, document_id: str) -> int | None:
-        """Return the number of the live document with this id."""
         rank = self.ids.rank(document_id)
         if rank is None:
             return None
@@ -620,11 +611,9 @@ class IndexReader:
         return self.sources.sources(documents.tolist())
 
     def everything(self) -> Mask:
-        """Return a new mask of all live documents."""
         return np.ones(self.count, bool) if self.live is None else self.live.copy()
 
     def sum_of_parts(self, here: int, count: Callable[[IndexReader], int]) -> int:
-        """Return `here` plus the counts of the other segments."""
         return here + sum(map(count, self.others))
 
     def close(self) -> None:
@@ -648,7 +637,7 @@ class DirectoryReader:
     ) -> None:
         """Open a version, and verify its files unless they are unchanged since the last verification.
 
-        `schema` has the similarities to score with, by default those of the mapping. `manifest` is read by default.
+        `schema` has the similarities to score with, by default those of the mapping.
 
         Raises:
             Refused: the index is not searchapp's, or was made by a newer searchapp.
@@ -697,16 +686,10 @@ class DirectoryReader:
         return True
 
     def reopened(self) -> DirectoryReader:
-        """Return a new reader of the same version."""
         return DirectoryReader(self.folder, self.schema, self.manifest)
 
     def verify(self) -> None:
-        """Compare every file with its digest.
-
-        Raises:
-            CorruptIndex: a file was altered.
-            UnreadableFile: a file can't be read.
-        """
+        """Compare every file with its digest."""
         for segment in self._stored:
             segment.manifest.verify()
 

@@ -1,11 +1,8 @@
 """Reuse of segments when a collection changes.
 
 `CollectionDiff` compares documents with those of the index by their digests, while the collection is read. With the
-same mapping and analyzers, known documents need no analysis; deleted documents of a segment may return. `count_kept`
-is the merge policy: a large segment with few deletions and few documents in smaller segments is kept. The live
-documents of all other segments are merged with the new documents into the segment of the new version. `LiveDocuments`
-renumbers the live documents of a segment. `postings.merge` joins their postings, a `PostingsRun`, with those of other
-segments and of new documents.
+same mapping and analyzers, known documents need no analysis. `count_kept` is the merge policy: a large segment with
+few deletions and few documents in smaller segments is kept; all others are merged with the new documents.
 """
 
 from __future__ import annotations
@@ -110,7 +107,6 @@ class SegmentPlan:
 
     @property
     def version(self) -> str:
-        """The folder name of the live version."""
         return self.manifest.folder.name
 
     @property
@@ -157,8 +153,6 @@ class SegmentPlan:
 
         Raises:
             IndexReplaced: the live version has changed since the comparison.
-            CorruptIndex: a segment is damaged.
-            UnreadableFile: a segment can't be read.
         """
         live = IndexManifest.read(self.manifest.folder)  # a rebuilt index reuses the names of versions
         if live.digest != self.manifest.digest:
@@ -237,7 +231,6 @@ class CollectionDiff:
 
     @property
     def unchanged(self) -> int:
-        """The number of compared documents that the live version contains."""
         return int(np.count_nonzero(self._is_live))
 
     def carried(self, *, merged: bool = False) -> SegmentPlan | None:
@@ -289,12 +282,7 @@ class LiveDocuments:
     """
 
     def __init__(self, segment: Segment, mask: Mask, first: int = 0) -> None:
-        """Open the segment.
-
-        Raises:
-            CorruptIndex: it is damaged.
-            UnreadableFile: it can't be read.
-        """
+        """Open the segment."""
         self.segment = segment
         self.mask = mask
         self.count = int(np.count_nonzero(mask))
@@ -431,11 +419,7 @@ class LiveDocuments:
         return FieldSummary(prefix, documents, int((tokens if field.is_text else postings).sum()))
 
     def require_other_ids(self, ids: Terms, ranks: Iterable[int]) -> None:
-        """Check that no live document has an id of the given ranks.
-
-        Raises:
-            Refused: one has.
-        """
+        """Check that no live document has an id of the given ranks."""
         known, by_rank = self._terms("ids"), self._arrays.open("ids.documents").all()
         for document_id in (ids[rank].decode() for rank in ranks):
             rank = known.rank(document_id)

@@ -56,7 +56,6 @@ class IndexFolder:
         Raises:
             Refused: the folder contains other files.
             InvalidInput: the pointer is damaged, or an earlier searchapp wrote it.
-            UnreadableFile: the pointer can't be read.
         """
         self._refuse_foreign()
         if not (self.folder / CURRENT).exists():
@@ -195,11 +194,7 @@ class IndexFolder:
             (self.folder / NEXT).unlink()
 
     def live_name(self) -> str:
-        """Return the name of the live version; "" without one, or if the pointer is damaged.
-
-        Raises:
-            UnreadableFile: the pointer can't be read.
-        """
+        """Return the name of the live version; "" without one, or if the pointer is damaged."""
         try:
             live = self.live()
         except InvalidInput:
@@ -210,9 +205,6 @@ class IndexFolder:
         """Return the names of the live version and of those whose segments it keeps.
 
         Without a readable manifest, all older versions count as needed.
-
-        Raises:
-            UnreadableFile: the pointer can't be read.
         """
         live = self.live_name()
         if not live:

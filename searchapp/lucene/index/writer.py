@@ -130,11 +130,7 @@ class FieldWriter:
         self._present = array("i")
 
     def entry(self, values: list[Any]) -> Entry:
-        """Return the tokens, terms or numbers of a document's values; None without any.
-
-        Raises:
-            TypeError, OverflowError: a value is not of the field's type.
-        """
+        """Return the tokens, terms or numbers of a document's values; None without any."""
         raise NotImplementedError
 
     def pack(self, entries: list[tuple[int, Any]]) -> Packed:
@@ -150,14 +146,12 @@ class FieldWriter:
         raise NotImplementedError
 
     def _finish_present(self, merged: Sequence[LiveDocuments]) -> int:
-        """Write the numbers of the documents with a value, and return how many there are."""
         merged_present = [segment.present(self.field.name) for segment in merged]
         present = np.concatenate([*merged_present, np.frombuffer(self._present, np.int32)])
         self._save("present", present)
         return len(present)
 
     def _merge(self, inverter: Inverter, merged: Sequence[LiveDocuments]) -> tuple[int, int]:
-        """Write the postings; return the numbers of postings and of tokens."""
         runs = [*(segment.postings(self.field, self._scratch) for segment in merged), *inverter.runs()]
         return merge(runs, self._folder, self._prefix, positional=self.field.is_text)
 
@@ -327,11 +321,7 @@ class IndexWriter:
         analyzers: AnalysisRegistry,
         plan: SegmentPlan | None = None,
     ) -> None:
-        """Prepare to write; with a `plan` analyze only new documents.
-
-        Raises:
-            LuceneError: as `SegmentPlan.open`.
-        """
+        """Prepare to write; with a `plan` analyze only new documents."""
         self._folder = folder
         self._plan = plan
         self._kept, self._merged = plan.open() if plan else ([], [])
@@ -364,7 +354,6 @@ class IndexWriter:
 
         Raises:
             Refused: a document can't be indexed, or the number of documents differs from `total`.
-            CorruptIndex: a kept or merged segment is damaged.
         """
         try:
             advance(sum(segment.count for segment in self._kept))
@@ -391,11 +380,7 @@ class IndexWriter:
         self._added += merged.count
 
     def add_all(self, documents: Iterable[Document], advance: Advance, parallel_map: ParallelMap) -> None:
-        """Index documents.
-
-        Raises:
-            Refused: a document has a property that the mapping lacks, or a value of another type.
-        """
+        """Index documents."""
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
 
         def batches() -> Iterator[list[Indexed]]:

@@ -5,4 +5,6 @@ query         the interface of queries and leaves; `Constant`, `Boost`; the pars
 scores        score rows, and their sums
 boolean, boosting, function_score   compound queries
 match_all, term, number_range, fulltext   leaf queries
+
+Functions raise `Refused` for queries that are invalid, unsupported or can't be scored.
 """

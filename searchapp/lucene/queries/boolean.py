@@ -623,11 +623,7 @@ _RULES: tuple[Callable[[Bool], Query], ...] = (
 
 
 def with_minimum(query: Bool, specification: str | None) -> Bool:
-    """Apply a `minimum_should_match`.
-
-    Raises:
-        Refused: the specification is no number, percentage or condition.
-    """
+    """Apply a `minimum_should_match`."""
     if specification is None:
         return query
     try:

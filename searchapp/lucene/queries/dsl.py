@@ -1,14 +1,6 @@
 """Elasticsearch's query DSL: its queries, and the normal form in which both engines search.
 
-In the normal form, scores are independent of the division of an index into segments. Lucene adds the clauses of a
-`bool` in double, and rounds the sum to float32. With `must` and required optional clauses (`minimum_should_match`),
-it rounds the sums of `must` and `should` separately, except on a segment where only as many optional clauses as
-required have a term: there it computes one sum (`BooleanWeight.scorerSupplier`). Then the score of a document depends
-on the other documents of its segment. The normal form moves the optional clauses to a `bool` inside `must`, whose sum
-is always rounded separately. Hits and highlights stay the same.
-
-`minimum_should_match` (`2`, `-1`, `75%`, `2<75%`, `2<-25% 9<-3`) follows
-`org.elasticsearch.common.lucene.search.Queries.calculateMinShouldMatch`.
+In the normal form, scores are independent of the division of an index into segments, see `_normal_bool`.
 """
 
 from __future__ import annotations
@@ -66,6 +58,8 @@ _HALF = 1 << 31
 
 def required_clauses(optional: int, specification: str) -> int:
     """Return the number of `optional` clauses that must match, possibly more than there are.
+
+    Source: `org.elasticsearch.common.lucene.search.Queries.calculateMinShouldMatch`.
 
     >>> [required_clauses(5, text) for text in ("2", "-1", "75%", "-25%", "5<50%", "2<-25% 4<-3", "9")]
     [2, 4, 3, 4, 5, 2, 9]
@@ -159,6 +153,11 @@ def _normal_function(function: Any) -> Any:
     return function if condition is function["filter"] else {**function, "filter": condition}
 
 
+# Lucene adds the clauses of a `bool` in double, and rounds the sum to float32. With `must` and required optional
+# clauses, it rounds the sums of `must` and `should` separately, except on a segment where only as many optional
+# clauses as required have a term: there it computes one sum (`BooleanWeight.scorerSupplier`). Then scores depend on
+# the other documents of the segment. The normal form moves the optional clauses to a `bool` inside `must`, whose sum
+# is always rounded separately. Hits and highlights stay the same.
 def _normal_bool(content: Mapping[str, Any]) -> Mapping[str, Any]:
     must, should, filters = (_listed(content.get(name)) for name in ("must", "should", "filter"))
     minimum = _minimum(content.get("minimum_should_match"), len(should))

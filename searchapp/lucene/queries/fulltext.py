@@ -1,10 +1,4 @@
-"""Queries that analyze text: `match`, `match_phrase`, `multi_match`, and the leaf `Phrase`.
-
-`phrases.c` or NumPy finds phrases: terms on consecutive positions.
-
-Synonyms of several words make a graph of tokens: "united states" with "usa" over both words. As in Lucene's
-`GraphTokenStreamFiniteStrings`, each part of the text between two positions that no token spans becomes a query.
-"""
+"""Queries that analyze text: `match`, `match_phrase`, `multi_match`, and the leaf `Phrase`."""
 
 from __future__ import annotations
 
@@ -56,11 +50,7 @@ _TERM = struct.Struct("=12q")  # `Term` of phrases.c
 def _compiled_postings(
     library: ctypes.CDLL, terms: Sequence[TermPositions], positions: Sequence[int], documents: Numbers
 ) -> Postings:
-    """Return the ascending documents that have the terms at relative positions, with the frequencies.
-
-    Raises:
-        IndexError: a number points outside its array because files were altered.
-    """
+    """Return the ascending documents that have the terms at relative positions, with the frequencies."""
     documents = np.ascontiguousarray(documents, np.int32)
     packed, alive = [], []
     for term, position in zip(terms, positions, strict=True):
@@ -154,13 +144,11 @@ class Phrase(ScoredLeaf):
         return Postings(documents[count > 0], count[count > 0].astype(np.float32))
 
     def _counts(self, terms: Sequence[TermPositions], documents: Numbers) -> NDArray[np.int64]:
-        """Return the frequency of the phrase in each document; all documents have all terms.
-
-        The possible starts of the phrase in all documents are numbered consecutively: a document has as many as the
-        last position of the rarest term requires. Starts that other terms imply outside this range fall into another
-        document's range, and are dropped. A first term that occurs twice on a position (as itself and as a synonym)
-        counts twice; repetitions of the other terms do not.
-        """
+        """Return the frequency of the phrase in each document; all documents have all terms."""
+        # The possible starts of the phrase in all documents are numbered consecutively: a document has as many as the
+        # last position of the rarest term requires. Starts that other terms imply outside this range fall into another
+        # document's range, and are dropped. A first term that occurs twice on a position (as itself and as a synonym)
+        # counts twice; repetitions of the other terms do not.
         base = int(documents[0])
         starts = np.full(int(documents[-1]) - base + 1, OUTSIDE)
         count, remaining = 0, documents
@@ -268,6 +256,8 @@ def _among(places: NDArray[np.int64], others: NDArray[np.int64], count: int) -> 
     return arrays.find_sorted(others, places)[1]
 
 
+# Synonyms of several words make a graph of tokens: "united states" with "usa" over both words. As in Lucene's
+# `GraphTokenStreamFiniteStrings`, each part of the text between two positions that no token spans becomes a query.
 LONGEST_GRAPH = 1001  # states of a graph for which Lucene's recursion, limited to 1000, surely suffices
 
 MOST_PATHS = 1024

@@ -223,11 +223,7 @@ class FunctionScore(Query):
         return restricted(Scores(values, mask), mask)
 
     def _final_scores(self, rows: ScoreRows, documents: Numbers, scores: Float32s, mask: Mask) -> Float32s:
-        """Return the final scores of the documents of the mask.
-
-        Raises:
-            Refused: a document lacks a function's value, or has a negative or infinite score.
-        """
+        """Return the final scores of the documents of the mask."""
         if not self.functions:
             return scores
         applies = self._applies(rows, documents, mask)

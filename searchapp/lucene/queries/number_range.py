@@ -37,11 +37,7 @@ class NumberValue:
 
     @classmethod
     def read(cls, value: Any, place: str) -> NumberValue:
-        """Read a JSON value, or a token of an analyzed text.
-
-        Raises:
-            Refused: the value is no number.
-        """
+        """Read a JSON value, or a token of an analyzed text."""
         if isinstance(value, float) and parameters.is_number(value):
             return cls(place, value, printed(value, np.float64))
         text = parameters.raw_text(value, place)
@@ -80,11 +76,7 @@ class NumberValue:
         return digits if _fits(digits, LONG) else None
 
     def digits(self) -> Any:
-        """Return the exact printed number.
-
-        Raises:
-            Refused: the notation is valid for doubles only.
-        """
+        """Return the exact printed number."""
         if self.exact is not None:
             return self.exact
         try:
@@ -93,11 +85,7 @@ class NumberValue:
             raise invalid(f"{self.place} must be a number, not {parameters.shown(self.text)!r}") from error
 
     def required_integer(self, field: Field) -> int:
-        """Drop the decimals.
-
-        Raises:
-            Refused: no field of the type can have the number.
-        """
+        """Drop the decimals."""
         bits = _bits(field)
         # Elasticsearch rejects doubles beyond 64 bits in any notation.
         number = None if bits == LONG and abs(self.double) > 2.0**63 else self.truncated(bits)

@@ -1,8 +1,6 @@
 """The interface of queries, and the parser of Elasticsearch's query DSL.
 
-A query rewrites, matches, scores, explains and prints itself. Queries are values: rewriting compares them for
-equality, as Lucene does. Boosts are float32 values held in floats, and multiplied in float32. Explanations print the
-shortest decimal of a float32.
+Queries are values: rewriting compares them for equality, as Lucene does. Boosts are float32 values held in floats.
 """
 
 from __future__ import annotations
@@ -36,18 +34,14 @@ MOST_CLAUSES = 8_192
 
 
 def check_clause_count(count: int) -> None:
-    """Reject a query with more than `MOST_CLAUSES` clauses.
-
-    Raises:
-        Refused: it has too many.
-    """
+    """Reject a query with more than `MOST_CLAUSES` clauses."""
     if count > MOST_CLAUSES:
         raise invalid(f"a query has {count:,} clauses, and at most {MOST_CLAUSES:,} are allowed")
 
 
 def exact_value(explanation: Explanation) -> float:
-    """Return the unrounded value of an explanation; Lucene prints its few doubles in full."""
-    value = explanation.value
+    """Return the unrounded value of an explanation."""
+    value = explanation.value  # Lucene prints its few doubles in full
     return float(np.float32(value)) if float(printed(value)) == value else value
 
 
@@ -86,11 +80,7 @@ class Query:
 
     @property
     def clause_count(self) -> int:
-        """The number of clauses as Elasticsearch counts them (`MaxClauseCountQueryVisitor`).
-
-        Raises:
-            Refused: a query inside has too many.
-        """
+        """The number of clauses by Elasticsearch's `MaxClauseCountQueryVisitor`."""
         return sum(child.clause_count for child in self.children())
 
     @property
@@ -122,8 +112,7 @@ class Query:
     def rewritten(self) -> Query:
         """Return the result of one call of Lucene's `Query.rewrite`; the query itself if no step is left.
 
-        Lucene takes a step in the whole query before the next step. This order determines the products of boosts and
-        the clauses whose scores do not count.
+        Lucene takes a step in the whole query before the next step, which determines the products of boosts.
         """
         children = self.children()
         simpler = map_queries(rewrite_once, children)
@@ -147,20 +136,13 @@ class Query:
         """Return the scores of all documents; the query's own boost is multiplied by `boost`.
 
         Documents outside the mask `scope` may have wrong scores, and may lack the values that the query reads.
-
-        Raises:
-            Refused: the score of a document can't be computed.
         """
 
     # Printing
 
     @abstractmethod
     def notation(self, schema: Schema) -> str:
-        """Return the query in Lucene's notation (`Query.toString`).
-
-        Raises:
-            Refused: the embedded engine lacks the notation.
-        """
+        """Return the query in Lucene's notation (`Query.toString`)."""
 
     def inner_notation(self, schema: Schema) -> str:
         return self.notation(schema)
@@ -175,11 +157,7 @@ class Query:
 
     @abstractmethod
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
-        """Return the explanation of a document's score; None if the document does not match.
-
-        Raises:
-            Refused: the embedded engine lacks the explanation.
-        """
+        """Return the explanation of a document's score; None if the document does not match."""
 
 
 def map_queries(step: Callable[[Query], Query], queries: tuple[Query, ...]) -> tuple[Query, ...]:
@@ -265,10 +243,7 @@ class MarkedLeaf(Leaf):
 
     @abstractmethod
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
-        """Return each term to mark in a text with `EVERYWHERE` or the spans of a phrase.
-
-        Terms that the text lacks are ignored.
-        """
+        """Return each term to mark in a text with `EVERYWHERE` or the spans of a phrase."""
 
 
 EXACT_LENGTHS = 39  # the greatest length code that Lucene's explanations call exact
@@ -279,8 +254,7 @@ class ScoredLeaf(MarkedLeaf):
     """A leaf whose score is the BM25 of its frequency in a field."""
 
     @abstractmethod
-    def postings(self, field: FieldReader) -> Postings:
-        """Return the documents of the leaf and its frequencies."""
+    def postings(self, field: FieldReader) -> Postings: ...
 
     @abstractmethod
     def idf(self, field: FieldReader) -> np.float32: ...
@@ -537,11 +511,7 @@ class Parser:
         self.distinct_terms = distinct_terms
 
     def read(self, body: Any) -> tuple[Query, list[QueryText]]:
-        """Return the query of a search body, and its texts.
-
-        Raises:
-            Refused: as `query`, or the query has too many clauses.
-        """
+        """Return the query of a search body, and its texts."""
         # An attribute would keep the parser, to which the texts refer, and its index alive.
         texts: list[QueryText] = []
         self._texts = texts
@@ -572,11 +542,7 @@ class Parser:
         return query
 
     def query(self, body: Any) -> Query:
-        """Parse one query object.
-
-        Raises:
-            Refused: the query is invalid or unsupported.
-        """
+        """Parse one query object."""
         name, content = parameters.single(body, "a query")
         reader = self.readers.get(name)
         if reader is None:

@@ -1,9 +1,7 @@
-"""Score rows (the scores of a term in all of its documents), and sums of rows.
+"""Score rows (the scores of a term in all of its documents), and sums of rows, the reference for the C functions.
 
-Sums are computed in double and rounded once, as in Lucene. The NumPy code here is the reference for the C functions.
-
-The score of a term depends only on the term, its weight and the document, and topics share most of their terms.
-Therefore rows are computed once and cached.
+Sums are computed in double and rounded once, as in Lucene. The score of a term depends only on the term, its weight
+and the document, and topics share most of their terms; therefore rows are cached.
 """
 
 from __future__ import annotations
@@ -184,14 +182,8 @@ class ScoreRows:
         frequencies: NDArray[np.int64],
         boost: np.float32,
     ) -> ScoreRow:
-        """Return the scores of the concatenated postings of several terms.
-
-        Args:
-            field: the field of the terms.
-            postings: the concatenated postings.
-            counts: number of postings of each term.
-            frequencies: document frequency of each term in the whole index.
-            boost: boost of all terms.
+        """Return the scores of concatenated postings, given the number of postings and the document frequency of each
+        term.
         """
         # Skip terms without postings here: their weights could exceed float32.
         present = np.flatnonzero(counts)

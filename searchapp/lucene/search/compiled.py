@@ -2,14 +2,11 @@
 
 The C functions score sums and maxima of terms and other scored leaves with the bits of `queries.scores`, which scores
 all other queries. `search_batch` (`kernels.c`) scores a batch of topics document by document. `Pruner` (`maxscore.c`)
-scores a single query, or one on a large index, and skips documents that cannot be among the best.
+scores a single query, or one on a large index, and skips documents that cannot be among the best (MaxScore), with the
+bounds of `index.impacts`.
 
     H. Turtle and J. Flood, Query evaluation: strategies and optimizations, 1995 (MaxScore).
     S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011.
-
-The impact of a posting bounds its score (see `index.impacts`), so each term has a greatest score. MaxScore visits
-terms in descending order of it. The threshold is the score of the k-th best document so far. Once the remaining terms
-cannot lift a document to the threshold, only documents with an earlier term are candidates.
 """
 
 from __future__ import annotations
@@ -70,7 +67,6 @@ class FlatClause:
         return self.field, float(self.boost)
 
     def elsewhere(self, reader: IndexReader) -> tuple[int, int]:
-        """Apply `FieldReader.elsewhere` to the terms."""
         return reader.fields[self.field].elsewhere(self.terms)
 
 
@@ -147,7 +143,6 @@ class PostingsTable(NamedTuple):
 
     @classmethod
     def of_row(cls, row: ScoreRow) -> PostingsTable:
-        """Return the table of a single row."""
         common = -1 if row.is_common else len(row.scores)
         return cls(row.documents, row.scores, np.array([0, len(row.scores)]), common)
 
@@ -203,9 +198,6 @@ def best_of_batch(
 
     `ranks` is the rank of each document in the order of ids, and `by_rank` is the inverse. A rounded sum of at most
     `few` postings is added before common rows, see `queries.scores`. `dead` documents never match.
-
-    Raises:
-        IndexError: a document number or a rank is out of range because files were altered.
     """
     count = len(ranks)
     width = min(max((topic.size for topic in topics), default=0), count)
@@ -515,7 +507,6 @@ class Pruner:
         return ranking
 
     def prepare(self, queries: Iterable[Query]) -> None:
-        """Create the bitmaps of terms that several queries contain."""
         if native.library() is None or not self._lock.acquire(blocking=False):
             return
         try:
@@ -601,7 +592,6 @@ class Pruner:
         return documents.copy(), scores.copy()
 
     def _result(self, address: int, kind: type[np.generic], count: int) -> NDArray[Any]:
-        """Return an array that the search wrote to `_room`."""
         return np.frombuffer(self._room, kind, count, address - self._query.room)
 
     def _bounded_terms(self, clause: FlatClause) -> list[_BoundedTerm]:

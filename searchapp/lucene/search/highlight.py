@@ -3,7 +3,7 @@
     org.apache.lucene.search.highlight.{Highlighter, QueryScorer, TokenGroup, WeightedSpanTermExtractor}
 
 The text is analyzed again. Overlapping tokens form a group, which is marked from its first to its last matching
-token. A term that occurs only in phrases of the query matches only inside a phrase.
+token.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class TokenCache:
         self._size = 0
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
-        """Return the result of `Analyzer.emitted`."""
         key = analyzer, text
         tokens = self._texts.get(key)
         if tokens is not None:

@@ -41,11 +41,7 @@ class SourceFilter:
 
     @classmethod
     def of(cls, given: Any) -> SourceFilter:
-        """Read the `_source` of a search body: true, false, a name, names, or includes and excludes.
-
-        Raises:
-            Refused: lists all problems with their JSON paths.
-        """
+        """Read the `_source` of a search body: true, false, a name, names, or includes and excludes."""
         if isinstance(given, bool):
             return cls(None if given else ())
         problems = ErrorCollector()
@@ -72,7 +68,6 @@ class SourceFilter:
 
 
 def _is_covered(property_name: str, names: tuple[str, ...]) -> bool:
-    """Return whether names include a property, or an object that contains it."""
     return property_name in names or any(parent in names for parent in objects(property_name))
 
 
@@ -128,22 +123,16 @@ class _Template:
 
 
 class TemplateCache:
-    """Caches rewritten queries of templates.
+    """Caches rewritten queries of templates."""
 
-    The bodies of different topics differ only in their texts. Parsing and rewriting a query takes longer than scoring
-    it, and depends only on the number of distinct terms of a text (none, one or several). The cache therefore
-    rewrites once per outcome, and substitutes the terms in the result.
-    """
-
+    # The bodies of different topics differ only in their texts. Parsing and rewriting a query takes longer than scoring
+    # it, and depends only on the number of distinct terms of a text (none, one or several). Therefore it happens once
+    # per outcome, and the terms are substituted in the result.
     def __init__(self) -> None:
         self._templates: list[_Template] = []
 
     def rewritten(self, body: Any) -> Query | None:
-        """Return the rewritten query of a body; None if it must be parsed.
-
-        Raises:
-            Refused: a text can't be searched for.
-        """
+        """Return the rewritten query of a body; None if it must be parsed."""
         for template in self._templates:
             texts = template.texts(body)
             if texts is not None:
@@ -157,7 +146,7 @@ class TemplateCache:
         return None
 
     def add(self, body: Any, noted: Sequence[QueryText], query: Query, rewritten: Query) -> None:
-        """Add the rewritten form of a body, whose texts were recorded while its `query` was parsed."""
+        """Add the rewritten form of a body, and the texts recorded while its `query` was parsed."""
         placed: list[tuple[QueryText, JsonPath]] = []
         pattern = _pattern(body, {id(text.given): text for text in noted}, placed, ())
         if not noted or len(noted) != len(placed) or len(noted) != len({id(text) for text, _path in placed}):
@@ -282,16 +271,10 @@ class Frame:
 
     @property
     def end(self) -> int:
-        """The rank of the last hit."""
         return self.first + self.size
 
     @classmethod
     def of(cls, body: Body) -> Frame:
-        """Read a search body without its query.
-
-        Raises:
-            Refused: lists all problems with their JSON paths.
-        """
         problems = ErrorCollector()
         first, size, explain = 0, 0, False
         after: tuple[float, str] | None = None
@@ -354,11 +337,7 @@ class BodyReader:
         self._last_frame: tuple[str, Frame] | None = None
 
     def read(self, body: Body) -> Request:
-        """Read a search body.
-
-        Raises:
-            Refused: the body is invalid or unsupported.
-        """
+        """Read a search body."""
         return self._read(normal_body(body), body)[0]
 
     def _read(self, normal: Body, body: Body) -> tuple[Request, list[QueryText]]:
@@ -389,11 +368,7 @@ class BodyReader:
         return Request(rewrite(query), query if marked is None else marked, frame), noted
 
     def ranked(self, body: Body) -> Request:
-        """Read a search body for ranking, without the query to highlight.
-
-        Raises:
-            Refused: as `read`.
-        """
+        """Read a search body for ranking, without the query to highlight."""
         normal = normal_body(body)
         written = normal.get("query")
         query = self._templates.rewritten(written)
@@ -407,11 +382,7 @@ class BodyReader:
         return request
 
     def frame(self, body: Body) -> Frame:
-        """Read a search body without its query.
-
-        Raises:
-            Refused: as `read`.
-        """
+        """Read a search body without its query."""
         rest = {key: value for key, value in body.items() if key != "query"}
         written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
         last = self._last_frame
@@ -444,7 +415,6 @@ def _count(value: Any, name: str) -> int:
 
 
 def _search_after(values: Any) -> tuple[float, str]:
-    """Read `search_after`: a value for each clause of the sort."""
     if not isinstance(values, list | tuple) or len(values) != 2:
         raise invalid("`search_after` must be a list of a score and an id, as the sort has them")
     score, id_ = values

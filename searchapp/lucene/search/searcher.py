@@ -152,7 +152,6 @@ class SegmentSearcher:
         return rankings, pruned, len(requests) - unanswered
 
     def _prepare_rows(self, queries: Iterable[Query]) -> None:
-        """Compute the score rows of terms that several queries need."""
         terms: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
         for query in queries:
             for field, query_terms, boost in query.scored_terms():
@@ -173,7 +172,6 @@ class SegmentSearcher:
         return self.select(request.query.scores(self.rows), request.frame)
 
     def select(self, scores: Scores, frame: Frame) -> Ranking:
-        """Return the documents of a frame."""
         ranks = self.reader.ranks
         if frame.after is not None:
             score, id_ = frame.after
