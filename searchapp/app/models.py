@@ -17,7 +17,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.ranking import learning
-from searchapp.ranking.fusion import FUSION, REACH, Asking, LearnedFusion
+from searchapp.ranking.fusion import FUSION, REACH, AnswerFunction, LearnedFusion
 from searchapp.ranking.learning import StoredModel
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
@@ -257,7 +257,7 @@ def _crossfitted_answers(
     examples: Sequence[Example],
     documents: Sequence[Document],
     progress: Progress,
-) -> Asking:
+) -> AnswerFunction:
     """Return a function that ranks examples by a recipe, without the votes of withheld ones."""
     assert isinstance(recipe.fusion, LearnedFusion)
     plain = replace(recipe, fusion=recipe.fusion.unlearned)

@@ -15,7 +15,7 @@ these features; other documents follow by the weighted sum:
     signals        the number of signals that score it
 
 The trees are trained by cross-fitting (Wolpert, "Stacked generalization", Neural Networks 5, 1992): training topics
-are divided into `folds`, and the votes for the topics of one part come from the other parts alone. Leaving out only a
+are divided into `folds`, and the votes for the topics of one fold come from the other folds alone. Leaving out only a
 topic's own vote would not suffice: how often all other topics cite a document reveals whether this topic cites it.
 """
 
@@ -69,7 +69,7 @@ class ScoreParts(NamedTuple):
     """The parts of a document's score, which add up to it."""
 
     signals: Sequence[float | None]  # None for a signal without a score
-    rest: float = 0.0  # other features of a model
+    other: float = 0.0  # other features of a model
 
 
 class Fusion(ABC):
@@ -146,7 +146,7 @@ class SumFusion(Fusion):
     )
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        return added((weight, scores_of(answer, self.normalization)) for weight, answer in answers)
+        return weighted_sum((weight, scores_of(answer, self.normalization)) for weight, answer in answers)
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
         scores = [(weight, scores_of(answer, self.normalization).get(document)) for weight, answer in answers]
@@ -170,7 +170,7 @@ class CombMnzFusion(SumFusion):
             for document, score in scores.items()
             if weight * score > 0
         )
-        return {document: counts[document] * score for document, score in added(weighted).items()}
+        return {document: counts[document] * score for document, score in weighted_sum(weighted).items()}
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
         weighted = SumFusion.given(self, answers, document).signals
@@ -224,7 +224,7 @@ def ranks_of(answer: Answer) -> dict[str, int]:
     return {document: rank for rank, document in enumerate(hits.document_ids, start=1)}
 
 
-def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:
+def weighted_sum(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:
     """Return the weighted sum of scores; a missing score adds nothing."""
     total: dict[str, float] = {}
     for weight, scores in weighted:
@@ -234,19 +234,19 @@ def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:
 
 
 if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
+    Float64Array = NDArray[np.float64]
 
 # The documents of each signal that candidates come from, at any depth of the run.
 REACH = 500
 
 # The weight of the weighted sum added to the log-odds: it breaks ties of the trees.
-EQUALS = 0.001
+SUM_WEIGHT = 0.001
 
 _SHARE, _SCORE, _BEST = "share", "score", "best"
-_OF_ALL = ("sum", "signals")
+_OTHER_FEATURES = ("sum", "signals")
 
 # Yields the answers of each signal to training topics, with the votes of these topic ids withheld.
-Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
+AnswerFunction = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,16 +307,16 @@ class LearnedFusion(Fusion):
         return _TreeFusion(self, signals, model())
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        return _summed(self.signal_scores(answers))
+        return _normalized_sum(self.signal_scores(answers))
 
     def signal_scores(self, answers: Weighted) -> list[_SignalScores]:
-        every = []
+        signal_scores = []
         for weight, answer in answers:
             scores = scores_of(answer, Normalization.none)
             greatest = max(scores.values(), default=0.0)
             unit = greatest if self.added is Normalization.max else 1.0
-            every.append(_SignalScores(weight, scores, greatest, unit))
-        return every
+            signal_scores.append(_SignalScores(weight, scores, greatest, unit))
+        return signal_scores
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
         return ScoreParts(
@@ -327,7 +327,7 @@ class LearnedFusion(Fusion):
         )
 
     def train(
-        self, signals: Sequence[tuple[str, float]], examples: Sequence[Example], asking: Asking
+        self, signals: Sequence[tuple[str, float]], examples: Sequence[Example], answers_of: AnswerFunction
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return header and arrays of the model for signals of these names and weights.
 
@@ -337,17 +337,19 @@ class LearnedFusion(Fusion):
         import numpy as np
 
         names = feature_names([name for name, _ in signals])
-        matrices: list[Floats] = []
+        matrices: list[Float64Array] = []
         relevant: list[bool] = []
-        of_each = -(-self.max_topics // self.folds)
-        for part in self.dealt(examples):
-            for example, answers in asking(part[:of_each], frozenset(example_.topic.id for example_ in part)):
+        topics_per_fold = -(-self.max_topics // self.folds)
+        for fold in self.make_folds(examples):
+            for example, answers in answers_of(
+                fold[:topics_per_fold], frozenset(example_.topic.id for example_ in fold)
+            ):
                 weighted = [(weight, answer) for (_, weight), answer in zip(signals, answers, strict=True)]
                 documents, rows = self.rows(weighted, example.topic.id)
                 matrices.append(rows)
                 relevant += [example.gold.get(document, 0.0) > 0 for document in documents]
-        wanted = np.array(relevant, dtype=np.bool_)
-        if not wanted.any() or wanted.all():
+        relevant_rows = np.array(relevant, dtype=np.bool_)
+        if not relevant_rows.any() or relevant_rows.all():
             raise DataError(
                 f"the candidates of the {counted(len(examples), 'solved topic')} are all alike relevant, so that "
                 "nothing tells one "
@@ -356,41 +358,41 @@ class LearnedFusion(Fusion):
         trees = learning.grow_trees(
             names,
             np.concatenate(matrices),
-            wanted,
+            relevant_rows,
             num_trees=self.num_trees,
             num_leaves=self.num_leaves,
             min_samples=self.min_samples,
             learning_rate=self.learning_rate,
             seed=self.seed,
         )
-        return {"candidates": len(wanted), "labels": ["relevant"], **trees.header()}, trees.arrays()
+        return {"candidates": len(relevant_rows), "labels": ["relevant"], **trees.header()}, trees.arrays()
 
-    def dealt(self, examples: Sequence[Example]) -> list[list[Example]]:
-        """Divide training topics into parts, by the seed and independent of their order."""
+    def make_folds(self, examples: Sequence[Example]) -> list[list[Example]]:
+        """Divide training topics into folds, by the seed and independent of their order."""
         shuffled = sorted(examples, key=lambda example: example.topic.id)
         random.Random(self.seed).shuffle(shuffled)  # no secret
         return [shuffled[fold :: self.folds] for fold in range(self.folds)]
 
-    def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
+    def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Float64Array]:
         """Return the candidates, `without` one document, and their features: float64 (candidates, features)."""
-        by_signal = self.signal_scores([(weight, _reached(answer)) for weight, answer in answers])
-        return self.rows_of(by_signal, _summed(by_signal), without)
+        by_signal = self.signal_scores([(weight, _truncated(answer)) for weight, answer in answers])
+        return self.rows_of(by_signal, _normalized_sum(by_signal), without)
 
     def rows_of(
         self, by_signal: Sequence[_SignalScores], total: Scores, without: str | None = None
-    ) -> tuple[list[str], Floats]:
+    ) -> tuple[list[str], Float64Array]:
         """Return the same as `rows`, from answers no deeper than `REACH` and their weighted sum."""
         import numpy as np
 
         best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda item: (-item[1], item[0]))
         documents = [document for document, _ in best if document != without][: self.candidates]
-        matrix = np.zeros((len(documents), 3 * len(by_signal) + len(_OF_ALL)))
-        for place, (_, scores, greatest, _) in enumerate(by_signal):
-            of_signal = [scores.get(document, 0.0) for document in documents]
-            matrix[:, 3 * place + 1] = of_signal
-            matrix[:, 3 * place + 2] = greatest
+        matrix = np.zeros((len(documents), 3 * len(by_signal) + len(_OTHER_FEATURES)))
+        for index, (_, scores, greatest, _) in enumerate(by_signal):
+            signal_column = [scores.get(document, 0.0) for document in documents]
+            matrix[:, 3 * index + 1] = signal_column
+            matrix[:, 3 * index + 2] = greatest
             if greatest > 0:
-                matrix[:, 3 * place] = matrix[:, 3 * place + 1] / greatest
+                matrix[:, 3 * index] = matrix[:, 3 * index + 1] / greatest
         matrix[:, -2] = [total[document] for document in documents]
         matrix[:, -1] = (matrix[:, : 3 * len(by_signal) : 3] > 0).sum(axis=1)
         return documents, matrix
@@ -410,14 +412,14 @@ class _TreeFusion(Fusion):
     candidates above all other documents.
     """
 
-    __slots__ = ("_described", "_stored", "_trees", "normalization")
+    __slots__ = ("_recipe_fusion", "_stored", "_trees", "normalization")
 
     method = LearnedFusion.method
     needs = LearnedFusion.needs
     reach = REACH
 
     def __init__(self, described: LearnedFusion, signals: Sequence[str], stored: StoredModel) -> None:
-        self._described = described
+        self._recipe_fusion = described
         self._stored = stored
         self._trees = Trees.read(stored.header, stored.arrays)
         self.normalization = described.normalization
@@ -434,36 +436,36 @@ class _TreeFusion(Fusion):
         return model_record(self._stored)
 
     def manifest(self) -> dict[str, Any]:
-        return self._described.manifest()
+        return self._recipe_fusion.manifest()
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        by_signal = self._described.signal_scores(answers)
-        total = _summed(by_signal)
-        if all(_reached(answer) is answer for _, answer in answers):
-            documents, rows = self._described.rows_of(by_signal, total)
+        by_signal = self._recipe_fusion.signal_scores(answers)
+        total = _normalized_sum(by_signal)
+        if all(_truncated(answer) is answer for _, answer in answers):
+            documents, rows = self._recipe_fusion.rows_of(by_signal, total)
         else:
-            documents, rows = self._described.rows(answers)
-        scores = self._trees.scores(rows) + self._lifted(answers)
+            documents, rows = self._recipe_fusion.rows(answers)
+        scores = self._trees.scores(rows) + self._candidate_offset(answers)
         candidates = zip(documents, scores.tolist(), strict=True)
-        return total | {document: score + EQUALS * total[document] for document, score in candidates}
+        return total | {document: score + SUM_WEIGHT * total[document] for document, score in candidates}
 
     def given(self, answers: Weighted, document: str) -> ScoreParts:
         row = self._row(answers, document)
         if row is None:
-            return self._described.given(answers, document)
+            return self._recipe_fusion.given(answers, document)
         parts = self._trees.parts(row)[0]
-        added = self._described.given(answers, document).signals
+        shares = self._recipe_fusion.given(answers, document).signals
         signal_parts: list[float | None] = []
-        for place, share in enumerate(added):
-            value = float(parts[3 * place : 3 * place + 3].sum()) + EQUALS * (share or 0.0)
+        for index, share in enumerate(shares):
+            value = float(parts[3 * index : 3 * index + 3].sum()) + SUM_WEIGHT * (share or 0.0)
             signal_parts.append(value if value or share is not None else None)
-        rest = float(parts[3 * len(added) :].sum()) + self._trees.bias + self._lifted(answers)
-        return ScoreParts(signal_parts, rest)
+        other = float(parts[3 * len(shares) :].sum()) + self._trees.bias + self._candidate_offset(answers)
+        return ScoreParts(signal_parts, other)
 
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:
         row = self._row(answers, document)
         if row is None:
-            candidates = counted(self._described.candidates, "candidate")
+            candidates = counted(self._recipe_fusion.candidates, "candidate")
             return f"fused by sum, behind the {candidates} that {self.method} ranks", ()
         trees = self._trees
         log_odds = float(trees.scores(row)[0])
@@ -474,32 +476,32 @@ class _TreeFusion(Fusion):
         details = [
             Explanation(part, f"{name} is {value:.4g}") for part, name, value in parts_by_size[:SHOWN] if part
         ]
-        if others := sum(part for part, _, _ in parts_by_size[SHOWN:]):
-            details.append(Explanation(others, counted(len(parts_by_size) - SHOWN, "further feature")))
+        if other_sum := sum(part for part, _, _ in parts_by_size[SHOWN:]):
+            details.append(Explanation(other_sum, counted(len(parts_by_size) - SHOWN, "further feature")))
         details.append(Explanation(trees.bias, "what the trees say of any candidate"))
         learned = Explanation(
             log_odds,
             f"log-odds of being relevant, by {counted(len(trees.roots), 'tree')}, the sum of",
             tuple(details),
         )
-        total = self._described.fused(answers)[document]
-        parts_text = f"log-odds {log_odds:.4f}, {EQUALS:g} * the weighted sum {total:.4f}"
-        lifted = f"{self._lifted(answers):.4f}, which every candidate has"
+        total = self._recipe_fusion.fused(answers)[document]
+        parts_text = f"log-odds {log_odds:.4f}, {SUM_WEIGHT:g} * the weighted sum {total:.4f}"
+        lifted = f"{self._candidate_offset(answers):.4f}, which every candidate has"
         return f"fused by {self.method}: {parts_text}, and {lifted}", (learned,)
 
-    def _row(self, answers: Weighted, document: str) -> Floats | None:
-        documents, rows = self._described.rows(answers)
+    def _row(self, answers: Weighted, document: str) -> Float64Array | None:
+        documents, rows = self._recipe_fusion.rows(answers)
         return rows[[documents.index(document)]] if document in documents else None
 
-    def _lifted(self, answers: Weighted) -> float:
-        by_signal = self._described.signal_scores(answers)
+    def _candidate_offset(self, answers: Weighted) -> float:
+        by_signal = self._recipe_fusion.signal_scores(answers)
         greatest = sum(weight * (best / unit) for weight, _, best, unit in by_signal if unit > 0)
         return greatest - self._trees.least
 
 
 def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the features, in the order of the columns."""
-    return (*(f"{name} {what}" for name in signals for what in (_SHARE, _SCORE, _BEST)), *_OF_ALL)
+    return (*(f"{name} {what}" for name in signals for what in (_SHARE, _SCORE, _BEST)), *_OTHER_FEATURES)
 
 
 class _SignalScores(NamedTuple):
@@ -511,7 +513,7 @@ class _SignalScores(NamedTuple):
     unit: float  # the weighted sum divides scores by it
 
 
-def _summed(by_signal: Sequence[_SignalScores]) -> dict[str, float]:
+def _normalized_sum(by_signal: Sequence[_SignalScores]) -> dict[str, float]:
     total: dict[str, float] = {}
     for weight, scores, _, unit in by_signal:
         if weight > 0:
@@ -521,5 +523,5 @@ def _summed(by_signal: Sequence[_SignalScores]) -> dict[str, float]:
     return total
 
 
-def _reached(answer: Answer) -> Answer:
+def _truncated(answer: Answer) -> Answer:
     return answer[:REACH] if isinstance(answer, Hits) and len(answer) > REACH else answer

@@ -66,9 +66,9 @@ class Ranker:
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         self.recipe = recipe
         self.scorers = [signal.prepare(inputs) for signal in recipe.signals]
-        self.fusion = _ready(recipe, inputs)
+        self.fusion = _ready_fusion(recipe, inputs)
         self._retrievers = [scorer for scorer in self.scorers if isinstance(scorer, Retriever)]
-        self._shared_places = [_first_equal(self.scorers, place) for place in range(len(self.scorers))]
+        self._first_equal_indexes = [_first_equal(self.scorers, index) for index in range(len(self.scorers))]
         self._shared: dict[int, Iterator[Hits]] = {}
         self._topics_are_documents = inputs.topics_are_documents
 
@@ -79,10 +79,10 @@ class Ranker:
             DataError: the template retrieves a topic for itself, although topics are documents.
             EngineError: the engine failed.
         """
-        every = self.answers(topics, depth, advance)
+        answers_of_topics = self.answers(topics, depth, advance)
         rankings = tuple(
             Ranking(topic.id, self._hits(topic, answers, depth))
-            for topic, answers in zip(topics, every, strict=True)
+            for topic, answers in zip(topics, answers_of_topics, strict=True)
         )
         return Run(tag, rankings)
 
@@ -93,7 +93,7 @@ class Ranker:
 
     def explain(self, ranked_topic: RankedTopic, document_id: str) -> Explanation | None:
         """Explain a document's score by the signals' scores before weighting; None without a score."""
-        requests = self._requests_of(ranked_topic)
+        requests = self._requests(ranked_topic)
         if len(self.scorers) == 1:
             return self.scorers[0].explain(requests[0], document_id)
         weighted = self._weighted(ranked_topic.answers)
@@ -104,10 +104,10 @@ class Ranker:
         for signal, scorer, request in zip(self.recipe.signals, self.scorers, requests, strict=True):
             part = scorer.explain(request, document_id)
             if part is not None:
-                said = f"{signal.name}, weight {signal.weight:g}: {part.description}"
-                details.append(Explanation(part.value, said, part.details))
-        said, of_fusion = self.fusion.explained(weighted, document_id)
-        return Explanation(score, said, (*details, *of_fusion))
+                description = f"{signal.name}, weight {signal.weight:g}: {part.description}"
+                details.append(Explanation(part.value, description, part.details))
+        description, fusion_details = self.fusion.explained(weighted, document_id)
+        return Explanation(score, description, (*details, *fusion_details))
 
     def shares(self, ranked_topic: RankedTopic, document_id: str) -> list[SignalShare]:
         """Return the part of each signal in a document's score, with its votes; the parts add up to the score."""
@@ -119,10 +119,10 @@ class Ranker:
         shares = [
             SignalShare(signal.name, signal.weight, value, tuple(scorer.votes(request, document_id)))
             for signal, scorer, value, request in zip(
-                self.recipe.signals, self.scorers, parts.signals, self._requests_of(ranked_topic), strict=True
+                self.recipe.signals, self.scorers, parts.signals, self._requests(ranked_topic), strict=True
             )
         ]
-        return [*shares, SignalShare(self.fusion.method, 1.0, parts.rest)] if parts.rest else shares
+        return [*shares, SignalShare(self.fusion.method, 1.0, parts.other)] if parts.other else shares
 
     def answers(
         self, topics: Sequence[Topic], depth: int, advance: Advance = no_progress
@@ -148,7 +148,7 @@ class Ranker:
         Raises:
             DataError: it contains the topic itself, although topics are documents.
         """
-        hits = _fused_hits(self.fusion, self._weighted(answers), depth, self._itself(topic))
+        hits = _fused_hits(self.fusion, self._weighted(answers), depth, self._own_document(topic))
         if self._topics_are_documents and topic.id in hits.document_ids:
             raise DataError(
                 f"{self.recipe.query.template.name} retrieves topic {topic.id} for itself: "
@@ -158,23 +158,23 @@ class Ranker:
 
     def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
         """Return the first documents of the preceding signals, fused without a model."""
-        return _fused_hits(self.recipe.fusion, self._weighted(answers), LEADERS, self._itself(topic))
+        return _fused_hits(self.recipe.fusion, self._weighted(answers), LEADERS, self._own_document(topic))
 
-    def _itself(self, topic: Topic) -> str | None:
+    def _own_document(self, topic: Topic) -> str | None:
         return topic.id if self._topics_are_documents else None
 
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
         return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=False)]
 
-    def _requests_of(self, ranked_topic: RankedTopic) -> list[SignalRequest]:
+    def _requests(self, ranked_topic: RankedTopic) -> list[SignalRequest]:
         topic, answers = ranked_topic.topic, ranked_topic.answers
         candidates = [as_hits(answers[0], len(answers[0]))] if self.recipe.needs(Need.candidates) else []
         request = SignalRequest([topic], ranked_topic.depth, self.fusion.normalization, candidates)
         return [
-            replace(request, leaders=[self._leaders(topic, answers[:place])])
+            replace(request, leaders=[self._leaders(topic, answers[:index])])
             if Need.leaders in signal.needs
             else request
-            for place, signal in enumerate(self.recipe.signals)
+            for index, signal in enumerate(self.recipe.signals)
         ]
 
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
@@ -192,47 +192,49 @@ class Ranker:
             advance(1)
             return [iter([answer]) for answer in results]
         answers: list[Iterator[Answer]] = []
-        for place, signal in enumerate(self.recipe.signals):
-            of_signal = request
+        for index, signal in enumerate(self.recipe.signals):
+            signal_request = request
             if Need.leaders in signal.needs:
                 # Consumed together with the answers, so that memory contains only a few topics.
-                pairs = [itertools.tee(of_other) for of_other in answers]
-                answers = [kept for kept, _ in pairs]
-                before = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
-                of_signal = replace(request, leaders=itertools.starmap(self._leaders, before))
-            if place == 0 and self.recipe.needs(Need.candidates):
+                pairs = [itertools.tee(answers_of_signal) for answers_of_signal in answers]
+                answers = [remaining for remaining, _ in pairs]
+                leader_answers = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
+                signal_request = replace(request, leaders=itertools.starmap(self._leaders, leader_answers))
+            if index == 0 and self.recipe.needs(Need.candidates):
                 first = list(self.scorers[0].answers(request, no_progress))
                 request = replace(request, candidates=[as_hits(answer, len(answer)) for answer in first])
                 answers.append(iter(first))
             else:
-                answers.append(self._answers_of(place, of_signal, advance if place == last else no_progress))
+                answers.append(
+                    self._answers_of(index, signal_request, advance if index == last else no_progress)
+                )
         self._shared.clear()  # the iterators keep the hits
         return answers
 
-    def _answers_of(self, place: int, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
+    def _answers_of(self, index: int, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         """Return the answers of the signal at a position; signals with the same searches share the hits."""
-        scorer, shared_place = self.scorers[place], self._shared_places[place]
-        if self._shared_places.count(shared_place) == 1 or not isinstance(scorer, Retriever):
+        scorer, shared_index = self.scorers[index], self._first_equal_indexes[index]
+        if self._first_equal_indexes.count(shared_index) == 1 or not isinstance(scorer, Retriever):
             return scorer.answers(request, advance)
-        if shared_place not in self._shared:
-            self._shared[shared_place] = scorer.retrieved(request, no_progress)
-        hits, self._shared[shared_place] = itertools.tee(self._shared[shared_place])
+        if shared_index not in self._shared:
+            self._shared[shared_index] = scorer.retrieved(request, no_progress)
+        hits, self._shared[shared_index] = itertools.tee(self._shared[shared_index])
         return map(scorer.answer, request.topics, hits, itertools.repeat(request))
 
 
-def _ready(recipe: Recipe, inputs: Inputs) -> Fusion:
+def _ready_fusion(recipe: Recipe, inputs: Inputs) -> Fusion:
     names = [signal.name for signal in recipe.signals]
     return recipe.fusion.ready(names, lambda: inputs.fusion(recipe)) if len(names) > 1 else recipe.fusion
 
 
-def _first_equal(scorers: Sequence[SignalScorer], place: int) -> int:
+def _first_equal(scorers: Sequence[SignalScorer], index: int) -> int:
     """Return the position of the first scorer with the same searches as the scorer at a position."""
-    scorer = scorers[place]
+    scorer = scorers[index]
     if isinstance(scorer, Retriever):
-        for other, earlier in enumerate(scorers[:place]):
+        for earlier_index, earlier in enumerate(scorers[:index]):
             if isinstance(earlier, Retriever) and earlier.asks_as(scorer):
-                return other
-    return place
+                return earlier_index
+    return index
 
 
 def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
@@ -240,16 +242,16 @@ def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
     return answer if isinstance(answer, Hits) else ranked(answer, depth, without)
 
 
-def _fused_hits(fusion: Fusion, weighted: Weighted, depth: int, itself: str | None) -> Hits:
+def _fused_hits(fusion: Fusion, weighted: Weighted, depth: int, own_document: str | None) -> Hits:
     """Return the fused ranking; that of a single signal is unchanged."""
     if len(weighted) == 1:
-        hits = as_hits(weighted[0][1], depth, itself)
+        hits = as_hits(weighted[0][1], depth, own_document)
         return hits if len(hits) <= depth else hits[:depth]
-    return ranked(fusion.fused(weighted), depth, itself)
+    return ranked(fusion.fused(weighted), depth, own_document)
 
 
 # Needs of signals that do not depend on training topics, unless a preceding signal does.
-FIXED = frozenset({Need.texts, Need.candidates, Need.leaders})
+UNTRAINED_NEEDS = frozenset({Need.texts, Need.candidates, Need.leaders})
 
 
 @dataclass(slots=True)
@@ -306,8 +308,8 @@ class _StoredAnswers:
 
     def answers(self) -> Iterator[Answer]:
         ids = list(self._numbers)
-        for place, are_hits in enumerate(self._are_hits):
-            start, end = self._ends[place], self._ends[place + 1]
+        for index, are_hits in enumerate(self._are_hits):
+            start, end = self._ends[index], self._ends[index + 1]
             documents = [ids[number] for number in self._documents[start:end]]
             scores = self._scores[start:end].tolist()
             yield Hits(documents, scores) if are_hits else dict(zip(documents, scores, strict=True))
@@ -322,23 +324,26 @@ class _TimedScorer(SignalScorer):
         self._total = total  # of all signals of the recipe
         self._stored = stored  # answers of an earlier ranking, which replace the signal's
 
-    def answers(self, asked: SignalRequest, advance: Advance) -> Iterator[Answer]:
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         if self._stored is not None:
             yield from self._stored.answers()
             return
-        answers = self._scorer.answers(asked, advance)
+        answers = self._scorer.answers(request, advance)
         while True:
-            started, inner = WorkTime.now(), replace(self._total)
+            started, total_before = WorkTime.now(), replace(self._total)
             answer = next(answers, None)
             taken = WorkTime.now() - started
-            self.seconds.add(taken - (self._total - inner))
-            self._total.cpu, self._total.clock = inner.cpu + taken.cpu, inner.clock + taken.clock
+            self.seconds.add(taken - (self._total - total_before))
+            self._total.cpu, self._total.clock = (
+                total_before.cpu + taken.cpu,
+                total_before.clock + taken.clock,
+            )
             if answer is None:
                 return
             yield answer
 
-    def explain(self, asked: SignalRequest, document_id: str) -> Explanation | None:
-        return self._scorer.explain(asked, document_id)
+    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
+        return self._scorer.explain(request, document_id)
 
 
 class SignalAnswers:
@@ -365,26 +370,26 @@ class SignalAnswers:
         self._depth = depth
         numbers: dict[str, int] = {} if before is None else before._numbers
         self._numbers: dict[str, int] = numbers
-        places = range(len(recipe.signals))
-        new = set(places) if before is None else dependent_signals(recipe.signals, again)
+        indexes = range(len(recipe.signals))
+        new_indexes = set(indexes) if before is None else dependent_signals(recipe.signals, again)
         self._stored: list[_StoredAnswers] = [
-            _StoredAnswers(numbers) if before is None or place in new else before._stored[place]
-            for place in places
+            _StoredAnswers(numbers) if before is None or index in new_indexes else before._stored[index]
+            for index in indexes
         ]
         ranker = Ranker(recipe, inputs)
         total = WorkTime()
         timed = [
-            _TimedScorer(scorer, total, None if place in new else self._stored[place])
-            for place, scorer in enumerate(ranker.scorers)
+            _TimedScorer(scorer, total, None if index in new_indexes else self._stored[index])
+            for index, scorer in enumerate(ranker.scorers)
         ]
         ranker.scorers = [*timed]
         for answers in ranker.answers(topics, depth, advance):
-            for place in new:
-                self._stored[place].add(answers[place])
+            for index in new_indexes:
+                self._stored[index].add(answers[index])
         self._fusion = ranker.fusion
         self.seconds: list[WorkTime] = [
-            timed[place].seconds if before is None or place in new else before.seconds[place]
-            for place in places
+            timed[index].seconds if before is None or index in new_indexes else before.seconds[index]
+            for index in indexes
         ]
 
     def run(
@@ -395,42 +400,42 @@ class SignalAnswers:
         `fusion` replaces the recipe's; without it, a learned fusion is trained for the remaining signals. With
         `whole`, documents of the other signals follow in the order of their ids, up to the depth.
         """
-        places = list(only) or list(range(len(self._stored)))
-        if fusion is None and len(places) in (1, len(self._stored)):
+        indexes = list(only) or list(range(len(self._stored)))
+        if fusion is None and len(indexes) in (1, len(self._stored)):
             fusion = self._fusion
         elif fusion is None:
-            signals = tuple(self.recipe.signals[place] for place in places)
-            fusion = _ready(replace(self.recipe, signals=signals), self._inputs)
+            signals = tuple(self.recipe.signals[index] for index in indexes)
+            fusion = _ready_fusion(replace(self.recipe, signals=signals), self._inputs)
         seconds = WorkTime()
         rankings = []
-        every = zip(*(stored.answers() for stored in self._stored), strict=True)
-        for topic, answers in zip(self.topics, every, strict=True):
+        answers_of_topics = zip(*(stored.answers() for stored in self._stored), strict=True)
+        for topic, answers in zip(self.topics, answers_of_topics, strict=True):
             with seconds.taken():
-                hits = self._hits(topic, answers, places, fusion)
+                hits = self._hits(topic, answers, indexes, fusion)
             if whole and len(hits) < self._depth:
                 all_hits = self._hits(topic, answers, range(len(answers)), self._fusion)
                 hits = _completed(hits, all_hits.document_ids, self._depth)
             rankings.append(Ranking(topic.id, hits))
         return Run(tag, tuple(rankings)), seconds
 
-    def _hits(self, topic: Topic, answers: Sequence[Answer], places: Sequence[int], fusion: Fusion) -> Hits:
-        weighted = [(self.recipe.signals[place].weight, answers[place]) for place in places]
-        itself = topic.id if self._inputs.topics_are_documents else None
-        return _fused_hits(fusion, weighted, self._depth, itself)
+    def _hits(self, topic: Topic, answers: Sequence[Answer], indexes: Sequence[int], fusion: Fusion) -> Hits:
+        weighted = [(self.recipe.signals[index].weight, answers[index]) for index in indexes]
+        own_document = topic.id if self._inputs.topics_are_documents else None
+        return _fused_hits(fusion, weighted, self._depth, own_document)
 
 
 def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
     """Return hits followed by missing documents up to the depth, by the bytes of their ids."""
-    known = set(hits.document_ids)
-    further = sorted((document for document in documents if document not in known), key=str.encode)
-    further = further[: depth - len(hits)]
+    ranked_documents = set(hits.document_ids)
+    missing = sorted((document for document in documents if document not in ranked_documents), key=str.encode)
+    missing = missing[: depth - len(hits)]
     last = min(0.0, hits.scores[-1] - 1.0) if hits else 0.0
-    return Hits((*hits.document_ids, *further), (*hits.scores, *[last] * len(further)))
+    return Hits((*hits.document_ids, *missing), (*hits.scores, *[last] * len(missing)))
 
 
 def learned_signals(signals: Sequence[Signal]) -> list[int]:
     """Return the positions of the signals that depend on training topics."""
-    return [place for place, signal in enumerate(signals) if signal.needs - FIXED]
+    return [index for index, signal in enumerate(signals) if signal.needs - UNTRAINED_NEEDS]
 
 
 def depends_on_others(signal: Signal) -> bool:
@@ -438,17 +443,17 @@ def depends_on_others(signal: Signal) -> bool:
     return bool(signal.needs & {Need.candidates, Need.leaders})
 
 
-def dependencies(signals: Sequence[Signal], place: int) -> range:
+def dependencies(signals: Sequence[Signal], index: int) -> range:
     """Return the positions of the signals whose first documents a signal needs."""
-    if Need.leaders in signals[place].needs:
-        return range(place)
-    return range(1 if place and depends_on_others(signals[place]) else 0)
+    if Need.leaders in signals[index].needs:
+        return range(index)
+    return range(1 if index and depends_on_others(signals[index]) else 0)
 
 
 def dependent_signals(signals: Sequence[Signal], again: Collection[int]) -> set[int]:
     """Return the positions `again`, and those of signals that need their first documents."""
-    places = set(again)
-    for place in range(len(signals)):
-        if places.intersection(dependencies(signals, place)):
-            places.add(place)
-    return places
+    indexes = set(again)
+    for index in range(len(signals)):
+        if indexes.intersection(dependencies(signals, index)):
+            indexes.add(index)
+    return indexes

@@ -10,14 +10,14 @@ from searchapp.ranking.fusion import (
     ReciprocalRankFusion,
     SumFusion,
     Weighted,
-    added,
     scores_of,
+    weighted_sum,
 )
 from searchapp.ranking.signals.base import Normalization, ranked
 
 
 def test_signals_are_added_where_they_speak() -> None:
-    total = added([(1.0, {"a": 1.0}), (0.5, {"a": 0.5, "b": 1.0})])
+    total = weighted_sum([(1.0, {"a": 1.0}), (0.5, {"a": 0.5, "b": 1.0})])
     assert total == {"a": 1.25, "b": 0.5}
 
 

@@ -111,8 +111,8 @@ def test_the_votes_of_a_part_are_withheld_from_its_topics() -> None:
 def test_training_is_the_same_every_time_and_the_seed_decides() -> None:
     assert model().digest == model().digest
     other = replace(LEARNED, seed=2, max_topics=8)
-    parts = [[one.topic.id for one in part] for part in other.dealt(EXAMPLES)]
-    assert parts != [[one.topic.id for one in part] for part in LEARNED.dealt(EXAMPLES)]
+    parts = [[one.topic.id for one in part] for part in other.make_folds(EXAMPLES)]
+    assert parts != [[one.topic.id for one in part] for part in LEARNED.make_folds(EXAMPLES)]
 
 
 def test_a_solved_topic_is_not_ranked_by_its_own_answer() -> None:
