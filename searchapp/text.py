@@ -9,10 +9,62 @@ Rich in `console`. JSON output uses `escaped`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from searchapp.lucene.errors import closest_name as closest_name
 from searchapp.lucene.errors import suggestion as suggestion
+
+# Keys of recipes, own tasks and benches by their names before 0.3.0, which are not similar to the present ones.
+_RENAMED_KEYS: Mapping[str, tuple[str, ...]] = {
+    "around": ("context_weight",),
+    "by": ("method", "category_field"),
+    "by_cost": ("category_cost",),
+    "by_steepness": ("category_steepness",),
+    "documents": ("feedback_documents",),
+    "even": ("topic_balance",),
+    "examples": ("training_split", "training"),
+    "examples_mapping": ("training_mapping",),
+    "fewest": ("min_samples", "min_df"),
+    "growth": ("topic_weight",),
+    "kind": ("kind_field",),
+    "lean": ("kind_prior",),
+    "leaves": ("num_leaves",),
+    "length": ("length_norm",),
+    "measures": ("style_weight",),
+    "nearest": ("cutoff",),
+    "over": ("params",),
+    "parts": ("folds",),
+    "place": ("position_field",),
+    "position": ("position_decay",),
+    "rate": ("learning_rate",),
+    "reactions": ("reaction_speaker",),
+    "rule": ("aggregation",),
+    "scale": ("normalization",),
+    "share": ("feedback_weight",),
+    "speaker": ("speaker_field",),
+    "terms": ("feedback_terms",),
+    "topics": ("max_topics",),
+    "trees": ("num_trees",),
+    "within": ("group_field",),
+}
+
+
+def is_renamed(key: str, new: str) -> bool:
+    """Return whether a key had another name before 0.3.0."""
+    return new in _RENAMED_KEYS.get(key, ())
+
+
+def key_suggestion(key: str, known: Iterable[str]) -> str:
+    """Return the suggestion for an unknown key of a recipe or TOML file: its new name, or a similar key.
+
+    >>> key_suggestion("fusion.parts", ["k", "fusion.folds"]), key_suggestion("kk", ["k1", "kind"])
+    (' (did you mean fusion.folds?)', ' (did you mean k1?)')
+    """
+    names = list(known)
+    table, dot, name = key.rpartition(".")
+    renamed = [f"{prefix}{new}" for new in _RENAMED_KEYS.get(name, ()) for prefix in (f"{table}{dot}", "")]
+    new = next((new for new in renamed if new in names), None)
+    return suggestion(key, names) if new is None else f" (did you mean {new}?)"
 
 
 def choices_hint(name: str, known: Iterable[str]) -> str:

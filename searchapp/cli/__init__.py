@@ -14,9 +14,10 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -106,11 +107,46 @@ def run(arguments: Sequence[str] | None = None) -> int:
             error.show()  # type: ignore[attr-defined]  # prints the help
         else:
             path = "searchapp" if context is None else context.command_path
-            complain(f"{_clause(error.format_message())}: `{path} --help` says what there is")
+            message = _renamed_option(error, context) or _clause(error.format_message())
+            complain(f"{message}: `{path} --help` says what there is")
         return 2
     if code == 130:  # Typer's code for Ctrl-C
         complain("interrupted")
     return code
+
+
+# Options by their names before 0.3.0, which are not similar to the present ones.
+_RENAMED_OPTIONS: Mapping[str, str] = {
+    "--alone": "--judgments-only",
+    "--anyway": "--force",
+    "--examples": "--training-split",
+    "--into": "--out",
+    "--jobs": "--workers",
+    "--log": "--trials-dir",
+    "--nearest": "--cutoff",
+    "--noted": "--with-notes",
+    "--on-reported": "--allow-reported",
+    "--open": "--document",
+    "--over": "--param",
+    "--per-topic": "--annotators-per-topic",
+    "--rule": "--aggregation",
+    "--see-others": "--show-others",
+    "--solved-from": "--success-threshold",
+    "--to": "--quota",
+    "--unjudged": "--test-topics",
+    "--unseen": "--held-out",
+    "--why": "--explain-document",
+    "--worst": "--disputed",
+}
+
+
+def _renamed_option(error: Exception, context: Any) -> str | None:
+    """The message about an unknown option that has a new name; None for another error."""
+    option = getattr(error, "option_name", None)
+    new = None if context is None else _RENAMED_OPTIONS.get(str(option))
+    if new is None or all(new not in param.opts for param in context.command.params):
+        return None
+    return f"no such option: {option} (did you mean {new}?)"
 
 
 def _clause(message: str) -> str:

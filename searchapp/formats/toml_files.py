@@ -12,7 +12,7 @@ from typing import Any, overload
 
 from searchapp.files import parse_toml, read_bytes
 from searchapp.formats.problems import Problems, shown
-from searchapp.text import suggestion
+from searchapp.text import key_suggestion
 
 _HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?")
 _KEY = re.compile(
@@ -130,7 +130,7 @@ class TomlTable:
         """Report the keys that were never read: they are unknown."""
         for key in self.content:
             if key not in self._read_keys:
-                unknown = f"{shown(key)!r}{suggestion(key, self._read_keys)}"
+                unknown = f"{shown(key)!r}{key_suggestion(key, self._read_keys)}"
                 known = ", ".join(self._read_keys)
                 self.wrong("unknown key", f"{self._title()} has {unknown}: there are {known}", key)
 

@@ -40,7 +40,7 @@ from searchapp.ranking.templates import (
     topic_query,
 )
 from searchapp.resources import RecipeBook
-from searchapp.text import alternatives, choices_hint, suggestion
+from searchapp.text import alternatives, choices_hint, key_suggestion, suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
 
 def _require_types(place: RecipeName, written: Mapping[str, Any]) -> None:
     for key in sorted(written.keys() - _TYPES):
-        raise place.wrong(f"has the unknown key {key!r}{suggestion(key, _TYPES)}")
+        raise place.wrong(f"has the unknown key {key!r}{key_suggestion(key, _TYPES)}")
     if "template" not in written and "signals" not in written:
         raise place.wrong("names no template")
     for key, value in written.items():
@@ -354,7 +354,7 @@ class _WrittenRecipe:
             )
         written = described.setdefault("fusion", {_METHOD: fusion.SumFusion.method})
         of_fusion = RecipeTable(place, "fusion", written, parameters)
-        fused = _fusion(place, written, of_fusion)
+        fused = _fusion(place, of_fusion)
         self.recipe = Recipe(
             place.recipe,
             described.get("about", ""),
@@ -383,7 +383,7 @@ class _WrittenRecipe:
                 )
             there = ", ".join(sorted(named)) or "none"
             raise UsageError(
-                f"the recipe {self._place} has no parameter {key!r}{suggestion(key, named)}: it has {there}"
+                f"the recipe {self._place} has no parameter {key!r}{key_suggestion(key, named)}: it has {there}"
             )
         parameter.table[parameter.key] = value
         try:
@@ -447,18 +447,18 @@ def _query(
     return direct
 
 
-def _fusion(place: RecipeName, written: Mapping[str, Any], table: RecipeTable) -> Fusion:
-    by = str(written.get(_METHOD))
-    if by not in _FUSIONS:
+def _fusion(place: RecipeName, table: RecipeTable) -> Fusion:
+    method = str(table.required(_METHOD))
+    if method not in _FUSIONS:
         hint = (
             f" (did you mean {fusion.ReciprocalRankFusion.method}?)"
-            if "rank" in by
-            else suggestion(by, _FUSIONS)
+            if "rank" in method
+            else suggestion(method, _FUSIONS)
         )
         raise DataError(
-            f"the recipe {place} has no fusion by {by!r}{hint}: choose {alternatives(list(_FUSIONS))}"
+            f"the recipe {place} has no fusion {method!r}{hint}: choose {alternatives(list(_FUSIONS))}"
         )
-    read = _FUSIONS[by].read(table)
+    read = _FUSIONS[method].read(table)
     table.finish(_METHOD)
     return read
 

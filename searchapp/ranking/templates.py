@@ -22,7 +22,7 @@ from searchapp.errors import DataError, ErrorCollector, UsageError
 from searchapp.files import digest_json
 from searchapp.model import Document, Topic
 from searchapp.resources import RecipeBook
-from searchapp.text import choices_hint, suggestion
+from searchapp.text import choices_hint, is_renamed, key_suggestion, suggestion
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+(?:\.[a-z_][a-z0-9_]*)*)\s*\}\}")
 
@@ -240,8 +240,19 @@ class RecipeTable:
     def _value(self, key: str, default: Any) -> Any:
         self._read.append(key)
         if key not in self._values and default is MISSING:
+            for other in self._values:
+                if is_renamed(other, key):
+                    raise self._unknown(other, [key])
             raise self.place.wrong(f"says no {key} for {self.name!r}")
         return self._values.get(key, default)
+
+    def required(self, key: str) -> Any:
+        """Return the value of a key that can't be set with `--set`.
+
+        Raises:
+            DataError: the key is missing.
+        """
+        return self._value(key, MISSING)
 
     def query(self, key: str, default: Any = MISSING) -> TopicQuery:
         """Read the name of a template.
@@ -333,7 +344,10 @@ class RecipeTable:
         """
         known = {*self._read, *beside}
         for key in sorted(self._values.keys() - known):
-            raise self.place.wrong(f"has the unknown key {key!r}{suggestion(key, known)} in {self.name!r}")
+            raise self._unknown(key, known)
+
+    def _unknown(self, key: str, known: Collection[str]) -> DataError:
+        return self.place.wrong(f"has the unknown key {key!r}{key_suggestion(key, known)} in {self.name!r}")
 
 
 _PARAMETER = "parameter"

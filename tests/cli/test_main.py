@@ -266,6 +266,8 @@ def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str
     [
         (["judgment"], "no such command 'judgment' (did you mean judgments?): `searchapp --help`"),
         (["tasks", "shw"], "no such command 'shw' (did you mean show?): `searchapp tasks --help`"),
+        (["compare", "a", "b", "--anyway"], "no such option: --anyway (did you mean --force?): `searchapp"),
+        (["data", "get", "nlps", "--into", "x"], "no such option: --into (did you mean --out?): `searchapp"),
         (
             ["rank", "nlps", "--spli", "dev"],
             "no such option: --spli (did you mean --split?): `searchapp rank",

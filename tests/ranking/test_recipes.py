@@ -152,11 +152,11 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
         (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a number that is not negative"),
         (
             SIGNALS + "fusion = { method = 'magic' }",
-            "has no fusion by 'magic': choose sum, mnz, rrf or learned",
+            "has no fusion 'magic': choose sum, mnz, rrf or learned",
         ),
         (
             SIGNALS + "fusion = { method = 'ranks' }",
-            r"no fusion by 'ranks' \(did you mean rrf\?\): choose sum",
+            r"no fusion 'ranks' \(did you mean rrf\?\): choose sum",
         ),
         (SIGNALS + "fusion = { method = 'rrf', k = -1 }", "k must be a number that is not negative"),
         (SIGNALS + "fusion = { method = 'sum', normalization = 'x' }", "has no normalization 'x'"),
@@ -189,6 +189,14 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
             "has the unknown key 'category_cost'",
         ),
         (beside_direct("'popular', window = 10"), "has the unknown key 'window'"),
+        (
+            beside_direct("'multilabel', cost = 1, fewest = 2, steepness = 8"),
+            r"has the unknown key 'fewest' \(did you mean min_samples\?\)",
+        ),
+        (
+            SIGNALS + "fusion = { method = 'sum', scale = 'shares' }",
+            r"has the unknown key 'scale' \(did you mean normalization\?\)",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, message: str) -> None:

@@ -69,7 +69,7 @@ from searchapp.ranking import recipes
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.templates import WHOLE
 from searchapp.tasks.base import Task, TaskInfo
-from searchapp.text import counted, suggestion, visible_line
+from searchapp.text import counted, key_suggestion, visible_line
 
 MAPPING, TRAINING = "mapping", "training"
 
@@ -153,7 +153,7 @@ class TunableParameters:
         ]
         raise UsageError(
             f"the recipe {self.recipe.name} of {self._task.reference} has no parameter "
-            f"{name!r}{suggestion(name, names)}: choose from {', '.join(names)}"
+            f"{name!r}{key_suggestion(name, names)}: choose from {', '.join(names)}"
         )
 
 
