@@ -115,7 +115,7 @@ def test_a_browser_finds_opens_and_grades_a_document(serve: Serve, offline: Cli,
         browser.press("1")
         browser.wait_for("saved  1 ")
         browser.press("p")
-        browser.wait_for(r"a browser has no terminal for \$PAGER")
+        browser.wait_for(r"\$PAGER can't run in a browser")
         browser.press("y")
         browser.wait_for("to the browser's clipboard")
         own = [words for words in browser.complaints if "Error" in words or "Refused" in words]

@@ -243,7 +243,7 @@ def test_judging_works_without_the_server(
     assert told.code == 0, told.stderr
     assert count(log) == 4
     assert "judgments wait in" in told.stderr and "error" not in told.stdout
-    assert "does not have it" not in told.stdout
+    assert "no longer in the index" not in told.stdout
     assert told.stdout.count("for the cluster") <= 1
     print(fault, "prompts:", typist.seconds)
     assert max(typist.seconds) < 1.5
@@ -265,7 +265,7 @@ def test_judging_without_a_server_reads_files(
     log = home(tmp_path, "ann", monkeypatch)
     told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
     assert told.code == 0, told.stderr
-    assert count(log) == 2 and "The index does not have it" not in told.stdout
+    assert count(log) == 2 and "no longer in the index" not in told.stdout
     assert "2 judgments wait in" in told.stderr
     told = judge(run, "ann", typed="1\nq\n")  # without sharing it is not needed either
     assert told.code == 0 and count(log) == 3
@@ -279,7 +279,7 @@ def test_readers_survive_a_lost_server(
     told = typist.judge(run, monkeypatch=monkeypatch)
     assert told.code == 0, told.stderr
     assert told.stdout.count("on this machine") == 1
-    assert "error" not in told.stdout and "does not have it" not in told.stdout
+    assert "error" not in told.stdout and "no longer in the index" not in told.stdout
 
 
 def test_disputes_read_files_without_the_server(
@@ -292,7 +292,7 @@ def test_disputes_read_files_without_the_server(
     arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--run", run, "--plain"]
     told = run_command(*arguments, typed="1\nq\n")
     assert told.code == 0 and "1 of 1 disputed document is decided" in told.stderr
-    assert "does not have it" not in told.stdout
+    assert "no longer in the index" not in told.stdout
 
 
 def test_a_cluster_can_serve_for_sharing_only(

@@ -40,14 +40,14 @@ def test_a_node_that_is_lost_is_gone_without(
         cluster.nodes[0].pause()  # the one that is asked hangs
         await typed(pilot, screen, "s")
         await until(pilot, lambda: "no answer for" in text_of(app) or "did not answer" in text_of(app))
-        assert "the hits below are those from before" in text_of(app)
+        assert "the hits below are from an earlier query" in text_of(app)
         assert ids(screen) == expected["prime number"]
         await typed(pilot, screen, " and")
         await until(pilot, lambda: "did not answer" in text_of(app))
         cluster.nodes[0].resume()
         await shows(pilot, screen, "prime numbers and")
         assert ids(screen) == expected["prime numbers and"]
-        assert "from before" not in text_of(app).lower()
+        assert "earlier query" not in text_of(app).lower()
 
     with closing(OnServer(tmp_path, url, url, PREFIX)) as on_server:
         cluster.await_whole()

@@ -29,15 +29,15 @@ SCREENS = {
     "Help": r"Undo the last action",
     "JudgmentList": r"tab graded, skipped",
     "SearchScreen": r"documents? · ",
-    "FilterDialog": r"again: drop",
+    "FilterDialog": r"choose or drop",
     "ExplanationDialog": r"scroll    esc back",
     "ComparisonDialog": r"Why .* is above",
     "AnalysisDialog": r"another field",
-    "SolvedPage": r"of its gold",
-    "SectionDialog": r"again: unfold",
+    "SolvedPage": r"Training topic ",
+    "SectionDialog": r"fold or unfold",
     "ConfigScreen": r"Settings  .*",
     "TopicsScreen": r"Missed gold · ",
-    "CompareScreen": r"by topic · greatest gains first",
+    "CompareScreen": r"by topic · largest gains first",
     "ExplainedTwice": r" in both runs",
     "HomeScreen": r"smart-relations-wikidata",
     "ReportDialog": r"│  ↑↓ scroll    esc back",
@@ -47,7 +47,7 @@ SCREENS = {
 }
 """What each screen shows that no other does; every screen of the program must be here and be driven below."""
 
-PICKING, SEARCH_HELP = "choose    esc back", "words that stand side by side"
+PICKING, SEARCH_HELP = "choose    esc back", "these words next to each other"
 """A list to choose from, which is also the base of other screens, and the help on searching."""
 
 
@@ -146,7 +146,7 @@ def judge(world: World) -> Result:
         one.paste(hostile.id("what topics are filtered by"))
         one.do("", "0 of 3")
         one.do("escape", "─Topics──")
-        one.do("i", "Jump to the document")
+        one.do("i", "Go to the document")
         one.paste(hostile.id("where to jump"))
         one.do("enter", "  the document Q")
         for key, topic in ("]", 1), ("]", 2), ("[", 1), ("[", 0):
@@ -193,9 +193,9 @@ def adjudicate(world: World) -> Result:
     with driven(world, *arguments) as one:
         one.see("AdjudicateScreen")
         for key in ("down", "up"):
-            one.do(key, "Who said what")
+            one.do(key, "Opinions")
             one.do("z tab", "(?s)a person.*a person")
-            one.do("tab tab z tab", "Who said what")
+            one.do("tab tab z tab", "Opinions")
         one.do("n", SCREENS["WordsDialog"])
         one.paste(hostile.id("note of who decides"))
         one.do("enter", "saved")
@@ -240,7 +240,7 @@ def search(world: World) -> Result:
         one.visit("h", "SectionDialog")
         one.do("end e", PICKING)
         one.visit("enter", "SolvedPage")
-        one.do("i", "Go to the document with the id")
+        one.do("i", "Go to the document with this id")
         one.paste(hostile.id("which document"))
         one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
         one.back()
@@ -283,11 +283,11 @@ def topics(world: World) -> Result:
         one.do("F", "Failures · |no topic fails")
         one.do("F o o", "topics as in the run")
         one.visit("w", "ExplanationDialog")
-        one.do("i", "Go to the document with the id")
+        one.do("i", "Go to the document with this id")
         one.paste(hostile.id("which document of a topic"))
         one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
         one.back()
-        one.do("j", "judging: a grade key")
+        one.do("j", "judging as")
         one.do("1", "saved")
         one.do("n", SCREENS["WordsDialog"])
         one.paste(hostile.id("note on a topic's document"))
@@ -311,21 +311,21 @@ def compare(world: World) -> Result:
     with driven(world, *arguments, SEARCHAPP_ANNOTATOR=name) as one:
         one.see("CompareScreen")
         one.do("", r"Document .* rank 1 ")
-        one.do("o", "greatest losses first")
+        one.do("o", "largest losses first")
         one.do("o o", "as in the first run")
         one.do("W", f"Topic {world.topics[0][:4]}")
         for topic in (1, 2):
             one.do("]", f"Topic {world.topics[topic][:4]}")
         for _line in range(4):
             one.do("down", "Document .* rank")
-        one.do("a home v", "Document .* rank|no further document")
-        one.do("M", "of [2-9] measures")
-        one.do("r", "two runs are compared")
+        one.do("a home v", "Document .* rank|no more moved documents")
+        one.do("M", "measure [2-9] of")
+        one.do("r", "there are only two runs")
         one.visit("w", "ExplainedTwice")
-        one.do("i", "Go to the document with the id")
+        one.do("i", "Go to the document with this id")
         one.paste(hostile.id("which document of two runs"))
         one.visit("enter", "ExplainedTwice")
-        one.do("j", "judging: a grade key")
+        one.do("j", "judging as")
         one.do("1", "judged: .* → ")
         one.do("n", SCREENS["WordsDialog"])
         one.paste(hostile.id("note on a moved document"))
@@ -401,7 +401,7 @@ def browse(world: World) -> Result:
         one.do("enter", "there is no folder|can't be read: file name too long")
         one.do("n", "The TOML file of a task")
         one.paste(hostile.id("task file to index"))
-        one.do("enter", "is not the file|━Tasks")
+        one.do("enter", "is not a task file|━Tasks")
         one.do("tab", "Run ")
         one.do("z tab z", "Run ")
         one.visit("tab tab e", "ReportDialog")

@@ -134,7 +134,7 @@ def test_moving_filtering_and_looks(judging: Judging) -> None:
         await pilot.press("escape")
         assert screen.disputes.count == 4 and cursor() == 3
         await pilot.press("f", *"zzz", "enter", "0", "n", "r", "g", "]")
-        assert "nothing to decide here" in text_of(app) and len(decisions(judging)) == 1
+        assert "No disagreement to decide" in text_of(app) and len(decisions(judging)) == 1
         await pilot.press("f", "escape")
         assert screen.disputes.has_focus
         panes = []
@@ -149,7 +149,7 @@ def test_moving_filtering_and_looks(judging: Judging) -> None:
         await pilot.press("d", "m")
         assert screen._notation.form is Form.rendered and app.theme == "searchapp-ansi-dark"
         await pilot.press("m", "question_mark")
-        assert "Next disagreement that is not decided" in text_of(app) and "Select" not in text_of(app)
+        assert "Next undecided disagreement" in text_of(app) and "Select" not in text_of(app)
         await pilot.press("escape", "q")
 
     app = judging.adjudicating()
@@ -208,10 +208,10 @@ def test_a_decision_that_can_not_be_saved_says_so(judging: Judging, monkeypatch:
         with monkeypatch.context() as patch:
             patch.setattr(JudgmentLog, "append", full)
             await pilot.press("1", "q")
-            assert "1 judgment is NOT SAVED yet" in text_of(app) and "Try again" in text_of(app)
+            assert "1 judgment NOT SAVED, retrying" in text_of(app) and "Try again" in text_of(app)
             await pilot.press("escape")
         screen.control.refresh()
-        assert "everything that was waiting" in text_of(app) and len(decisions(judging)) == 1
+        assert "all waiting judgments" in text_of(app) and len(decisions(judging)) == 1
 
     def full(*_: object) -> int:
         raise NotSaved("the disk is full")
@@ -257,10 +257,10 @@ def test_prompts_decide_too(judging: Judging) -> None:
         f"saved. decided 1 relevant: {judging.begin(ids[0])}",
         "decided by kim: 1 relevant: as it says",
         "your note: odd",
-        "there is no grade 9: nothing is written",
-        "there is no such disagreement",
-        "there is no command 'fly'",
-        "next disagreement that is not decided",
+        "unknown grade 9: nothing was saved",
+        "no disagreement has this number",
+        "unknown command 'fly'",
+        "next undecided disagreement",
     ):
         assert part in shown
 
@@ -268,5 +268,5 @@ def test_prompts_decide_too(judging: Judging) -> None:
 def test_prompts_work_without_topics_and_documents(judging: Judging) -> None:
     judging.app()
     shown = talk(judging, "1", "1", "1", "1", pages=Pages(judging.run_pages.task, None, {}))
-    assert "the index does not have it" in shown and "every disagreement is decided: q leaves" in shown
+    assert "not in the index" in shown and "every disagreement is decided: q leaves" in shown
     assert [action for action, *_ in decisions(judging)] == [Action.adjudicate] * 4

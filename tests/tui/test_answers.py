@@ -35,7 +35,7 @@ def test_a_key_that_does_nothing_is_answered(judging: Judging) -> None:
             await pilot.press(key)
             assert f"{shown} does nothing here: ? lists the keys" in text_of(app)
         await pilot.press("7")
-        assert "there is no grade 7: the grades go from 0 not relevant to 1 relevant" in text_of(app)
+        assert "unknown grade 7: the grades are 0 not relevant to 1 relevant" in text_of(app)
         assert judging.events() == []
 
     app = judging.app()
@@ -47,7 +47,7 @@ def test_the_adjudicating_screen_answers_wrong_keys_too(judging: Judging) -> Non
         await pilot.press("space")
         assert "space does nothing here: ? lists the keys" in text_of(app)
         await pilot.press("9")
-        assert "there is no grade 9" in text_of(app)
+        assert "unknown grade 9" in text_of(app)
 
     app = judging.adjudicating()
     drive(app, steps)
@@ -76,13 +76,13 @@ def test_what_comes_from_elsewhere_is_told(judging: Judging) -> None:
         screen.control.refresh()
         await settled(pilot)
         shown = text_of(app)
-        assert "3 grades and 1 note came from another window of yours" in shown
-        assert "2 judgments of ben and eve came in" in shown
+        assert "3 grades and 1 note arrived from your other window" in shown
+        assert "2 judgments by ben and eve arrived" in shown
         assert "3/69" in shown and "  1  2 " in shown
         window.undo()
         screen.control.refresh()
         await settled(pilot)
-        assert "1 undo came from another window of yours" in text_of(app)
+        assert "1 undo arrived from your other window" in text_of(app)
         await pilot.press("u")  # it takes back what holds, not the note that was taken back already
         assert "nothing to undo" in text_of(app)
 
@@ -103,7 +103,7 @@ def test_prompts_tell_what_comes_from_elsewhere(judging: Judging) -> None:
         return line
 
     JudgePrompts(judging.judging, judging.run_pages, "title", ask=ask, out=out).converse()
-    told = "1 grade came from another window of yours; 1 judgment of ben came in"
+    told = "1 grade arrived from your other window; 1 judgment by ben arrived"
     assert out.getvalue().count(told) == 1
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_disagreement_any_more_is_told_and_takes_no_decision(judging:
 
     AdjudicatePrompts(judging.adjudication, judging.run_pages, "title", ask=ask, out=out).converse()
     shown = out.getvalue()
-    assert "1 judgment of ben came in" in shown and "the disagreement that was shown is resolved" in shown
+    assert "1 judgment by ben arrived" in shown and "the disagreement that was shown is resolved" in shown
     decided = [event for event in judging.events() if event.action == "adjudicate"]
     assert [(event.grade, event.document_id != first.document_id) for event in decided] == [(0, True)]
 
@@ -139,7 +139,7 @@ def test_a_second_window_asks_first_and_is_shown_as_long_as_it_is_open(
             await pilot.pause()
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        assert question(app).startswith("ann judges nlps in another window already (process ")
+        assert question(app).startswith("ann is already judging nlps in another window (process ")
         await pilot.press("1")
         assert judging.events() == []
         await pilot.press("g", "1")

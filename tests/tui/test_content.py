@@ -229,7 +229,7 @@ def test_a_key_goes_through_all_forms(markup: Markup, forms: int) -> None:
     while seen[-1].next != seen[0]:
         seen.append(seen[-1].next)
     assert len(seen) == forms == len({one.about for one in seen})
-    assert seen[1].form is Form.stored, "the text as it stands is one key away"
+    assert seen[1].form is Form.stored, "the raw text is one key away"
     assert Notation(markup, Form.written).next in seen
 
 

@@ -81,7 +81,10 @@ def test_a_topic_without_a_document_that_has_a_score_is_told_and_passed_over(jud
         await app.push_screen(fresh)
         await pilot.press("[")
         said = fresh.query_one("#document", TextPane).text.plain
-        assert said == "No document of this topic has a score: `--depth all` offers those without one too."
+        assert (
+            said
+            == "No document of this topic has a score: `--depth all` also offers documents without a score."
+        )
         assert "0/0" in text_of(app)
         for key in ("1", "s", "x", "n", "r", "space", "0", "down", "end", "g", "u", ".", "m", "escape"):
             await pilot.press(key)

@@ -57,7 +57,7 @@ def test_others_judgments_are_not_listed_and_what_is_not_offered_is_told(judging
         await pilot.press("l")
         assert [one.document_id for one in app.screen.query_one(JudgmentRows).judgments] == [deep]
         await pilot.press("enter")
-        assert f"the document {deep} is not among those of this topic" in text_of(app)
+        assert f"this topic has no document {deep}" in text_of(app)
 
     app = judging.app(depth=3)
     drive(app, steps)

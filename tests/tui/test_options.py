@@ -24,7 +24,7 @@ from tests.tui.test_plain import talk
 P = Pilot[None]
 TASKS = ["explanation-2019", "explanation-2021"]
 SHOWN = ("(A)   it freezes", "(B)   it turns into rock", "(C) ✓ it evaporates", "(D)   it becomes salt")
-READ = ("option A: it freezes", "option C, the right one: it evaporates", "option D: it becomes salt")
+READ = ("option A: it freezes", "option C (correct): it evaporates", "option D: it becomes salt")
 
 
 @pytest.mark.parametrize("task", TASKS)

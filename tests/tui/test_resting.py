@@ -30,7 +30,7 @@ def test_after_the_last_document_a_further_grade_asks(judging: Judging) -> None:
         await pilot.press("1", "1", "1")
         assert "topic done: G goes on" in text_of(app)
         await pilot.press("1")
-        assert "it has 1 relevant already: topic done: G goes on" in text_of(app)
+        assert "already decided 1 relevant: topic done: G goes on" in text_of(app)
         await pilot.press("0", "0", "0")  # the question takes no grade for an answer
         assert "has 1 relevant. Change it to 0 not relevant?" in question(app)
         assert grades(judging, screen) == [1, 1, 1]
@@ -92,7 +92,7 @@ def test_a_reason_for_another_grade_asks_too(judging: Judging) -> None:
 def test_a_skip_takes_a_grade_back_after_a_question_only(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "0", "home", "s")
-        assert "has 1 relevant. Skip it, which undoes that?" in question(app)
+        assert "is judged 1 relevant. Skip it and remove that judgment?" in question(app)
         await pilot.press("n")
         assert said(judging) == [("grade", 1), ("grade", 0)]
         await pilot.press("s", "y")
@@ -100,9 +100,12 @@ def test_a_skip_takes_a_grade_back_after_a_question_only(judging: Judging) -> No
         await pilot.press("u")
         assert grades(judging, screen) == [1, 0, None]
         await pilot.press("end", "s")
-        assert screen.ranking.cursor == 2 and "only what was skipped is left here: G goes on" in text_of(app)
+        assert (
+            screen.ranking.cursor == 2
+            and "only skipped documents are left: G goes to the next topic" in text_of(app)
+        )
         await pilot.press("s")
-        assert "it is skipped already" in text_of(app) and len(judging.events()) == 5
+        assert "already skipped" in text_of(app) and len(judging.events()) == 5
         await pilot.press("1")  # what was put off is judged without a question
         assert grades(judging, screen) == [1, 0, 1]
 
@@ -114,8 +117,8 @@ def test_a_grade_for_several_says_how_many_are_judged_already(judging: Judging) 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "x", "0", "s", "home", *["space"] * 5, "0")
         assert question(app) == (
-            "Grade 5 documents 0 not relevant? 3 of them are judged already "
-            "(1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell)."
+            "Grade 5 documents 0 not relevant? 3 of them are already judged (1 × 0 not relevant, 1 × 1 "
+            "relevant, 1 × can't tell)."
         )
         await pilot.press("y", "u")
         assert grades(judging, screen)[:5] == [1, None, 0, None, None]
@@ -129,7 +132,7 @@ def test_a_grade_for_several_says_how_many_are_judged_already(judging: Judging) 
 def test_after_the_last_decision_a_further_grade_asks(judging: Judging) -> None:
     async def steps(pilot: P, screen: AdjudicateScreen) -> None:
         await pilot.press("1", "1", "1", "1", "1")
-        assert "it has 1 relevant already: ✓ all are decided" in text_of(app)
+        assert "already decided 1 relevant: ✓ all are decided" in text_of(app)
         await pilot.press("0", "0")
         assert "is decided: 1 relevant. Change it to 0 not relevant?" in question(app)
         await pilot.press("n")
@@ -166,7 +169,7 @@ def test_prompts_ask_before_what_stands_is_changed(
 def test_prompts_say_how_many_of_several_are_judged_already(judging: Judging) -> None:
     shown = talk(judging, "1", "0", "bulk 1-4 1", "n")
     assert (
-        "Grade 4 documents 1 relevant? 2 of them are judged already (1 × 0 not relevant, 1 × 1 relevant)."
+        "Grade 4 documents 1 relevant? 2 of them are already judged (1 × 0 not relevant, 1 × 1 relevant)."
         in shown
     )
     assert len(judging.events()) == 2
@@ -174,5 +177,5 @@ def test_prompts_say_how_many_of_several_are_judged_already(judging: Judging) ->
 
 def test_prompts_for_deciding_ask_too(judging: Judging) -> None:
     shown = decide(judging, "1", "1", "1", "1", "1", "0", "n", "0", "y")
-    assert "it has 1 relevant already" in shown and "is decided: 1 relevant. Change it to 0" in shown
+    assert "already decided 1 relevant" in shown and "is decided: 1 relevant. Change it to 0" in shown
     assert [grade for _, _, grade, _ in decisions(judging)] == [1, 1, 1, 1, 0]

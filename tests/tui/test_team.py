@@ -119,7 +119,7 @@ def test_what_others_send_is_shown_as_it_comes(
             log.append([event])
             with closing(open_judgments(settings)) as index:
                 synchronize(log, index)
-        await shows(pilot, lambda: "1 judgment of ben came in" in text_of(app))
+        await shows(pilot, lambda: "1 judgment by ben arrived" in text_of(app))
         await shows(pilot, lambda: "by definition" in text_of(app))
         assert judging.events() == [event]
 
@@ -146,4 +146,4 @@ def test_prompts_tell_what_waits(
     out = io.StringIO()
     JudgePrompts(judging.judging, judging.run_pages, "nlps", ask=ask, out=out).converse()
     # Once for as long as it lasts, and not after each judgment.
-    assert out.getvalue().count("for the cluster, and safe here until then: http") == 1
+    assert out.getvalue().count("for the cluster, saved on this machine until then: http") == 1

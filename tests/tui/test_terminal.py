@@ -83,7 +83,7 @@ def test_many_documents_are_graded_undone_redone_and_changed_by_keys_alone(
     topic = order[GRADED - LEFT_UNDONE - 1][0]
     for _topic, document in [one for one in order[:GRADED] if one[0] == topic][:5]:
         terminal.press("i")
-        terminal.wait_for("Jump to the document")
+        terminal.wait_for("Go to the document")
         terminal.press(document, "enter")
         terminal.wait_for(rf"Document {document} · rank")
         terminal.press("x")

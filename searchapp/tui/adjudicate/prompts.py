@@ -19,11 +19,11 @@ DONE = "every disagreement is decided: q leaves"
 
 HELP = """\
 0, 1, ...        decide for this grade; words after it are the reason: 1 defines the term
-(nothing)        next disagreement that is not decided; + and - go to the next and the one before
+(nothing)        next undecided disagreement; + and - go to the next and the previous one
 # 12             go to the twelfth disagreement
 n words          note
 u, redo          undo the last decision or note, redo it
-m                Markup as what it means, the text as it stands, LaTeX as written
+m                Switch between rendered text, raw text and LaTeX source
 ?                this help
 q                leave; everything is saved"""
 
@@ -54,7 +54,7 @@ class AdjudicatePrompts(Conversation):
             UsageError: all disagreements are resolved.
         """
         if not self.adjudication.disputes:
-            raise UsageError("nobody disagrees any more: q leaves")
+            raise UsageError("no disagreements are left: q leaves")
         return self.adjudication.disputes[self._index]
 
     def _begin(self) -> None:
@@ -83,7 +83,7 @@ class AdjudicatePrompts(Conversation):
         elif word in simple:
             simple[word]()
         else:
-            self._say(f"there is no command {word!r}: ? lists them all")
+            self._say(f"unknown command {word!r}: ? lists all commands")
         return True
 
     def _refresh(self) -> bool:
@@ -102,7 +102,7 @@ class AdjudicatePrompts(Conversation):
 
     def _decide(self, grade: int, reason: str) -> None:
         if grade >= len(self.labels):
-            self._say(f"there is no grade {grade}: nothing is written")
+            self._say(f"unknown grade {grade}: nothing was saved")
             return
         dispute, what = self.dispute, grade_label(grade, self.labels)
         self.run_pages.require_as_ranked(dispute.document_id)
@@ -115,7 +115,7 @@ class AdjudicatePrompts(Conversation):
                 return
             what += f", was {was}"
         elif before is not None and self._resting_on == dispute.key:
-            self._say(f"it has {what} already: {DONE}")
+            self._say(f"already decided {what}: {DONE}")
             return
         outcome = self.adjudication.decide(dispute, grade, reason)
         self._report(outcome, f"decided {what}: {self._name(dispute.document_id)}")
@@ -125,14 +125,14 @@ class AdjudicatePrompts(Conversation):
 
     def _note(self, words: str) -> None:
         if not words:
-            self._say("write the note after the n")
+            self._say("write the note after n, as in: n see topic 7")
         else:
             outcome = self.adjudication.note(self.dispute, words)
             self._report(outcome, f"a note: {self._name(self.dispute.document_id)}")
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._say("there is nothing to undo or redo")
+            self._say("nothing to undo or redo")
             return
         event = outcome.events[0]
         self._report(outcome, f"{what}: {self._name(event.document_id)}")
@@ -150,7 +150,7 @@ class AdjudicatePrompts(Conversation):
 
     def _go(self, index: int) -> None:
         if not 0 <= index < len(self.adjudication.disputes):
-            self._say("there is no such disagreement")
+            self._say("no disagreement has this number")
             return
         self._index = index
         self._resting_on = None
@@ -171,7 +171,7 @@ class AdjudicatePrompts(Conversation):
         for line in others:
             self._say(line)
         text = "" if page.is_missing else readable(page.text, (), self._notation).text
-        self._say(f"Document {dispute.document_id}: {text or 'the index does not have it'}")
+        self._say(f"Document {dispute.document_id}: {text or 'not in the index'}")
         for opinion in self.adjudication.opinions(dispute):
             who = "a model" if opinion.kind is Kind.model else "a person"
             self._say(f"{opinion.annotator}, {who}: {opinion_text(opinion, self.labels, with_kind=False)}")

@@ -27,23 +27,25 @@ from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, TextLine, TextP
 PANES = {
     "disputes": PaneHelp(
         "The disagreements",
-        "Documents that annotators grade differently, with their grades. A grade key decides, and goes on.",
+        "Documents with different grades. A grade key decides, and goes to the next one.",
         (),
         ("next_unjudged", "reason", "note", "undo", "filter", "jump"),
     ),
     "opinions": PaneHelp(
-        "Who said what", "The grades, reasons and notes of each annotator.", (), ("zoom", "next_pane")
+        "Opinions", "The grades, reasons and notes of each annotator.", (), ("zoom", "next_pane")
     ),
-    "topic": PaneHelp("The topic", "What the document was judged for.", (), ("maths", "zoom", "next_pane")),
+    "topic": PaneHelp(
+        "The topic", "The topic that the document was judged for.", (), ("maths", "zoom", "next_pane")
+    ),
     "document": PaneHelp(
         "The document",
-        "The document that is disagreed on.",
+        "The document whose grades disagree.",
         (),
         ("maths", "zoom", "scroll_down", "next_pane"),
     ),
     "filter": PaneHelp(
         "The filter",
-        "Enter goes to the disagreements that are left, escape drops the filter.",
+        "Enter goes to the matching disagreements; escape clears the filter.",
         (FILTERING, *EDITING),
         ("jump",),
         line=True,
@@ -132,9 +134,9 @@ AHEAD = 3
 
 # Actions of the judging screen with another meaning here: help and label.
 OTHER = {
-    "reason": ("Decide together with a reason", "reason"),
-    "clear": ("Drop the filter", ""),
-    "next_unjudged": ("Next disagreement that is not decided", "next open"),
+    "reason": ("Decide with a reason", "reason"),
+    "clear": ("Clear the filter", ""),
+    "next_unjudged": ("Next undecided disagreement", "next open"),
     "next_topic": ("Next disagreement, from every pane", ""),
     "previous_topic": ("Previous disagreement, from every pane", ""),
     "filter": ("Filter by words of the topic, ids, or annotators", "filter"),
@@ -194,7 +196,7 @@ class AdjudicateScreen(WorkScreen):
         yield KeyLine(self._entries(*shown), 1, id="keys")
 
     def begin(self) -> None:
-        entitle(self.query_one("#opinions"), "Who said what")
+        entitle(self.query_one("#opinions"), "Opinions")
         open_lines = self._open_lines()
         self.disputes.show(len(self.disputes.indexes), open_lines[0] if open_lines else 0)
         self._show()
@@ -222,7 +224,7 @@ class AdjudicateScreen(WorkScreen):
         if dispute is None:
             opinions.update("")
             topic.update("")
-            document.show(Content.styled("There is nothing to decide here.", "$faint"))
+            document.show(Content.styled("No disagreement to decide.", "$faint"))
             for name in ("topic", "document"):
                 entitle(self.query_one(f"#{name}"), name.capitalize())
             self.query_one("#grades", KeyLine).choose("")
@@ -336,7 +338,7 @@ class AdjudicateScreen(WorkScreen):
         if self._moves_at_rest != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
         elif before.grade == grade:
-            self.head.tell(f"it has {what} already: {self._done_message()}", "$warning")
+            self.head.tell(f"already decided {what}: {self._done_message()}", "$warning")
         else:
             was = grade_label(before.grade or 0, self.labels)
             question = f"{self._begin_of(dispute.document_id)} is decided: {was}. Change it to {what}?"
@@ -379,7 +381,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _repeat(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self.head.tell(f"there is nothing to {what}")
+            self.head.tell(f"nothing to {what}")
             return
         event = outcome.events[0]
         self._done(outcome, f"{what}ne: {self._begin_of(event.document_id)}")

@@ -36,8 +36,8 @@ from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, Key
 from searchapp.tui.kit.widgets import WIDE_FROM, RowPart, shortened
 
 _RANKING = (
-    "The documents of the topic in the order of this run. An arrow says by how many ranks a document stands higher (↑) "
-    "or lower (↓) in the second run than in the first; = says that its rank is the same, + that only this run has it."
+    "The documents of the topic in the order of this run. An arrow shows by how many ranks the second run ranks a "
+    "document higher (↑) or lower (↓) than the first; = means the same rank, + that only this run has it."
 )
 _MISSED = "Relevant documents that are not in this ranking, each with its rank further down or the reason."
 _RANKING_ACTIONS = ("next_gold", "next_moved", "next_missed", "other", "why", "judge", "next_topic", "jump")
@@ -50,7 +50,7 @@ PANES = {
     "second-missed": PaneHelp("The missed gold of the second run", _MISSED, (), _MISSED_ACTIONS),
     "topics": PaneHelp(
         "The differences by topic",
-        "Each topic with the second run's figure less the first's, as a bar to the right where the second is better.",
+        "Each topic with the difference second − first. A bar to the right means that the second run is better.",
         (),
         ("open", "order", "measure", "runs", "filter", "jump"),
     ),
@@ -65,34 +65,34 @@ _RUNS, _GOLD = "Runs", "Gold"
 
 # Differences from the actions of the screen of topics.
 _CHANGES = {
-    "order": {"about": "Greatest gains first, greatest losses, greatest differences, as in the run"},
+    "order": {"about": "Sort topics: largest gains, losses or differences first, run order"},
     "worst_topic": {
         "name": "first_topic",
-        "about": "To the first topic in this order",
+        "about": "Go to the first topic in this order",
         "word": "first topic",
     },
-    "why": {"about": "Why the document is at its rank in each run, or is missed"},
+    "why": {"about": "Explain the document's rank in each run, or why it is missed"},
     "next_pane": {"about": "Next pane: topics, both rankings and their missed gold, topic, document"},
 }
 
 KEY_ACTIONS = (
-    KeyAction("runs", _RUNS, "Choose which two of the runs are compared", ("r",), "runs"),
-    KeyAction("measure", _RUNS, "The next measure", ("M",), "measure"),
+    KeyAction("runs", _RUNS, "Choose the two runs to compare", ("r",), "runs"),
+    KeyAction("measure", _RUNS, "Next measure", ("M",), "measure"),
     KeyAction(
         "other",
         _RUNS,
-        "To the same document in the other run, or to where it was",
+        "Go to the same document in the other run",
         ("a", "equals_sign"),
         "other run",
     ),
     KeyAction(
         "next_moved",
         _GOLD,
-        "Document whose move between the runs counts most, then the next one",
+        "Moved documents, the most important move first",
         ("v",),
         "next moved",
     ),
-    KeyAction("previous_moved", _GOLD, "Moved document that counts more", ("V",)),
+    KeyAction("previous_moved", _GOLD, "Previous moved document", ("V",)),
     *(
         replace(action, **_CHANGES.get(action.name, {}))  # type: ignore[arg-type]  # no change of the keys
         for action in TOPIC_ACTIONS
@@ -105,9 +105,9 @@ IN_LAST_LINE = ("next_moved", "other", "next_gold", "why", "judge", "next_topic"
                 "pager", "theme", "quit", "help")  # fmt: skip
 
 SORTED = {
-    Sorting.gains: "greatest gains first",
-    Sorting.losses: "greatest losses first",
-    Sorting.changes: "greatest differences first",
+    Sorting.gains: "largest gains first",
+    Sorting.losses: "largest losses first",
+    Sorting.changes: "largest differences first",
     Sorting.file: "as in the first run",
 }
 
@@ -469,7 +469,7 @@ class CompareScreen(GoldScreen):
 
     def _choose_runs(self) -> None:
         if len(self._pairs) == 1:
-            self.head.tell(f"two runs are compared: {self.names[0]} and {self.names[1]}")
+            self.head.tell(f"there are only two runs: {self.names[0]} and {self.names[1]}")
             return
 
         def chosen(index: int | None) -> None:
@@ -509,7 +509,7 @@ class CompareScreen(GoldScreen):
         index = ranking.next_moved(step)
         self.focus_rows(ranking)
         if index is None:
-            self.head.tell("no further document of this ranking has moved")
+            self.head.tell("no more moved documents in this ranking")
         else:
             ranking.move(index)
             self.show_document()
@@ -520,10 +520,10 @@ class CompareScreen(GoldScreen):
         if document is None:
             self.focus_rows(beside.ranking)
         elif not self.go_to(document, [beside]):
-            key = self.keys.shown("why")
+            own, key = self.names[self._side_number], self.keys.shown("why")
             self.focus_rows(beside.ranking)
             self.head.tell(
-                f"{shortened(document, LONGEST_ID)} is not in {name}: {key} there says why of any id"
+                f"{shortened(document, LONGEST_ID)} is not in {name}: {key} on it in {own} explains why"
             )
 
     def explain(self, document: str) -> None:
@@ -571,7 +571,7 @@ class CompareScreen(GoldScreen):
 
     def _has_differences(self) -> bool:
         if not self.topic_rows.differences:
-            self.head.tell("there are no differences to order the topics by yet", "$warning")
+            self.head.tell("the topics can't be sorted yet: the runs are still being compared", "$warning")
             return False
         return True
 
@@ -647,9 +647,7 @@ class CompareScreen(GoldScreen):
             self.head.tell("the runs are still being compared", "$warning")
             return
         self._measure_number = (self._measure_number + 1) % len(comparison.measures)
-        self.head.tell(
-            f"by {self.measure}, {self._measure_number + 1} of {len(comparison.measures)} measures"
-        )
+        self.head.tell(f"measure {self._measure_number + 1} of {len(comparison.measures)}: {self.measure}")
         self._show_figures()
         self._follow_judgments()
 
@@ -684,7 +682,7 @@ class CompareScreen(GoldScreen):
 
     def _show_judged(self, comparison: Comparison | None) -> None:
         if comparison is None:
-            self.figure_lines.tell_judged("nothing of these topics yet")
+            self.figure_lines.tell_judged("no judgments on these topics yet")
             return
         names = [measured.name for measured in comparison.measures]
         measured = comparison.measures[names.index(self.measure) if self.measure in names else 0]

@@ -19,9 +19,9 @@ from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, fitted, one_lin
 
 PANES = {
     "settings": PaneHelp(
-        "The settings", "Every setting, its value, and where that comes from.", (), ("next_pane", "jump")
+        "The settings", "Every setting, its value and its source.", (), ("next_pane", "jump")
     ),
-    "about": PaneHelp("The setting", "What it is for, and what sets it.", (), ("next_pane",)),
+    "about": PaneHelp("The setting", "The purpose of the setting, and how to set it.", (), ("next_pane",)),
 }
 
 

@@ -250,7 +250,7 @@ class Reading(Vertical):
             page = replace(page, text=page.text[:LONGEST], matches=spans)
         text = descriptions.document_page(page, others, words, self._labels, self.notation)
         if rest > 0:
-            note = f"… {counted(rest, 'more character')}: {self._pager} opens all of it"
+            note = f"… {counted(rest, 'more character')}: {self._pager} opens the full text"
             text = Content("\n\n").join([text, Content.styled(note, "$warning")])
         entitle(self._pane, title)
         self._pane.show(text, changed=changed)

@@ -50,36 +50,36 @@ KEY_ACTIONS = (
     KeyAction(
         "order",
         _TOPICS,
-        "Worst topics first, then those with most missed, then as in the run",
+        "Sort topics: worst first, most missed first, run order",
         ("o",),
         "order",
     ),
-    KeyAction("worst_topic", _TOPICS, "To the worst topic", ("W",), "worst"),
+    KeyAction("worst_topic", _TOPICS, "Go to the worst topic", ("W",), "worst"),
     KeyAction(
         "failures",
         _TOPICS,
-        "Only topics that fail, with what is not relevant in their rankings, and all again",
+        "Show only failing topics with their non-relevant documents, or everything",
         ("F",),
         "failures",
     ),
-    KeyAction("topics", _TOPICS, "To the topics, and back", ("t",), "topics"),
-    KeyAction("open", _TOPICS, "Open the topic of the line, back to its ranking", ("enter",)),
+    KeyAction("topics", _TOPICS, "Go to the list of topics, or back", ("t",), "topics"),
+    KeyAction("open", _TOPICS, "Open the topic under the cursor", ("enter",)),
     KeyAction("filter", _TOPICS, "Filter the topics by words", ("f", "slash"), "filter"),
     KeyAction("next_gold", _GOLD, "Next relevant document in the ranking", ("g",), "next gold"),
-    KeyAction("previous_gold", _GOLD, "Relevant document before it", ("G",)),
+    KeyAction("previous_gold", _GOLD, "Previous relevant document in the ranking", ("G",)),
     KeyAction("next_missed", _GOLD, "Next missed document", ("e",), "next missed"),
-    KeyAction("why", _GOLD, "Why the document is at its rank, or is missed", ("w", "f6"), "why"),
-    KeyAction("document", _GOLD, "Go to a document by its id, or hear why it is not there", ("i",), "id"),
-    KeyAction("judge", _JUDGE, "Judge: grade keys hold, and no longer", ("j", "J"), "judge"),
-    KeyAction("undo", _JUDGE, "Take the last judgment back", ("u", "ctrl+z"), "undo"),
-    KeyAction("redo", _JUDGE, "Redo what was taken back", ("U", "ctrl+y"), "redo"),
+    KeyAction("why", _GOLD, "Explain the document's rank, or why it is missed", ("w", "f6"), "why"),
+    KeyAction("document", _GOLD, "Go to a document by its id, or see why it is not there", ("i",), "id"),
+    KeyAction("judge", _JUDGE, "Start or stop judging with the grade keys", ("j", "J"), "judge"),
+    KeyAction("undo", _JUDGE, "Undo the last judgment", ("u", "ctrl+z"), "undo"),
+    KeyAction("redo", _JUDGE, "Redo the last undone judgment", ("U", "ctrl+y"), "redo"),
     *shared("skip", "cant_tell", "note", "down", "up", "page_down", "page_up", "first", "last"),
     KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, missed gold, topic, document", ("tab",)),
     *shared("previous_pane"),
-    KeyAction("clear", _MOVE, "Drop the filter, back to the ranking", ("escape",)),
+    KeyAction("clear", _MOVE, "Clear the filter, and go to the ranking", ("escape",)),
     *shared("jump", "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme"),
     *shared("copy_id", "copy_text"),
-    KeyAction("copy_command", "All else", "Copy the command that opens what is seen", ("c",), "copy command"),
+    KeyAction("copy_command", "Other", "Copy the command that opens this view", ("c",), "copy command"),
     *shared("pager", "copy", "palette", "help", "quit"),
 )
 
@@ -153,7 +153,7 @@ class DocumentView:
         topic, document = screen.topic_id, screen.document_id
         if document is None:
             self._wanted = self._shown = None
-            screen.reading.show_none("" if screen.side.ranked is None else "No document here.")
+            screen.reading.show_none("" if screen.side.ranked is None else "No document selected.")
             return
         self._wanted = wanted = pages.name, topic, document
 
@@ -270,7 +270,7 @@ class GoldJudging(TopicJudging):
         self.is_on = not self.is_on
         key = self._screen.keys.shown("judge")
         self._screen.head.tell(
-            f"judging: a grade key grades the document, {key} ends that; who judges is {session.author.annotator}"
+            f"judging as {session.author.annotator}: a grade key grades the document, {key} stops judging"
             if self.is_on
             else "",
             "$primary",
@@ -320,7 +320,7 @@ class GoldJudging(TopicJudging):
     def undo(self) -> None:
         outcome = self.take_back()
         if outcome is None:
-            self._screen.head.tell("there is no judgment of this session to undo")
+            self._screen.head.tell("no judgment of this session to undo")
         else:
             self._tell_again(outcome, "undone")
 
@@ -331,7 +331,7 @@ class GoldJudging(TopicJudging):
                 self._gold_screen.topics.pages.require_as_ranked(event.document_id)
         outcome = None if session is None else session.redo()
         if outcome is None:
-            self._screen.head.tell("there is nothing to redo")
+            self._screen.head.tell("nothing to redo")
             return
         self._undoable += 1
         self._tell_again(outcome, "redone")
@@ -347,12 +347,12 @@ class GoldJudging(TopicJudging):
     def _document_to_judge(self) -> str | None:
         screen, document = self._gold_screen, self._gold_screen.document_id
         if not self.is_on:
-            screen.head.tell(f"{screen.keys.shown('judge')} begins judging", "$warning")
+            screen.head.tell(f"{screen.keys.shown('judge')} starts judging", "$warning")
             return None
         if document is None:
-            screen.head.tell("there is no document here", "$warning")
+            screen.head.tell("no document is selected", "$warning")
         elif screen.topics.task.info.topics_are_documents and document == screen.topic_id:
-            screen.head.tell("this document is the topic itself, which is not graded", "$warning")
+            screen.head.tell("this document is the topic itself and can't be graded", "$warning")
             return None
         return document
 
@@ -598,7 +598,7 @@ class GoldScreen(KeyScreen):
         side.missed.offer_missed(gold.documents, ids.index(here) if here in ids else 0)
         if gold.differs:
             self.head.tell(
-                "the recipe ranks otherwise now than for the run: ranks of missed gold are those of now"
+                "the recipe now ranks differently than in the run: the ranks of missed gold are from the new ranking"
             )
         if side is self.side and side.in_missed:
             self.show_document()
@@ -691,9 +691,9 @@ class GoldScreen(KeyScreen):
             self.show_document()
         elif step > 0 and self.missed.count:
             key = self.keys.shown("next_missed")
-            self.head.tell(f"no further gold in the ranking: {key} goes to what is missed")
+            self.head.tell(f"no more gold in the ranking: {key} goes to the missed gold")
         else:
-            self.head.tell("no further gold in the ranking")
+            self.head.tell("no more gold in the ranking")
 
     def _next_missed(self) -> None:
         if not self.missed.count:
@@ -711,7 +711,7 @@ class GoldScreen(KeyScreen):
             if document and not self.go_to(document, nearest):
                 self.explain(document)
 
-        self.app.push_screen(WordsDialog("Go to the document with the id"), go)
+        self.app.push_screen(WordsDialog("Go to the document with this id"), go)
 
     def go_to(self, document: str, sides: Iterable[RunSide]) -> bool:
         """Go to a document in the first run that ranks or misses it; return whether one does."""
@@ -741,14 +741,14 @@ class GoldScreen(KeyScreen):
 
     def _document_here(self) -> str | None:
         if self.document_id is None:
-            self.head.tell("there is no document here", "$warning")
+            self.head.tell("no document is selected", "$warning")
         return self.document_id
 
     def _text_here(self) -> str | None:
         document = self._document_here()
         text = None if document is None else self.topics.pages.known_text(document)
         if document is not None and text is None:
-            self.head.tell("the text of this document is not there", "$warning")
+            self.head.tell("the text of this document is not available", "$warning")
         return text
 
     def _copy_text(self, text: str | None) -> None:

@@ -102,7 +102,7 @@ class Indexing:
             try:
                 folders.remember(self.task, self._settings.home, self._folder)
             except SearchappError as error:
-                sentences.append(f"the folder must be named again: {error}")
+                sentences.append(f"the folder was not remembered: {error}")
         return sentences
 
 
@@ -133,15 +133,15 @@ class Indexer:
             ways.append(("d", f"Its files in {state.folder}", lambda: self.start(task, state.folder)))
         if sample is not None:
             of_sample = load(f"{task.name}{SAMPLE}")
-            about = f"The sample that ships with searchapp, as the task {of_sample.name}"
+            about = f"The bundled sample, as the task {of_sample.name}"
             ways.append(("s", about, lambda: self.start(of_sample, sample)))
         if task.info.folder is None:
             ways.append(("f", "Another folder with its files", lambda: self._ask_folder(task)))
         acts = {key: act for key, _about, act in ways}
-        question = f"Index {task.name}: from what?"
+        question = f"Index {task.name} from which source?"
         if state.index is not None:
             question += (
-                f" The present index ({counted(state.index.documents, 'document')}) serves until it is done."
+                f" The present index ({counted(state.index.documents, 'document')}) stays live until then."
             )
 
         def answer(key: str | None) -> None:
@@ -160,14 +160,14 @@ class Indexer:
             try:
                 path = _path(words)
                 if path.suffix.lower() != ".toml":
-                    raise UsageError(f"{path} is not the file of a task: its name must end in .toml")
+                    raise UsageError(f"{path} is not a task file: its name must end in .toml")
                 task = load(str(path))
             except (SearchappError, OSError) as error:
                 self._home.tell_error(_path_error(error, words))
             else:
                 self.start(task, path.parent)
 
-        self._home.app.push_screen(WordsDialog("The TOML file of a task of your own"), named)
+        self._home.app.push_screen(WordsDialog("The TOML file of your own task"), named)
 
     def start(self, task: Task, folder: Path, *, remember: bool = False, replace: bool = False) -> None:
         """Index a task; without `replace`, ask before replacing other documents."""
@@ -177,7 +177,7 @@ class Indexer:
                 self._ended(result)
                 return
             self._ended(None)
-            question = f"{result.finding}. Replace it by these other documents?"
+            question = f"{result.finding}. Replace it with these documents?"
             again = partial(self.start, task, folder, remember=remember, replace=True)
             self._home.when_in_front(lambda: self._home.ask(question, again))
 
@@ -219,7 +219,7 @@ class Indexer:
         if self.indexing is None:
             return False
         stop = self._home.keys.shown("stop")
-        self._home.head.tell(f"{self.indexing.task.name} is being indexed: {stop} stops that", "$warning")
+        self._home.head.tell(f"{self.indexing.task.name} is being indexed: {stop} stops it", "$warning")
         return True
 
     def _report(self, words: str) -> None:
@@ -232,7 +232,7 @@ class Indexer:
             return
         name, self.indexing = self.indexing.task.name, None
         if result is None:
-            self._tell_news([f"{name}: stopped, everything is as it was before"], "$warning")
+            self._tell_news([f"{name}: indexing stopped, nothing was changed"], "$warning")
         elif isinstance(result, Exception):
             self._home.tell_error(result)
         else:
@@ -244,7 +244,7 @@ def _path(words: str) -> Path:
     try:
         return Path(words).expanduser().absolute()
     except RuntimeError as error:
-        raise UsageError(f"{words} begins with ~ and nobody knows whose folder that is") from error
+        raise UsageError(f"{words} can't be found: no user on this machine has this name") from error
 
 
 def _path_error(error: SearchappError | OSError, words: str) -> SearchappError:

@@ -304,7 +304,7 @@ class Opener:
         self._home.app.push_screen(ConfigScreen(resolution, own.keys))
 
     def doctor(self) -> None:
-        report = ReportDialog("Can searchapp work here?")
+        report = ReportDialog("Does searchapp work on this machine?")
         self._home.app.push_screen(report)
 
         def show(check: Check) -> None:
@@ -318,7 +318,7 @@ class Opener:
                 self._post(partial(show, check))
 
         def done(_nothing: None) -> None:
-            report.add(Content.styled("These were all checks.", "$faint"))
+            report.add(Content.styled("All checks are done.", "$faint"))
 
         in_background("doctor", work, done, self._home.tell_error, self._post)
 

@@ -182,7 +182,7 @@ class OverviewMonitor:
         else:
             official = result.official
             value = official.values.get(official.measure)
-            self._known[_key(run)] = "there is none" if value is None else Figure(official.measure, value)
+            self._known[_key(run)] = "no official score" if value is None else Figure(official.measure, value)
         self._show_figures()
 
 

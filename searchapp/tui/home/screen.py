@@ -55,33 +55,33 @@ PANES = {
     ),
     "runs": PaneHelp(
         "The runs",
-        "The runs that were made last, with their official figure.",
+        "The latest runs with their official score.",
         (),
         ("open", "topics", "compare", "evaluate", "palette", "jump"),
     ),
     "details": PaneHelp(
-        "The details", "All of the line that the cursor is on.", (), ("scroll_down", "zoom", "next_pane")
+        "The details", "The details of the selected task or run.", (), ("scroll_down", "zoom", "next_pane")
     ),
 }
 
 
 SECTION = "browse"
 
-_OPEN, _MAKE, _MOVE, _LOOK, _ALL = "Open", "Make", "Move", "Look", "All else"
+_OPEN, _MAKE, _MOVE, _LOOK, _ALL = "Open", "Make", "Move", "View", "Other"
 
 KEY_ACTIONS = (
-    KeyAction("open", _OPEN, "Search the task, or judge the run, that the cursor is on", ("enter",), "open"),
-    KeyAction("topics", _OPEN, "Go through the topics of the run beside their gold", ("t",), "topics"),
+    KeyAction("open", _OPEN, "Search the selected task, or judge the selected run", ("enter",), "open"),
+    KeyAction("topics", _OPEN, "Browse the topics of the run with their gold", ("t",), "topics"),
     KeyAction("compare", _OPEN, "Compare the run with another one, topic by topic", ("v",), "compare"),
-    KeyAction("settings", _OPEN, "Every setting, its value and where it comes from", ("s",), "settings"),
-    KeyAction("doctor", _OPEN, "Check whether searchapp can work here", ("c", "f2"), "check"),
-    KeyAction("index", _MAKE, "Index the task: its files, its sample, or another folder", ("i",), "index"),
-    KeyAction("own_task", _MAKE, "Index a task of your own, by its TOML file", ("n",), "own task"),
-    KeyAction("stop", _MAKE, "Stop what is being indexed", ("x", "escape"), "stop"),
+    KeyAction("settings", _OPEN, "Show every setting, its value and its source", ("s",), "settings"),
+    KeyAction("doctor", _OPEN, "Check whether searchapp works on this machine", ("c", "f2"), "check"),
+    KeyAction("index", _MAKE, "Index the task from its files, its sample or another folder", ("i",), "index"),
+    KeyAction("own_task", _MAKE, "Index your own task, described by a TOML file", ("n",), "own task"),
+    KeyAction("stop", _MAKE, "Stop indexing", ("x", "escape"), "stop"),
     KeyAction(
-        "evaluate", _MAKE, "Score the run as its organisers do, and show all figures", ("e",), "evaluate"
+        "evaluate", _MAKE, "Score the run with the official scorer, and show all measures", ("e",), "evaluate"
     ),
-    KeyAction("refresh", _MAKE, "Look again at engine, tasks and runs", ("r", "f5"), "refresh"),
+    KeyAction("refresh", _MAKE, "Refresh engine, tasks and runs", ("r", "f5"), "refresh"),
     KeyAction("down", _MOVE, "Next line", ("down", "j")),
     *shared("up", "page_down", "page_up"),
     KeyAction("first", _MOVE, "First line", ("home", "g")),
@@ -91,7 +91,7 @@ KEY_ACTIONS = (
     KeyAction("scroll_down", _LOOK, "Scroll the details down", ("ctrl+d", "right")),
     KeyAction("scroll_up", _LOOK, "Scroll the details up", ("ctrl+u", "left")),
     *shared("theme", "copy"),
-    KeyAction("palette", _ALL, "Find an action, a task or a run by words", ("ctrl+p",), "palette"),
+    KeyAction("palette", _ALL, "Search for an action, a task or a run", ("ctrl+p",), "palette"),
     *shared("help", "quit"),
 )
 
@@ -207,7 +207,7 @@ class EngineBanner(Banner):
     def __init__(self, engine: str) -> None:
         super().__init__("searchapp")
         self._engine = Content.styled(f"○ {engine}  ", "$faint")
-        self._more = Content.styled("looking whether it answers …", "$faint")
+        self._more = Content.styled("checking the engine …", "$faint")
 
     def show_engine(self, name: str, overview: Overview) -> None:
         engine = overview.engine
@@ -247,7 +247,7 @@ def _task_rows(state: TaskState, files: Files | None) -> Iterator[DetailRow]:
     task = state.task
     if state.index is not None:
         yield "documents", f"{state.index.documents:,}"
-        of_sample = ", the sample that ships with searchapp" if state.is_sample else ""
+        of_sample = ", the bundled sample" if state.is_sample else ""
         yield "indexed", f"{_when(state.index.created)}, as {state.index.version}{of_sample}"
     else:
         yield "documents", "not indexed"
@@ -262,7 +262,7 @@ def _task_rows(state: TaskState, files: Files | None) -> Iterator[DetailRow]:
 
 def _topics(state: TaskState, files: Files | None) -> str:
     if state.files is None:
-        return "unknown: the files are not at hand"
+        return "unknown: the task's files were not found"
     if files is None:
         return "…"
     counts = ", ".join(f"{split} {count:,}" for split, count in files.topics.items())
@@ -277,7 +277,7 @@ def _next_step(state: TaskState, overview: Overview, keys: KeyMap) -> str:
         return f"{open_} searches the documents, {index} indexes them again."
     ways = "its sample" if state.sample is not None and not state.has_files else "its files"
     first = "Nothing is indexed yet. " if overview.is_empty else ""
-    return f"{first}{index} indexes {ways} or a folder of yours; then {open_} searches it."
+    return f"{first}{index} indexes {ways} or another folder; then {open_} searches it."
 
 
 def run_page(run: KnownRun, figure: str, keys: KeyMap) -> Content:
@@ -292,8 +292,8 @@ def run_page(run: KnownRun, figure: str, keys: KeyMap) -> Content:
         ("files", with_tilde(made.data)),
     ]
     hint = (
-        f"{keys.shown('open')} judges it, {keys.shown('evaluate')} shows all its figures, {keys.shown('topics')} its "
-        f"topics, {keys.shown('compare')} compares it."
+        f"{keys.shown('open')} judges it, {keys.shown('evaluate')} shows all measures, "
+        f"{keys.shown('topics')} its topics, {keys.shown('compare')} compares it."
     )
     return Content("\n").join([Content.styled(hint, "$accent"), Content(""), *_rows(rows)])
 
@@ -388,14 +388,14 @@ class HomeScreen(KeyScreen):
             indexing.stop_and_wait()
             self.go_back()
 
-        self.ask(f"{indexing.task.name} is being indexed. Stop that, and leave?", stop)
+        self.ask(f"{indexing.task.name} is being indexed. Stop indexing and leave?", stop)
 
     def last_words(self) -> str | None:
         indexing = self.indexer.indexing
         if indexing is None:
             return None
         indexing.stop_and_wait()
-        return f"{indexing.task.name} was not indexed to the end: what was indexed before still serves"
+        return f"indexing {indexing.task.name} was stopped: its previous index is unchanged"
 
     def leave_line(self, line: TextLine) -> None:
         """Do nothing: the screen has no line of text."""
@@ -441,7 +441,7 @@ class HomeScreen(KeyScreen):
             title = f"Task {state.task.name}"
         else:
             key, title = None, "Runs"
-            text = Content("No run is known yet. `searchapp rank TASK --split SPLIT --out DIR` makes one.")
+            text = Content("No runs yet. `searchapp rank TASK --split SPLIT --out DIR` creates one.")
         notes = [Content.assemble(("! ", "bold $warning"), note) for note in overview.notes]
         news = [*map(Content, self._news), Content("")] if self._news else []
         text = Content("\n").join([*news, text, *([Content("")] if notes else []), *notes])
@@ -489,7 +489,7 @@ class HomeScreen(KeyScreen):
     def _state(self) -> TaskState | None:
         state = self.tasks.state
         if state is None:
-            self.head.tell("the tasks are still being looked for", "$warning")
+            self.head.tell("the tasks are still being loaded", "$warning")
         return state
 
     def search(self, state: TaskState, query: SearchQuery | None = None, topic: Topic | None = None) -> None:
@@ -539,7 +539,7 @@ class HomeScreen(KeyScreen):
             return
 
         def question() -> str:
-            return f"{run.path.name} ({run.recipe} {self.monitor.figure(run)}) is compared with"
+            return f"Compare {run.path.name} ({run.recipe} {self.monitor.figure(run)}) with"
 
         def choices() -> list[Choice]:
             return [Choice(run.path.name, f"{run.recipe}  {self.monitor.figure(run)}") for run in others]
@@ -554,7 +554,7 @@ class HomeScreen(KeyScreen):
         self.pick(dialog, lambda index: self.opener.compare([run, others[index]]))
 
     def _tell_no_run(self) -> None:
-        self.head.tell(f"no run is chosen: {self.keys.shown('next_pane')} goes to the runs", "$warning")
+        self.head.tell(f"no run is selected: {self.keys.shown('next_pane')} goes to the runs", "$warning")
 
     def _refresh(self) -> None:
         self._news = ()

@@ -543,7 +543,9 @@ class TopicAndDocument(Vertical):
         changed, self._shown = key != self._shown, key
         if document is None:
             entitle(pane, "Document")
-            unscored = "No document of this topic has a score: `--depth all` offers those without one too."
+            unscored = (
+                "No document of this topic has a score: `--depth all` also offers documents without a score."
+            )
             reason = unscored if self._run_pages.ranking(topic) else "This topic has no documents."
             pane.show(Content.styled(reason, "$faint"))
             return

@@ -27,25 +27,25 @@ from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
 
 HELP = """\
 0, 1, ...        give the document this grade; words after it are the reason: 1 defines the term
-s                skip: put it off, which is no grade
+s                skip: leave it for later, without a grade
 x [words]        can't tell
 n words          note
 u, redo          undo the last action, redo it
-bulk 3-7 0       give the documents 3 to 7 of this topic the grade 0, after a question
-(nothing)        next document that is not judged; + and - go to the next and the one before
-# 12             go to document 12 of this topic; i ID to the one with this id
-/words           search the documents of this topic; / searches on
-t [words]        list the topics, those with the words if there are any; t 5 opens the fifth
-] and [          next and previous topic; G the next one with something to judge
+bulk 3-7 0       grade documents 3 to 7 of this topic 0, after a question
+(nothing)        next unjudged document; + and - go to the next and the previous one
+# 12             go to document 12 of this topic; i ID goes to the document with this id
+/words           search the documents of this topic; / finds the next match
+t [words]        list all topics, or those with the words; t 5 opens the fifth
+] and [          next and previous topic; G the next one with unjudged documents
 d, topic         read the document, the topic again
-m                Markup as what it means, the text as it stands, LaTeX as written
-score            the scores of this topic and of all
+m                Switch between rendered text, raw text and LaTeX source
+score            the scores of this topic and the mean over all
 ?                this help
 q                leave; everything is saved"""
 
 LISTED_TOPICS = 20
 ON = "G goes to the next topic"
-NO_DOCUMENT = "this topic has no document with a score: --depth all offers those without one too"
+NO_DOCUMENT = "this topic has no document with a score: --depth all also offers documents without a score"
 
 
 class JudgePrompts(Conversation):
@@ -133,13 +133,13 @@ class JudgePrompts(Conversation):
             "n": lambda: self._note(rest),
         }
         if word not in simple:
-            self._say(f"there is no command {word!r}: ? lists them all")
+            self._say(f"unknown command {word!r}: ? lists all commands")
         else:
             simple[word]()
 
     def _grade(self, grade: int, reason: str) -> None:
         if grade >= len(self.labels):
-            self._say(f"there is no grade {grade}. {self._grades()}")
+            self._say(f"unknown grade {grade}. {self._grades()}")
             return
         document, label = self.document, grade_label(grade, self.labels)
         if self._may_change(document, label):
@@ -159,10 +159,12 @@ class JudgePrompts(Conversation):
         before = self._opinion(document)
         if before is not None and before.action is not Action.skip:
             verdict = opinion_label(before, self.labels)
-            if not self._agrees(f"{self._name(document)} has {verdict}. Skip it, which undoes that?"):
+            if not self._agrees(
+                f"{self._name(document)} is judged {verdict}. Skip it and remove that judgment?"
+            ):
                 return
         elif before is not None and self._resting_on == document:
-            self._say(f"it is skipped already: {ON}")
+            self._say(f"already skipped: {ON}")
             return
         outcome = self.judging.skip(self.topic, document)
         self._go_on(outcome, change_label("skipped", before, self.labels), document)
@@ -174,15 +176,16 @@ class JudgePrompts(Conversation):
             return True
         was = opinion_label(before, self.labels)
         if was == what:
-            self._say(f"it has {was} already: {ON}")
+            self._say(f"already judged {was}: {ON}")
             return False
-        return self._agrees(f"{self._name(document)} has {was}. Change it to {what}?")
+        return self._agrees(f"{self._name(document)} is judged {was}. Change it to {what}?")
 
     def _grade_all(self, first: int, last: int, grade: int) -> None:
         documents = self.judging.order(self.topic).documents[first - 1 : last] if first else ()
         if grade >= len(self.labels) or not documents:
             self._say(
-                f"documents count from 1 to {len(self.judging.order(self.topic).documents)}. {self._grades()}"
+                "the documents have numbers from 1 to "
+                f"{len(self.judging.order(self.topic).documents)}. {self._grades()}"
             )
             return
         what = f"{len(documents)} documents {grade_label(grade, self.labels)}"
@@ -195,7 +198,7 @@ class JudgePrompts(Conversation):
 
     def _note(self, words: str) -> None:
         if not words:
-            self._say("write the note after the n")
+            self._say("write the note after n, as in: n see topic 7")
         else:
             document = self.document
             self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
@@ -208,7 +211,7 @@ class JudgePrompts(Conversation):
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._say("there is nothing to undo or redo")
+            self._say("nothing to undo or redo")
             return
         event = outcome.events[0]
         count = len(outcome.events)
@@ -225,7 +228,7 @@ class JudgePrompts(Conversation):
 
     def _open(self, number: int) -> None:
         if not 0 <= number < len(self.judging.topics):
-            self._say("there is no such topic")
+            self._say("no topic has this number")
             return
         self._number = number
         self._index = self.judging.next_unjudged(self.topic) or 0
@@ -239,7 +242,7 @@ class JudgePrompts(Conversation):
 
     def _go(self, index: int) -> None:
         if not 0 <= index < len(self.judging.order(self.topic).documents):
-            self._say("there is no such document")
+            self._say("no document has this number")
             return
         self._index = index
         self._resting_on = None
@@ -262,7 +265,7 @@ class JudgePrompts(Conversation):
     def _jump(self, id_: str) -> None:
         index = self.judging.order(self.topic).places.get(id_)
         if index is None:
-            self._say(f"the document {id_} is not among those of this topic")
+            self._say(f"this topic has no document {id_}")
         else:
             self._go(index)
 
@@ -295,7 +298,7 @@ class JudgePrompts(Conversation):
                     judged = f"{self.judging.judged(topic)} of {self.judging.length(topic)} judged"
                     self._say(f"{number}. {topic}, {judged}: {' '.join(text.split())[:60]}")
         if matches > LISTED_TOPICS:
-            self._say(f"and {matches - LISTED_TOPICS} more: name words of the topic")
+            self._say(f"and {matches - LISTED_TOPICS} more: add words of the topic")
         elif not matches:
             self._say("no topic has these words")
 
@@ -318,7 +321,7 @@ class JudgePrompts(Conversation):
         unscored = not self.judging.is_blind and order.ranks[document] > self.run_pages.scored(self.topic)
         self._say(f"\nDocument {where}, {document}{', which has no score' if unscored else ''}:")
         if page.is_missing:
-            self._say("The index does not have it any more: index and rank again.")
+            self._say("It is no longer in the index: index and rank again.")
         for neighbour in page.before:
             self._say(f"before: {neighbour.get('text', '')}")
         self._say(readable(page.text, (), self._notation).text)

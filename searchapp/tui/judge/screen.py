@@ -37,30 +37,33 @@ from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine
 PANES = {
     "ranking": PaneHelp(
         "The ranking",
-        "The documents of the topic in the order of the run, with what you said of each before its rank.",
+        "The documents of the topic in the order of the run, each with your judgment before its rank.",
         (),
         ("skip", "cant_tell", "note", "reason", "undo", "select", "next_unjudged", "next_unjudged_topic",
          "search", "document", "jump"),
     ),
     "topics": PaneHelp(
         "The topics",
-        "The topics of the run with how much of each is judged. The ranking of a topic is shown once it is opened.",
+        "The topics of the run with their progress. Enter opens the ranking of a topic.",
         (),
         ("open", "filter", "topics", "next_unjudged_topic", "jump"),
     ),
     "topic": PaneHelp(
-        "The topic", "What the documents are judged for. The arrows scroll it.", (), ("maths", "zoom", "next_pane")
+        "The topic",
+        "The topic that documents are judged for. The arrow keys scroll it.",
+        (),
+        ("maths", "zoom", "next_pane"),
     ),
     "document": PaneHelp(
         "The document",
-        "The document that is graded, whole. The arrows scroll it; grade keys grade it from here as well.",
+        "The full document to grade. The arrow keys scroll it; grade keys work here too.",
         (),
         ("maths", "zoom", "reading", "scroll_down", "note", "next_pane"),
     ),
     "filter": TOPICS_FILTER,
     "search": PaneHelp(
-        "The search in the topic's documents",
-        "Enter goes to the first document that has all the words, escape goes back.",
+        "The search in the documents of the topic",
+        "Enter goes to the first document with all the words; escape goes back.",
         EDITING,
         ("jump",),
         line=True,
@@ -203,7 +206,7 @@ class JudgeScreen(WorkScreen):
     def _done_message(self) -> str:
         if self.judging.next_unjudged_topic(self.topic_index) is None:
             return f"✓ every document of every topic is judged: {self.keys.shown('quit')} leaves"
-        return f"topic done: {self.keys.shown('next_unjudged_topic')} goes on"
+        return f"topic done: {self.keys.shown('next_unjudged_topic')} goes to the next topic"
 
     def _to_topics(self) -> None:
         if self.focused is self.topics or self.has_class("-topics"):
@@ -240,7 +243,7 @@ class JudgeScreen(WorkScreen):
 
     def _ask_document(self) -> None:
         self.app.push_screen(
-            WordsDialog("Jump to the document with the id"),
+            WordsDialog("Go to the document with this id"),
             lambda document: self.jump_to(self.topic_id, document) if document else None,
         )
 
@@ -260,7 +263,7 @@ class JudgeScreen(WorkScreen):
             self.head.tell(str(error), "$error")
             return
         if document not in places:
-            self.head.tell(f"the document {document} is not among those of this topic", "$error")
+            self.head.tell(f"this topic has no document {document}", "$error")
         elif topic != self.topic_id:
             self.open_topic(self.judging.topics.index(topic), document)
         else:
@@ -270,7 +273,7 @@ class JudgeScreen(WorkScreen):
         if self.ranking.documents:
             change()
             count = len(self.ranking.selected)
-            self.head.tell(f"{count} selected: a grade is given to all of them" if count else "")
+            self.head.tell(f"{count} selected: a grade key grades all of them" if count else "")
 
     def _clear(self) -> None:
         if self.has_class("-topics"):
@@ -323,9 +326,11 @@ class JudgeScreen(WorkScreen):
 
         if _has_verdict(before):
             verdict = opinion_label(before, self.labels)
-            self.ask(f"{self.begin_of(document)} has {verdict}. Skip it, which undoes that?", skip)
+            self.ask(
+                f"{self.begin_of(document)} is judged {verdict}. Skip it and remove that judgment?", skip
+            )
         elif self._is_at_rest:
-            self.head.tell(f"it is skipped already: {self._rest_message()}", "$warning")
+            self.head.tell(f"already skipped: {self._rest_message()}", "$warning")
         else:
             skip()
 
@@ -367,10 +372,10 @@ class JudgeScreen(WorkScreen):
             return
         verdict = opinion_label(before, self.labels)
         if verdict == label:
-            self.head.tell(f"it has {verdict} already: {self._rest_message()}", "$warning")
+            self.head.tell(f"already judged {verdict}: {self._rest_message()}", "$warning")
         else:
-            question = f"{self.begin_of(document)} has {verdict}. Change it to {label}?"
-            self.ask(question, save, others={"next_unjudged_topic": "Go on with the next topic"})
+            question = f"{self.begin_of(document)} is judged {verdict}. Change it to {label}?"
+            self.ask(question, save, others={"next_unjudged_topic": "Go to the next topic"})
 
     def _go_on(self, outcome: Outcome, what: str, document: str | None, before: Opinion | None) -> None:
         """Report a verdict, and go to the next unjudged document, or from a changed one to the one below."""
@@ -394,11 +399,11 @@ class JudgeScreen(WorkScreen):
         if self.judging.next_unjudged(self.topic_id) is None:
             return self._done_message()
         key = self.keys.shown("next_unjudged_topic")
-        return f"only what was skipped is left here: {key} goes on"
+        return f"only skipped documents are left: {key} goes to the next topic"
 
     def _repeat(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self.head.tell(f"there is nothing to {what}")
+            self.head.tell(f"nothing to {what}")
             return
         event, count = outcome.events[0], len(outcome.events)
         if count > 1:

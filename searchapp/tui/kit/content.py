@@ -304,14 +304,14 @@ class Notation:
     @property
     def about(self) -> str:
         if self.form is Form.stored:
-            return "the text as it stands"
+            return "raw text"
         if self.form is Form.written:
-            before = "wiki markup as what it means, " if self.markup is Markup.wiki else ""
-            return f"{before}LaTeX as it is written"
+            before = "wiki markup rendered, " if self.markup is Markup.wiki else ""
+            return f"{before}LaTeX source"
         return {
-            Markup.plain: "the text without needless blank lines",
+            Markup.plain: "text without extra blank lines",
             Markup.latex: "LaTeX as Unicode",
-            Markup.wiki: "wiki markup as what it means, LaTeX as Unicode",
+            Markup.wiki: "wiki markup rendered, LaTeX as Unicode",
         }[self.markup]
 
     def rewritten(self, text: str) -> Rewritten:

@@ -64,8 +64,8 @@ def error_text(error: BaseException | None) -> str:
 
 def unsaved_label(count: int, why: str | None) -> str:
     """Return a warning about unsaved judgments."""
-    things = "1 judgment is" if count == 1 else f"{count} judgments are"
-    return f"▲ {things} NOT SAVED yet, tried again all the time: {why or ''}"
+    things = "1 judgment" if count == 1 else f"{count} judgments"
+    return f"▲ {things} NOT SAVED, retrying: {why or ''}"
 
 
 def document_label(document: str, text: str | None, notation: Notation = AS_WRITTEN) -> str:
@@ -117,7 +117,7 @@ def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> s
     if not judged:
         return ""
     each = ", ".join(f"{count} × {what}" for what, count in sorted(judged.items()))
-    return f"{judged.total()} of them {'is' if judged.total() == 1 else 'are'} judged already ({each})"
+    return f"{judged.total()} of them {'is' if judged.total() == 1 else 'are'} already judged ({each})"
 
 
 _ACTION_NOUNS = {
@@ -139,17 +139,17 @@ def arrivals_label(events: Sequence[Event], annotator: str) -> str:
             f"{count:,} “can't tell”" if action is Action.cant_tell else counted(count, _ACTION_NOUNS[action])
             for action, count in own.items()
         ]
-        parts.append(f"{_joined(counts)} came from another window of yours")
+        parts.append(f"{_joined(counts)} arrived from your other window")
     others = list(dict.fromkeys(event.annotator for event in events if event.annotator != annotator))
     if others:
-        parts.append(f"{counted(len(events) - own.total(), 'judgment')} of {_joined(others)} came in")
+        parts.append(f"{counted(len(events) - own.total(), 'judgment')} by {_joined(others)} arrived")
     return "; ".join(parts)
 
 
 def unknown_grade_label(grade: str, labels: Sequence[str]) -> str:
     """Return a sentence about a grade that the task does not have."""
     ends = [grade_label(grade, labels) for grade in (0, len(labels) - 1)]
-    return f"there is no grade {grade}: the grades go from {ends[0]} to {ends[1]}"
+    return f"unknown grade {grade}: the grades are {ends[0]} to {ends[1]}"
 
 
 def session_summary(summary: Summary, labels: Sequence[str]) -> list[str]:
@@ -185,7 +185,7 @@ def topic_page(topic: Topic, notation: Notation) -> Content:
     text = readable(topic.text, (), notation).text
     if notation.form is not Form.stored:
         text = re.sub(r"\n{2,}", "\n", text)
-    parts = [Content(text or "The data no longer has this topic's words.")]
+    parts = [Content(text or "The data no longer contains this topic.")]
     for name, value in _topic_fields(topic, notation):
         parts.append(Content.assemble((f"{name.replace('_', ' ')}  ", FAINT), value))
     for option in topic.options:
@@ -200,7 +200,7 @@ def topic_lines(topic: Topic, notation: Notation) -> list[str]:
     lines = [readable(topic.text, (), notation).text]
     lines += [f"{name}: {value}" for name, value in _topic_fields(topic, notation)]
     for option in topic.options:
-        right = ", the right one" if option.is_right else ""
+        right = " (correct)" if option.is_right else ""
         lines.append(f"option {option.label}{right}: {readable(option.text, (), notation).text}")
     return lines
 
@@ -239,9 +239,7 @@ def document_page(
     """Return a document with its fields, neighbours, the annotator's words and others' opinions; mark
     `sought` words."""
     if page.is_missing:
-        return Content.styled(
-            "The index does not have this document any more: index and rank again.", "$error"
-        )
+        return Content.styled("This document is no longer in the index: index and rank again.", "$error")
     parts = text_lines(page, notation, sought)
     if fields := field_lines(page):
         parts += [Content(""), *fields]

@@ -138,7 +138,9 @@ class Help(ScrollDialog):
                 yield _help_title(group, classes="group")
                 for action in actions:
                     yield _help_row((self._keys.all_shown(action.name), action.about), 12)
-            words = f"Other keys: [{self._keys.section}.keys] in the file settings.toml of the home folder."
+            words = (
+                f"To change keys, edit [{self._keys.section}.keys] in settings.toml in the home directory."
+            )
             yield Plain(Content.styled(words, "$faint"), classes="group")
 
     def _about_pane(self, about: PaneHelp) -> ComposeResult:
@@ -305,9 +307,7 @@ class Picking(Dialog[int | None]):
         self._chosen = chosen
         # Indexes of the listed choices.
         self._indexes: Sequence[int] = range(len(choices))
-        self._words = TextLine(
-            lambda _words: self._choose(), lambda _words: self._narrow(), hint="words to look for"
-        )
+        self._words = TextLine(lambda _words: self._choose(), lambda _words: self._narrow(), hint="filter")
         self.rows = ChoiceRows()
 
     def compose(self) -> ComposeResult:

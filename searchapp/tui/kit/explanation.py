@@ -110,7 +110,7 @@ def shares(why: Reason, room: int) -> list[Content]:
     if not why.shares:
         return []
     greatest = max((abs(share.value or 0.0) for share in why.shares), default=0.0) or 1.0
-    lines = [Content.styled("What each signal gave", "bold $accent")]
+    lines = [Content.styled("Score of each signal", "bold $accent")]
     for share in why.shares:
         votes = f" · {counted(len(share.votes), 'vote')}" if share.votes else ""
         value = "  nothing" if share.value is None else f"{share.value:>9.4f}"
@@ -122,7 +122,11 @@ def shares(why: Reason, room: int) -> list[Content]:
                 (f"  weight {share.weight:g}{votes}", "$faint"),
             )
         )
-    return [*lines, Content(""), Content.styled("How each came about, before it is weighed", "bold $accent")]
+    return [
+        *lines,
+        Content(""),
+        Content.styled("How each score was computed, before weighting", "bold $accent"),
+    ]
 
 
 class ExplanationDialog(TextDialog):
@@ -135,7 +139,7 @@ class ExplanationDialog(TextDialog):
 
     @property
     def hint(self) -> str:
-        return f"{'↵ who voted    ' if self._open_votes else ''}{super().hint}"
+        return f"{'↵ votes    ' if self._open_votes else ''}{super().hint}"
 
     def text(self) -> Content:
         explanation = self._why.explanation

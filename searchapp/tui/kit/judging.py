@@ -46,7 +46,7 @@ class SessionControl:
             return
         try:
             if session.waiting:
-                self.tell(session.save_waiting(), "everything that was waiting")
+                self.tell(session.save_waiting(), "all waiting judgments")
             elif came := self._take_in():
                 head.tell(arrivals_label(came, session.author.annotator), "$primary")
         except SearchappError as error:
@@ -86,8 +86,8 @@ class SessionControl:
     def _ask(self, session: Session, why: str) -> None:
         options = [
             ("t", "Try again"),
-            ("w", "Write them to a file that `judgments import` takes, and leave"),
-            ("l", "Leave without them: they are lost"),
+            ("w", "Write them to a file for `judgments import`, and leave"),
+            ("l", "Leave and lose them"),
         ]
 
         def answer(key: str | None) -> None:
@@ -262,10 +262,10 @@ class WorkScreen(KeyScreen):
         where = "; ".join(map(str, presence.others))
         name = self.session.author.annotator
         question = (
-            f"{name} judges {self.session.task} in another window already ({where}). "
-            "The latest judgment counts, whichever window it is made in: each shows what comes from the other."
+            f"{name} is already judging {self.session.task} in another window ({where}). "
+            "The latest judgment counts; each window shows the judgments made in the other."
         )
-        options = [("g", "Go on in this one too"), ("q", "Leave")]
+        options = [("g", "Continue in this window too"), ("q", "Leave")]
         self.app.push_screen(
             Choose(question, options), lambda key: self.control.leave() if key == "q" else None
         )

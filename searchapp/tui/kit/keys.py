@@ -48,25 +48,28 @@ class PaneHelp:
 # The keys that edit a line of text.
 EDITING: Sequence[HelpRow] = (
     ("← →  home end", "move the cursor"),
-    ("^w", "delete the word before it"),
-    ("^u  ^k", "delete all before it, all behind it"),
+    ("^w", "delete the word before the cursor"),
+    ("^u  ^k", "delete to the start, to the end of the line"),
 )
 
-FILTERING = ("a word", "leaves what has it; of several words all must be there")
+FILTERING = ("words", "show only lines with all of these words")
 
 TOPICS_FILTER = PaneHelp(
-    "The filter of the topics",
-    "Enter goes to the topics that are left, escape drops the filter.",
+    "The topic filter",
+    "Enter goes to the matching topics; escape clears the filter.",
     (FILTERING, *EDITING),
     ("jump",),
     line=True,
 )
 TOPIC_PANE = PaneHelp(
-    "The topic", "What is sought. The arrows scroll it.", (), ("maths", "zoom", "next_pane")
+    "The topic",
+    "The topic that documents are ranked for. The arrow keys scroll it.",
+    (),
+    ("maths", "zoom", "next_pane"),
 )
 DOCUMENT_PANE = PaneHelp(
     "The document",
-    "The document that the cursor is on, whole. The arrows scroll it.",
+    "The full document under the cursor. The arrow keys scroll it.",
     (),
     ("maths", "zoom", "pager", "copy_text", "why", "next_pane"),
 )
@@ -88,13 +91,13 @@ class KeyAction:
     word: str = ""
 
 
-_JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "Look", "All else"
+_JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "View", "Other"
 
 # Actions with the same keys on most screens.
 SHARED = {
     action.name: action
     for action in (
-        KeyAction("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
+        KeyAction("skip", _JUDGE, "Skip: leave the document for later, without a grade", ("s",), "skip"),
         KeyAction("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
         KeyAction("note", _JUDGE, "Write a note on the document", ("n",), "note"),
         KeyAction("down", _MOVE, "Next line", ("down",)),
@@ -107,12 +110,12 @@ SHARED = {
         KeyAction(
             "jump",
             _MOVE,
-            "Label all that is in sight, and jump to what the label is typed of",
+            "Label everything visible; type a label to jump there",
             ("apostrophe", "ctrl+o"),
             "jump",
         ),
-        KeyAction("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
-        KeyAction("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
+        KeyAction("zoom", _LOOK, "Show only the focused pane, or all panes again", ("z", "f4"), "zoom"),
+        KeyAction("reading", _LOOK, "Hide or show the lists", ("b", "f5")),
         KeyAction("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
         KeyAction("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
         KeyAction("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
@@ -120,19 +123,17 @@ SHARED = {
         KeyAction(
             "maths",
             _LOOK,
-            "Markup as what it means, the text as it stands, LaTeX as written",
+            "Switch between rendered text, raw text and LaTeX source",
             ("m", "f9"),
             "maths",
         ),
-        KeyAction(
-            "theme", _LOOK, "The next theme: dark, light, in the terminal's own colours", ("d",), "theme"
-        ),
+        KeyAction("theme", _LOOK, "Next theme: dark, light, terminal colours", ("d",), "theme"),
         KeyAction("copy_id", _ALL, "Copy the document's id", ("y",), "copy id"),
         KeyAction("copy_text", _ALL, "Copy the document's text", ("Y",)),
         KeyAction("pager", _ALL, "Open the document in $PAGER", ("p",), "pager"),
-        KeyAction("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
-        KeyAction("palette", _ALL, "Find an action by its words, and do it", ("ctrl+p",), "palette"),
-        KeyAction("help", _ALL, "What the pane is for, and all keys", ("question_mark", "f1"), "keys"),
+        KeyAction("copy", _ALL, "Copy the text selected with the mouse", ("ctrl+c", "super+c")),
+        KeyAction("palette", _ALL, "Search for an action by name, and run it", ("ctrl+p",), "palette"),
+        KeyAction("help", _ALL, "Explain this pane, and list all keys", ("question_mark", "f1"), "keys"),
         KeyAction("quit", _ALL, "Leave", ("q", "ctrl+q"), "quit"),
     )
 }
@@ -146,34 +147,34 @@ def shared(*names: str, **keys: tuple[str, ...]) -> tuple[KeyAction, ...]:
 
 # The actions of the judging screen.
 KEY_ACTIONS = (
-    KeyAction("undo", _JUDGE, "Undo the last action, any number of times", ("u", "ctrl+z"), "undo"),
-    KeyAction("redo", _JUDGE, "Redo what was undone", ("U", "ctrl+y"), "redo"),
+    KeyAction("undo", _JUDGE, "Undo the last action; repeat for earlier ones", ("u", "ctrl+z"), "undo"),
+    KeyAction("redo", _JUDGE, "Redo the last undone action", ("U", "ctrl+y"), "redo"),
     *shared("skip", "cant_tell", "note"),
-    KeyAction("reason", _JUDGE, "Give a grade together with a reason", ("r",), "reason"),
+    KeyAction("reason", _JUDGE, "Grade with a reason", ("r",), "reason"),
     KeyAction("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
     KeyAction("select_down", _JUDGE, "Extend the selection down", ("shift+down", "J")),
     KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up", "K")),
-    KeyAction("clear", _JUDGE, "Drop the selection, the search or the filter", ("escape",)),
+    KeyAction("clear", _JUDGE, "Clear the selection, the search or the filter", ("escape",)),
     *shared(down=("down", "j")),
     *shared("up", page_down=("pagedown",)),
     *shared("page_up", "first", "last"),
-    KeyAction("next_unjudged", _MOVE, "Next document that is not judged", ("g",), "next unjudged"),
+    KeyAction("next_unjudged", _MOVE, "Next unjudged document", ("g",), "next unjudged"),
     KeyAction("next_topic", _MOVE, "Next topic", ("right_square_bracket",)),
     KeyAction("previous_topic", _MOVE, "Previous topic", ("left_square_bracket",)),
-    KeyAction("next_unjudged_topic", _MOVE, "Next topic that has something to judge", ("G",), "next topic"),
-    KeyAction("topics", _MOVE, "To the topics, and back", ("t",), "topics"),
-    KeyAction("open", _MOVE, "Open the topic of the line, back to its ranking", ("enter",)),
+    KeyAction("next_unjudged_topic", _MOVE, "Next topic with unjudged documents", ("G",), "next topic"),
+    KeyAction("topics", _MOVE, "Go to the list of topics, or back", ("t",), "topics"),
+    KeyAction("open", _MOVE, "Open the topic under the cursor", ("enter",)),
     KeyAction("filter", _MOVE, "Filter the topics by words", ("f",), "filter"),
     KeyAction("search", _MOVE, "Search the topic's documents for words", ("slash",), "search"),
-    KeyAction("next_match", _MOVE, "Next document with the words", ("full_stop", "f3")),
-    KeyAction("previous_match", _MOVE, "Previous document with the words", ("comma", "shift+f3")),
-    KeyAction("document", _MOVE, "Jump to a document by its id", ("i",), "id"),
+    KeyAction("next_match", _MOVE, "Next document with the search words", ("full_stop", "f3")),
+    KeyAction("previous_match", _MOVE, "Previous document with the search words", ("comma", "shift+f3")),
+    KeyAction("document", _MOVE, "Go to a document by its id", ("i",), "id"),
     KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, topic, document", ("tab",)),
     *shared("previous_pane"),
     KeyAction(
         "judged",
         _MOVE,
-        "List what you have judged, skipped or noted, and go to one of them",
+        "List your judgments, skips and notes; go to one of them",
         ("l", "f6"),
         "list",
     ),
@@ -288,7 +289,7 @@ def load(
     except OSError as error:
         raise unreadable(path, error) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path}: not TOML: {error}") from error
+        raise DataError(f"{path}: invalid TOML: {error}") from error
     own = _table(path, described, section)
     known = {
         name.partition(".")[2]: setting for name, setting in BY_NAME.items() if name.startswith(f"{section}.")
@@ -296,7 +297,9 @@ def load(
     unknown = sorted(own.keys() - known.keys())
     if unknown:
         named = f"{unknown[0]!r}{suggestion(unknown[0], known)}"
-        raise DataError(f"{path}: [{section}] has no setting {named}: it has {', '.join(known)}")
+        raise DataError(
+            f"{path}: unknown setting {named} in [{section}]: its settings are {', '.join(known)}"
+        )
     keys = _key_map(path, _table(path, own, "keys"), section, (*grade_actions(labels), *actions))
     others: dict[str, Any] = {}
     for name, value in own.items():
@@ -323,18 +326,16 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[K
     for name, keys in own.items():
         if name not in actions:
             named = f"{name!r}{suggestion(name, actions)}"
-            raise DataError(f"{path}: {table} has no action {named}: `?` on its screen lists them all")
+            raise DataError(f"{path}: unknown action {named} in {table}: `?` on the screen lists all actions")
         listed = keys if isinstance(keys, list) else [keys]
         if not listed or not all(isinstance(key, str) and key for key in listed):
-            raise DataError(
-                f"{path}: the key of {name!r} in {table} must be the name of a key, or a list of names"
-            )
+            raise DataError(f"{path}: {name!r} in {table} must be a key name or a list of key names")
         chosen[name] = tuple(_KEY_NAMES.get(str(key), str(key)) for key in listed)
     for name, names in chosen.items():
         for key in names:
             if key in taken:
                 raise DataError(
-                    f"{path}: the key {shown_key(key)!r} in {table} is that of both {taken[key]!r} and {name!r}"
+                    f"{path}: {table} assigns the key {shown_key(key)!r} to both {taken[key]!r} and {name!r}"
                 )
             taken[key] = name
     # A key that the file gives to an action loses its default action.
@@ -343,8 +344,8 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[K
         left = chosen.get(name) or tuple(key for key in action.keys if key not in taken)
         if action.keys and not left:
             raise DataError(
-                f"{path}: {table} gives the key of {name!r} to {taken[action.keys[0]]!r}: "
-                f"give {name!r} another one"
+                f"{path}: {table} assigns the key of {name!r} to {taken[action.keys[0]]!r}: assign "
+                f"another key to {name!r}"
             )
         result.append(replace(action, keys=left))
     return KeyMap(result, section)

@@ -80,7 +80,7 @@ class Conversation(ABC):
         synchronizer = self._session.synchronizer
         trouble = synchronizer is not None and synchronizer.trouble
         if trouble and not self._has_trouble:
-            self._say(f"{waiting_label(self._session.unsent)}, and safe here until then: {trouble}")
+            self._say(f"{waiting_label(self._session.unsent)}, saved on this machine until then: {trouble}")
         elif self._has_trouble and not trouble:
             self._say("the cluster answers again")
         self._has_trouble = bool(trouble)

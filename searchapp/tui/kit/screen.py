@@ -300,21 +300,21 @@ def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os
         SearchappError: the program or the terminal is missing.
     """
     if app.is_web:
-        raise SearchappError("a browser has no terminal for $PAGER: the document can be read in its pane")
+        raise SearchappError("$PAGER can't run in a browser: read the document in its pane")
     named = environment.get("PAGER") or "less"
     try:
         command = shlex.split(named)
     except ValueError as error:
-        raise SearchappError(f"PAGER is {named!r}, which is no command: {error}") from error
+        raise SearchappError(f"PAGER is {named!r}, which is not a valid command: {error}") from error
     try:
         with app.suspend():
             subprocess.run(
                 command, input=visible(text).encode("utf-8", "replace"), check=False, env=dict(environment)
             )
     except SuspendNotSupported as error:
-        raise SearchappError("this terminal can't be given to another program") from error
+        raise SearchappError("this terminal can't show a pager") from error
     except (OSError, IndexError) as error:
-        raise SearchappError(f"{named!r} can't be run: set PAGER to a program that shows texts") from error
+        raise SearchappError(f"{named!r} can't be run: set PAGER to a program that displays text") from error
 
 
 # Actions available in a line of text, by keys that type no character.
@@ -559,7 +559,7 @@ class KeyScreen(OrderedScreen[None]):
 
     def _change_theme(self) -> None:
         name = next_theme(self.app)
-        self.head.tell(f'theme {name}: theme = "{name}" in settings.toml makes it the first one')
+        self.head.tell(f'theme {name}: theme = "{name}" in settings.toml makes it the default')
 
     def _copy(self) -> None:
         text = self.get_selected_text()

@@ -16,31 +16,31 @@ from searchapp.tui.kit.keys import (
 
 LANGUAGE = (
     ("these words", "documents about them, ranked by the recipe"),
-    ('"a phrase"', "words that stand side by side"),
+    ('"a phrase"', "these words next to each other"),
     ("+must  -without", "what must match, and what must not"),
-    ("begin*", "words that begin so"),
-    ("field:value", "what stands in a field"),
+    ("begin*", "words that begin with these letters"),
+    ("field:value", "documents with this word or value in a field"),
     ("+(these those)", "a group"),
-    ("\\", "before a sign: the sign as it is"),
+    ("\\", "before a sign: search for the sign itself"),
 )
 
 PANES = {
     "words": PaneHelp(
-        "The words that are searched for",
-        "Every key searches. The arrows and the page keys move in the hits, enter and escape go to them.",
+        "The query",
+        "Each key searches again. The arrow and page keys move in the hits; enter and escape go to them.",
         (*LANGUAGE, *EDITING),
         ("history", "save", "saved", "filter", "recipe", "why", "maths", "jump"),
         line=True,
     ),
     "hits": PaneHelp(
         "The hits",
-        "The documents in the order of the recipe: rank, id, the piece with the most matches, and the score.",
+        "The documents in the order of the recipe: rank, id, the passage with the most matches, and the score.",
         (),
         ("words", "why", "like", "document", "filter", "recipe", "topic", "copy_id", "pager", "jump"),
     ),
     "document": PaneHelp(
         "The document",
-        "The hit that the cursor is on, whole, with what matches in colour. The arrows scroll it.",
+        "The full document under the cursor, with matches in colour. The arrow keys scroll it.",
         (),
         ("maths", "zoom", "pager", "copy_text", "copy_id", "why", "like", "next_pane"),
     ),
@@ -49,62 +49,58 @@ PANES = {
 
 SECTION = "search"
 
-_SEARCH, _JUDGE, _MOVE, _LOOK, _ALL = "Search", "Judge", "Move", "Look", "All else"
+_SEARCH, _JUDGE, _MOVE, _LOOK, _ALL = "Search", "Judge", "Move", "View", "Other"
 
 KEY_ACTIONS = (
     KeyAction(
         "words",
         _SEARCH,
-        "To the words that are searched for, and back to the hits",
+        "Go to the query, or back to the hits",
         ("slash", "escape"),
         "words",
     ),
-    KeyAction("history", _SEARCH, "What was searched for before", ("ctrl+r",), "history"),
+    KeyAction("history", _SEARCH, "List recent queries", ("ctrl+r",), "history"),
     KeyAction("save", _SEARCH, "Save the search under a name", ("ctrl+s",), "save"),
-    KeyAction("saved", _SEARCH, "Saved searches: open one, delete one", ("o", "ctrl+l"), "saved"),
-    KeyAction("filter", _SEARCH, "Filter by the values of fields", ("f", "f2"), "filter"),
+    KeyAction("saved", _SEARCH, "Open or delete a saved search", ("o", "ctrl+l"), "saved"),
+    KeyAction("filter", _SEARCH, "Filter by field values", ("f", "f2"), "filter"),
     KeyAction("recipe", _SEARCH, "Rank with another recipe", ("r", "f3"), "recipe"),
     KeyAction("like", _SEARCH, "More like this document", ("s",), "similar"),
-    KeyAction("back", _SEARCH, "Back to the search before", ("backspace", "alt+left"), "back"),
-    KeyAction("forward", _SEARCH, "And on again", ("alt+right",)),
-    KeyAction("why", _SEARCH, "Why the document is at its rank", ("w", "f6"), "why"),
+    KeyAction("back", _SEARCH, "Go back to the previous search", ("backspace", "alt+left"), "back"),
+    KeyAction("forward", _SEARCH, "Go forward to the next search", ("alt+right",)),
+    KeyAction("why", _SEARCH, "Explain the document's rank", ("w", "f6"), "why"),
+    KeyAction("compare", _SEARCH, "Mark the hit; on another one: explain their order", ("v",), "compare"),
+    KeyAction("citing", _SEARCH, "List training topics with the document in their gold", ("e",)),
     KeyAction(
-        "compare", _SEARCH, "Mark the hit; at another one: why the one is above the other", ("v",), "compare"
+        "analysis", _SEARCH, "Show how a field's analyzer changes document and query", ("a",), "analyze"
     ),
-    KeyAction("citing", _SEARCH, "Topics that cite the document, and their gold", ("e",)),
-    KeyAction("analysis", _SEARCH, "Document and query through the analyzer of a field", ("a",), "analyze"),
-    KeyAction("document", _SEARCH, "Go to a document by its id, or hear why it is not there", ("i",), "id"),
-    KeyAction(
-        "topic", _JUDGE, "Search for a topic of the task, whose documents can then be graded", ("t",), "topic"
-    ),
-    KeyAction("judge", _JUDGE, "Judge for a topic: grade keys hold, and no longer", ("j", "J"), "judge"),
-    KeyAction("undo", _JUDGE, "Take the last grade back", ("u", "ctrl+z"), "undo"),
+    KeyAction("document", _SEARCH, "Go to a document by its id, or see why it is not there", ("i",), "id"),
+    KeyAction("topic", _JUDGE, "Choose a topic of the task to search for and judge", ("t",), "topic"),
+    KeyAction("judge", _JUDGE, "Start or stop judging for a topic", ("j", "J"), "judge"),
+    KeyAction("undo", _JUDGE, "Undo the last grade", ("u", "ctrl+z"), "undo"),
     KeyAction("down", _MOVE, "Next line", ("down",)),
     *shared("up", "page_down", "page_up"),
     KeyAction("first", _MOVE, "First line", ("home", "g")),
     KeyAction("last", _MOVE, "Last line", ("end", "G")),
     KeyAction("next_pane", _MOVE, "Next pane: hits, document", ("tab",)),
     *shared("previous_pane", "jump", "zoom"),
-    KeyAction("reading", _LOOK, "Hide the hits, and show them again", ("b", "f5")),
+    KeyAction("reading", _LOOK, "Hide or show the hits", ("b", "f5")),
     *shared("wider", "narrower", "scroll_down"),
     KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+b", "left")),
     KeyAction(
         "maths",
         _LOOK,
-        "Markup as what it means, the text as it stands, LaTeX as written",
+        "Switch between rendered text, raw text and LaTeX source",
         ("m", "f9"),
         "markup",
     ),
-    KeyAction("fold", _LOOK, "Fold what is shown below a document, and unfold it", ("h",)),
+    KeyAction("fold", _LOOK, "Fold or unfold the sections below a document", ("h",)),
     *shared("theme"),
     KeyAction("copy_id", _ALL, "Copy the document's id", ("y",), "copy id"),
     KeyAction("copy_text", _ALL, "Copy the document's text", ("Y",)),
-    KeyAction("copy_command", _ALL, "Copy the command that prints what is seen", ("c",), "copy command"),
+    KeyAction("copy_command", _ALL, "Copy the command that prints these hits", ("c",), "copy command"),
     KeyAction("pager", _ALL, "Open the document in $PAGER", ("p",), "pager"),
     *shared("copy"),
-    KeyAction(
-        "palette", _ALL, "Find an action, a recipe, a topic or a search by words", ("ctrl+p",), "palette"
-    ),
+    KeyAction("palette", _ALL, "Search for an action, a recipe, a topic or a query", ("ctrl+p",), "palette"),
     *shared("help", "quit"),
 )
 

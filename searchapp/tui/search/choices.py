@@ -41,7 +41,7 @@ class FilterDialog(Picking):
 
     @property
     def hint(self) -> str:
-        return "↵ choose, and again: drop    ^x drop all    esc done"
+        return "↵ choose or drop    ^x drop all    esc done"
 
     def show(self, facets: Sequence[Facet]) -> None:
         values = [(facet, value, count) for facet in facets for value, count in facet.values]
@@ -133,7 +133,7 @@ class QueryChoices:
     def rank_with(self, recipe: str) -> None:
         self._screen.seek(replace(self._query, recipe=recipe))
         if not self._screen.searcher.recipe(recipe).is_one_query:
-            self._screen.head.tell(f"{recipe} is being prepared …", lasts=False)
+            self._screen.head.tell(f"preparing {recipe} …", lasts=False)
 
     def search_again(self, text: str) -> None:
         self._screen.leave_for(replace(self._query, text=text, like=None, literal=False))
@@ -149,9 +149,9 @@ class QueryChoices:
         texts = self._past.texts
         if not texts:
             name = self._screen.searched.name
-            self._screen.head.tell(f"nothing was searched for in {name} before", "$warning")
+            self._screen.head.tell(f"no recent queries in {name}", "$warning")
             return
-        dialog = Picking("Searched for before", [Choice(text) for text in texts])
+        dialog = Picking("Recent queries", [Choice(text) for text in texts])
         self._screen.pick(dialog, lambda index: self.search_again(texts[index]))
 
     def like(self) -> None:
@@ -159,7 +159,7 @@ class QueryChoices:
         if result is None:
             return
         if not result.text.strip():
-            self._screen.head.tell("this document has no words that others could have too", "$warning")
+            self._screen.head.tell("this document has no text to compare others with", "$warning")
             return
         self._screen.leave_for(similar_query(self._query, result))
 
@@ -264,7 +264,7 @@ class SavedQueries:
     def save(self) -> None:
         query = self._screen.loader.query
         if not query.text.strip() and not query.filters:
-            self._screen.head.tell("there is nothing to save: type what to search for", "$warning")
+            self._screen.head.tell("nothing to save: type a query first", "$warning")
             return
         self._screen.app.push_screen(
             WordsDialog("Save this search as"), lambda name: self._save_as(name, query) if name else None
@@ -275,9 +275,7 @@ class SavedQueries:
         if before is None or before == query:
             self._save(name, query)
             return
-        question = (
-            f"{shortened(name, NAME_CELLS)} is saved already: {describe(before)}. Save this one in its place?"
-        )
+        question = f"{shortened(name, NAME_CELLS)} already exists: {describe(before)}. Replace it?"
         self._screen.app.push_screen(
             Choose(question, YES_NO),
             lambda key: self._save(name, query) if key == "y" else None,
@@ -297,7 +295,7 @@ class SavedQueries:
         searches = [*self._saved.searches().items()]
         if not searches:
             name, key = self._screen.searched.name, self._screen.keys.shown("save")
-            self._screen.head.tell(f"no search of {name} is saved: {key} saves the present one", "$warning")
+            self._screen.head.tell(f"no saved searches in {name}: {key} saves this one", "$warning")
             return
 
         def delete(name: str) -> None:
@@ -347,5 +345,5 @@ class SavedQueries:
         filters = tuple(chosen for chosen in query.filters if chosen.field in known)
         if filters != query.filters:
             gone.append("a filter")
-        self._lost = f"{' and '.join(gone)} of this search can't be used any more" if gone else ""
+        self._lost = f"this saved search lost {' and '.join(gone)}: no longer available" if gone else ""
         return replace(query, filters=filters)

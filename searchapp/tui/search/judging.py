@@ -64,7 +64,7 @@ class SearchJudging(TopicJudging):
         collection = self._search.searcher.collection
         if collection is None:
             self._screen.head.tell(
-                f"the topics of {self._search.searched.name} are not at hand: name their folder with --data",
+                f"the topics of {self._search.searched.name} were not found: name their folder with --data",
                 "$warning",
             )
             return
@@ -115,14 +115,14 @@ class SearchJudging(TopicJudging):
     def give(self, grade: int) -> None:
         session, head = self.session, self._screen.head
         if session is None or self.topic is None:
-            head.tell(f"grades are for a topic: {self._screen.keys.shown('judge')} chooses one", "$warning")
+            head.tell(f"a grade needs a topic: {self._screen.keys.shown('judge')} chooses one", "$warning")
             return
         result, hits = self._search.result(), self._search.hits
         if result is None:
             return
         document = result.hit.document_id
         if self._search.searched.info.topics_are_documents and document == self.topic.id:
-            head.tell("this document is the topic itself, which is not graded", "$warning")
+            head.tell("this document is the topic itself and can't be graded", "$warning")
             return
         label = change_label(grade_label(grade, self.labels), self.opinion(document), self.labels)
         outcome = session.grade([self.seen(document, seen_in(self._search.recipe), result.rank)], grade)
@@ -136,7 +136,7 @@ class SearchJudging(TopicJudging):
     def undo(self) -> None:
         outcome = self.take_back()
         if outcome is None:
-            self._screen.head.tell("there is no grade of this session to undo")
+            self._screen.head.tell("no grade of this session to undo")
             return
         self.tell(outcome, f"undone: {', '.join(event.document_id for event in outcome.events)}")
         self.redraw(None)

@@ -259,12 +259,12 @@ class SolvedTopicReader:
 
     def _came(self, topics: SolvedTopicIndex | None) -> None:
         if topics is None:
-            self._take(SolvedTopicIndex(), "the task's files are not at hand: name their folder with --data")
+            self._take(SolvedTopicIndex(), "the task's files were not found: name their folder with --data")
         else:
-            self._take(topics, "" if len(topics) else "no topic of the task's files is solved")
+            self._take(topics, "" if len(topics) else "the task's files have no training topics")
 
     def _failed(self, error: Exception) -> None:
-        self._take(SolvedTopicIndex(), f"the solved topics can't be read: {error_text(error)}")
+        self._take(SolvedTopicIndex(), f"the training topics can't be read: {error_text(error)}")
 
     def _take(self, topics: SolvedTopicIndex, trouble: str) -> None:
         if self._is_closed:
@@ -281,7 +281,7 @@ class SolvedPage(TextDialog):
     IS_FULL = True
 
     def __init__(self, solved: SolvedTopic, labels: Sequence[str], notation: Notation, origin: str) -> None:
-        super().__init__(f"Solved topic {shortened(solved.topic.id, 60)} of {solved.split}")
+        super().__init__(f"Training topic {shortened(solved.topic.id, 60)} of {solved.split}")
         self._solved = solved
         self._labels = labels
         self._notation = notation
@@ -299,7 +299,7 @@ class SolvedPage(TextDialog):
 
     def text(self) -> Content:
         answers = self._solved.answers
-        count = f"{len(answers):,} document{'s' * (len(answers) != 1)} of its gold"
+        count = f"{len(answers):,} gold document{'s' * (len(answers) != 1)}"
         lines = [descriptions.topic_page(self._solved.topic, self._notation), Content("")]
         lines.append(Content.styled(count, "bold $accent"))
         for document, grade in answers[:ANSWERS]:
@@ -345,10 +345,10 @@ _SECTION = "section"
 class Section(Enum):
     """The foldable sections below a document's text."""
 
-    neighbours = "Its neighbours in its text"
+    neighbours = "Documents before and after it"
     fields = "Fields"
     grades = "Gold and grades"
-    citing = "Topics that cite it"
+    citing = "Training topics with it in their gold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,7 +469,7 @@ class DocumentPane(Vertical):
             page = replace(page, before=(), behind=())
         lines = descriptions.text_lines(page, self.notation)
         if rest > 0:
-            note = f"… {counted(rest, 'more character')}: {self._pager} opens all of it"
+            note = f"… {counted(rest, 'more character')}: {self._pager} opens the full text"
             lines += [Content(""), Content.styled(note, "$warning")]
         of_section: dict[Section, Callable[[], list[Content]]] = {
             Section.fields: lambda: descriptions.field_lines(page, stored=self.notation.form is Form.stored),
@@ -498,7 +498,7 @@ class DocumentPane(Vertical):
         solved = self._solved.topics
         if statements.topic is not None and solved is not None:
             topic = solved.topic(statements.topic.id)
-            gold = "not known" if topic is None else gold_label(topic.gold.get(document, 0.0), labels)
+            gold = "unknown" if topic is None else gold_label(topic.gold.get(document, 0.0), labels)
             lines.append(Content.assemble(("gold  ", "$faint"), gold))
         if statements.own is not None:
             lines.append(
@@ -517,11 +517,11 @@ class DocumentPane(Vertical):
     def _citing(self, document: str) -> list[Content]:
         citing = self.citing(document)
         if citing is None:
-            return [Content.styled("reading the solved topics …", "$faint")]
+            return [Content.styled("reading the training topics …", "$faint")]
         if self._solved.trouble:
             return [Content.styled(self._solved.trouble, "$faint")]
         if not citing:
-            return [Content.styled("none of the solved topics", "$faint")]
+            return [Content.styled("none", "$faint")]
         room = max(20, self._pane.size.width - 4)
         lines = []
         for solved in citing[:CITING]:
@@ -538,11 +538,11 @@ class SectionDialog(Picking):
 
     def __init__(self, pane: DocumentPane) -> None:
         self._pane = pane
-        super().__init__("Shown of a document", self._choices())
+        super().__init__("Sections shown below a document", self._choices())
 
     @property
     def hint(self) -> str:
-        return "↵ fold, and again: unfold    esc done"
+        return "↵ fold or unfold    esc done"
 
     def _choices(self) -> list[Choice]:
         folded = self._pane.folded
@@ -567,7 +567,7 @@ class QueryLine(TextLine):
         changed: Callable[[str], object],
         laid_out: Callable[[], object],
     ) -> None:
-        super().__init__(submitted, changed, hint="what to search for", id="words")
+        super().__init__(submitted, changed, hint="type a query", id="words")
         self._laid_out = laid_out
 
     def on_resize(self) -> None:
@@ -674,7 +674,7 @@ class SearchView(RankingScreen):
         """Return the hit under the cursor, or report that the list is empty."""
         result = self.hits.result
         if result is None:
-            self.head.tell("there is no document here", "$warning")
+            self.head.tell("no document is selected", "$warning")
         return result
 
     def show_document(self) -> None:

@@ -69,7 +69,7 @@ def comparison_page(comparison: HitComparison, room: int) -> Content:
     if comparison.signals:
         lines += [Content(""), *_table("Signal", comparison.signals, room)]
     if comparison.terms:
-        title = "Part, before it is weighed" if comparison.signals else "Term"
+        title = "Part, before weighting" if comparison.signals else "Term"
         lines += [Content(""), *_table(title, comparison.terms, room)]
     return Content("\n").join(lines)
 
@@ -77,11 +77,11 @@ def comparison_page(comparison: HitComparison, room: int) -> Content:
 def _decides(comparison: HitComparison) -> str:
     most, upper, lower = comparison.decides, comparison.upper, comparison.lower
     if upper.score == lower.score:
-        return "Their scores are equal: the order of their ids decides."
+        return "The scores are equal: documents with equal scores are sorted by id."
     if most is None:
-        return "No part by itself speaks for the upper one: it is all of them together."
+        return "No single part favours the upper document: the sum of all parts does."
     between = (upper.score or 0.0) - (lower.score or 0.0)
-    return f"{most.what} decides most: {most.gain:+z.4f}; all parts together {between:+z.4f}"
+    return f"{most.what} contributes most: {most.gain:+z.4f}; all parts {between:+z.4f}"
 
 
 def _table(title: str, differences: Sequence[PartDifference], room: int) -> list[Content]:
@@ -230,7 +230,7 @@ def side_by_side_lines(analysis: SideBySide, room: int) -> list[Content]:
             free = cells - sum(cell_len(text) for text, _look in left_line)
             lines.append(Content.assemble(*left_line, (" " * free, ""), (" │ ", "$line"), *right_line))
     if not any(pair.common for pair in analysis.steps[-1:]):
-        lines += [Content(""), Content.styled("They have no term of this field in common.", "$warning")]
+        lines += [Content(""), Content.styled("Document and query share no term in this field.", "$warning")]
     return lines
 
 
@@ -280,7 +280,7 @@ class Reasons:
         self._screen.loader.queue.ask(SearchRequestKind.why, work, then, self._screen.tell_error)
 
     def ask_document(self) -> None:
-        self._screen.app.push_screen(WordsDialog("Go to the document with the id"), self._go_to)
+        self._screen.app.push_screen(WordsDialog("Go to the document with this id"), self._go_to)
 
     def _go_to(self, document: str | None) -> None:
         listing = self._screen.loader.listing
@@ -315,11 +315,11 @@ class Reasons:
         if marked is None or marked.request is not listing.request:
             hits.mark_hit(result)
             name = shortened(result.hit.document_id, LONGEST_ID)
-            self._screen.head.tell(f"{name} is marked: {key} at another hit says why one is above the other")
+            self._screen.head.tell(f"{name} is marked: {key} on another hit explains their order")
             return
         hits.mark_hit(None)
         if marked.ranked_hit == ranked_hit:
-            self._screen.head.tell("no hit is marked any more")
+            self._screen.head.tell("the mark was removed")
             return
         other = marked.ranked_hit
         self._ask(
@@ -342,13 +342,13 @@ class Reasons:
             topic = None if solved is None else solved.topic(vote.topic_id)
             text = "" if topic is None else one_line(topic.topic.text, self._screen.hits.notation)
             grade = gold_label(vote.grade, self._screen.searched.info.grades)
-            return Choice(name, f"{vote.value:.4f} · {grade} · like the query {vote.score:.2f}  {text}")
+            return Choice(name, f"{vote.value:.4f} · {grade} · similarity {vote.score:.2f}  {text}")
 
         def draw() -> None:
             if dialog.is_attached:
                 dialog.replace([choice(vote) for vote in votes])
 
-        dialog = Picking("Who voted for it", [choice(vote) for vote in votes])
+        dialog = Picking("Votes for the document", [choice(vote) for vote in votes])
         self._screen.pick(dialog, lambda index: self._open_vote(votes[index], reason.document_id))
         if self._screen.solved.topics is None:
             self._screen.solved.when_read(draw)
@@ -360,7 +360,7 @@ class Reasons:
             self._show_solved(topic, document)
         elif vote.topic_id:
             self._screen.head.tell(
-                self._screen.solved.trouble or "the solved topics are still being read", "$warning"
+                self._screen.solved.trouble or "the training topics are still being read", "$warning"
             )
         else:  # the vote is a graded document's
             self._screen.app.pop_screen()
@@ -373,13 +373,13 @@ class Reasons:
         document = result.hit.document_id
         topics = self._screen.reading.citing(document)
         if topics is None:
-            self._screen.head.wait("the solved topics are read …")
+            self._screen.head.wait("waiting for the training topics …")
             self._screen.solved.when_read(
                 lambda: self._screen.when_in_front(lambda: self._citing_now(document))
             )
             return
         if not topics:
-            nothing = self._screen.solved.trouble or "no solved topic cites this document"
+            nothing = self._screen.solved.trouble or "no training topic has this document in its gold"
             self._screen.head.tell(nothing, "$warning")
             return
         choices = [
@@ -389,7 +389,7 @@ class Reasons:
             for solved in topics
         ]
 
-        dialog = Picking("Topics that cite the document", choices)
+        dialog = Picking("Training topics with the document in their gold", choices)
         self._screen.pick(dialog, lambda index: self._show_solved(topics[index], document))
 
     def _citing_now(self, document: str) -> None:

@@ -80,7 +80,7 @@ SLOW_SECONDS = 1.5
 # Intervals between two checks for a new version.
 LOOKS = 3
 
-FROM_BEFORE = "the hits below are those from before"
+FROM_BEFORE = "the hits below are from an earlier query"
 NONE_YET = "there are no hits yet"
 
 # Actions on a hit or on the ranking, which wait for a loading ranking.
@@ -406,7 +406,7 @@ class SearchScreen(SearchView):
         if info == self._info:
             return
         self._info = info
-        self._news = f"the index was built again: the hits are those of {info.version} from now on"
+        self._news = f"the index was rebuilt: hits now come from {info.version}"
         self.head.retitle(title_of(self.searched, info))
         self.reading.forget()
         self._choices.count_again()
@@ -418,7 +418,7 @@ class SearchScreen(SearchView):
     def draw_query(self) -> None:
         self._was_old = self._is_old
         has_hits, query = self.loader.listing is not None, self.loader.query
-        title = f"From before: {self._title}" if self._was_old and has_hits else self._title
+        title = f"Earlier query: {self._title}" if self._was_old and has_hits else self._title
         entitle(self.hits, title)
         self._bar.show(title, query.like)
         if isinstance(self.error, BrokenQuery):
@@ -466,7 +466,7 @@ class SearchScreen(SearchView):
         elif self.hits.count:
             self.reading.show_none("…")
         elif not self.loader.query.text.strip() and not self.loader.is_quick(self.loader.query.recipe):
-            self.reading.show_none("This recipe ranks documents for words: type some.")
+            self.reading.show_none("This recipe needs a query: type some words.")
         else:
             self.reading.show_none("No document matches.")
 
@@ -528,7 +528,8 @@ class SearchScreen(SearchView):
         command = self.command()
         if command is None:
             self.head.tell(
-                "no command takes this text as words alone: it has signs that say more", "$warning"
+                "this query can't be copied as a command: it contains characters with a special meaning",
+                "$warning",
             )
         else:
             self.app.copy_to_clipboard(visible(command))

@@ -29,7 +29,7 @@ SECTION = "topics"
 PANES = {
     "ranking": PaneHelp(
         "The ranking",
-        "The documents of the topic in the order of the run or recipe, with what is relevant marked.",
+        "The documents of the topic in the order of the run or recipe. Relevant ones are marked.",
         (),
         ("next_gold", "previous_gold", "next_missed", "why", "document", "judge", "next_topic", "jump"),
     ),
@@ -41,7 +41,7 @@ PANES = {
     ),
     "topics": PaneHelp(
         "The topics",
-        "The topics with their figures. The ranking of a topic is shown once it is opened.",
+        "The topics with their scores. Enter opens the ranking of a topic.",
         (),
         ("open", "order", "worst_topic", "failures", "filter", "jump"),
     ),
@@ -141,7 +141,7 @@ class TopicsScreen(GoldScreen):
             rankings.append(ranking)
             if time.monotonic() - reported >= PROGRESS_SECONDS:
                 reported = time.monotonic()
-                self.later(partial(self.tell_progress, f" · figures {done / total:.0%}"))
+                self.later(partial(self.tell_progress, f" · scoring {done / total:.0%}"))
             time.sleep(0)  # lets keys take precedence
         return topics.figures(Run(topics.pages.name, tuple(rankings)))
 
@@ -156,7 +156,7 @@ class TopicsScreen(GoldScreen):
         self.entitle_topic()
         if figures.instead_of is not None:
             measure = self.topics.task.info.official_measure
-            self.head.tell(f"{figures.name} in place of {measure}: {figures.instead_of}", "$warning")
+            self.head.tell(f"{figures.name} instead of {measure}: {figures.instead_of}", "$warning")
 
     def _show_no_figures(self, error: Exception) -> None:
         self.tell_progress("")
@@ -164,7 +164,9 @@ class TopicsScreen(GoldScreen):
 
     def _has_figures(self) -> bool:
         if self.topic_rows.figures is None:
-            self.head.tell("there are no figures to order the topics by yet", "$warning")
+            self.head.tell(
+                "the topics can't be sorted yet: their scores are still being computed", "$warning"
+            )
             return False
         return True
 
@@ -189,7 +191,7 @@ class TopicsScreen(GoldScreen):
         own = None if figures is None else figures.topics.get(topic)
         if figures is None or own is None:
             return ""
-        value = "no figure" if own.value is None else shown_figure(own.value)
+        value = "no score" if own.value is None else shown_figure(own.value)
         return f" · {figures.name} {value} · {own.missed} of {own.relevant} missed"
 
     def next_order(self) -> None:
@@ -220,13 +222,13 @@ class TopicsScreen(GoldScreen):
             self.list_topics()
             self.show_side(self.side)
             self.show_document()
-            self.head.tell("all topics, and all documents")
+            self.head.tell("showing all topics and all documents")
         elif not self.ordered_topics():
             self.failing = False
-            self.head.tell("no topic fails: nothing is missed, and no other document is before the gold")
+            self.head.tell("no topic fails: every ranking begins with all of its gold")
         else:
             self._to_worst()
-            self.head.tell("failures: what is not relevant in the ranking, what is missed below it")
+            self.head.tell("failures: non-relevant documents of the ranking, and the missed gold below")
 
     def show_side(self, side: RunSide) -> None:
         ranked = side.ranked

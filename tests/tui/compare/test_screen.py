@@ -196,7 +196,7 @@ def test_j_judges_into_the_same_log_and_the_figures_follow(compared: Compared) -
         await enter(pilot, screen, "1")
         assert "j begins judging" in text_of(app) and not compared.log.exists()
         await enter(pilot, screen, "j")
-        assert "judged: nothing of these topics yet" in text_of(app)
+        assert "judged: no judgments on these topics yet" in text_of(app)
         topic, (one, two, *_) = screen.topic_id, screen.ranking.documents
         await enter(pilot, screen, "1", "0")
         await enter(pilot, screen, "shift+tab", "shift+tab", "end")

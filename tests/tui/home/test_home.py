@@ -44,9 +44,9 @@ def test_with_nothing_indexed_it_says_what_to_do(at_home: AtHome) -> None:
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, Choose) and "Index nlps: from what?" in seen(pilot)
         await pilot.press("escape", "tab")
-        assert "No run is known yet" in seen(pilot)
+        assert "No runs yet" in seen(pilot)
         await pilot.press("e")
-        assert "no run is chosen: tab goes to the runs" in seen(pilot)
+        assert "no run is selected: tab goes to the runs" in seen(pilot)
         await pilot.press("question_mark")
         assert isinstance(pilot.app.screen, Help)
         await pilot.press("escape", "q")
@@ -101,7 +101,7 @@ def test_an_index_is_replaced_by_other_documents_only_after_a_question(
         before = screen.tasks.states[0].index
         for answer in ("n", "y"):
             await pilot.press("i", "f", *str(data), "enter")
-            await comes(pilot, lambda: "Replace it by these" in question(screen.app))  # type: ignore[arg-type]
+            await comes(pilot, lambda: "Replace it with these" in question(screen.app))  # type: ignore[arg-type]
             assert "holds 70 documents, of which" in question(screen.app)  # type: ignore[arg-type]
             await looked(pilot, screen)
             assert screen.tasks.states[0].index == before
@@ -167,9 +167,9 @@ def test_what_is_stopped_leaves_the_old_index_and_nothing_else(
         await pilot.press("down", "i")  # no key waits for it
         assert "nlps is being indexed: x stops that" in seen(pilot)
         await pilot.press("q")
-        assert "Stop that, and leave?" in seen(pilot)
+        assert "Stop indexing and leave?" in seen(pilot)
         await pilot.press("n", "x")
-        await shows(pilot, "nlps: stopped, everything is as it was before")
+        await shows(pilot, "nlps: indexing stopped, nothing was changed")
         await pilot.press("home", "enter")
         await in_front(pilot, SearchScreen)
 
@@ -254,7 +254,7 @@ def test_a_signal_stops_what_is_indexed(at_home: AtHome, monkeypatch: pytest.Mon
         await pilot.press("i", "s")
         await comes(pilot, lambda: slow.read)
         words = screen.last_words()
-        assert words is not None and "nlps-sample was not indexed to the end" in words
+        assert words is not None and "indexing nlps-sample was stopped" in words
         with closing(open_engine(Settings(home=at_home.home))) as engine:
             assert engine.stored() == []
 
@@ -295,7 +295,7 @@ def test_a_run_is_judged_and_what_was_done_is_told(at_home: AtHome) -> None:
 def test_the_topics_of_a_run_are_walked_from_here(at_home: AtHome) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("t")
-        assert "no run is chosen" in seen(pilot)
+        assert "no run is selected" in seen(pilot)
         await pilot.press("tab", "t")
         await in_front(pilot, TopicsScreen)
         await shows(pilot, "missed")
@@ -311,7 +311,7 @@ def test_a_run_is_compared_with_another_one_from_here(at_home: AtHome, tmp_path:
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("v")
-        assert "no run is chosen" in seen(pilot)
+        assert "no run is selected" in seen(pilot)
         await to_run(pilot, screen, run.name)
         await pilot.press("v")
         assert "there is no other run of explanation-2019 dev to compare it with" in seen(pilot)
@@ -327,7 +327,7 @@ def test_a_run_is_compared_with_another_one_from_here(at_home: AtHome, tmp_path:
         await to_run(pilot, screen, run.name)
         await pilot.press("v", *"turned", "enter")
         await in_front(pilot, CompareScreen)
-        await shows(pilot, "by topic · greatest gains first")
+        await shows(pilot, "by topic · largest gains first")
         await pilot.press("q")
         assert pilot.app.screen is screen
         await pilot.press("v", *"fewer", "enter")
@@ -426,7 +426,7 @@ def test_the_doctors_checks_come_one_by_one(at_home: AtHome) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("c")
         await comes(pilot, lambda: isinstance(pilot.app.screen, ReportDialog))
-        await shows(pilot, "These were all checks.")
+        await shows(pilot, "All checks are done.")
         assert "engine answers" in seen(pilot)
         await pilot.press("down", "end", "home", "escape")
         assert pilot.app.screen is screen

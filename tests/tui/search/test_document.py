@@ -64,7 +64,7 @@ def test_topics_that_cite_a_document_are_listed_and_opened(searching: SearchingO
         screen.hits.move(place)
         await answered(pilot, screen)
         citing = known.citing(document)
-        assert f"▾ Topics that cite it · {len(citing)}" in text_of(app)
+        assert f"▾ Training topics with it in their gold · {len(citing)}" in text_of(app)
         assert all(f"{one.topic.id} {one.split}" in text_of(app) for one in citing)
         await enter(pilot, screen, "e", "enter")
         first = citing[0]
@@ -95,12 +95,12 @@ def test_solved_topics_are_read_once_and_keep_no_key_waiting(
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"group", "enter")
         await enter(pilot, screen, "down", "down")
-        assert screen.hits.cursor == 2 and "reading the solved topics …" in text_of(app)
+        assert screen.hits.cursor == 2 and "reading the training topics …" in text_of(app)
         await enter(pilot, screen, "e")
-        assert "the solved topics are read …" in text_of(app)
+        assert "reading the training topics …" in text_of(app)
         may_read.set()
         await solved(pilot, screen)
-        assert "reading the solved topics" not in text_of(app)
+        assert "reading the training topics" not in text_of(app)
         await enter(pilot, screen, "down", "up")
         assert len(reads) == 1
 
@@ -163,7 +163,7 @@ def test_sections_are_folded_by_key_and_by_mouse(searching: SearchingOn) -> None
         whole = screen.reading._pane.text.plain
         assert "▾ Fields" in whole and "▎" in whole
         await enter(pilot, screen, "h")
-        assert question(app) == "Shown of a document"
+        assert question(app) == "Sections shown below a document"
         await enter(pilot, screen, "enter", "down", "enter", "escape")
         assert screen.reading.folded == {Section.neighbours, Section.fields}
         folded = screen.reading._pane.text.plain

@@ -69,7 +69,7 @@ def test_j_judges_for_a_topic_ends_that_and_begins_again(searching: SearchingOn)
         assert not screen.has_class("-judging")
         assert screen.hits.cursor == 2  # where it was
         await enter(pilot, screen, "1")
-        assert "grades are for a topic" in text_of(app)
+        assert "a grade needs a topic" in text_of(app)
         await enter(pilot, screen, "j", "0")
         assert screen.judging.topic == topic
         assert [(one[1], one[3], one[5]) for one in events(searching.home)] == [
@@ -112,7 +112,7 @@ def test_grades_are_for_the_topic_whatever_is_typed(searching: SearchingOn) -> N
 def test_without_a_topic_nothing_is_graded_and_no_log_is_made(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"prime", "enter", "1")
-        assert "grades are for a topic: j chooses one" in text_of(app)
+        assert "a grade needs a topic: j chooses one" in text_of(app)
         await enter(pilot, screen, "u")
         assert "no grade of this session" in text_of(app)
 
@@ -169,12 +169,12 @@ def test_a_grade_that_is_not_saved_is_told_and_tried_again(
 
         monkeypatch.setattr(searching.log, "append", fail)
         await pilot.press("down", "1")  # the first hit is the topic itself
-        assert "NOT SAVED yet" in text_of(app) and "the disk is full" in text_of(app)
+        assert "NOT SAVED, retrying" in text_of(app) and "the disk is full" in text_of(app)
         await pilot.press("q")
         assert "1 judgment is not saved" in question(app)
         await pilot.press("escape")
         monkeypatch.setattr(searching.log, "append", append)
-        await until(pilot, lambda: "everything that was waiting" in text_of(app))
+        await until(pilot, lambda: "all waiting judgments" in text_of(app))
 
     app = searching.app()
     drive(app, steps)

@@ -34,9 +34,9 @@ def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, "ctrl+s")
-        assert "there is nothing to save" in text_of(app)
+        assert "nothing to save: type a query first" in text_of(app)
         await enter(pilot, screen, "ctrl+l")
-        assert "no search of checkthat is saved" in text_of(app)
+        assert "no saved searches in checkthat" in text_of(app)
         await enter(pilot, screen, *"jobs", "f2", *"castell", "enter", "escape", "ctrl+s", *"castell on jobs")
         await enter(pilot, screen, "enter")
         filters = (FieldFilter("speaker", "CASTELL"),)
@@ -58,7 +58,7 @@ def test_a_search_is_saved_opened_and_deleted(searching: SearchingOn) -> None:
         await enter(pilot, screen, "n", "ctrl+x", "y")
         assert list(saved.searches()) == ["schools"] and "castell on jobs" not in text_of(app)
         await enter(pilot, screen, "escape", "slash", *"s", "ctrl+s", *"schools", "enter")
-        assert question(app).startswith("schools is saved already: school. Save this one")
+        assert question(app).startswith("schools already exists: school. Replace it")
         await enter(pilot, screen, "n")
         assert saved.search("schools").text == "school"
         await enter(pilot, screen, "ctrl+s", *"schools", "enter", "y")
@@ -92,7 +92,7 @@ def test_a_saved_search_of_others_is_harmless_and_does_what_it_can(searching: Se
         await enter(pilot, screen, "ctrl+x")
         assert "\x1b" not in text_of(app)
         await enter(pilot, screen, "n", "enter")
-        assert "the recipe gone and a filter of this search can't be used any more" in text_of(app)
+        assert "this saved search lost the recipe gone and a filter: no longer available" in text_of(app)
         assert screen.loader.query.recipe is None
         assert screen.loader.query.filters == filters[1:]
         assert "\x1b" not in text_of(app) and screen.error is None
@@ -222,7 +222,7 @@ def test_help_and_labels_of_the_search_screen(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         require_complete(screen)
         await enter(pilot, screen, *"prime", "f1")
-        assert isinstance(app.screen, Help) and "The words that are searched for" in text_of(app)
+        assert isinstance(app.screen, Help) and "The query" in text_of(app)
         await enter(pilot, screen, "escape", "ctrl+o")
         assert isinstance(app.screen, Jumping)
         hits = screen.hits

@@ -195,7 +195,7 @@ def test_solved_topics_that_come_late_are_offered_then(
             await until(pilot, lambda: isinstance(app.screen, ExplanationDialog))
             await enter(pilot, screen, "enter")
             dialog = app.screen
-            assert isinstance(dialog, Picking) and question(app) == "Who voted for it"
+            assert isinstance(dialog, Picking) and question(app) == "Votes for the document"
             before = [one.about for one in dialog.choices]
             may_answer.set()
             await until(pilot, lambda: screen.solved.topics is not None)
@@ -211,16 +211,16 @@ def test_solved_topics_that_come_late_are_offered_then(
 
         async def cited(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter", "e")
-            assert "the solved topics are read" in text_of(app)
+            assert "waiting for the training topics" in text_of(app)
             may_answer.set()
             await until(pilot, lambda: screen.solved.topics is not None)
             await settled(pilot)
             here = screen.hits.result
-            assert here is not None and "solved topics are read" not in text_of(app)
+            assert here is not None and "waiting for the training topics" not in text_of(app)
             if screen.reading.citing(here.hit.document_id):
-                assert question(app) == "Topics that cite the document"
+                assert question(app) == "Training topics with the document in their gold"
             else:
-                assert "no solved topic cites this document" in text_of(app)
+                assert "no training topic has this document in its gold" in text_of(app)
 
         app = searching.app()
         drive(app, cited)

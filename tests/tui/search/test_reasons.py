@@ -32,12 +32,12 @@ def test_a_fused_score_says_what_each_signal_gave_and_who_voted(
         await until(pilot, lambda: screen.solved.topics is not None)
         await enter(pilot, screen, *"every ring is a group", "enter")
         await enter(pilot, screen, "w")
-        await until(pilot, lambda: "What each signal gave" in text_of(app))
+        await until(pilot, lambda: "Score of each signal" in text_of(app))
         shown = text_of(app)
         assert "direct  weight 0.8" in shown and "neighbours  weight 1 · 1 vote" in shown
-        assert "↵ who voted" in shown, "the keys are in sight at any size"
+        assert "↵ votes" in shown, "the keys are in sight at any size"
         await enter(pilot, screen, "enter")
-        assert question(app) == "Who voted for it" and "608" in text_of(app)
+        assert question(app) == "Votes for the document" and "608" in text_of(app)
         await enter(pilot, screen, "enter")
         assert "Solved topic 608 of dev" in text_of(app)
         await until(pilot, lambda: "of its gold" in text_of(app))
@@ -61,7 +61,7 @@ def test_two_hits_are_compared_part_by_part(searching: SearchingOn, recipe: str 
         await until(pilot, lambda: isinstance(app.screen, ComparisonDialog))
         shown = text_of(app)
         assert question(app) == f"Why {ids(screen)[0]} is above {second}"
-        assert "decides most: +" in shown and "text" in shown
+        assert "contributes most: +" in shown and "text" in shown
         assert ("direct" in shown) == (recipe is not None)
         await enter(pilot, screen, "escape")
         assert "◆" not in text_of(app)
@@ -73,7 +73,7 @@ def test_two_hits_are_compared_part_by_part(searching: SearchingOn, recipe: str 
 def test_a_mark_is_dropped_by_the_same_key_and_with_its_ranking(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"group", "enter", "v", "v")
-        assert "no hit is marked any more" in text_of(app)
+        assert "the mark was removed" in text_of(app)
         await enter(pilot, screen, "v", "slash", "space", *"ring", "enter")
         await enter(pilot, screen, "down", "v")
         assert f"{ids(screen)[1]} is marked" in text_of(app), "that of another ranking does not count"
@@ -87,15 +87,15 @@ def test_equal_scores_are_told_from_small_differences() -> None:
         return Reason(document, Standing.ranked, 1, score)
 
     alike = HitComparison(hit("a", 1.0), hit("b", 1.0), (), (PartDifference("x", 1.0, 1.0),))
-    assert "the order of their ids decides" in comparison_page(alike, 70).plain
+    assert "documents with equal scores are sorted by id" in comparison_page(alike, 70).plain
     many = HitComparison(
         hit("a", 1.5), hit("b", 1.0), (), (PartDifference("x", 1.0, 0.2), PartDifference("y", None, 0.3))
     )
-    assert many.decides == many.terms[0] and "x decides most: +0.8000" in comparison_page(many, 70).plain
+    assert many.decides == many.terms[0] and "x contributes most: +0.8000" in comparison_page(many, 70).plain
     assert "–" in comparison_page(many, 70).plain
     nothing = HitComparison(hit("a\x1b", 1.5), hit("b", 1.0), (), ())
     assert (
-        "all of them together" in comparison_page(nothing, 70).plain
+        "the sum of all parts does" in comparison_page(nothing, 70).plain
         and "\x1b" not in comparison_page(nothing, 70).plain
     )
 

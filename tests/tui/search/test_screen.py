@@ -166,7 +166,7 @@ def test_an_engine_that_fails_is_asked_again_until_it_answers(
         searching.index.fails = True
         await pilot.press("space", *"number")
         await until(pilot, lambda: "the server does not answer" in text_of(app))
-        assert ids(screen) == good and "the hits below are those from before" in text_of(app)
+        assert ids(screen) == good and "the hits below are from an earlier query" in text_of(app)
         searching.index.fails = False
         await until(pilot, lambda: screen.loader.is_current)
         await answered(pilot, screen)
@@ -384,7 +384,7 @@ def test_keys_of_the_hits_are_letters_in_the_line_and_the_other_way_round(search
         await enter(pilot, screen, "x")
         assert "x does nothing here: ? lists the keys" in text_of(app)
         await enter(pilot, screen, "slash", "f1")
-        assert "words that stand side by side" in text_of(app)
+        assert "these words next to each other" in text_of(app)
 
     app = searching.app()
     drive(app, steps)
@@ -395,7 +395,7 @@ def test_the_form_of_the_text_is_changed(searching: SearchingOn) -> None:
         await enter(pilot, screen, *"prime", "enter")
         maths = text_of(app)
         await enter(pilot, screen, "m")
-        assert "the text as it stands" in text_of(app) and "$" in text_of(app) and "$" not in maths
+        assert "raw text" in text_of(app) and "$" in text_of(app) and "$" not in maths
         await enter(pilot, screen, "m", "m")
         assert text_of(app).splitlines()[3:] == maths.splitlines()[3:]
 

@@ -61,13 +61,13 @@ def test_an_index_that_is_built_again_is_searched_from_then_on(own: SearchingOn)
         await enter(pilot, screen, "down", "down")
         before = ids(screen)
         build(own, without=before[0])
-        await until(pilot, lambda: "the index was built again: the hits are those of" in text_of(app))
+        await until(pilot, lambda: "the index was rebuilt: hits now come from" in text_of(app))
         await answered(pilot, screen)
         assert text_of(app).startswith(" nlps · 69 documents")
         assert set(ids(screen)) == set(before[1:]) and screen.hits.cursor == 2
         with closing(open_engine(Settings(home=own._prepared.home))) as engine:
             index = engine.open("nlps")
-            assert f"hits are those of {index.info.version} from now on" in text_of(app)
+            assert f"hits now come from {index.info.version}" in text_of(app)
         await enter(pilot, screen, "slash", "ctrl+u", *"ring")
         assert "built again" not in text_of(app)
 
@@ -83,7 +83,7 @@ def test_nothing_of_an_older_version_is_kept(own: SearchingOn) -> None:
         await enter(pilot, screen, *"prime", "f3", *"neighbours", "enter")
         before, count = ids(screen), screen.hits.count
         build(own, without=before[0])
-        await until(pilot, lambda: "the index was built again" in text_of(app))
+        await until(pilot, lambda: "the index was rebuilt" in text_of(app))
         await answered(pilot, screen)
         assert before[0] not in ids(screen) and screen.hits.count == count - 1
         await enter(pilot, screen, "f3", *"words", "enter")
@@ -125,14 +125,16 @@ def test_an_index_that_is_removed_is_waited_for(own: SearchingOn) -> None:
         with closing(open_engine(Settings(home=own._prepared.home))) as engine:
             engine.remove("nlps")
         await until(pilot, lambda: "there is no index in" in text_of(app))
-        assert "the hits below are those from before" in text_of(app) and "From before: " in text_of(app)
+        assert "the hits below are from an earlier query" in text_of(app) and "Earlier query: " in text_of(
+            app
+        )
         assert ids(screen) == before
         await press(pilot, "space", *"number")
         build(own, without="101")  # whose number is that of the one that was removed
         await until(pilot, lambda: screen.loader.is_current)
         await answered(pilot, screen)
         assert screen.hits.listing.request.text == "prime number" and ids(screen)
-        assert "from before" not in text_of(app).lower()
+        assert "earlier query" not in text_of(app).lower()
         assert text_of(app).startswith(" nlps · 69 documents")
 
     app = own.app()
@@ -175,11 +177,13 @@ def test_a_late_answer_is_waited_for_in_sight_of_everybody(
         searching.index.may_answer.clear()
         await press(pilot, "s")
         await until(pilot, lambda: "no answer for" in text_of(app))
-        assert "the hits below are those from before" in text_of(app) and "From before: " in text_of(app)
+        assert "the hits below are from an earlier query" in text_of(app) and "Earlier query: " in text_of(
+            app
+        )
         assert ids(screen) == good
         searching.index.may_answer.set()
         await answered(pilot, screen)
-        assert "no answer" not in text_of(app) and "from before" not in text_of(app).lower()
+        assert "no answer" not in text_of(app) and "earlier query" not in text_of(app).lower()
 
     app = searching.app()
     drive(app, steps)

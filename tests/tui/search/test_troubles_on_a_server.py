@@ -26,7 +26,7 @@ from tests.tui.search.on_server import OnServer, shows, typed
 P = Pilot[None]
 
 HANGS_SECONDS = 30.0
-FROM_BEFORE = "the hits below are those from before"
+FROM_BEFORE = "the hits below are from an earlier query"
 
 
 @pytest.fixture
@@ -53,12 +53,12 @@ def test_what_is_typed_next_does_not_wait_for_a_request_that_hangs(
         begin = time.monotonic()
         await typed(pilot, screen, "s")
         await until(pilot, lambda: "no answer for" in text_of(app))
-        assert FROM_BEFORE in text_of(app) and "From before: " in text_of(app) and ids(screen) == before
+        assert FROM_BEFORE in text_of(app) and "Earlier query: " in text_of(app) and ids(screen) == before
         await typed(pilot, screen, " number")
         await shows(pilot, screen, "primes number")
         assert time.monotonic() - begin < HANGS_SECONDS / 2
         assert ids(screen) == on_server.expected("primes number")
-        assert FROM_BEFORE not in text_of(app) and "From before" not in text_of(app)
+        assert FROM_BEFORE not in text_of(app) and "Earlier query" not in text_of(app)
 
     app = on_server.app()
     begin = time.monotonic()
@@ -198,7 +198,7 @@ def test_an_index_that_is_built_again_is_searched_from_then_on(on_server: OnServ
         await enter(pilot, screen, *"prime", "enter", "down")
         on_server.index()
         await enter(pilot, screen, "slash", *" number")
-        assert "the index was built again: the hits are those of" in text_of(app)
+        assert "the index was rebuilt: hits now come from" in text_of(app)
         assert f"{on_server.settings.index_prefix}-nlps-000002" in text_of(app)
         assert ids(screen) == on_server.expected("prime number")
         on_server.index()

@@ -98,7 +98,7 @@ def test_keys_go_from_gold_to_gold_and_to_what_is_missed(walked: Walked) -> None
             await enter(pilot, screen, "g")
             assert screen.document_id == documents[place] and "relevant · rank" in text_of(app)
         await enter(pilot, screen, "g")
-        assert "no further gold in the ranking: e goes to what is missed" in text_of(app)
+        assert "no more gold in the ranking: e goes to the missed gold" in text_of(app)
         await enter(pilot, screen, "G")
         assert screen.ranking.cursor == places[-2]
         for document in [*lost, lost[0]]:
@@ -230,7 +230,7 @@ def test_j_judges_with_the_keys_of_judging_into_the_same_log(walked: Walked) -> 
         lost = screen.document_id
         assert lost is not None and lost in GOLD[topic]
         await enter(pilot, screen, "0", "7")
-        assert "there is no grade 7" in text_of(app)
+        assert "unknown grade 7" in text_of(app)
         rank = ranked(walked._prepared.run("nlps"))[topic].index(lost) + 1
         fourth = screen.ranking.documents[3]
         name = screen.topics.pages.name
@@ -264,14 +264,14 @@ def test_a_grade_that_is_not_saved_is_told_and_saved_later(
         with monkeypatch.context() as broken:
             broken.setattr(JudgmentLog, "append", full)
             await enter(pilot, screen, "1", "0")
-            assert "2 judgments are NOT SAVED yet" in text_of(app) and "the disk is full" in text_of(app)
+            assert "2 judgments NOT SAVED, retrying" in text_of(app) and "the disk is full" in text_of(app)
             screen.judging.refresh()
             await pilot.press("q")
             assert "2 judgments are not saved" in question(app)
             await pilot.press("escape")
         screen.judging.refresh()
         await pilot.pause()
-        assert "✓ saved  everything that was waiting" in text_of(app)
+        assert "✓ saved  all waiting judgments" in text_of(app)
         assert [one.grade for one in walked.events()] == [1, 0]
 
     app = walked.app()
