@@ -206,7 +206,7 @@ class JudgeScreen(WorkScreen):
     def _done_message(self) -> str:
         if self.judging.next_unjudged_topic(self.topic_index) is None:
             return f"✓ every document of every topic is judged: {self.keys.shown('quit')} leaves"
-        return f"topic done: {self.keys.shown('next_unjudged_topic')} goes to the next topic"
+        return f"topic done: {self.keys.shown('next_unjudged_topic')} goes on"
 
     def _to_topics(self) -> None:
         if self.focused is self.topics or self.has_class("-topics"):
@@ -399,7 +399,7 @@ class JudgeScreen(WorkScreen):
         if self.judging.next_unjudged(self.topic_id) is None:
             return self._done_message()
         key = self.keys.shown("next_unjudged_topic")
-        return f"only skipped documents are left: {key} goes to the next topic"
+        return f"only skipped documents are left: {key} goes on"
 
     def _repeat(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
