@@ -39,37 +39,51 @@ if TYPE_CHECKING:
     from searchapp.tui.kit.screen import KeyApp
 
 
-# The module of each command or group, in the order of the help; its `app` contains the command.
-MODULES = {
-    "demo": "setup",
-    "doctor": "setup",
-    "config": "setup",
-    "browse": "browse",
-    "tasks": "tasks",
-    "data": "tasks",
-    "index": "indexes",
-    "indexes": "indexes",
-    "search": "search",
-    "serve": "browse",
-    "rank": "runs",
-    "rerun": "runs",
-    "train": "runs",
-    "tune": "experiments",
-    "export": "runs",
-    "validate": "evaluate",
-    "evaluate": "evaluate",
-    "compare": "evaluate",
-    "bench": "experiments",
-    "ablate": "experiments",
-    "learning-curve": "experiments",
-    "explain": "search",
-    "report": "evaluate",
-    "runs": "runs",
-    "topics": "judging",
-    "judge": "judging",
-    "judgments": "judgments",
-    "analyze": "search",
+# The commands and groups under the headings of the help, each with the module whose `app` contains it.
+HEADINGS: Mapping[str, Mapping[str, str]] = {
+    "Start": {
+        "demo": "setup",
+        "tasks": "tasks",
+        "data": "tasks",
+        "index": "indexes",
+        "browse": "browse",
+        "serve": "browse",
+    },
+    "Search": {
+        "search": "search",
+        "explain": "search",
+        "analyze": "search",
+    },
+    "Rank and score": {
+        "rank": "runs",
+        "train": "runs",
+        "evaluate": "evaluate",
+        "topics": "judging",
+        "validate": "evaluate",
+        "export": "runs",
+    },
+    "Judge": {
+        "judge": "judging",
+        "judgments": "judgments",
+    },
+    "Compare and tune": {
+        "compare": "evaluate",
+        "report": "evaluate",
+        "bench": "experiments",
+        "ablate": "experiments",
+        "learning-curve": "experiments",
+        "tune": "experiments",
+    },
+    "Manage": {
+        "runs": "runs",
+        "rerun": "runs",
+        "indexes": "indexes",
+        "config": "setup",
+        "doctor": "setup",
+    },
 }
+MODULES = {name: module for modules in HEADINGS.values() for name, module in modules.items()}
+_HEADING_OF = {name: heading for heading, modules in HEADINGS.items() for name in modules}
 
 # Terminal columns that tables in the help need: Typer cuts names and words in narrower ones.
 TABLES_FROM = 80
@@ -117,9 +131,14 @@ class CommandGroup(_PlainHelp, TyperGroup):
     """A group of commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):  # with complete first paragraphs, unlike Typer's
-            helps = {name: self.commands[name].help or "" for name in self.list_commands(ctx)}
-            formatter.write_dl([(name, help_.partition("\n\n")[0]) for name, help_ in helps.items()])
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            help_ = self.commands[name].help or ""  # with complete first paragraphs, unlike Typer's
+            heading = getattr(self.commands[name], "rich_help_panel", None) or "Commands"
+            rows.setdefault(heading, []).append((name, help_.partition("\n\n")[0]))
+        for heading, commands in rows.items():
+            with formatter.section(heading):
+                formatter.write_dl(commands)
 
 
 class RootGroup(CommandGroup):
@@ -141,7 +160,10 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name in MODULES and name not in self._loaded:
-            self._loaded |= typer.main.get_group(import_module(module_of(name)).app).commands
+            commands: Mapping[str, Any] = typer.main.get_group(import_module(module_of(name)).app).commands
+            for loaded_name, loaded in commands.items():
+                loaded.rich_help_panel = _HEADING_OF[loaded_name]
+            self._loaded |= commands
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ import pytest
 
 from searchapp import __version__
 from searchapp.cli import run
-from searchapp.cli.commands import MODULES, module_of
+from searchapp.cli.commands import HEADINGS, MODULES, module_of
 from searchapp.ranking import recipes
 from tests.cli.conftest import SAMPLE, SAMPLES, Cli, run_command
 from tests.programs import COMMAND, Program
@@ -31,6 +31,16 @@ def test_every_command_is_listed_with_a_sentence(offline: Cli) -> None:
     shown = offline("--help").stdout
     for name in MODULES:
         assert f" {name} " in shown
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_commands_stand_under_their_heading(
+    offline: Cli, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = offline("--help").stdout
+    words = re.findall(rf"(?m)^(?:\W+ )?({'|'.join([*HEADINGS, *MODULES])})(?=:?$| {{2,}}| ─)", shown)
+    assert words == [word for heading, names in HEADINGS.items() for word in (heading, *names)]
 
 
 @pytest.mark.parametrize("name", MODULES)
