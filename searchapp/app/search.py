@@ -27,7 +27,7 @@ from searchapp.ranking.query_language import (
     QueryGroup,
     QueryWord,
     SearchFields,
-    parsed,
+    parse_query,
     require_text,
     without_signs,
 )
@@ -60,7 +60,7 @@ class FusedRankings:
         """Return the documents that a recipe ranks for words and the rest of the query does not exclude."""
         key = recipe.name, compiled
         if self._chosen is None or self._chosen[0] != key:
-            hits, chosen = self._ranked_words(recipe, compiled)[1], compiled.choosing()
+            hits, chosen = self._ranked_words(recipe, compiled)[1], compiled.filter_query()
             if chosen is not None and hits:
                 only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
                 body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
@@ -307,7 +307,9 @@ class TaskSearcher:
         """
         search = self._read(request)
         query = self._body(search)["query"]
-        return search_results.seen_by(self.index, self._marker, [document_id], query).get(document_id)
+        return search_results.documents_with_matches(self.index, self._marker, [document_id], query).get(
+            document_id
+        )
 
     def ranking(self, request: SearchRequest) -> Iterator[Hit]:
         """Yield all hits of a request, best first.
@@ -377,10 +379,10 @@ class TaskSearcher:
             require_text(request.text)
             read = QueryGroup((QueryClause(Occur.may, QueryWord(request.text)),) if request.text else ())
         else:
-            read = parsed(request.text, self.fields(name).kinds)
+            read = parse_query(request.text, self.fields(name).kinds)
         if not signs:
             read = without_signs(read)
-        return _ParsedRequest(request, recipe, self._compilers[name].compiled(read, request.filters))
+        return _ParsedRequest(request, recipe, self._compilers[name].compile(read, request.filters))
 
     def _body(self, search: _ParsedRequest) -> dict[str, Any]:
         recipe, compiled = search.recipe, search.compiled
@@ -394,7 +396,7 @@ class TaskSearcher:
         if not hits:
             return []
         query = search.recipe.body(search.topic, 1)["query"]
-        seen = search_results.seen_by(self.index, self._marker, hits.document_ids, query)
+        seen = search_results.documents_with_matches(self.index, self._marker, hits.document_ids, query)
         explained = {
             hit.document_id: self._fused.explain(search.recipe, search.compiled, hit.document_id)
             for hit in (hits if search.request.explain else ())

@@ -337,7 +337,7 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
     from rich.padding import Padding
     from rich.text import Text
 
-    from searchapp.ranking.highlighting import snippet, squeezed
+    from searchapp.ranking.highlighting import collapse_whitespace, snippet
 
     console = stdout_console()
 
@@ -358,7 +358,7 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
         if full and sys.stdout.isatty():
             text, matches = result.text, list(result.matches)
         elif full:
-            text, matches = squeezed(result.text, result.matches)
+            text, matches = collapse_whitespace(result.text, result.matches)
         else:
             text, matches = snippet(result.text, result.matches, SNIPPET_CHARACTERS)
         indented(_highlighted(text, matches))
@@ -377,9 +377,9 @@ def _highlighted(text: str, matches: Sequence[Span]) -> Text:
 
 
 def _explained(explanation: Explanation | None) -> list[str]:
-    from searchapp.ranking.search_results import shortened
+    from searchapp.ranking.search_results import shorten_explanation
 
-    lines = [] if explanation is None else shortened(explanation)
+    lines = [] if explanation is None else shorten_explanation(explanation)
     return [f"{line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}" for line in lines]
 
 

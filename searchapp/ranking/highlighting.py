@@ -39,7 +39,7 @@ Span = tuple[int, int]
 OPEN, CLOSE = "\ue000", "\ue001"
 
 
-def unmarked(marked: str) -> tuple[str, list[Span]]:
+def remove_marks(marked: str) -> tuple[str, list[Span]]:
     """Return a text without its marks, and the marked ranges."""
     spans, parts, length, start = [], [], 0, 0
     for piece in _pieces(marked):
@@ -62,7 +62,7 @@ class MarkedTerms:
     phrases: Mapping[str, Sequence[Sequence[Token]]]
     tokens: Callable[[str, str], Sequence[Token]]  # of a field and a text in it
 
-    def narrowed(self, highlights: Mapping[str, Sequence[str]]) -> dict[str, list[str]] | None:
+    def narrow(self, highlights: Mapping[str, Sequence[str]]) -> dict[str, list[str]] | None:
         """Reduce the marks of highlights to these terms and phrases.
 
         Return None where the highlighter's marks are ambiguous: it marks overlapping tokens as one.
@@ -70,26 +70,26 @@ class MarkedTerms:
         narrowed: dict[str, list[str]] = {}
         for field, texts in highlights.items():
             for marked in texts:
-                text, spans = unmarked(marked)
+                text, spans = remove_marks(marked)
                 tokens = self.tokens(field, text)
-                marked_spans = self._wanted(field, tokens)
+                marked_spans = self._wanted_spans(field, tokens)
                 # Elasticsearch counts a character above U+FFFF as two.
-                if max(text, default="") > "\uffff" or not {*spans} <= _apart(tokens):
+                if max(text, default="") > "\uffff" or not {*spans} <= _disjoint_spans(tokens):
                     return None
                 spans_left = [span for span in spans if span in marked_spans]
                 if spans_left:
-                    narrowed.setdefault(field, []).append(_marked(text, spans_left))
+                    narrowed.setdefault(field, []).append(_with_marks(text, spans_left))
         return narrowed
 
-    def _wanted(self, field: str, tokens: Sequence[Token]) -> set[Span]:
+    def _wanted_spans(self, field: str, tokens: Sequence[Token]) -> set[Span]:
         chosen = self.chosen.get(field, ())
-        found = {(token.start, token.end) for token in tokens if token.term in chosen}
+        spans = {(token.start, token.end) for token in tokens if token.term in chosen}
         for phrase in self.phrases.get(field, ()):
             terms = {word.term for word in phrase}
             for first, last in _occurrences(phrase, tokens):
                 inside = (token for token in tokens if first <= token.position <= last)
-                found |= {(token.start, token.end) for token in inside if token.term in terms}
-        return found
+                spans |= {(token.start, token.end) for token in inside if token.term in terms}
+        return spans
 
 
 def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
@@ -111,25 +111,25 @@ def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[t
             yield first, last
 
 
-def _apart(tokens: Sequence[Token]) -> set[Span]:
+def _disjoint_spans(tokens: Sequence[Token]) -> set[Span]:
     """Return the ranges of tokens that do not overlap tokens of another range."""
-    places = sorted({(token.start, token.end) for token in tokens})
+    spans = sorted({(token.start, token.end) for token in tokens})
     overlapping: set[Span] = set()
     reach, widest = 0, (0, 0)
-    for place in places:
-        if place[0] < reach:
-            overlapping |= {place, widest}
-        if place[1] > reach:
-            reach, widest = place[1], place
-    return {*places} - overlapping
+    for span in spans:
+        if span[0] < reach:
+            overlapping |= {span, widest}
+        if span[1] > reach:
+            reach, widest = span[1], span
+    return {*spans} - overlapping
 
 
-def _marked(text: str, spans: Sequence[Span]) -> str:
-    pieces, done = [], 0
+def _with_marks(text: str, spans: Sequence[Span]) -> str:
+    pieces, end_of_last = [], 0
     for start, end in spans:
-        pieces += [text[done:start], OPEN, text[start:end], CLOSE]
-        done = end
-    return "".join([*pieces, text[done:]])
+        pieces += [text[end_of_last:start], OPEN, text[start:end], CLOSE]
+        end_of_last = end
+    return "".join([*pieces, text[end_of_last:]])
 
 
 def _pieces(marked: str) -> Iterator[str]:
@@ -143,16 +143,16 @@ def _pieces(marked: str) -> Iterator[str]:
 ELLIPSIS = "…"
 
 # White space other than single blanks between words.
-_TO_SQUEEZE = re.compile(r"\A\s|\s\s|[^\S ]|\s\Z")
+_EXTRA_SPACE = re.compile(r"\A\s|\s\s|[^\S ]|\s\Z")
 
 
-def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
+def collapse_whitespace(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
     r"""Return the text on one line with runs of white space collapsed, and the ranges of the matches in it.
 
     >>> squeezed("Let  $G$\nbe a group.", [(14, 19)])
     ('Let $G$ be a group.', [(13, 18)])
     """
-    if not _TO_SQUEEZE.search(text):
+    if not _EXTRA_SPACE.search(text):
         return text, list(matches)
     characters: list[str] = []
     offsets = []  # of each character of the text, and of its end, in the squeezed text
@@ -172,7 +172,7 @@ def snippet(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[
     A snippet starts at the beginning of the text if that has the most matches, else some words before the first match
     of the best window.
     """
-    line, spans = squeezed(text, matches)
+    line, spans = collapse_whitespace(text, matches)
     if len(line) <= length:
         return line, spans
     start = _best_start(line, spans, length)
@@ -200,10 +200,10 @@ def _best_start(line: str, spans: Sequence[Span], length: int) -> int:
 
 
 # How many texts' tokens are cached.
-REMEMBERED = 1_000
+CACHED_TEXTS = 1_000
 
 # The longest cached text, in characters.
-LONGEST_REMEMBERED = 1_000
+LONGEST_CACHED_TEXT = 1_000
 
 
 class TextAnalyzer:
@@ -212,7 +212,7 @@ class TextAnalyzer:
     def __init__(self, index: Index, mapping: Mapping[str, Any]) -> None:
         self._index = index
         self._settings = mapping.get("settings", {}).get("analysis", {})
-        self._kept: dict[tuple[str, str], Sequence[Token]] = {}
+        self._cache: dict[tuple[str, str], Sequence[Token]] = {}
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
         """Return the tokens of a text: those of the last step of `Index.analyze`.
@@ -221,14 +221,14 @@ class TextAnalyzer:
             EngineError: the engine failed or rejected the text.
         """
         key = analyzer, text
-        if key not in self._kept:
+        if key not in self._cache:
             tokens = self._tokens(analyzer, text)
-            if len(text) > LONGEST_REMEMBERED:
+            if len(text) > LONGEST_CACHED_TEXT:
                 return tokens
-            if len(self._kept) >= REMEMBERED:
-                self._kept.clear()
-            self._kept[key] = tokens
-        return self._kept[key]
+            if len(self._cache) >= CACHED_TEXTS:
+                self._cache.clear()
+            self._cache[key] = tokens
+        return self._cache[key]
 
     def _tokens(self, analyzer: str, text: str) -> Sequence[Token]:
         # Texts for an index on a server are analyzed in this process if it supports the analyzer.
@@ -250,7 +250,7 @@ class TextAnalyzer:
 TEXT = "text"
 
 # The least weight of a marked term, as a share of the greatest weight.
-SHARE = 0.4
+MIN_WEIGHT_SHARE = 0.4
 
 Query = Mapping[str, Any]
 
@@ -267,22 +267,22 @@ def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[st
     `mapping` is the create-index body of the index.
     """
     marker = Marker(index, TextAnalyzer(index, mapping), mapping)
-    wanted = marker.wanted(query)
-    return marker.highlight(wanted, marker.chosen(wanted))
+    request = marker.request_for(query)
+    return marker.highlight(request, marker.chosen(request))
 
 
 # The marked terms of each field; None if they are unknown, which marks the whole query.
-Chosen = Mapping[str, Sequence[str]] | None
+ChosenTerms = Mapping[str, Sequence[str]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class HighlightRequest:
     """The candidates for marks of a query."""
 
-    as_asked: tuple[Query, ...]  # marked unchanged
+    unchanged: tuple[Query, ...]  # marked unchanged
     words: Mapping[Word, Collection[Term]]  # marked if they have enough weight
-    otherwise: tuple[Query, ...]  # marked if no word is
-    is_read: bool = True  # False for a query that can't be parsed
+    fallback: tuple[Query, ...]  # marked if no word is
+    is_parsed: bool = True  # False for a query that can't be parsed
 
     @property
     def terms(self) -> dict[str, list[str]]:
@@ -301,7 +301,7 @@ class Marker:
         self._fields = _text_fields(mapping)
         self._last: tuple[Query, HighlightRequest] | None = None
 
-    def wanted(self, query: Query) -> HighlightRequest:
+    def request_for(self, query: Query) -> HighlightRequest:
         """Return the candidates for marks of a query, which are the same for all pages of its ranking.
 
         Raises:
@@ -310,36 +310,36 @@ class Marker:
         """
         if self._last is None or self._last[0] != query:
             try:
-                wanted = _wanted(self._fields, self._analyzed, query)
+                request = _highlight_request(self._fields, self._analyzed, query)
             except (EngineBusy, Replaced):
                 raise
             except (EngineRefused, AttributeError, KeyError, TypeError, ValueError):
                 # More words than the server analyzes in one request, or an invalid query, which the search rejects.
-                wanted = HighlightRequest((), {}, (), is_read=False)
-            self._last = query, wanted
+                request = HighlightRequest((), {}, (), is_parsed=False)
+            self._last = query, request
         return self._last[1]
 
-    def unknown(self, wanted: HighlightRequest) -> Terms:
+    def unknown(self, request: HighlightRequest) -> Terms:
         """Return the terms whose frequencies require a request to a server."""
-        return self._index.unknown(wanted.terms)
+        return self._index.unknown(request.terms)
 
-    def chosen(self, wanted: HighlightRequest, unknown: Terms = NO_TERMS) -> Chosen:
+    def chosen(self, request: HighlightRequest, unknown: Terms = NO_TERMS) -> ChosenTerms:
         """Return the terms of words with enough weight, and of words with an `unknown` term.
 
         Raises:
             EngineError: the engine failed.
         """
         try:
-            return self._heaviest(wanted, unknown) if wanted.is_read else None
+            return self._heavy_terms(request, unknown) if request.is_parsed else None
         except (EngineBusy, Replaced):
             raise
         except EngineRefused:  # more terms than the server counts in one request
             return None
 
-    def weighty(self, wanted: HighlightRequest, chosen: Chosen) -> MarkedTerms | None:
+    def marked_terms(self, request: HighlightRequest, chosen: ChosenTerms) -> MarkedTerms | None:
         """Return the marks; None if they are unknown or include queries other than words and phrases."""
         phrases: defaultdict[str, list[Sequence[Token]]] = defaultdict(list)
-        for query in wanted.as_asked:
+        for query in request.unchanged:
             (name, content), *_ = query.items()
             if name == "match_none":
                 continue
@@ -365,7 +365,7 @@ class Marker:
 
         return MarkedTerms(chosen, phrases, tokens)
 
-    def highlight(self, wanted: HighlightRequest, chosen: Chosen) -> dict[str, Any]:
+    def highlight(self, request: HighlightRequest, chosen: ChosenTerms) -> dict[str, Any]:
         """Return the `highlight` section of a search body that marks the chosen terms and the unchanged queries."""
         described = {
             "type": "plain",
@@ -376,32 +376,36 @@ class Marker:
         }
         if chosen is None:
             return described
-        should = [*wanted.as_asked, *({"terms": {name: some}} for name, some in chosen.items())]
+        should = [*request.unchanged, *({"terms": {name: terms}} for name, terms in chosen.items())]
         if not chosen:
-            should += wanted.otherwise
+            should += request.fallback
         query = {"bool": {"should": should}} if should else {"match_none": {}}
         return {**described, "highlight_query": query}
 
-    def _heaviest(self, wanted: HighlightRequest, unknown: Terms) -> dict[str, list[str]]:
-        terms = wanted.terms
-        left_out = {(name, term) for name, terms_of_field in unknown.items() for term in terms_of_field}
+    def _heavy_terms(self, request: HighlightRequest, unknown: Terms) -> dict[str, list[str]]:
+        terms = request.terms
+        unknown_terms = {(name, term) for name, terms_of_field in unknown.items() for term in terms_of_field}
         counts = self._index.frequencies(
             {
-                name: [term for term in terms_of_field if (name, term) not in left_out]
+                name: [term for term in terms_of_field if (name, term) not in unknown_terms]
                 for name, terms_of_field in terms.items()
             }
         )
-        most: dict[Term, int] = {}
-        always: set[Term] = set()
-        for terms_of_field in wanted.words.values():
-            if not left_out.isdisjoint(terms_of_field):
-                always.update(terms_of_field)
+        document_counts: dict[Term, int] = {}
+        always_marked: set[Term] = set()
+        for terms_of_field in request.words.values():
+            if not unknown_terms.isdisjoint(terms_of_field):
+                always_marked.update(terms_of_field)
                 continue
             documents = max(counts[name][term] for name, term in terms_of_field)
             if documents:  # a word in no document has no influence on the bound
-                most |= {term: max(documents, most.get(term, 0)) for term in terms_of_field}
-        weights = {term: weight(documents, self._index.info.documents) for term, documents in most.items()}
-        bound = SHARE * max(weights.values(), default=0.0)
+                document_counts |= {
+                    term: max(documents, document_counts.get(term, 0)) for term in terms_of_field
+                }
+        weights = {
+            term: weight(documents, self._index.info.documents) for term, documents in document_counts.items()
+        }
+        bound = MIN_WEIGHT_SHARE * max(weights.values(), default=0.0)
         return {
             name: chosen
             for name, terms_of_field in terms.items()
@@ -409,7 +413,7 @@ class Marker:
                 chosen := [
                     term
                     for term in terms_of_field
-                    if (name, term) in always or weights.get((name, term), -1.0) >= bound
+                    if (name, term) in always_marked or weights.get((name, term), -1.0) >= bound
                 ]
             )
         }
@@ -434,12 +438,14 @@ class _Words:
     query: Query  # the query for these words alone
 
 
-def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) -> HighlightRequest:
+def _highlight_request(
+    fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query
+) -> HighlightRequest:
     words: list[_Words] = []
-    as_asked: list[Query] = []
+    unchanged: list[Query] = []
     for part in _parts(query):
         if not isinstance(part, _Words):
-            as_asked.append(part)
+            unchanged.append(part)
         elif part.field in fields:
             words.append(part)
     # Terms of several words are marked only if there are no others: the highlighter marks all text between overlapping
@@ -449,18 +455,18 @@ def _wanted(fields: Mapping[str, _Field], analyzed: TextAnalyzer, query: Query) 
     function_words: defaultdict[Word, set[Term]] = defaultdict(set)
     for part in single_words:
         tokens = analyzed.tokens(part.analyzer or fields[part.field].search_analyzer, part.text)
-        if _lies_over_several(tokens):
-            as_asked.append(part.query)
+        if _has_multiword_synonym(tokens):
+            unchanged.append(part.query)
             continue
         for token in tokens:
             is_function_word = part.text[token.start : token.end].lower() in ENGLISH_STOPWORDS
             kind = function_words if is_function_word else content_words
             kind[part.text, token.start, token.end].add((part.field, token.term))
-    otherwise = () if single_words else tuple(part.query for part in words)
-    return HighlightRequest(tuple(as_asked), content_words or function_words, otherwise)
+    fallback = () if single_words else tuple(part.query for part in words)
+    return HighlightRequest(tuple(unchanged), content_words or function_words, fallback)
 
 
-def _lies_over_several(tokens: Sequence[Token]) -> bool:
+def _has_multiword_synonym(tokens: Sequence[Token]) -> bool:
     """Return whether a synonym covers several words, which may require a phrase query."""
     return any(
         following.position != token.position and following.start < token.end
@@ -500,8 +506,8 @@ def _parts(query: Query) -> Iterator[_Words | Query]:
     (name, content), *_ = query.items()
     if name in _INNER:
         if content.get("boost", 1) != 0:
-            for place in _INNER[name]:
-                inner = content.get(place, ())
+            for key in _INNER[name]:
+                inner = content.get(key, ())
                 for query_ in [inner] if isinstance(inner, Mapping) else inner:
                     yield from _parts(query_)
     elif name == "match":
@@ -539,33 +545,33 @@ _TOKENIZERS_OF_PAIRS = ("ngram",)
 
 def index_analyzer(mapping: Query, field: Query) -> str:
     """Return the name of the index analyzer of a text field; `field` is its part of the mapping."""
-    own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
-    named: str = field.get("analyzer") or ("default" if "default" in own else "standard")
-    return named
+    analyzers = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
+    name: str = field.get("analyzer") or ("default" if "default" in analyzers else "standard")
+    return name
 
 
 def search_analyzer(mapping: Mapping[str, Any], field: Mapping[str, Any]) -> str:
     """Return the name of the search analyzer of a text field; `field` is its part of the mapping."""
-    own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
-    unnamed = next((name for name in ("default_search", "default") if name in own), "standard")
-    named: str = field.get("search_analyzer", field.get("analyzer") or unnamed)
-    return named
+    analyzers = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
+    default = next((name for name in ("default_search", "default") if name in analyzers), "standard")
+    name: str = field.get("search_analyzer", field.get("analyzer") or default)
+    return name
 
 
 def _text_fields(mapping: Mapping[str, Any]) -> dict[str, _Field]:
     analysis = mapping.get("settings", {}).get("analysis", {})
-    own = analysis.get("analyzer", {})
-    main = mapping["mappings"]["properties"].get(TEXT, {})
-    sub_fields = {f"{TEXT}.{name}": field for name, field in main.get("fields", {}).items()}
-    found = {}
-    for name, field in {TEXT: main, **sub_fields}.items():
+    analyzers = analysis.get("analyzer", {})
+    text_field = mapping["mappings"]["properties"].get(TEXT, {})
+    sub_fields = {f"{TEXT}.{name}": field for name, field in text_field.get("fields", {}).items()}
+    fields = {}
+    for name, field in {TEXT: text_field, **sub_fields}.items():
         if field.get("type") == "text":
-            found[name] = _Field(
+            fields[name] = _Field(
                 index_analyzer(mapping, field),
                 search_analyzer(mapping, field),
-                _has_pairs(analysis, own.get(index_analyzer(mapping, field), {})),
+                _has_pairs(analysis, analyzers.get(index_analyzer(mapping, field), {})),
             )
-    return found
+    return fields
 
 
 def _has_pairs(analysis: Mapping[str, Any], analyzer: Mapping[str, Any]) -> bool:
@@ -573,5 +579,5 @@ def _has_pairs(analysis: Mapping[str, Any], analyzer: Mapping[str, Any]) -> bool
     filters = [filters] if isinstance(filters, str) else filters
     kinds = (analysis.get("filter", {}).get(name, {}).get("type", name) for name in filters)
     tokenizer = str(analyzer.get("tokenizer", ""))
-    cut = analysis.get("tokenizer", {}).get(tokenizer, {}).get("type", tokenizer)
-    return cut in _TOKENIZERS_OF_PAIRS or any(kind in _FILTERS_OF_PAIRS for kind in kinds)
+    tokenizer_type = analysis.get("tokenizer", {}).get(tokenizer, {}).get("type", tokenizer)
+    return tokenizer_type in _TOKENIZERS_OF_PAIRS or any(kind in _FILTERS_OF_PAIRS for kind in kinds)

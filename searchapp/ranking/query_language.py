@@ -37,19 +37,19 @@ from searchapp.ranking.highlighting import TextAnalyzer, index_analyzer, search_
 from searchapp.text import choices_hint
 
 # The greatest depth of nested groups.
-DEEPEST = 20
+MAX_DEPTH = 20
 
 # The most clauses other than words. Each matches in a few fields, and servers allow 1,024 clauses or more.
-MOST_SIGNS = 250
+MAX_OPERATORS = 250
 
 # In characters without white space: engines differ for terms longer than 32,766 bytes.
-LONGEST_WORD = 10_000
+MAX_WORD_LENGTH = 10_000
 
 # In characters: engines reject more than 1,000, and the lower-case form may be longer.
-LONGEST_PREFIX = 500
+MAX_PREFIX_LENGTH = 500
 
 # In words: a server needs minutes for many more.
-LONGEST_PHRASE = 1_000
+MAX_PHRASE_WORDS = 1_000
 
 
 class BrokenQuery(UsageError):
@@ -117,7 +117,7 @@ class QueryClause:
     atom: Atom
 
 
-def parsed(text: str, fields: Collection[str] = ()) -> QueryGroup:
+def parse_query(text: str, fields: Collection[str] = ()) -> QueryGroup:
     """Parse a query; `fields` are the field names that a colon may follow.
 
     >>> parsed('ring +"prime ideal" -(x*)').clauses[1]
@@ -142,8 +142,8 @@ def without_signs(query: QueryGroup) -> QueryGroup:
     >>> without_signs(parsed("+ring -field")).clauses
     (QueryClause(occur=<Occur.may: ''>, atom=QueryWord(text='ring')),)
     """
-    left = (clause for clause in query.clauses if clause.occur is not Occur.must_not)
-    return QueryGroup(tuple(QueryClause(Occur.may, clause.atom) for clause in left))
+    remaining = (clause for clause in query.clauses if clause.occur is not Occur.must_not)
+    return QueryGroup(tuple(QueryClause(Occur.may, clause.atom) for clause in remaining))
 
 
 def require_text(text: str) -> None:
@@ -152,18 +152,18 @@ def require_text(text: str) -> None:
     Raises:
         BrokenQuery: it is not.
     """
-    half = _HALF.search(text)
-    if half is not None:
-        raise BrokenQuery("this is no character: the text is not UTF-8", half.start())
-    endless = _ENDLESS.search(text)
-    if endless is not None:
+    surrogate = _SURROGATE.search(text)
+    if surrogate is not None:
+        raise BrokenQuery("this is no character: the text is not UTF-8", surrogate.start())
+    word = _OVERLONG_WORD.search(text)
+    if word is not None:
         raise BrokenQuery(
-            f"here stand more than {LONGEST_WORD:,} characters without a blank", endless.start()
+            f"here stand more than {MAX_WORD_LENGTH:,} characters without a blank", word.start()
         )
 
 
-_HALF = re.compile("[\ud800-\udfff]")
-_ENDLESS = re.compile(rf"(?<!\S)\S{{{LONGEST_WORD + 1}}}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_OVERLONG_WORD = re.compile(rf"(?<!\S)\S{{{MAX_WORD_LENGTH + 1}}}")
 _SPACE = re.compile(r"\s*")
 _FORMULA = re.compile(r"\$\$.+?\$\$|\$(?!\s)(?:[^$\\]|\\.)*(?<!\s)\$(?!\d)", re.DOTALL)
 _QUOTED = re.compile(r'((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -172,7 +172,7 @@ _QUOTED = re.compile(r'((?:[^"\\]|\\.)*)"', re.DOTALL)
 class _Reader:
     def __init__(self, text: str, fields: Collection[str]) -> None:
         self.at = 0
-        self._signs = 0
+        self._operators = 0
         self._text = text
         names = "|".join(sorted(map(re.escape, fields), key=len, reverse=True))
         self._field = re.compile(rf"({names}):(?=[^\s)])") if names else None
@@ -186,17 +186,17 @@ class _Reader:
             self._skip_space()
             if self.is_at_end or self._next() == ")":
                 return
-            begun, occur = self.at, Occur.may
+            start, occur = self.at, Occur.may
             if self._next() in "+-" and self._is_sign():
                 occur = Occur(self._next())
                 self.at += 1
             clause = QueryClause(occur, self._atom(depth))
-            self._signs += depth > 0 or occur is not Occur.may or not isinstance(clause.atom, QueryWord)
-            if self._signs > MOST_SIGNS:
+            self._operators += depth > 0 or occur is not Occur.may or not isinstance(clause.atom, QueryWord)
+            if self._operators > MAX_OPERATORS:
                 raise BrokenQuery(
-                    f"at most {MOST_SIGNS} parts of a query may be more than words, or stand in groups: leave out "
+                    f"at most {MAX_OPERATORS} parts of a query may be more than words, or stand in groups: leave out "
                     "what begins here",
-                    begun,
+                    start,
                 )
             yield clause
 
@@ -218,23 +218,23 @@ class _Reader:
         return FieldQuery(named[1], self._atom(depth, in_field=True), named.end())
 
     def _group(self, depth: int) -> QueryGroup:
-        opened = self.at
-        if depth == DEEPEST:
-            raise BrokenQuery(f"groups stand in each other more than {DEEPEST} deep", opened)
+        start = self.at
+        if depth == MAX_DEPTH:
+            raise BrokenQuery(f"groups stand in each other more than {MAX_DEPTH} deep", start)
         self.at += 1
         clauses = tuple(self.clauses(depth + 1))
         if self.is_at_end:
-            raise BrokenQuery('this "(" is not closed: add ")" or put \\ before it', opened)
+            raise BrokenQuery('this "(" is not closed: add ")" or put \\ before it', start)
         self.at += 1
         return QueryGroup(clauses)
 
     def _phrase(self) -> QueryPhrase:
-        opened = self.at
-        quoted = _QUOTED.match(self._text, opened + 1)
+        start = self.at
+        quoted = _QUOTED.match(self._text, start + 1)
         if quoted is None:
-            raise BrokenQuery("this quotation mark is not closed: add another or put \\ before it", opened)
-        if len(quoted[1].split()) > LONGEST_PHRASE:
-            raise BrokenQuery(f"a phrase has at most {LONGEST_PHRASE:,} words", opened)
+            raise BrokenQuery("this quotation mark is not closed: add another or put \\ before it", start)
+        if len(quoted[1].split()) > MAX_PHRASE_WORDS:
+            raise BrokenQuery(f"a phrase has at most {MAX_PHRASE_WORDS:,} words", start)
         self.at = quoted.end()
         return QueryPhrase(quoted[1].replace('\\"', '"'))
 
@@ -242,7 +242,7 @@ class _Reader:
         """Read up to the next space, or to the parenthesis that closes the group; pairs of parentheses belong to the
         word.
         """
-        start, open_ = self.at, 0
+        start, depth_of_parentheses = self.at, 0
         parts: list[str] = []
         if self._is_escaped():
             self.at = start = start + 1
@@ -257,18 +257,20 @@ class _Reader:
                 step = len(formula[0])
             elif character == "\\" and depth and self._text[self.at + 1 : self.at + 2] == ")":
                 self.at += 1
-            elif character == ")" and open_ == 0 and depth:
+            elif character == ")" and depth_of_parentheses == 0 and depth:
                 break
             else:
-                open_ += (character == "(") - (character == ")" and open_ > 0)
+                depth_of_parentheses += (character == "(") - (character == ")" and depth_of_parentheses > 0)
             parts.append(self._text[self.at : self.at + step])
             self.at += step
         word = "".join(parts)
         if word.endswith("\\*"):
             return QueryWord(f"{word[:-2]}*")
         if word.endswith("*") and word[-2:-1].isalnum():
-            if len(word) > LONGEST_PREFIX + 1:
-                raise BrokenQuery(f"the beginning of a word has at most {LONGEST_PREFIX} characters", start)
+            if len(word) > MAX_PREFIX_LENGTH + 1:
+                raise BrokenQuery(
+                    f"the beginning of a word has at most {MAX_PREFIX_LENGTH} characters", start
+                )
             return QueryPrefix(word[:-1])
         return QueryWord(word)
 
@@ -278,16 +280,16 @@ class _Reader:
             return False
         return rest[1:] in set('+-"()') or self._field_at(self.at + 1) is not None
 
-    def _field_at(self, place: int) -> re.Match[str] | None:
-        return self._field.match(self._text, place) if self._field is not None else None
+    def _field_at(self, position: int) -> re.Match[str] | None:
+        return self._field.match(self._text, position) if self._field is not None else None
 
     def _next(self) -> str:
         return self._text[self.at]
 
     def _skip_space(self) -> None:
-        found = _SPACE.match(self._text, self.at)
-        assert found is not None
-        self.at = found.end()
+        spaces = _SPACE.match(self._text, self.at)
+        assert spaces is not None
+        self.at = spaces.end()
 
 
 ID = "id"
@@ -318,25 +320,25 @@ class SearchFields:
     @classmethod
     def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> SearchFields:
         """Return the fields of a create-index body; `query` is the recipe's, whose text fields words match."""
-        described = dict(_described(mapping.get("mappings", {}).get("properties", {})))
+        mapped_fields = dict(_mapped_fields(mapping.get("mappings", {}).get("properties", {})))
         kinds = {
             name: kind
-            for name, described_field in described.items()
-            if (kind := _kind(described_field.field)) is not None
+            for name, mapped_field in mapped_fields.items()
+            if (kind := _kind(mapped_field.field)) is not None
         }
         # A query of a sub-field counts as one of its text: `text.prose` has only a part of the words of `text`.
-        matched = {described[name].whole for name in _matched(query) if name in described}
+        matched = {mapped_fields[name].whole for name in _matched_fields(query) if name in mapped_fields}
         texts = [name for name, kind in kinds.items() if kind is FieldKind.text]
-        whole = [name for name in texts if name == described[name].whole]
+        whole_texts = [name for name in texts if name == mapped_fields[name].whole]
         return cls(
             kinds,
-            tuple(name for name in whole if name in matched) or tuple(whole),
-            {name: search_analyzer(mapping, described[name].field) for name in texts},
-            {name: index_analyzer(mapping, described[name].field) for name in texts},
+            tuple(name for name in whole_texts if name in matched) or tuple(whole_texts),
+            {name: search_analyzer(mapping, mapped_fields[name].field) for name in texts},
+            {name: index_analyzer(mapping, mapped_fields[name].field) for name in texts},
             tuple(
                 name
                 for name, kind in kinds.items()
-                if kind is not FieldKind.text and name != ID and name == described[name].whole
+                if kind is not FieldKind.text and name != ID and name == mapped_fields[name].whole
             ),
         )
 
@@ -346,18 +348,18 @@ class SearchFields:
         return tuple(name for name in self.filters if self.kinds[name] is FieldKind.value)
 
 
-class _Described(NamedTuple):
+class _MappedField(NamedTuple):
     field: Mapping[str, Any]
     whole: str
 
 
-def _described(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, _Described]]:
+def _mapped_fields(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, _MappedField]]:
     for short, field in properties.items():
         name = prefix + short
-        yield name, _Described(field, name)
+        yield name, _MappedField(field, name)
         for inner, also in field.get("fields", {}).items():
-            yield f"{name}.{inner}", _Described(also, name)
-        yield from _described(field.get("properties", {}), f"{name}.")
+            yield f"{name}.{inner}", _MappedField(also, name)
+        yield from _mapped_fields(field.get("properties", {}), f"{name}.")
 
 
 def _kind(field: Mapping[str, Any]) -> FieldKind | None:
@@ -373,19 +375,21 @@ def _kind(field: Mapping[str, Any]) -> FieldKind | None:
     return FieldKind.number if type_ in _FLOATS else None
 
 
-def _matched(query: Any) -> Iterator[str]:
+def _matched_fields(query: Any) -> Iterator[str]:
     if isinstance(query, Mapping):
         for key, content in query.items():
             if key in ("match", "match_phrase") and isinstance(content, Mapping):
                 yield from content
             elif key == "multi_match" and isinstance(content, Mapping):
-                named = content.get("fields", ())
-                yield from (name.partition("^")[0] for name in ([named] if isinstance(named, str) else named))
+                fields = content.get("fields", ())
+                yield from (
+                    name.partition("^")[0] for name in ([fields] if isinstance(fields, str) else fields)
+                )
             else:
-                yield from _matched(content)
+                yield from _matched_fields(content)
     elif isinstance(query, list | tuple):
         for clause in query:
-            yield from _matched(clause)
+            yield from _matched_fields(clause)
 
 
 Query = dict[str, Any]
@@ -393,17 +397,17 @@ Query = dict[str, Any]
 NOTHING: Query = {"match_none": {}}
 
 # The least number that is out of range: of 64-bit integers, of float32.
-_LARGEST = {FieldKind.integer: float(2**63), FieldKind.number: 3e38}
+_OUT_OF_RANGE = {FieldKind.integer: float(2**63), FieldKind.number: 3e38}
 
-_MOST_DIGITS = 400
+_MAX_DIGITS = 400
 _INTEGER = re.compile("[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 # The most bytes of a value that an engine accepts in a query.
-_LONGEST_VALUE = 32_766
+_MAX_VALUE_BYTES = 32_766
 
 # The most characters of a text that is analyzed to check that a word remains: longer texts have one.
-_LONGEST_ANALYZED = 1_000
+_MAX_ANALYZED_LENGTH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +451,7 @@ class CompiledQuery:
             minimum_should_match=1 if needs_one else None,
         )
 
-    def choosing(self) -> Query | None:
+    def filter_query(self) -> Query | None:
         """Return the query that selects documents, without scores; None if all match.
 
         For rankings that no single query makes.
@@ -470,7 +474,7 @@ class QueryCompiler:
         self._fields = fields
         self._analyzed = analyzed
 
-    def compiled(self, query: QueryGroup, filters: Sequence[FieldFilter] = ()) -> CompiledQuery:
+    def compile(self, query: QueryGroup, filters: Sequence[FieldFilter] = ()) -> CompiledQuery:
         """Return the clauses of a query and of filters.
 
         Raises:
@@ -571,9 +575,9 @@ class QueryCompiler:
         match atom:
             case QueryPrefix(text):
                 return _one_of(
-                    [{"prefix": {name: {"value": beginning}}} for beginning in self._beginnings(name, text)]
+                    [{"prefix": {name: {"value": beginning}}} for beginning in self._prefixes(name, text)]
                 )
-            case _ if not self._says_something(name, atom.text):
+            case _ if not self._has_terms(name, atom.text):
                 return None
             case QueryWord(text):
                 return {"match": {name: {"query": text, "operator": "and"}}}
@@ -582,32 +586,32 @@ class QueryCompiler:
             case _:
                 assert_never(atom)
 
-    def _says_something(self, name: str, typed: str) -> bool:
-        if len(typed) > _LONGEST_ANALYZED:
+    def _has_terms(self, name: str, text: str) -> bool:
+        if len(text) > _MAX_ANALYZED_LENGTH:
             return True
-        return bool(self._analyzed.tokens(self._fields.analyzers[name], typed))
+        return bool(self._analyzed.tokens(self._fields.analyzers[name], text))
 
-    def _beginnings(self, name: str, typed: str) -> list[str]:
-        terms = {token.term for token in self._analyzed.tokens(self._fields.indexed_by[name], typed)}
-        return sorted({typed.lower(), *(terms if len(terms) == 1 else ())})
+    def _prefixes(self, name: str, text: str) -> list[str]:
+        terms = {token.term for token in self._analyzed.tokens(self._fields.indexed_by[name], text)}
+        return sorted({text.lower(), *(terms if len(terms) == 1 else ())})
 
-    def _value(self, name: str, typed: str, at: int) -> Query:
+    def _value(self, name: str, text: str, at: int) -> Query:
         if self._fields.kinds[name] is FieldKind.value:
-            if len(typed.encode()) > _LONGEST_VALUE:
-                raise BrokenQuery(f"a value of {name} has at most {_LONGEST_VALUE:,} bytes in UTF-8", at)
-            return {"term": {name: {"value": typed}}}
-        return {"term": {name: {"value": self._number(name, typed, at)}}}
+            if len(text.encode()) > _MAX_VALUE_BYTES:
+                raise BrokenQuery(f"a value of {name} has at most {_MAX_VALUE_BYTES:,} bytes in UTF-8", at)
+            return {"term": {name: {"value": text}}}
+        return {"term": {name: {"value": self._number(name, text, at)}}}
 
-    def _number(self, name: str, typed: str, at: int) -> int | float:
-        is_whole = self._fields.kinds[name] is FieldKind.integer
-        if not (_INTEGER if is_whole else _NUMBER).fullmatch(typed):
-            what = "whole numbers" if is_whole else "numbers"
-            raise BrokenQuery(f"{name} holds {what}, and {shown(typed)!r} is none", at)
+    def _number(self, name: str, text: str, at: int) -> int | float:
+        is_integer = self._fields.kinds[name] is FieldKind.integer
+        if not (_INTEGER if is_integer else _NUMBER).fullmatch(text):
+            expected = "whole numbers" if is_integer else "numbers"
+            raise BrokenQuery(f"{name} holds {expected}, and {shown(text)!r} is none", at)
         number: int | float = math.inf
-        if len(typed) <= _MOST_DIGITS:
-            number = int(typed) if is_whole else float(typed)
-        if abs(number) >= _LARGEST[self._fields.kinds[name]]:
-            raise BrokenQuery(f"{name} holds no number as large as {shown(typed)}", at)
+        if len(text) <= _MAX_DIGITS:
+            number = int(text) if is_integer else float(text)
+        if abs(number) >= _OUT_OF_RANGE[self._fields.kinds[name]]:
+            raise BrokenQuery(f"{name} holds no number as large as {shown(text)}", at)
         return number
 
 
@@ -616,10 +620,10 @@ def _one_of(queries: Sequence[Query]) -> Query:
 
 
 def _bool(minimum_should_match: int | None = None, **clauses: Sequence[Query]) -> Query:
-    described: Query = {name: list(queries) for name, queries in clauses.items() if queries}
+    parts: Query = {name: list(queries) for name, queries in clauses.items() if queries}
     if minimum_should_match is not None:
-        described["minimum_should_match"] = minimum_should_match
-    return {"bool": described}
+        parts["minimum_should_match"] = minimum_should_match
+    return {"bool": parts}
 
 
 __all__ = [
@@ -627,7 +631,7 @@ __all__ = [
     "FieldFilter",
     "QueryCompiler",
     "SearchFields",
-    "parsed",
+    "parse_query",
     "require_text",
     "without_signs",
 ]

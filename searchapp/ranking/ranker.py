@@ -262,7 +262,7 @@ class WorkTime:
     clock: float = 0.0  # wall-clock time
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def measure(self) -> Iterator[None]:
         """Add the time of the block."""
         started = WorkTime.now()
         try:
@@ -410,7 +410,7 @@ class SignalAnswers:
         rankings = []
         answers_of_topics = zip(*(stored.answers() for stored in self._stored), strict=True)
         for topic, answers in zip(self.topics, answers_of_topics, strict=True):
-            with seconds.taken():
+            with seconds.measure():
                 hits = self._hits(topic, answers, indexes, fusion)
             if whole and len(hits) < self._depth:
                 all_hits = self._hits(topic, answers, range(len(answers)), self._fusion)

@@ -10,7 +10,7 @@ from typing import Any
 from searchapp.engines.base import BEST_FIRST, Index, SearchHit
 from searchapp.formats.problems import encodable
 from searchapp.model import Body, Explanation, Hit
-from searchapp.ranking.highlighting import Chosen, HighlightRequest, Marker, Span, unmarked
+from searchapp.ranking.highlighting import ChosenTerms, HighlightRequest, Marker, Span, remove_marks
 
 _WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOTALL)
 
@@ -18,7 +18,7 @@ _WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOT
 IDF = "idf"
 
 # The leaves of a BM25 explanation that differ from term to term, by the first word of their description.
-_SHOWN = {
+_FIGURE_NAMES = {
     "boost": "boost",
     "freq": "tf",
     "phraseFreq=": "tf",
@@ -43,11 +43,11 @@ class ExplanationLine:
         """Its name, with the figures that do not follow from others."""
         if not self.figures:
             return self.what
-        said = ", ".join(f"{name} {value}" for name, value in self.figures if name != IDF)
-        return f"{self.what}  ({said})"
+        figures = ", ".join(f"{name} {value}" for name, value in self.figures if name != IDF)
+        return f"{self.what}  ({figures})"
 
 
-def shortened(explanation: Explanation) -> list[ExplanationLine]:
+def shorten_explanation(explanation: Explanation) -> list[ExplanationLine]:
     """Return the sums and maxima of a score, and one line for each term, the greatest first."""
     return list(_lines(explanation, 0))
 
@@ -73,7 +73,7 @@ def _lines(node: Explanation, depth: int) -> Iterator[ExplanationLine]:
 
 def _figures(node: Explanation) -> Iterator[tuple[str, float]]:
     first = re.split(r"[, ]|(?<==)", node.description, maxsplit=1)[0]
-    name = _SHOWN.get(first)
+    name = _FIGURE_NAMES.get(first)
     if first == IDF:
         yield IDF, node.value
     elif name and not node.details:
@@ -104,17 +104,17 @@ class ResultPage:
 
 def find(index: Index, marker: Marker, body: Body, first: int = 0) -> list[SearchResult]:
     """Return the hits of a search body; the first has the rank `first` + 1."""
-    hits, _total = _marked(index, marker, body["query"], body, counted=False)
+    hits, _total = _find_with_marks(index, marker, body["query"], body, with_total=False)
     return [_result(rank, hit) for rank, hit in enumerate(hits, start=first + 1)]
 
 
 def page(index: Index, marker: Marker, body: Body) -> ResultPage:
     """Return the first hits of a search body, and the number of all hits."""
-    hits, total = _marked(index, marker, body["query"], body, counted=True)
+    hits, total = _find_with_marks(index, marker, body["query"], body, with_total=True)
     return ResultPage([_result(rank, hit) for rank, hit in enumerate(hits, start=1)], total)
 
 
-def seen_by(
+def documents_with_matches(
     index: Index, marker: Marker, documents: Sequence[str], query: Mapping[str, Any]
 ) -> dict[str, SearchResult]:
     """Return documents by id with the matches of a query, also documents without a match.
@@ -132,54 +132,54 @@ def seen_by(
         "size": len(documents),
         "sort": BEST_FIRST,
     }
-    hits, _total = _marked(index, marker, query, body, counted=False)
+    hits, _total = _find_with_marks(index, marker, query, body, with_total=False)
     results = (_result(rank, hit) for rank, hit in enumerate(hits, start=1))
     return {result.hit.document_id: result for result in results}
 
 
-def _marked(
-    index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, counted: bool
+def _find_with_marks(
+    index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, with_total: bool
 ) -> tuple[list[SearchHit], int]:
     """Return the highlighted hits of a body and, if `counted`, the number of all hits."""
     # A server gets one request, whose answer also counts the documents of each word. Words with unknown counts are
     # marked, and marks of words with too little weight are removed afterwards.
-    wanted = marker.wanted(query)
-    unknown = marker.unknown(wanted)
-    guessed = marker.chosen(wanted, unknown)
-    body_with_marks = {**body, "_source": True, "highlight": marker.highlight(wanted, guessed)}
+    request = marker.request_for(query)
+    unknown = marker.unknown(request)
+    provisional = marker.chosen(request, unknown)
+    body_with_marks = {**body, "_source": True, "highlight": marker.highlight(request, provisional)}
     hits, total = (
-        index.page(body_with_marks, unknown) if counted else (index.find(body_with_marks, unknown), 0)
+        index.page(body_with_marks, unknown) if with_total else (index.find(body_with_marks, unknown), 0)
     )
-    if not (hits and unknown) or (chosen := marker.chosen(wanted)) == guessed:
+    if not (hits and unknown) or (chosen := marker.chosen(request)) == provisional:
         return hits, total
-    marked = _marked_with(index, marker, wanted, chosen, hits)
-    return [replace(hit, highlights=highlights) for hit, highlights in zip(hits, marked, strict=True)], total
+    highlights = _highlights_of(index, marker, request, chosen, hits)
+    return [replace(hit, highlights=of_hit) for hit, of_hit in zip(hits, highlights, strict=True)], total
 
 
-def _marked_with(
-    index: Index, marker: Marker, wanted: HighlightRequest, chosen: Chosen, hits: Sequence[SearchHit]
+def _highlights_of(
+    index: Index, marker: Marker, request: HighlightRequest, chosen: ChosenTerms, hits: Sequence[SearchHit]
 ) -> Sequence[Mapping[str, Sequence[str]]]:
     """Return the highlights of hits with marks of the chosen terms only."""
-    if (weighty := marker.weighty(wanted, chosen)) is not None:
-        narrowed = [weighty.narrowed(hit.highlights) for hit in hits]
+    if (marked_terms := marker.marked_terms(request, chosen)) is not None:
+        narrowed = [marked_terms.narrow(hit.highlights) for hit in hits]
         certain = [hit for hit in narrowed if hit is not None]
         if len(certain) == len(narrowed):
             return certain
     ids = [hit.hit.document_id for hit in hits]
     body = {"query": {"ids": {"values": ids}}, "size": len(ids), "sort": BEST_FIRST, "_source": False}
-    answer = index.find({**body, "highlight": marker.highlight(wanted, chosen)})
-    marked = {hit.hit.document_id: hit.highlights for hit in answer}
-    return [marked.get(hit, {}) for hit in ids]
+    answer = index.find({**body, "highlight": marker.highlight(request, chosen)})
+    highlights = {hit.hit.document_id: hit.highlights for hit in answer}
+    return [highlights.get(hit, {}) for hit in ids]
 
 
 def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     """Return the indexed documents of these ids; ids that the index lacks are missing."""
     # Engines reject ids that no document can have.
-    some = [document for document in documents if document and encodable(document)]
-    return _sources(index, {"query": {"ids": {"values": some}}, "size": len(some)}) if some else {}
+    ids = [document for document in documents if document and encodable(document)]
+    return _sources(index, {"query": {"ids": {"values": ids}}, "size": len(ids)}) if ids else {}
 
 
-def beside(
+def documents_around(
     index: Index, document: Mapping[str, Any], fields: tuple[str, str], reach: int
 ) -> list[Mapping[str, Any]]:
     """Return a document and up to `reach` documents before and after it in the same text, in order.
@@ -187,12 +187,12 @@ def beside(
     `fields` are the field that identifies the text and the field with the position in it.
     """
     text, number = fields
-    here = document[number]
+    position = document[number]
     query = {
         "bool": {
             "filter": [
                 {"term": {text: document[text]}},
-                {"range": {number: {"gte": here - reach, "lte": here + reach}}},
+                {"range": {number: {"gte": position - reach, "lte": position + reach}}},
             ]
         }
     }
@@ -226,24 +226,24 @@ def union(spans: Iterable[Span]) -> tuple[Span, ...]:
     >>> union([(4, 6), (0, 2), (1, 3), (6, 7)])
     ((0, 3), (4, 7))
     """
-    joined: list[Span] = []
+    ranges: list[Span] = []
     for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        if ranges and start <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], end))
         else:
-            joined.append((start, end))
-    return tuple(joined)
+            ranges.append((start, end))
+    return tuple(ranges)
 
 
-def _result(rank: int, found: SearchHit) -> SearchResult:
-    text = str(found.source.get("text", ""))
+def _result(rank: int, hit: SearchHit) -> SearchResult:
+    text = str(hit.source.get("text", ""))
     return SearchResult(
         rank=rank,
-        hit=found.hit,
+        hit=hit.hit,
         text=text,
-        source=found.source,
-        matches=union(_spans(text, found.highlights.values())),
-        explanation=found.explanation,
+        source=hit.source,
+        matches=union(_spans(text, hit.highlights.values())),
+        explanation=hit.explanation,
     )
 
 
@@ -251,6 +251,6 @@ def _spans(text: str, highlighted: Iterable[Sequence[str]]) -> Iterator[Span]:
     """Yield the marked ranges of fragments that are the whole text: sub-fields of `text` analyze the same text."""
     for fragments in highlighted:
         for fragment in fragments:
-            plain, spans = unmarked(fragment)
+            plain, spans = remove_marks(fragment)
             if plain == text:
                 yield from spans

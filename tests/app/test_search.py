@@ -21,10 +21,10 @@ from searchapp.model import Topic, float32
 from searchapp.ranking import paging, recipes
 from searchapp.ranking.paging import matching_only
 from searchapp.ranking.query_language import (
-    DEEPEST,
-    LONGEST_PHRASE,
-    LONGEST_WORD,
-    MOST_SIGNS,
+    MAX_DEPTH,
+    MAX_OPERATORS,
+    MAX_PHRASE_WORDS,
+    MAX_WORD_LENGTH,
     BrokenQuery,
     FieldFilter,
 )
@@ -322,8 +322,8 @@ def test_the_document_has_examples() -> None:
 
 def test_the_limits_are_those_of_the_document() -> None:
     said = (
-        f"{MOST_SIGNS} parts that are more than words, groups {DEEPEST} deep, phrases of {LONGEST_PHRASE:,} words, "
-        f"words of {LONGEST_WORD:,} characters"
+        f"{MAX_OPERATORS} parts that are more than words, groups {MAX_DEPTH} deep, "
+        f"phrases of {MAX_PHRASE_WORDS:,} words, words of {MAX_WORD_LENGTH:,} characters"
     )
     assert said in DOCUMENT.read_text(encoding="utf-8")
 

@@ -68,7 +68,7 @@ def test_what_ranks_candidates_is_asked_again_with_the_first_signal() -> None:
 
 def test_seconds_add_up() -> None:
     seconds = WorkTime(1.0, 2.0)
-    with seconds.taken():
+    with seconds.measure():
         sum(range(100_000))
     assert seconds.cpu > 1.0 and seconds.clock > 2.0
     assert seconds + WorkTime(1.0, 1.0) == WorkTime(seconds.cpu + 1.0, seconds.clock + 1.0)

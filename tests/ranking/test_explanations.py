@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from searchapp.model import Explanation
-from searchapp.ranking.search_results import shortened
+from searchapp.ranking.search_results import shorten_explanation
 
 LEAF: dict[str, list[object]] = {"details": []}
 TERM = {
@@ -43,7 +43,7 @@ SUM = {
 
 
 def test_a_term_is_one_line_with_its_figures_and_zeros_are_left_out() -> None:
-    lines = shortened(Explanation.from_json(SUM))
+    lines = shorten_explanation(Explanation.from_json(SUM))
     assert [(line.depth, line.value, line.text) for line in lines] == [
         (0, 0.47, "sum of"),
         (1, 0.47, "text.prose: subgroup  (boost 2.2, df 2, N 3, tf 2, length 4, average length 2.5)"),

@@ -23,7 +23,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.ranking import highlighting, recipes
 from searchapp.ranking.highlighting import Marker, TextAnalyzer
-from searchapp.ranking.search_results import page, seen_by
+from searchapp.ranking.search_results import documents_with_matches, page
 from searchapp.tasks import load
 from tests.real import RealRuns
 from tests.server.rest import Server
@@ -110,7 +110,7 @@ def marker(index: Index) -> Marker:
 
 def marked(index: Index, document: str, query: Mapping[str, Any]) -> list[str]:
     """What is marked in a document."""
-    seen = seen_by(index, marker(index), [document], query)[document]
+    seen = documents_with_matches(index, marker(index), [document], query)[document]
     return [seen.text[start:end] for start, end in seen.matches]
 
 
@@ -213,8 +213,10 @@ def test_a_query_that_makes_no_sense_is_refused_by_the_engine(opened: Open) -> N
 def test_the_same_words_are_marked_whichever_documents_are_looked_at(opened: Open) -> None:
     index = opened()
     topic = match("the number 7 is odd")
-    alone = {id_: seen_by(index, marker(index), [id_], topic)[id_].matches for id_ in ("4", "11")}
-    together = seen_by(index, marker(index), ["4", "11"], topic)
+    alone = {
+        id_: documents_with_matches(index, marker(index), [id_], topic)[id_].matches for id_ in ("4", "11")
+    }
+    together = documents_with_matches(index, marker(index), ["4", "11"], topic)
     assert alone == {id_: together[id_].matches for id_ in alone}
 
 
@@ -222,7 +224,7 @@ def test_marks_are_the_same_whether_the_terms_were_known_before_or_not(opened: O
     """Words whose frequencies a server must be asked for are marked at first, whatever they weigh."""
     index = opened()
     topic = match("Show that the kernel of the natural number is a successor.")
-    wanted = marker(index).wanted(topic)
+    wanted = marker(index).request_for(topic)
     assert bool(marker(index).unknown(wanted)) is not index.is_at_hand
     body = {"query": topic, "size": 50, "sort": BEST_FIRST}
     first = page(index, marker(index), body)

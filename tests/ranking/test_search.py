@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.model import Token
-from searchapp.ranking.highlighting import MarkedTerms, snippet, squeezed, unmarked
+from searchapp.ranking.highlighting import MarkedTerms, collapse_whitespace, remove_marks, snippet
 from searchapp.ranking.search_results import text_fields, union
 
 WORDS = st.text(alphabet="ab \n\t$", max_size=80)
@@ -36,8 +36,11 @@ def test_text_fields_are_found_at_every_depth() -> None:
 
 
 def test_marks_become_ranges_of_the_text() -> None:
-    assert unmarked("a \ue000normal\ue001 \ue000subgroup\ue001s") == ("a normal subgroups", [(2, 8), (9, 17)])
-    assert unmarked("$\ue000\ue0015") == ("$5", [])
+    assert remove_marks("a \ue000normal\ue001 \ue000subgroup\ue001s") == (
+        "a normal subgroups",
+        [(2, 8), (9, 17)],
+    )
+    assert remove_marks("$\ue000\ue0015") == ("$5", [])
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(lambda span: tuple(sorted(span)))))
@@ -53,7 +56,7 @@ def test_a_union_has_the_same_characters_in_disjoint_ranges(spans: list[tuple[in
 @given(texts_with_matches())
 def test_squeezing_keeps_the_words_and_what_is_matched(case: tuple[str, list[tuple[int, int]]]) -> None:
     text, spans = case
-    line, moved = squeezed(text, spans)
+    line, moved = collapse_whitespace(text, spans)
     assert line.split() == text.split()
     assert "  " not in line and "\n" not in line
     assert [line[a:b].split() for a, b in moved] == [text[a:b].split() for a, b in spans]
@@ -125,7 +128,7 @@ def tokens(_field: str, text: str) -> list[Token]:
 )
 def test_marks_of_terms_that_are_not_chosen_are_taken_away(given: str, expected: str) -> None:
     weighty = MarkedTerms({"text": ["normal"], "other": ["every"]}, {}, tokens)
-    left = weighty.narrowed({"text": [marked_by_braces(given)]})
+    left = weighty.narrow({"text": [marked_by_braces(given)]})
     assert left == ({"text": [marked_by_braces(expected)]} if expected else {})
 
 
@@ -133,11 +136,11 @@ def test_marks_of_terms_that_are_not_chosen_are_taken_away(given: str, expected:
     "given", ["[semi-normal] one", "semi-[normal] one", "[every normal]", "[sub]group", "𝔸 [every] one"]
 )
 def test_marks_are_left_to_the_engine_where_tokens_overlap(given: str) -> None:
-    assert MarkedTerms({"text": ["normal"]}, {}, tokens).narrowed({"text": [marked_by_braces(given)]}) is None
+    assert MarkedTerms({"text": ["normal"]}, {}, tokens).narrow({"text": [marked_by_braces(given)]}) is None
 
 
 def test_words_of_a_phrase_keep_their_marks_where_it_stands() -> None:
     weighty = MarkedTerms({"text": ["ring"]}, {"text": [tokens("text", "every ideal")]}, tokens)
     marked = marked_by_braces("[Every] [ideal] of [every] [ring] is an [ideal]: [ideal] [every]")
     left = {"text": [marked_by_braces("[Every] [ideal] of every [ring] is an ideal: ideal every")]}
-    assert weighty.narrowed({"text": [marked]}) == left
+    assert weighty.narrow({"text": [marked]}) == left

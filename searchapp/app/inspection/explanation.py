@@ -170,7 +170,7 @@ def _greatest_first(parts: Sequence[PartDifference]) -> tuple[PartDifference, ..
 
 def _by_term(explanation: Explanation | None) -> dict[str, ExplanationLine]:
     """Return the innermost parts of a score; equal ones are added."""
-    lines = [] if explanation is None else search_results.shortened(explanation)
+    lines = [] if explanation is None else search_results.shorten_explanation(explanation)
     parts: dict[str, ExplanationLine] = {}
     for line, following in zip_longest(lines, lines[1:]):
         if following is not None and following.depth > line.depth:

@@ -263,7 +263,7 @@ class Pages:
                 if self._marker is None or self._marker[0] is not index:
                     self._marker = index, Marker(index, TextAnalyzer(index, self._mapping), self._mapping)
                 query = self._queries[topic.id]
-                results = search_results.seen_by(index, self._marker[1], documents, query)
+                results = search_results.documents_with_matches(index, self._marker[1], documents, query)
             rest = [document for document in documents if document not in results]
             unmarked = search_results.sources(index, rest) if rest else {}
         context = self.task.info.context
@@ -301,13 +301,13 @@ def stands_in_text(source: Mapping[str, Any], context: tuple[str, str]) -> bool:
 
 
 def with_neighbours(page: Page, index: Index, source: Mapping[str, Any], context: tuple[str, str]) -> Page:
-    """Return a page with the document's neighbours in its text; `context` as in `search_results.beside`.
+    """Return a page with the document's neighbours in its text; `context` as in `search_results.documents_around`.
 
     Raises:
         EngineError: the engine failed.
     """
     number = context[1]
-    neighbours = search_results.beside(index, source, context, NEIGHBOURS)
+    neighbours = search_results.documents_around(index, source, context, NEIGHBOURS)
     return replace(
         page,
         before=tuple(neighbour for neighbour in neighbours if neighbour[number] < source[number]),

@@ -51,7 +51,7 @@ def _bar_cells(room: int) -> int:
 
 def explained(explanation: Explanation, room: int) -> Content:
     """Return a score in lines of `room` cells: value, bar, description and figures."""
-    lines = search_results.shortened(explanation)
+    lines = search_results.shorten_explanation(explanation)
     figures = [dict(line.figures) for line in lines]
     greatest = max((abs(line.value) for line in lines if line.depth), default=0.0) or 1.0
     longest = max(

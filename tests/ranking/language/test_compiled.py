@@ -19,7 +19,7 @@ from searchapp.ranking.query_language import (
     Query,
     QueryCompiler,
     SearchFields,
-    parsed,
+    parse_query,
 )
 from tests.engines.embedded.conftest import MAPPING, ORDER, spec_of
 
@@ -45,7 +45,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 def compiled(index: Index, typed: str, filters: Sequence[FieldFilter] = ()) -> CompiledQuery:
     fields = SearchFields.of(MAPPING, GAPS)
-    return QueryCompiler(fields, TextAnalyzer(index, MAPPING)).compiled(parsed(typed, fields.kinds), filters)
+    return QueryCompiler(fields, TextAnalyzer(index, MAPPING)).compile(
+        parse_query(typed, fields.kinds), filters
+    )
 
 
 def ids(index: Index, typed: str, *filters: tuple[str, str]) -> str:
@@ -60,7 +62,7 @@ def test_words_alone_are_the_recipes(index: Index) -> None:
     said = compiled(index, "the  words")
     assert said == CompiledQuery("the words", (), (), (), (), ())
     assert said.query(RANKING) == RANKING
-    assert said.choosing() is None
+    assert said.filter_query() is None
 
 
 def test_every_clause_has_its_place(index: Index) -> None:
@@ -230,8 +232,8 @@ def test_tasks_without_fields_have_no_filters(index: Index) -> None:
         "mappings": {"properties": {"id": {"type": "keyword"}, "text": {"type": "text"}}}
     }
     with pytest.raises(UsageError, match="no fields to filter by"):
-        QueryCompiler(SearchFields.of(mapping, {}), TextAnalyzer(index, mapping)).compiled(
-            parsed(""), [FieldFilter("tag", "X")]
+        QueryCompiler(SearchFields.of(mapping, {}), TextAnalyzer(index, mapping)).compile(
+            parse_query(""), [FieldFilter("tag", "X")]
         )
 
 
@@ -251,7 +253,7 @@ def test_tasks_without_fields_have_no_filters(index: Index) -> None:
 def test_what_a_document_has_to_match_is_apart_from_its_score(
     index: Index, typed: str, left: str | None
 ) -> None:
-    chosen = compiled(index, typed).choosing()
+    chosen = compiled(index, typed).filter_query()
     if left is None:
         assert chosen is None
     else:

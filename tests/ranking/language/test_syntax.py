@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.ranking.query_language import (
-    DEEPEST,
-    LONGEST_PREFIX,
-    MOST_SIGNS,
+    MAX_DEPTH,
+    MAX_OPERATORS,
+    MAX_PREFIX_LENGTH,
     Atom,
     BrokenQuery,
     FieldQuery,
@@ -19,7 +19,7 @@ from searchapp.ranking.query_language import (
     QueryPhrase,
     QueryPrefix,
     QueryWord,
-    parsed,
+    parse_query,
     without_signs,
 )
 
@@ -129,7 +129,7 @@ def group(*clauses: QueryClause) -> QueryGroup:
     ],
 )
 def test_a_text_is_read(typed: str, clauses: list[QueryClause]) -> None:
-    assert parsed(typed, FIELDS) == QueryGroup(tuple(clauses))
+    assert parse_query(typed, FIELDS) == QueryGroup(tuple(clauses))
 
 
 @pytest.mark.parametrize(
@@ -143,41 +143,41 @@ def test_a_text_is_read(typed: str, clauses: list[QueryClause]) -> None:
         ("a )", 2, 'no "(" is open'),
         ("(a))", 3, 'no "(" is open'),
         ("speaker:line:5", 8, "inside of another"),
-        ("a " + "(" * (DEEPEST + 1), 2 + DEEPEST, "deep"),
-        ("x" * (LONGEST_PREFIX + 1) + "*", 0, "at most 500"),
+        ("a " + "(" * (MAX_DEPTH + 1), 2 + MAX_DEPTH, "deep"),
+        ("x" * (MAX_PREFIX_LENGTH + 1) + "*", 0, "at most 500"),
         ("a \udcff", 2, "not UTF-8"),
         ("a " + "b" * 10_001, 2, "more than 10,000 characters without a blank"),
-        ("+a " * MOST_SIGNS + "+b", 3 * MOST_SIGNS, "at most 250"),
-        ("(" + "a " * (MOST_SIGNS + 1) + ")", 1 + 2 * MOST_SIGNS, "at most 250"),
+        ("+a " * MAX_OPERATORS + "+b", 3 * MAX_OPERATORS, "at most 250"),
+        ("(" + "a " * (MAX_OPERATORS + 1) + ")", 1 + 2 * MAX_OPERATORS, "at most 250"),
     ],
 )
 def test_a_broken_query_says_where(typed: str, at: int, said: str) -> None:
     with pytest.raises(BrokenQuery) as caught:
-        parsed(typed, FIELDS)
+        parse_query(typed, FIELDS)
     assert caught.value.at == at
     assert said in caught.value.what
     assert str(caught.value) == f"character {at + 1} of the query: {caught.value.what}"
 
 
 def test_groups_stand_in_each_other_to_a_depth() -> None:
-    assert parsed("(" * DEEPEST + "a" + ")" * DEEPEST)
+    assert parse_query("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH)
 
 
 def test_words_alone_may_be_many() -> None:
-    assert len(parsed("word " * 5_000).clauses) == 5_000
+    assert len(parse_query("word " * 5_000).clauses) == 5_000
 
 
 @pytest.mark.parametrize("piece", ["(", '"', "\\", "$", "$a", "+", '\\"', "$$", "a(", "*", "-("])
 def test_a_long_text_is_read_at_once(piece: str) -> None:
     """A scan to the end for each sign takes minutes."""
     with suppress(BrokenQuery):
-        parsed(f"{piece * 1_000} " * (200 // len(piece)), FIELDS)
+        parse_query(f"{piece * 1_000} " * (200 // len(piece)), FIELDS)
 
 
 @given(TYPED)
 def test_a_text_is_read_or_broken_at_one_of_its_characters(typed: str) -> None:
     try:
-        parsed(typed, FIELDS)
+        parse_query(typed, FIELDS)
     except BrokenQuery as error:
         assert 0 <= error.at <= len(typed)
 
@@ -189,7 +189,7 @@ def test_a_text_is_read_or_broken_at_one_of_its_characters(typed: str) -> None:
 )
 def test_words_alone_are_what_was_typed(typed: list[str]) -> None:
     typed = [word for word in typed if not word.endswith("*")]
-    assert [clause.atom for clause in parsed("  ".join(typed), FIELDS).clauses] == [
+    assert [clause.atom for clause in parse_query("  ".join(typed), FIELDS).clauses] == [
         QueryWord(word) for word in typed
     ]
 
@@ -202,11 +202,11 @@ def test_any_word_can_be_typed_with_backslashes(text: str) -> None:
         if escaped.endswith("*"):
             escaped = escaped[:-1] + "\\*"
         if word[0] != "\\" and not word.endswith("\\*"):
-            assert parsed(escaped, FIELDS).clauses == (may(QueryWord(word)),)
+            assert parse_query(escaped, FIELDS).clauses == (may(QueryWord(word)),)
 
 
 def test_a_query_without_signs_lets_every_clause_be_missing() -> None:
-    query = parsed('+a -b "c d" +(e -f) -(g)', FIELDS)
+    query = parse_query('+a -b "c d" +(e -f) -(g)', FIELDS)
     assert without_signs(query) == group(
         may(QueryWord("a")),
         may(QueryPhrase("c d")),
