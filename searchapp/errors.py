@@ -79,10 +79,10 @@ class QueryRefused(EngineRefused):
         super().__init__(message, *further)
 
     @classmethod
-    def of(cls, error: EngineRefused, index: int, what: str = "") -> QueryRefused:
+    def of(cls, error: EngineRefused, index: int, prefix: str = "") -> QueryRefused:
         """Return the error of one query with all lines of another, and `what` before the first."""
         first, *further = error.lines
-        return cls(f"{what}{first}", index, further)
+        return cls(f"{prefix}{first}", index, further)
 
 
 class BeingBuilt(EngineRefused):

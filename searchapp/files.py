@@ -239,7 +239,7 @@ def atomic_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
     _remove_abandoned(path)
     temporary = None
     try:
-        temporary, descriptor = _begun(path)
+        temporary, descriptor = _create_temporary(path)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
@@ -306,7 +306,7 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     temporary = descriptor = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary, descriptor = _begun(path, folder=True)
+        temporary, descriptor = _create_temporary(path, folder=True)
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_dir():
@@ -451,7 +451,7 @@ def beside(path: Path, kind: str = "tmp") -> Path:
     return path.with_name(f".{path.name}.searchapp-{secrets.token_hex(8)}.{kind}")
 
 
-def _begun(path: Path, *, folder: bool = False) -> tuple[Path, int]:
+def _create_temporary(path: Path, *, folder: bool = False) -> tuple[Path, int]:
     """Create a temporary file or folder beside a path, and return it open and locked."""
     while True:
         temporary = beside(path, "tmp")

@@ -369,13 +369,13 @@ def in_batches(items: Iterable[T], size: int, least: int, processes: int | None 
     waiting = iter(items)
     least = least if (processes or cores()) > 1 else size
     ahead = list(islice(waiting, LAST * size))
-    made = 0
+    batches = 0
     while ahead:
         count = size
-        if len(ahead) < LAST * size and made > WORTH_IT:
+        if len(ahead) < LAST * size and batches > WORTH_IT:
             count = min(size, max(least, -(-len(ahead) // SHARES)))
             if len(ahead) <= size and len(ahead) - count < least:
                 count = len(ahead)
         yield ahead[:count]
-        made += 1
+        batches += 1
         ahead = [*ahead[count:], *islice(waiting, count)]

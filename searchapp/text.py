@@ -73,8 +73,8 @@ def choices_hint(name: str, known: Iterable[str]) -> str:
     >>> "there is no task " + choices_hint("nlp", ["nlps", "checkthat"])
     "there is no task 'nlp' (did you mean nlps?): choose nlps or checkthat"
     """
-    every = list(known)
-    return f"{name!r}{suggestion(name, every)}: choose {' or '.join(every)}"
+    names = list(known)
+    return f"{name!r}{suggestion(name, names)}: choose {' or '.join(names)}"
 
 
 def counted(number: int, noun: str) -> str:

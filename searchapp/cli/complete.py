@@ -37,15 +37,15 @@ class Typed:
     """The command line up to the word to complete.
 
     Attributes:
-        begun: the text of a path up to its last slash
+        prefix: the text of a path up to its last slash
         folder: the folder of this text
     """
 
     def __init__(self, context: typer.Context, word: str) -> None:
         self.word = word
         folder, slash, _ = word.rpartition("/")
-        self.begun = folder + slash
-        self.folder = Path(self.begun or ".")
+        self.prefix = folder + slash
+        self.folder = Path(self.prefix or ".")
         self.command = context.info_name
         self._values = _arguments(context)
         above: Any = context
@@ -123,8 +123,8 @@ def _quoted(name: str) -> str:
     if not os.environ[COMPLETION_VARIABLE].endswith("complete_bash"):
         return name
     words, index = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
-    begun = words[int(index)] if index.isdecimal() and int(index) < len(words) else ""
-    return name if begun[:1] in ("'", '"') else _SPECIAL_IN_BASH.sub(r"\\\1", name)
+    typed = words[int(index)] if index.isdecimal() and int(index) < len(words) else ""
+    return name if typed[:1] in ("'", '"') else _SPECIAL_IN_BASH.sub(r"\\\1", name)
 
 
 def complete(kind: str, context: typer.Context, word: str) -> list[str]:
@@ -143,7 +143,7 @@ def tasks(typed: Typed) -> Iterator[str]:
 
     yield from names()
     for file in sorted(islice(typed.folder.iterdir(), MOST_FILES)):
-        shown = typed.begun + file.name
+        shown = typed.prefix + file.name
         if shown.startswith(typed.word) and file.suffix == ".toml" and _is_task_file(file):
             yield shown
 
@@ -231,7 +231,7 @@ def runs(typed: Typed) -> Iterator[str]:
     """Run directories in and below the typed folder, of the typed task if any."""
     task = typed.task_named()
     for folder in _runs_below(typed.folder):
-        shown = typed.begun + folder.relative_to(typed.folder).as_posix()
+        shown = typed.prefix + folder.relative_to(typed.folder).as_posix()
         if shown.startswith(typed.word) and (task is None or _described(folder).get("task") == task):
             yield shown
 

@@ -143,10 +143,10 @@ def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
     )
 
 
-def _topics_table(comparison: Comparison, one: TopicDifferences, count: int) -> ResultTable:
+def _topics_table(comparison: Comparison, differences: TopicDifferences, count: int) -> ResultTable:
     """Show the most different topics with bars, and the moves of their relevant documents."""
-    first, second = comparison.runs[one.first].name, comparison.runs[one.second].name
-    chosen = one.ends(count)
+    first, second = comparison.runs[differences.first].name, comparison.runs[differences.second].name
+    chosen = differences.ends(count)
     documents = counted(comparison.depth, "document")
     heading = f"{comparison.measures[0].name} by topic: {second} less {first}, the first {documents}"
     if not chosen:
@@ -183,10 +183,10 @@ def _difficulty_table(comparison: Comparison) -> ResultTable:
 
 def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTable:
     of_first = alike[0].overlap
-    overlaps = [one.overlap for one in alike]
+    overlaps = [pair.overlap for pair in alike]
     return ResultTable(
         [
-            text_column("runs", [f"{names[one.first]} → {names[one.second]}" for one in alike]),
+            text_column("runs", [f"{names[pair.first]} → {names[pair.second]}" for pair in alike]),
             TableColumn("topics", [f"{overlap.topics:,}" for overlap in overlaps]),
             TableColumn("same", [f"{overlap.same:,}" for overlap in overlaps]),
             TableColumn("RBO", [number(overlap.rbo) for overlap in overlaps]),
@@ -204,19 +204,19 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
 def _breakdown_tables(comparison: Comparison) -> Iterator[ResultTable]:
     for breakdown in comparison.breakdowns:
         for table, figure in enumerate(figures_of(breakdown)):
-            held = [row.values.get(figure, (None,) * len(comparison.runs)) for row in breakdown.rows]
+            rows = [row.values.get(figure, (None,) * len(comparison.runs)) for row in breakdown.rows]
             columns = [
                 text_column(breakdown.name, [row.group for row in breakdown.rows]),
                 TableColumn(breakdown.counted, [str(row.count) for row in breakdown.rows]),
             ]
             columns += [
-                TableColumn(f"{figure} {run.name}", [number(values[index]) for values in held])
+                TableColumn(f"{figure} {run.name}", [number(values[index]) for values in rows])
                 for index, run in enumerate(comparison.runs)
             ]
             if len(comparison.runs) == 2:
                 differences = [
                     "–" if first is None or second is None else signed(second - first)
-                    for first, second in held
+                    for first, second in rows
                 ]
                 columns.append(TableColumn("difference", differences))
             yield ResultTable(columns, "" if table else breakdown.title)
@@ -233,16 +233,18 @@ def bench_printout(bench: BenchResult) -> Printout:
 
 def _bench_tables(bench: BenchResult) -> Iterator[ResultTable]:
     rows = lines_of(bench)
-    names = ["–" if one is None else one.name + (" (official)" if one.is_official else "") for _, one in rows]
+    names = [
+        "–" if pair is None else pair.name + (" (official)" if pair.is_official else "") for _, pair in rows
+    ]
     yield ResultTable(
         [
             text_column("task", [column.name for column, _ in rows]),
             text_column("measure", names),
-            TableColumn("topics", [f"{one.topics:,}" if one and one.topics else "–" for _, one in rows]),
+            TableColumn("topics", [f"{pair.topics:,}" if pair and pair.topics else "–" for _, pair in rows]),
             *(
                 TableColumn(
                     system.name + (" (baseline)" if index == bench.baseline else ""),
-                    [_bench_figure(column, one, index) for column, one in rows],
+                    [_bench_figure(column, pair, index) for column, pair in rows],
                 )
                 for index, system in enumerate(bench.systems)
             ),
@@ -407,19 +409,21 @@ def trials_table(tune_result: TuneResult) -> ResultTable:
     """Show the best trials and the recipe before tuning, with intervals and tests."""
     best = [trial for trial in tune_result.trials[:SHOWN_TRIALS] if trial.error is None]
     best += [] if tune_result.shipped in best else [tune_result.shipped]
-    topics = TableColumn("topics", [f"{one.topics:,}" for one in best])
+    topics = TableColumn("topics", [f"{result.topics:,}" for result in best])
     return ResultTable(
         [
-            text_column("trial", ["as it was" if one.trial == 0 else str(one.trial) for one in best]),
+            text_column(
+                "trial", ["as it was" if result.trial == 0 else str(result.trial) for result in best]
+            ),
             *(
-                TableColumn(dimension.name, [str(one.set.get(dimension.name, "")) for one in best])
+                TableColumn(dimension.name, [str(result.set.get(dimension.name, "")) for result in best])
                 for dimension in tune_result.request.params
             ),
-            *([] if all(one.complete for one in best) else [topics]),
-            TableColumn(tune_result.measure, [number(one.value) for one in best]),
-            TableColumn("95% interval", [between(one.interval) for one in best]),
+            *([] if all(result.complete for result in best) else [topics]),
+            TableColumn(tune_result.measure, [number(result.value) for result in best]),
+            TableColumn("95% interval", [between(result.interval) for result in best]),
             *difference_columns(
-                [_of_tests(one.tests) for one in best],
+                [_of_tests(result.tests) for result in best],
                 {"difference": "difference", "95% interval": "95% interval", "randomisation": "p"},
             ),
         ],

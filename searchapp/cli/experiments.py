@@ -105,7 +105,7 @@ def bench(
 def _report(settings: Settings, bench_result: BenchResult) -> None:
     """Report the cells; raise an error with the exit code of failed ones."""
     cells = [cell for _, _, cell in bench_result.cells]
-    made = sum(cell.made for cell in cells)
+    ranked = sum(cell.made for cell in cells)
     for column in bench_result.columns:
         for system, cell in zip(bench_result.systems, column.cells, strict=True):
             for warning in () if cell is None or column.group is not None else cell.warnings:
@@ -120,9 +120,10 @@ def _report(settings: Settings, bench_result: BenchResult) -> None:
     for fault, names in faults.items():
         warn(f"{'; '.join(names)} {'has' if len(names) == 1 else 'have'} no figures: {fault}")
     failed = [cell for _, _, cell in bench_result.failed]
-    kept = len(cells) - made - sum(not cell.digest for cell in failed)
+    unchanged = len(cells) - ranked - sum(not cell.digest for cell in failed)
     say(
-        settings, f"{made:,} of {counted(len(cells), 'cell')} ranked, {kept:,} kept, in {bench_result.folder}"
+        settings,
+        f"{ranked:,} of {counted(len(cells), 'cell')} ranked, {unchanged:,} kept, in {bench_result.folder}",
     )
     if failed:
         have = "has" if len(failed) == 1 else "have"
@@ -307,10 +308,10 @@ def learning_curve(
 
 def _numbers(points: str | None) -> tuple[int, ...]:
     result = []
-    for one in [] if points is None else points.split(","):
-        if not one.strip().isdecimal():
+    for text in [] if points is None else points.split(","):
+        if not text.strip().isdecimal():
             raise UsageError(f"--points {points}: name whole numbers with commas between them, as 0,50,100")
-        result.append(int(one))
+        result.append(int(text))
     return tuple(result)
 
 
@@ -450,5 +451,5 @@ def _print_trials(tune_result: TuneResult) -> None:
         )
 
 
-def _set(one: TrialResult) -> str:
-    return " ".join(f"{name}={value}" for name, value in one.set.items()) or "–"
+def _set(trial: TrialResult) -> str:
+    return " ".join(f"{name}={value}" for name, value in trial.set.items()) or "–"

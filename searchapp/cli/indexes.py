@@ -155,7 +155,7 @@ def list_(settings: Settings, as_json: JsonOption = False) -> None:
     with closing(open_engine(settings)) as engine:
         info, result = engine.info(), index.stored_versions(engine)
     if as_json:
-        described = [_described_version(one) for one in result]
+        described = [_described_version(version) for version in result]
         print_json({"engine": info.name, "location": info.location, "indexes": described})
     elif result:
         _print(result)
@@ -184,7 +184,9 @@ def remove(
         for name in result:
             engine.remove(name)
     if as_json:
-        print_json({"removed": [_described_version(one) for every in result.values() for one in every]})
+        print_json(
+            {"removed": [_described_version(version) for versions in result.values() for version in versions]}
+        )
     for name in result:
         say(settings, f"{name} is removed")
 
@@ -212,17 +214,19 @@ def repair(
 
     with closing(open_server(settings, lambda sentence: say(settings, sentence))) as engine:
         result = index.stored_versions(engine)
-        chosen = index.named(result, [name] if name else [one.name for one in result])
+        chosen = index.named(result, [name] if name else [outcome.name for outcome in result])
         repaired = [_repaired(engine, versions) for versions in chosen.values()]
     if as_json:
-        print_json({"indexes": [{**asdict(one), "problem": one.problem or None} for one in repaired]})
-    for one in repaired:
-        if not as_json and (one.serving or one.removed):
-            removed = f"; removed: {', '.join(one.removed)}" if one.removed else ""
-            show(f"{one.name}: {one.serving or 'nothing'} serves{removed}")
+        print_json(
+            {"indexes": [{**asdict(outcome), "problem": outcome.problem or None} for outcome in repaired]}
+        )
+    for outcome in repaired:
+        if not as_json and (outcome.serving or outcome.removed):
+            removed = f"; removed: {', '.join(outcome.removed)}" if outcome.removed else ""
+            show(f"{outcome.name}: {outcome.serving or 'nothing'} serves{removed}")
     if not repaired:
         say(settings, f"{settings.address} has no index yet: `searchapp index TASK` makes one")
-    if problems := [one.problem for one in repaired if one.problem]:
+    if problems := [outcome.problem for outcome in repaired if outcome.problem]:
         raise EngineRefused(*problems)
 
 
@@ -237,8 +241,8 @@ def _require_consent(result: Mapping[str, Sequence[StoredVersion]], location: st
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is no terminal to ask on whether indexes may be removed: add --yes")
-    what = ", ".join(f"{name} ({_content(every)})" for name, every in result.items())
-    if ask(f"Remove {what} from {location}? [y/N] ").lower() not in ("y", "yes"):
+    listing = ", ".join(f"{name} ({_content(versions)})" for name, versions in result.items())
+    if ask(f"Remove {listing} from {location}? [y/N] ").lower() not in ("y", "yes"):
         raise SearchappError("nothing was removed")
 
 

@@ -288,9 +288,9 @@ def _print_topics(
     width = max(map(len, (*map(visible_line, topics), "topic")))
     console.print(f"{'topic':<{width}}  {figures.name:>8}  {'missed':>9}", soft_wrap=True)
     for topic in topics:
-        one = figures.topics[topic]
-        value = "" if one.value is None else f"{one.value:.4f}"
-        missed = f"{one.missed}/{one.relevant}"
+        topic_figures = figures.topics[topic]
+        value = "" if topic_figures.value is None else f"{topic_figures.value:.4f}"
+        missed = f"{topic_figures.missed}/{topic_figures.relevant}"
         text = _shortened(opened.pages.topic(topic).text)
         console.print(f"{visible_line(topic):<{width}}  {value:>8}  {missed:>9}  {text}", soft_wrap=True)
 
@@ -315,23 +315,23 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
             "run": opened.pages.name,
             "topic": topic,
             "documents": len(ranked.documents),
-            "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in result],
+            "gold": [{"id": entry, "grade": ranked.relevant[entry], "rank": rank} for rank, entry in result],
             "missed": [
                 {
-                    "id": one.document_id,
-                    "grade": one.grade,
-                    "standing": None if one.reason is None else one.reason.standing.value,
-                    "rank": None if one.reason is None else one.reason.rank,
+                    "id": entry.document_id,
+                    "grade": entry.grade,
+                    "standing": None if entry.reason is None else entry.reason.standing.value,
+                    "rank": None if entry.reason is None else entry.reason.rank,
                 }
-                for one in missed.documents
+                for entry in missed.documents
             ],
         }
         if failures:
-            described["not_relevant"] = [{"id": one, "rank": rank} for rank, one in others]
+            described["not_relevant"] = [{"id": entry, "rank": rank} for rank, entry in others]
         print_json(described)
         return
     lines = [(f"rank {rank:,}", document) for rank, document in result]
-    lines += [(f"missed: {short_standing(one.reason)}", one.document_id) for one in missed.documents]
+    lines += [(f"missed: {short_standing(entry.reason)}", entry.document_id) for entry in missed.documents]
     if failures:
         lines += [(f"not relevant: rank {rank:,}", document) for rank, document in others]
     texts = opened.pages.texts([document for _, document in lines])

@@ -175,14 +175,14 @@ def import_(
             template = exchange.template(annotator, kind, loaded.name, now)
             incoming = exchange.incoming_grades(opened, grades, template, file, format_.value, highest)
         _check_ids(settings, loaded, incoming, collection, split, lenient=lenient)
-        made = exchange.import_file(opened, loaded.name, incoming)
+        imported = exchange.import_file(opened, loaded.name, incoming)
     if as_json:
         print_json(
             {
                 "file": str(file),
                 "events": incoming.judgments,
-                "new": made.events if made else 0,
-                "import": made.number if made else None,
+                "new": imported.events if imported else 0,
+                "import": imported.number if imported else None,
                 "undone": incoming.undone,
             }
         )
@@ -190,16 +190,16 @@ def import_(
     if incoming.undone:
         were, stay = ("was", "stays") if incoming.undone == 1 else ("were", "stay")
         undone = f"; {incoming.undone:,} {were} undone since, and {stay} so"
-    if made is None:
+    if imported is None:
         say(settings, f"{file}: {counted(incoming.judgments, 'judgment')}, none of them new{undone}")
         return
-    again = shlex.join(["searchapp", "judgments", "retract", task, "--import", str(made.number)])
+    again = shlex.join(["searchapp", "judgments", "retract", task, "--import", str(imported.number)])
     if log is not None:
         again += f" --log {shlex.quote(str(log))}"
     say(
         settings,
-        f"{file}: {counted(incoming.judgments, 'judgment')}, {made.events:,} of them new{undone}; this is import "
-        f"{made.number}: `{again}` retracts it",
+        f"{file}: {counted(incoming.judgments, 'judgment')}, {imported.events:,} of them new{undone}; this is import "
+        f"{imported.number}: `{again}` retracts it",
     )
 
 
@@ -232,11 +232,11 @@ def _check_ids(
             ),
         ]
     warn_all(
-        f"whether {task.name} has the {one.kind}s of {incoming.path} could not be checked: {one.why_not}"
-        for one in result
-        if one.why_not
+        f"whether {task.name} has the {looked_up.kind}s of {incoming.path} could not be checked: {looked_up.why_not}"
+        for looked_up in result
+        if looked_up.why_not
     )
-    unknown = "; ".join(str(one) for one in result if one.unknown)
+    unknown = "; ".join(str(looked_up) for looked_up in result if looked_up.unknown)
     if unknown and not lenient:
         raise DataError(
             f"{incoming.path}: {unknown}: name the task that they are of, or import them all the same with --lenient"
@@ -282,18 +282,27 @@ def imports(
     task = load(task).name
     with open_judgments(settings, log, task) as (opened, view):
         result = [
-            (one, sum(view.holds(event.id) for event in opened.events_of(one.number)))
-            for one in opened.imports(task)
+            (imported, sum(view.holds(event.id) for event in opened.events_of(imported.number)))
+            for imported in opened.imports(task)
         ]
     if as_json:
-        print_json({"task": task, "imports": [{**asdict(one), "hold": hold} for one, hold in result]})
+        print_json(
+            {"task": task, "imports": [{**asdict(imported), "hold": hold} for imported, hold in result]}
+        )
     elif not result:
         say(settings, f"no judgments of {task} came from a file")
     else:
         names = ("import", "when", "format", "judgments", "still hold", "file")
         rows = (
-            (str(one.number), one.time, one.format, f"{one.events:,}", f"{hold:,}", one.file)
-            for one, hold in result
+            (
+                str(imported.number),
+                imported.time,
+                imported.format,
+                f"{imported.events:,}",
+                f"{hold:,}",
+                imported.file,
+            )
+            for imported, hold in result
         )
         ResultTable.of_rows(names, rows, texts=(1, 2, 5)).print(stdout_console())
 
@@ -314,7 +323,7 @@ def retract(
 
     task = load(task).name
     with open_judgments(settings, log, task) as (opened, view):
-        known = {one.number: one for one in opened.imports(task)}
+        known = {imported.number: imported for imported in opened.imports(task)}
         if number not in known:
             listed = ", ".join(map(str, known)) or "none"
             raise UsageError(f"there is no import {number} of {task} in {opened.path}: it has {listed}")
@@ -371,18 +380,32 @@ def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json
     with open_judgments(settings, log, task) as (_, view):
         result = progress(view)
     if as_json:
-        print_json({"task": task, "events": view.count, "annotators": [asdict(one) for one in result]})
+        print_json(
+            {
+                "task": task,
+                "events": view.count,
+                "annotators": [asdict(annotator_progress) for annotator_progress in result],
+            }
+        )
         return
     names = ("annotator", "kind", "topics", "graded", "can't tell", "skipped", "seconds each", "grades")
     rows = (
         (
-            one.annotator,
-            one.kind.value,
-            *map(str, (one.topics, one.graded, one.cant_tell, one.skipped)),
-            "" if one.seconds is None else f"{one.seconds:.1f}",
-            "  ".join(f"{grade}: {count}" for grade, count in one.grades.items()),
+            annotator_progress.annotator,
+            annotator_progress.kind.value,
+            *map(
+                str,
+                (
+                    annotator_progress.topics,
+                    annotator_progress.graded,
+                    annotator_progress.cant_tell,
+                    annotator_progress.skipped,
+                ),
+            ),
+            "" if annotator_progress.seconds is None else f"{annotator_progress.seconds:.1f}",
+            "  ".join(f"{grade}: {count}" for grade, count in annotator_progress.grades.items()),
         )
-        for one in result
+        for annotator_progress in result
     )
     ResultTable.of_rows(names, rows, texts=(0, 1, 7)).print_folded()
 
@@ -441,28 +464,28 @@ def list_(
     from searchapp.judging.judgments import JudgmentFilter, list_judgments
 
     loaded = load(task)
-    for one in grade or ():
-        if one >= len(loaded.info.grades):
-            raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}")
+    for value in grade or ():
+        if value >= len(loaded.info.grades):
+            raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {value}")
     with open_judgments(settings, log, loaded.name, annotator) as (_, view):
-        actions = None if action is None else [Action(one.value) for one in action]
+        actions = None if action is None else [Action(listed.value) for listed in action]
         result = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, with_notes))
     if as_json:
-        print_json({"task": loaded.name, "judgments": [asdict(one) for one in result]})
+        print_json({"task": loaded.name, "judgments": [asdict(judgment) for judgment in result]})
     elif result:
         names = ("when (UTC)", "annotator", "topic", "document", "says", "rank", "note")
         rows = (
             (
-                f"{datetime.fromisoformat(one.time).astimezone(UTC):%Y-%m-%d %H:%M}",
-                one.annotator if one.kind.value == "person" else f"{one.annotator} (a model)",
-                one.topic_id,
-                one.document_id,
-                f"{'decided ' if one.action is Action.adjudicate else ''}"
-                f"{verdict_label(one.action, one.grade, loaded.info.grades)}",
-                "" if one.rank is None else str(one.rank),
-                one.words,
+                f"{datetime.fromisoformat(judgment.time).astimezone(UTC):%Y-%m-%d %H:%M}",
+                judgment.annotator if judgment.kind.value == "person" else f"{judgment.annotator} (a model)",
+                judgment.topic_id,
+                judgment.document_id,
+                f"{'decided ' if judgment.action is Action.adjudicate else ''}"
+                f"{verdict_label(judgment.action, judgment.grade, loaded.info.grades)}",
+                "" if judgment.rank is None else str(judgment.rank),
+                judgment.words,
             )
-            for one in result
+            for judgment in result
         )
         ResultTable.of_rows(names, rows, texts=(0, 1, 2, 3, 4, 6)).print_folded()
     say(settings, f"{len(result):,} listed")

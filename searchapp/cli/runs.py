@@ -120,13 +120,13 @@ def rank(
         training_splits=tuple(training_split or ()),
     )
     with reporting_engine(settings) as engine:
-        made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
+        written = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
     runs.remember_run(settings.home, out)
-    warn_of_skipped(made.problems.skipped, made.solved_problems.skipped)
-    warn_all(made.warnings)
-    if made.shortfall:
-        warn(f"the run has no official file: {made.shortfall}")
-    manifest = made.manifest
+    warn_of_skipped(written.problems.skipped, written.solved_problems.skipped)
+    warn_all(written.warnings)
+    if written.shortfall:
+        warn(f"the run has no official file: {written.shortfall}")
+    manifest = written.manifest
     if manifest.empty:
         warn(
             f"no document was found for {len(manifest.empty):,} of the {counted(manifest.topics, 'topic')}: "
@@ -178,16 +178,16 @@ def rerun(
             run, engine, out, for_person(settings), data=data, home=settings.home, overwrite=overwrite
         )
     runs.remember_run(settings.home, out)
-    made = result.made
-    warn_of_skipped(made.problems.skipped, made.solved_problems.skipped)
-    warn_all([*made.warnings, *result.notes])
+    written = result.made
+    warn_of_skipped(written.problems.skipped, written.solved_problems.skipped)
+    warn_all([*written.warnings, *result.notes])
     if as_json:
         equal, differences = not result.differences, result.differences
         described = {"equal": equal, "differences": differences, "notes": result.notes}
         print_json({"run": str(run), "again": str(out), **described})
     if result.differences:
         raise DataError(f"{out} is not equal to {run} ({len(result.differences)}):", *result.differences)
-    say(settings, f"{out} is equal to {run}: {counted(made.manifest.topics, 'topic')}")
+    say(settings, f"{out} is equal to {run}: {counted(written.manifest.topics, 'topic')}")
 
 
 RECIPE = "best"
@@ -242,11 +242,11 @@ def train(
             require_documents(loaded, index, collection)
             return signal_inputs(loaded, engine, index, lambda: (collection, ranked), progress, problems)
 
-        made = models.train(store, chosen, inputs, rebuild=rebuild, workers=workers)
+        trained = models.train(store, chosen, inputs, rebuild=rebuild, workers=workers)
     warn_of_skipped(problems.skipped)
-    counts = [len(model.stored.header["withheld"]) for model in made if "withheld" in model.stored.header]
+    counts = [len(model.stored.header["withheld"]) for model in trained if "withheld" in model.stored.header]
     warn_all(models.withheld_warnings(counts, ranked))
-    for model in made:
+    for model in trained:
         header = model.stored.header
         done = "trained on" if model.is_new else "was there already, of"
         without = f" without {model.left_out}" if model.left_out else ""
@@ -260,7 +260,7 @@ def train(
             f"{counted(len(header['features']), 'feature')}; kept in {model.path}",
         )
     if as_json:
-        described = [dict(models.described(model)) for model in made]
+        described = [dict(models.described(model)) for model in trained]
         print_json({"task": loaded.name, "split": ranked, "recipe": chosen.name, "models": described})
 
 
@@ -319,7 +319,7 @@ def import_(
     loaded = load(task)
     directory.require_writable(out, overwrite=overwrite)
     collection = loaded.collection(data_of(settings, loaded, data))
-    made = import_run(
+    written = import_run(
         loaded,
         collection,
         split,
@@ -333,18 +333,18 @@ def import_(
         overwrite=overwrite,
     )
     runs.remember_run(settings.home, out)
-    warn_of_skipped(made.problems.skipped)
-    warn_of_notes(made.problems.notes)
-    if made.shortfall:
-        warn(f"the run has no official file: {made.shortfall}")
-    manifest = made.manifest
+    warn_of_skipped(written.problems.skipped)
+    warn_of_notes(written.problems.notes)
+    if written.shortfall:
+        warn(f"the run has no official file: {written.shortfall}")
+    manifest = written.manifest
     say(
         settings,
         f"{loaded.name} {split}: {counted(manifest.hits, 'document')} of {counted(manifest.topics, 'topic')} "
         f"imported from {file}, written to {out}",
     )
     if as_json:
-        skipped, notes = made.problems.skipped, made.problems.notes
+        skipped, notes = written.problems.skipped, written.problems.notes
         print_json(
             {
                 "task": loaded.name,
@@ -378,7 +378,7 @@ def list_(
     named = None if task is None else load(task).name
     result = list_runs(settings.home, Path.cwd(), named, tuple(tag or ()))
     if as_json:
-        print_json({"runs": [one.to_json() for one in result]})
+        print_json({"runs": [known_run.to_json() for known_run in result]})
         return
     if not result:
         say(
@@ -409,13 +409,13 @@ def show_(settings: Settings, run: RunArgument, as_json: JsonOption = False) -> 
 
     from searchapp.runs import directory
 
-    manifest, held = directory.read_manifest(run), directory.tags_of(run)
+    manifest, tags = directory.read_manifest(run), directory.tags_of(run)
     if as_json:
-        print_json({"run": str(run), "tags": list(held), **asdict(manifest)})
+        print_json({"run": str(run), "tags": list(tags), **asdict(manifest)})
         return
     rows = [
         ("run", str(run)),
-        ("tags", ", ".join(held)),
+        ("tags", ", ".join(tags)),
         ("task", f"{manifest.task} {manifest.split}"),
         ("made by", manifest.system),
         ("tag", manifest.tag),
@@ -450,10 +450,10 @@ def tag(
     """Tag a run, to find it with `runs list --tag`. Tags stand beside the run and change none of its files."""
     from searchapp.runs import directory
 
-    held = directory.change_tags(run, remove=tags) if remove else directory.change_tags(run, add=tags)
+    run_tags = directory.change_tags(run, remove=tags) if remove else directory.change_tags(run, add=tags)
     if as_json:
-        print_json({"run": str(run), "tags": list(held)})
-    say(settings, f"{run} has the tags {', '.join(held)}" if held else f"{run} has no tags")
+        print_json({"run": str(run), "tags": list(run_tags)})
+    say(settings, f"{run} has the tags {', '.join(run_tags)}" if run_tags else f"{run} has no tags")
 
 
 @command(group)
@@ -557,8 +557,8 @@ def export(
         written = trec.with_distinct_scores(stored.run) if distinct else stored.run
         writers = {"run": lambda file: write(file, written)}
     write_files(out, writers, replace=overwrite)
-    what = "what is known" if format_ is ExportFormat.ir_metadata else counted(len(stored.run), "ranking")
-    say(settings, f"{what} of {run} written to {out}")
+    content = "what is known" if format_ is ExportFormat.ir_metadata else counted(len(stored.run), "ranking")
+    say(settings, f"{content} of {run} written to {out}")
     if engine_scores and (tied := trec.reordered(stored.run)):
         have = "has" if tied == 1 else "have"
         say(

@@ -100,9 +100,9 @@ def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> No
         return
     for name, search in searches.items():
         words = search.text if search.like is None else f"like {search.like}"
-        more = [search.recipe, *(f"{one.field}={one.value}" for one in search.filters)]
+        more = [search.recipe, *(f"{part.field}={part.value}" for part in search.filters)]
         line = Text.assemble((visible_line(name), "bold"), "  ", visible_line(words))
-        line.append("".join(f"  {visible_line(one)}" for one in more if one), style="dim")
+        line.append("".join(f"  {visible_line(part)}" for part in more if part), style="dim")
         stdout_console().print(line, soft_wrap=True)
     if not searches:
         say(settings, f"no search of {task.name} is saved: the search screen saves them")
@@ -167,7 +167,7 @@ def search(
     if list_saved:
         print_saved_searches(settings, loaded, as_json=as_json)
         return
-    filters = tuple(_filter(one) for one in filter_ or ())
+    filters = tuple(_filter(part) for part in filter_ or ())
     request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
     if saved is not None:
         request = saved_request(settings, loaded, saved, request)
@@ -216,7 +216,7 @@ def _screen(
     with ExitStack() as stack:
 
         @cache
-        def elsewhere() -> PaletteTargets:
+        def palette_targets() -> PaletteTargets:
             from searchapp.tui.home.opener import PaletteTargets  # on demand: it imports all screens
 
             targets = PaletteTargets(settings, Path.cwd())
@@ -226,7 +226,7 @@ def _screen(
         query = SearchQuery(request.text, request.recipe, request.filters)
         name = annotator or settings.annotator
         setup = search_setup(searcher, engine, query, settings, own, stack, data, name)
-        app = SearchApp(replace(setup, elsewhere=lambda screen: elsewhere().offers(screen)), own)
+        app = SearchApp(replace(setup, other_offers=lambda screen: palette_targets().offers(screen)), own)
         run_screen(app)
 
 
@@ -419,7 +419,7 @@ def explain(
     with closing(open_engine(settings)) as engine:
         result = explained(request, engine, for_person(settings), settings.home)
     warn_all(chosen.raised(result.depth))
-    said = result.explained.sentence(
+    sentence = result.explained.sentence(
         loaded.name, f" for the topic {result.topic.id} ({loaded.name} {result.split})"
     )
     about = {
@@ -430,7 +430,7 @@ def explain(
         "depth": result.depth,
         "deeper": result.explained.deeper,
     }
-    print_why(result.explained.reason, said, about, as_json=as_json)
+    print_why(result.explained.reason, sentence, about, as_json=as_json)
 
 
 @command(app)

@@ -157,8 +157,11 @@ def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> No
         print_json({"task": task.name, "recipe": name, "about": recipe.about, "settable": parameters})
         return
     rows = [
-        (one.name, f"{'(left out)' if one.value is None else one.value}: {one.about} ({one.kind})")
-        for one in settable
+        (
+            parameter.name,
+            f"{'(left out)' if parameter.value is None else parameter.value}: {parameter.about} ({parameter.kind})",
+        )
+        for parameter in settable
     ]
     _print_task(
         f"{task.name}/{name}",
@@ -414,8 +417,8 @@ def _fetch(
         try:
             return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite)
         except KeyboardInterrupt:
-            if kept := kept_bytes(plan.folder):
-                say(settings, f"{decimal(kept)} have arrived and are kept: the same command resumes")
+            if received := kept_bytes(plan.folder):
+                say(settings, f"{decimal(received)} have arrived and are kept: the same command resumes")
             raise
 
 
@@ -431,8 +434,8 @@ def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]
     facts = [("fetch", _total(rows))]
     if plan.present:
         facts.append(("present", f"{counted(len(plan.present), 'file')}, byte for byte"))
-    if kept := kept_bytes(plan.folder):
-        facts.append(("kept", f"{decimal(kept)} from an earlier attempt"))
+    if received := kept_bytes(plan.folder):
+        facts.append(("kept", f"{decimal(received)} from an earlier attempt"))
     facts.append(("into", str(plan.folder)))
     addresses = [without_passwords(downloader.address(download)) for download in plan.downloads]
     console = stderr_console()
@@ -461,7 +464,7 @@ def _print_source_facts(console: Console, source: Source, facts: Facts, addresse
     in_folder: dict[str, list[str]] = {}
     for address in addresses:
         in_folder.setdefault(address.rpartition("/")[0] + "/", []).append(address)
-    shown = [folder if len(some) > 1 else some[0] for folder, some in in_folder.items()]
+    shown = [folder if len(files) > 1 else files[0] for folder, files in in_folder.items()]
     more = [*(("from", address) for address in shown), ("home", source.page), ("terms", source.terms)]
     _print_facts(console, [*facts, *more], 8)
 

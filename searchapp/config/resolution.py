@@ -558,10 +558,10 @@ def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mappin
 def _merge(sources: Sequence[SettingSource], own_home: Path) -> dict[str, SettingValue]:
     """Return each setting from its first source."""
     defaults = {setting.name: setting.default for setting in DECLARED if setting.default is not None}
-    every = [*sources, SettingSource(Origin.default, {**defaults, "home": own_home})]
-    values = {name: _first(name, every) for name in BY_NAME}
+    all_sources = [*sources, SettingSource(Origin.default, {**defaults, "home": own_home})]
+    values = {name: _first(name, all_sources) for name in BY_NAME}
     for group in (CREDENTIALS, PLACES):
-        source = next((source for source in every if not source.values.keys().isdisjoint(group)), None)
+        source = next((source for source in all_sources if not source.values.keys().isdisjoint(group)), None)
         if source is not None:
             values |= {name: _first(name, [source]) for name in group}
     # The first source with an address also chooses the engine, unless it names one.

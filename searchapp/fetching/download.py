@@ -208,8 +208,8 @@ class Downloader:
         try:
             retrying(self._attempt, url, download, part)
         except _TransientError as error:
-            kept = f"; {part.size:,} bytes are kept, and the same command resumes" if part.size else ""
-            raise SearchappError(f"{url} {error}: try again later{kept}") from error
+            received = f"; {part.size:,} bytes are kept, and the same command resumes" if part.size else ""
+            raise SearchappError(f"{url} {error}: try again later{received}") from error
 
     def _attempt(self, url: str, download: Download, part: PartialFile) -> None:
         if part.size == download.size:

@@ -105,8 +105,8 @@ class RunRankings:
         except (ValueError, IndexError) as error:
             raise self._altered(f"a line of topic {topic_id}") from error
 
-    def _altered(self, what: str) -> DataError:
-        return DataError(f"{self.path}: {what} is not as searchapp writes it: rank again")
+    def _altered(self, part: str) -> DataError:
+        return DataError(f"{self.path}: {part} is not as searchapp writes it: rank again")
 
     def _find_blocks(self) -> dict[str, tuple[int, int]]:
         """Return the offsets of each topic's lines; the end is not included."""

@@ -104,21 +104,21 @@ class AdjudicatePrompts(Conversation):
         if grade >= len(self.labels):
             self._say(f"unknown grade {grade}: nothing was saved")
             return
-        dispute, what = self.dispute, grade_label(grade, self.labels)
+        dispute, label = self.dispute, grade_label(grade, self.labels)
         self.run_pages.require_as_ranked(dispute.document_id)
         before = self.adjudication.decision(dispute)
         if before is not None and before.grade != grade:
             was = grade_label(before.grade or 0, self.labels)
             if self._resting_on == dispute.key and not self._agrees(
-                f"{self._name(dispute.document_id)} is decided: {was}. Change it to {what}?"
+                f"{self._name(dispute.document_id)} is decided: {was}. Change it to {label}?"
             ):
                 return
-            what += f", was {was}"
+            label += f", was {was}"
         elif before is not None and self._resting_on == dispute.key:
-            self._say(f"already decided {what}: {DONE}")
+            self._say(f"already decided {label}: {DONE}")
             return
         outcome = self.adjudication.decide(dispute, grade, reason)
-        self._report(outcome, f"decided {what}: {self._name(dispute.document_id)}")
+        self._report(outcome, f"decided {label}: {self._name(dispute.document_id)}")
         self._next_open()
         if self.dispute.key == dispute.key:
             self._resting_on = dispute.key
@@ -130,12 +130,12 @@ class AdjudicatePrompts(Conversation):
             outcome = self.adjudication.note(self.dispute, words)
             self._report(outcome, f"a note: {self._name(self.dispute.document_id)}")
 
-    def _again(self, outcome: Outcome | None, what: str) -> None:
+    def _again(self, outcome: Outcome | None, label: str) -> None:
         if outcome is None:
             self._say("nothing to undo or redo")
             return
         event = outcome.events[0]
-        self._report(outcome, f"{what}: {self._name(event.document_id)}")
+        self._report(outcome, f"{label}: {self._name(event.document_id)}")
         index = self.adjudication.index_of((event.topic_id, event.document_id))
         if index is not None:
             self._go(index)
@@ -173,8 +173,8 @@ class AdjudicatePrompts(Conversation):
         text = "" if page.is_missing else readable(page.text, (), self._notation).text
         self._say(f"Document {dispute.document_id}: {text or 'not in the index'}")
         for opinion in self.adjudication.opinions(dispute):
-            who = "a model" if opinion.kind is Kind.model else "a person"
-            self._say(f"{opinion.annotator}, {who}: {opinion_text(opinion, self.labels, with_kind=False)}")
+            kind = "a model" if opinion.kind is Kind.model else "a person"
+            self._say(f"{opinion.annotator}, {kind}: {opinion_text(opinion, self.labels, with_kind=False)}")
         decision = self.adjudication.decision(dispute)
         if decision is not None:
             reason = f": {decision.text}" if decision.text else ""

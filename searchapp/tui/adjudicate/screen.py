@@ -334,23 +334,23 @@ class AdjudicateScreen(WorkScreen):
         if dispute is None:
             return
         self.run_pages.require_as_ranked(dispute.document_id)
-        before, what = self.adjudication.decision(dispute), grade_label(grade, self.labels)
+        before, label = self.adjudication.decision(dispute), grade_label(grade, self.labels)
         if self._moves_at_rest != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
         elif before.grade == grade:
-            self.head.tell(f"already decided {what}: {self._done_message()}", "$warning")
+            self.head.tell(f"already decided {label}: {self._done_message()}", "$warning")
         else:
             was = grade_label(before.grade or 0, self.labels)
-            question = f"{self._begin_of(dispute.document_id)} is decided: {was}. Change it to {what}?"
+            question = f"{self._begin_of(dispute.document_id)} is decided: {was}. Change it to {label}?"
             self.ask(question, lambda: self._give(dispute, grade, reason))
 
     def _give(self, dispute: Dispute, grade: int, reason: str) -> None:
         before = self.adjudication.decision(dispute)
-        what = grade_label(grade, self.labels)
+        label = grade_label(grade, self.labels)
         if before is not None and before.grade != grade:
-            what += f", was {grade_label(before.grade or 0, self.labels)}"
+            label += f", was {grade_label(before.grade or 0, self.labels)}"
         outcome = self.adjudication.decide(dispute, grade, reason)
-        self._done(outcome, f"decided {what}: {self._begin_of(dispute.document_id)}")
+        self._done(outcome, f"decided {label}: {self._begin_of(dispute.document_id)}")
         # After a changed decision, go to the disagreement below it.
         if before is not None and self.disputes.cursor + 1 < self.disputes.count:
             self._go(self.disputes.cursor + 1)
@@ -379,19 +379,19 @@ class AdjudicateScreen(WorkScreen):
 
         self.ask_note(self._begin_of(dispute.document_id), self.adjudication.words(dispute), write)
 
-    def _repeat(self, outcome: Outcome | None, what: str) -> None:
+    def _repeat(self, outcome: Outcome | None, action: str) -> None:
         if outcome is None:
-            self.head.tell(f"nothing to {what}")
+            self.head.tell(f"nothing to {action}")
             return
         event = outcome.events[0]
-        self._done(outcome, f"{what}ne: {self._begin_of(event.document_id)}")
+        self._done(outcome, f"{action}ne: {self._begin_of(event.document_id)}")
         index = self.adjudication.index_of((event.topic_id, event.document_id))
         if index is not None and index in self.disputes.indexes:
             self.disputes.put(self.disputes.indexes.index(index))
         self._show()
 
-    def _done(self, outcome: Outcome, what: str) -> None:
-        self.control.tell(outcome, what)
+    def _done(self, outcome: Outcome, label: str) -> None:
+        self.control.tell(outcome, label)
         self.disputes.refresh()
 
     # Keys

@@ -435,7 +435,7 @@ class CompareScreen(GoldScreen):
         self.head.retitle(self._heading)
         super().begin()
 
-    def begun(self) -> None:
+    def start_work(self) -> None:
         self._compute_figures()
 
     # The two runs
@@ -533,7 +533,7 @@ class CompareScreen(GoldScreen):
         def show(index: int, result: RankExplanation | Exception) -> None:
             results[index] = result
             if len(results) == len(names):
-                self.head.came()
+                self.head.end_wait()
                 both = [(name, results[index]) for index, name in enumerate(names)]
                 dialog = ExplainedTwice(document, both, self.topics.task.name)
                 self.when_in_front(lambda: self.app.push_screen(dialog))

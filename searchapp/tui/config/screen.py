@@ -70,8 +70,8 @@ class ConfigScreen(KeyScreen):
     SCROLLED = "#about"
 
     def __init__(self, resolution: Resolution, keys: KeyMap) -> None:
-        every = keys.subset({"quit": ("Leave", "quit")}, *MOVES, *OTHERS).actions
-        own = KeyMap([action for action in every if not action.name.startswith("grade_")])
+        shared_actions = keys.subset({"quit": ("Leave", "quit")}, *MOVES, *OTHERS).actions
+        own = KeyMap([action for action in shared_actions if not action.name.startswith("grade_")])
         super().__init__(own, Banner("Settings"), COLUMNS, ("settings",))
         self._resolution = resolution
         self._rows = SettingRows(list(resolution.values.values()))

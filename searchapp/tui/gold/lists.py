@@ -186,9 +186,9 @@ class MissedRows(DocumentRows):
         self.offer([document.document_id for document in missed], cursor)
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
-        what = short_standing(self.missed[index].reason)
+        standing = short_standing(self.missed[index].reason)
         cells = max((len(short_standing(document.reason)) for document in self.missed), default=0)
-        return self._line(index, width, [(f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
+        return self._line(index, width, [(f"{standing:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self.missed) or 1

@@ -291,12 +291,12 @@ class GoldJudging(TopicJudging):
     def cant_tell(self) -> None:
         self._judge("can't tell", Session.cant_tell)
 
-    def _judge(self, what: str, write: Callable[[Session, SeenDocument], Outcome]) -> None:
+    def _judge(self, label: str, write: Callable[[Session, SeenDocument], Outcome]) -> None:
         document, screen = self._document_to_judge(), self._gold_screen
         if self.session is None or document is None:
             return
-        what = change_label(what, self.opinion(document), self.labels)
-        self.done(write(self.session, self._seen(document)), f"{what}: {self._name(document)}")
+        label = change_label(label, self.opinion(document), self.labels)
+        self.done(write(self.session, self._seen(document)), f"{label}: {self._name(document)}")
         self.redraw([document])
         rows = screen.side.rows
         if rows.cursor + 1 < rows.count:
@@ -336,13 +336,13 @@ class GoldJudging(TopicJudging):
         self._undoable += 1
         self._tell_again(outcome, "redone")
 
-    def _tell_again(self, outcome: Outcome, what: str) -> None:
+    def _tell_again(self, outcome: Outcome, label: str) -> None:
         events = outcome.events
-        here = [event.document_id for event in events if event.topic_id == self.topic_id]
+        documents = [event.document_id for event in events if event.topic_id == self.topic_id]
         names = ", ".join(self._name(event.document_id) for event in events)
-        elsewhere = "" if here else f", of topic {events[0].topic_id}"
-        self.tell(outcome, f"{what}: {names}{elsewhere}")
-        self.redraw(here)
+        suffix = "" if documents else f", of topic {events[0].topic_id}"
+        self.tell(outcome, f"{label}: {names}{suffix}")
+        self.redraw(documents)
 
     def _document_to_judge(self) -> str | None:
         screen, document = self._gold_screen, self._gold_screen.document_id
@@ -489,15 +489,15 @@ class GoldScreen(KeyScreen):
     def list_topics(self) -> None:
         wanted = self.filter_line.value.lower().split()
         rows, pages, target = self.topic_rows, self.topics.pages, self.target_topic
-        every = self.ordered_topics()
+        ordered = self.ordered_topics()
         left = [
             topic
-            for topic in every
+            for topic in ordered
             if all(word in f"{topic} {pages.topic(topic).text}".lower() for word in wanted)
         ]
         rows.topics, rows.current = left, target
         rows.show(len(left), left.index(target) if target in left else 0)
-        self.entitle_topics(f" · {len(left):,} of {len(every):,}" if wanted else "")
+        self.entitle_topics(f" · {len(left):,} of {len(ordered):,}" if wanted else "")
 
     def entitle_topics(self, words: str = "") -> None:
         entitle(self.topic_rows, f"{self.list_title()}{words}")
@@ -513,11 +513,11 @@ class GoldScreen(KeyScreen):
 
     def go_to_first(self) -> None:
         self.filter_line.value = ""
-        every = self.ordered_topics()
-        if every:
-            self.target_topic = every[0]
+        ordered = self.ordered_topics()
+        if ordered:
+            self.target_topic = ordered[0]
             self.list_topics()
-            self.open_topic(every[0])
+            self.open_topic(ordered[0])
 
     def walk(self, step: int) -> None:
         topics, target = self.topic_rows.topics, self.target_topic
@@ -593,9 +593,9 @@ class GoldScreen(KeyScreen):
     def show_missed(self, side: RunSide, topic: str, gold: MissedGold) -> None:
         if side.ranked is None or topic != side.ranked.topic_id or side not in self.sides:
             return
-        here = side.missed.document if side.in_missed or side.missed.cursor else None
+        current = side.missed.document if side.in_missed or side.missed.cursor else None
         ids = [missed.document_id for missed in gold.documents]
-        side.missed.offer_missed(gold.documents, ids.index(here) if here in ids else 0)
+        side.missed.offer_missed(gold.documents, ids.index(current) if current in ids else 0)
         if gold.differs:
             self.head.tell(
                 "the recipe now ranks differently than in the run: the ranks of missed gold are from the new ranking"
@@ -731,7 +731,7 @@ class GoldScreen(KeyScreen):
         topic = self.topic_id
 
         def show(explained: explanation.RankExplanation) -> None:
-            self.head.came()
+            self.head.end_wait()
             dialog = ExplanationDialog(explained.reason, explained.sentence(self.topics.task.name))
             self.when_in_front(lambda: self.app.push_screen(dialog))
 

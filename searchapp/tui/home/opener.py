@@ -209,7 +209,7 @@ def _join_team(settings: Settings, task: str, stack: ExitStack) -> Synchronizer:
     Raises:
         SearchappError: the engine is not a cluster, or the log cannot be opened.
     """
-    begun: queue.SimpleQueue[Synchronizer | Exception] = queue.SimpleQueue()
+    started: queue.SimpleQueue[Synchronizer | Exception] = queue.SimpleQueue()
     left = threading.Event()
 
     def run() -> None:
@@ -218,13 +218,13 @@ def _join_team(settings: Settings, task: str, stack: ExitStack) -> Synchronizer:
                 JudgmentLog(settings.judgments, PATIENCE_SECONDS) as log,
                 team(settings, log, task, no_notice, no_notice) as synchronizer,
             ):
-                begun.put(synchronizer)
+                started.put(synchronizer)
                 left.wait()
         except Exception as error:  # raised by the caller if it is the first answer
-            begun.put(error)
+            started.put(error)
 
     threading.Thread(target=run, name="team").start()
-    first = begun.get()
+    first = started.get()
     if isinstance(first, Exception):
         raise first
     stack.callback(left.set)
@@ -277,7 +277,7 @@ class Opener:
             if force or not isinstance(error, DataError):
                 self._home.tell_error(error)
                 return
-            self._home.head.came()
+            self._home.head.end_wait()
             self._home.ask(f"{error}. Compare them anyway?", lambda: self.compare(runs, force=True))
 
         self._open(
@@ -313,7 +313,7 @@ class Opener:
 
         def work() -> None:
             for check in examine(self._settings, SilentProgress()):
-                if report.is_left:
+                if report.was_closed:
                     return
                 self._post(partial(show, check))
 
@@ -358,9 +358,9 @@ class Opener:
             except (SearchappError, OSError) as error:
                 self._home.tell_error(error)
                 return
-            self._home.head.came()
+            self._home.head.end_wait()
             self._opened[screen] = prepared
-            self._home.app.push_screen(screen, lambda _result: self._left(screen))
+            self._home.app.push_screen(screen, lambda _result: self._close_screen(screen))
             opened(screen)
 
         def failed(error: Exception) -> None:
@@ -369,7 +369,7 @@ class Opener:
 
         in_background(f"open {name}", prepare, ready, failed, self._post)
 
-    def _left(self, screen: KeyScreen) -> None:
+    def _close_screen(self, screen: KeyScreen) -> None:
         sentences = self._opened.pop(screen).close()
         if sentences:
             self._home.head.tell("; ".join(sentences))
@@ -385,8 +385,8 @@ def task_offers(overview: Overview, search: Callable[[TaskState], object]) -> It
 def run_offers(overview: Overview, verb: str, act: Callable[[KnownRun], object]) -> Iterator[Offer]:
     """Yield the runs with an action."""
     for run in overview.runs:
-        what = f"{run.path.name} ({run.manifest.task} {run.manifest.split} {run.recipe})"
-        yield Offer(f"{verb} {what}", lambda run=run: act(run), "run")  # type: ignore[misc]
+        description = f"{run.path.name} ({run.manifest.task} {run.manifest.split} {run.recipe})"
+        yield Offer(f"{verb} {description}", lambda run=run: act(run), "run")  # type: ignore[misc]
 
 
 class PaletteTargets:

@@ -282,14 +282,17 @@ def _next_step(state: TaskState, overview: Overview, keys: KeyMap) -> str:
 
 def run_page(run: KnownRun, figure: str, keys: KeyMap) -> Content:
     """Return the details of a run with its actions."""
-    made = run.manifest
+    manifest = run.manifest
     rows = [
         ("run", with_tilde(str(run.path))),
-        ("task", f"{made.task} {made.split}"),
+        ("task", f"{manifest.task} {manifest.split}"),
         ("recipe", run.recipe),
-        ("ranked", f"{counted(made.topics, 'topic')} to depth {made.depth:,}, {_when(made.created)}"),
+        (
+            "ranked",
+            f"{counted(manifest.topics, 'topic')} to depth {manifest.depth:,}, {_when(manifest.created)}",
+        ),
         ("official", with_tilde(figure) or "…"),
-        ("files", with_tilde(made.data)),
+        ("files", with_tilde(manifest.data)),
     ]
     hint = (
         f"{keys.shown('open')} judges it, {keys.shown('evaluate')} shows all measures, "
@@ -507,7 +510,7 @@ class HomeScreen(KeyScreen):
         def scored(evaluation: Evaluation) -> None:
             title = f"{run.path.name}: {run.manifest.task} {run.manifest.split}"
             if self.app.screen is self:  # else the dialog would appear on another screen
-                self.head.came()
+                self.head.end_wait()
                 self.app.push_screen(ReportDialog(title, evaluation_page(evaluation)))
             else:
                 self.head.tell(f"{title}: {self.monitor.figure_words(run)}")
@@ -526,15 +529,15 @@ class HomeScreen(KeyScreen):
         if run is None or overview is None:
             self._tell_no_run()
             return
-        made = run.manifest
+        manifest = run.manifest
         others = [
             other
             for other in overview.runs
-            if other.path != run.path and (other.task, other.manifest.split) == (run.task, made.split)
+            if other.path != run.path and (other.task, other.manifest.split) == (run.task, manifest.split)
         ]
         if not others:
             self.head.tell(
-                f"there is no other run of {made.task} {made.split} to compare it with", "$warning"
+                f"there is no other run of {manifest.task} {manifest.split} to compare it with", "$warning"
             )
             return
 

@@ -465,7 +465,7 @@ class Finder:
         self._rows.matching = frozenset()
         if self._steps is not None:
             self._steps = None
-            self._head.came()
+            self._head.end_wait()
 
     def next(self, step: int) -> None:
         rows = self._rows
@@ -496,7 +496,7 @@ class Finder:
         if topic != rows.topic or words != self.words:
             return  # a later search or topic replaced this one
         steps, self._steps = self._steps or [], None
-        self._head.came()
+        self._head.end_wait()
         rows.matching = frozenset(matching)
         rows.refresh()
         if rows.cursor in rows.matching:

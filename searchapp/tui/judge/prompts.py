@@ -169,16 +169,16 @@ class JudgePrompts(Conversation):
         outcome = self.judging.skip(self.topic, document)
         self._go_on(outcome, change_label("skipped", before, self.labels), document)
 
-    def _may_change(self, document: str, what: str) -> bool:
+    def _may_change(self, document: str, label: str) -> bool:
         """Return whether to save a verdict; ask first if the present document was just judged."""
         before = self._opinion(document)
         if self._resting_on != document or before is None or before.action is Action.skip:
             return True
         was = opinion_label(before, self.labels)
-        if was == what:
+        if was == label:
             self._say(f"already judged {was}: {ON}")
             return False
-        return self._agrees(f"{self._name(document)} is judged {was}. Change it to {what}?")
+        return self._agrees(f"{self._name(document)} is judged {was}. Change it to {label}?")
 
     def _grade_all(self, first: int, last: int, grade: int) -> None:
         documents = self.judging.order(self.topic).documents[first - 1 : last] if first else ()
@@ -188,10 +188,10 @@ class JudgePrompts(Conversation):
                 f"{len(self.judging.order(self.topic).documents)}. {self._grades()}"
             )
             return
-        what = f"{len(documents)} documents {grade_label(grade, self.labels)}"
+        label = f"{len(documents)} documents {grade_label(grade, self.labels)}"
         already = judged_label([self._opinion(document) for document in documents], self.labels)
-        if self._agrees(f"Grade {what}?{f' {already}.' if already else ''}"):
-            self._report(self.judging.grade(self.topic, documents, grade), what)
+        if self._agrees(f"Grade {label}?{f' {already}.' if already else ''}"):
+            self._report(self.judging.grade(self.topic, documents, grade), label)
 
     def _opinion(self, document: str) -> Opinion | None:
         return self.judging.opinion(self.topic, document)
@@ -203,20 +203,20 @@ class JudgePrompts(Conversation):
             document = self.document
             self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
 
-    def _go_on(self, outcome: Outcome, what: str, document: str) -> None:
-        self._report(outcome, f"{what}: {self._name(document)}")
+    def _go_on(self, outcome: Outcome, label: str, document: str) -> None:
+        self._report(outcome, f"{label}: {self._name(document)}")
         self._next_unjudged()
         if self.document == document:
             self._resting_on = document
 
-    def _again(self, outcome: Outcome | None, what: str) -> None:
+    def _again(self, outcome: Outcome | None, label: str) -> None:
         if outcome is None:
             self._say("nothing to undo or redo")
             return
         event = outcome.events[0]
         count = len(outcome.events)
         of = f"{count} documents" if count > 1 else self._name(event.document_id)
-        self._report(outcome, f"{what}: {of}")
+        self._report(outcome, f"{label}: {of}")
         if (
             event.topic_id in self.judging.topics
             and event.document_id in self.judging.order(event.topic_id).places

@@ -377,7 +377,7 @@ class JudgeScreen(WorkScreen):
             question = f"{self.begin_of(document)} is judged {verdict}. Change it to {label}?"
             self.ask(question, save, others={"next_unjudged_topic": "Go to the next topic"})
 
-    def _go_on(self, outcome: Outcome, what: str, document: str | None, before: Opinion | None) -> None:
+    def _go_on(self, outcome: Outcome, label: str, document: str | None, before: Opinion | None) -> None:
         """Report a verdict, and go to the next unjudged document, or from a changed one to the one below."""
         ranking, topic = self.ranking, self.topic_id
         cursor = ranking.cursor
@@ -386,7 +386,7 @@ class JudgeScreen(WorkScreen):
         else:
             following = self.judging.next_unjudged(topic, cursor)
         stays = following is None or following == cursor
-        self._done(outcome, what, document, self._rest_message() if stays else "")
+        self._done(outcome, label, document, self._rest_message() if stays else "")
         self.go(cursor if following is None else following)
         if stays:
             self._moves_at_rest = ranking.moves
@@ -401,24 +401,24 @@ class JudgeScreen(WorkScreen):
         key = self.keys.shown("next_unjudged_topic")
         return f"only skipped documents are left: {key} goes on"
 
-    def _repeat(self, outcome: Outcome | None, what: str) -> None:
+    def _repeat(self, outcome: Outcome | None, action: str) -> None:
         if outcome is None:
-            self.head.tell(f"nothing to {what}")
+            self.head.tell(f"nothing to {action}")
             return
         event, count = outcome.events[0], len(outcome.events)
         if count > 1:
-            self._done(outcome, f"{what}ne: {count} documents", None)
+            self._done(outcome, f"{action}ne: {count} documents", None)
         else:
-            self._done(outcome, f"{what}ne", event.document_id)
+            self._done(outcome, f"{action}ne", event.document_id)
         topic, document = event.topic_id, event.document_id
         if topic in self.judging.topics and document in self.judging.order(topic).places:
             self.jump_to(topic, document)
         else:
             self.show_document()
 
-    def _done(self, outcome: Outcome, what: str, document: str | None, further: str = "") -> None:
+    def _done(self, outcome: Outcome, label: str, document: str | None, further: str = "") -> None:
         name = None if document is None else self.begin_of(document)
-        parts = filter(None, (what, further, name))
+        parts = filter(None, (label, further, name))
         self.control.tell(outcome, ("   " if further else ": ").join(parts))
         self.redraw(outcome.events)
 

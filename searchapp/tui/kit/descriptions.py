@@ -97,14 +97,14 @@ def opinion_sign(opinion: Opinion | None, top_grade: int) -> RowPart:
     return str(opinion.grade), f"rows--{look}"
 
 
-def change_label(what: str, before: Opinion | None, labels: Sequence[str]) -> str:
+def change_label(verdict: str, before: Opinion | None, labels: Sequence[str]) -> str:
     """Return a new verdict, with the previous one if it differs.
 
     >>> change_label("0 not relevant", None, ())
     '0 not relevant'
     """
     was = "" if before is None else opinion_label(before, labels)
-    return what if was in ("", what) else f"{what}, was {was}"
+    return verdict if was in ("", verdict) else f"{verdict}, was {was}"
 
 
 def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> str:
@@ -116,7 +116,7 @@ def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> s
     )
     if not judged:
         return ""
-    each = ", ".join(f"{count} × {what}" for what, count in sorted(judged.items()))
+    each = ", ".join(f"{count} × {verdict}" for verdict, count in sorted(judged.items()))
     return f"{judged.total()} of them {'is' if judged.total() == 1 else 'are'} already judged ({each})"
 
 
@@ -158,7 +158,7 @@ def session_summary(summary: Summary, labels: Sequence[str]) -> list[str]:
         return []
     counts = [f"{count} × {grade_label(grade, labels)}" for grade, count in summary.grades.items()]
     aside = (("can't tell", summary.cant_tell), ("skipped", summary.skipped), ("noted", summary.noted))
-    counts += [f"{count} × {what}" for what, count in aside if count]
+    counts += [f"{count} × {verdict}" for verdict, count in aside if count]
     judged, topics = counted(summary.judged, "document"), counted(summary.topics, "topic")
     pace = "" if summary.seconds is None else f", {duration(summary.seconds)} each"
     lines = [f"judged {judged} of {topics}{pace}: {', '.join(counts)}"]
@@ -261,9 +261,9 @@ def text_lines(page: Page, notation: Notation, sought: Sequence[str] = ()) -> li
     for start, end in _occurrences(shown.text, sought):
         body = body.stylize("reverse", start, end)
     return [
-        *(Content.styled(_neighbour_line(one, notation), FAINT) for one in page.before),
+        *(Content.styled(_neighbour_line(neighbour, notation), FAINT) for neighbour in page.before),
         Content.assemble(("▎", "$accent"), body) if page.before or page.behind else body,
-        *(Content.styled(_neighbour_line(one, notation), FAINT) for one in page.behind),
+        *(Content.styled(_neighbour_line(neighbour, notation), FAINT) for neighbour in page.behind),
     ]
 
 

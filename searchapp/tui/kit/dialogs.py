@@ -223,7 +223,7 @@ class ReportDialog(ScrollDialog):
         self._lines = [] if text is None else [text]
         self._pane = TextPane(id="report")
         # The user has closed it and needs no further lines.
-        self.is_left = False
+        self.was_closed = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog report"):
@@ -236,7 +236,7 @@ class ReportDialog(ScrollDialog):
         self._draw()
 
     def on_unmount(self) -> None:
-        self.is_left = True
+        self.was_closed = True
 
     def add(self, line: Content) -> None:
         self._lines.append(line)

@@ -82,13 +82,13 @@ def explained(explanation: Explanation, room: int) -> Content:
 def _line(line: ExplanationLine, greatest: float, width: int, cells: Mapping[str, int], bars: int) -> Content:
     if not line.depth:
         return Content.assemble((f"{line.value:>9.4f}  ", "bold"), f"{'':{bars}}  ", (line.what, "bold"))
-    what = f"{'  ' * (line.depth - 1)}{visible_line(line.what)}"
+    description = f"{'  ' * (line.depth - 1)}{visible_line(line.what)}"
     figures = dict(line.figures)
     beside = "  ".join(f"{_shown(figures.get(name, '')):>{most}}" for name, most in cells.items())
     return Content.assemble(
         f"{line.value:>9.4f}  ",
         (bar(abs(line.value) / greatest, bars), "$primary" if line.value >= 0 else "$error"),
-        f"  {fitted(what, width) if figures else what}",
+        f"  {fitted(description, width) if figures else description}",
         (f"  {beside}" if figures else "", "$faint"),
     )
 

@@ -47,15 +47,15 @@ class SessionControl:
         try:
             if session.waiting:
                 self.tell(session.save_waiting(), "all waiting judgments")
-            elif came := self._take_in():
-                head.tell(arrivals_label(came, session.author.annotator), "$primary")
+            elif events := self._take_in():
+                head.tell(arrivals_label(events, session.author.annotator), "$primary")
         except SearchappError as error:
             head.tell(str(error), "$error")
 
-    def tell(self, outcome: Outcome, what: str) -> None:
+    def tell(self, outcome: Outcome, label: str) -> None:
         head, waiting = self._screen.head, 0 if self.session is None else self.session.waiting
         if outcome.is_saved:
-            head.tell(f"✓ saved  {what}", "$success")
+            head.tell(f"✓ saved  {label}", "$success")
         else:
             head.tell(unsaved_label(waiting, str(outcome.not_saved)), "bold $error")
 
@@ -161,9 +161,9 @@ class TopicJudging(SessionControl):
         saw_others = self._others_opinions.saw_others(self.topic_id, document)
         return SeenDocument(self.topic_id, document, run, rank, saw_others)
 
-    def done(self, outcome: Outcome, what: str) -> None:
+    def done(self, outcome: Outcome, label: str) -> None:
         self._undoable += 1
-        self.tell(outcome, what)
+        self.tell(outcome, label)
 
     def take_back(self) -> Outcome | None:
         """Undo the last action of this screen, if any."""
@@ -179,10 +179,10 @@ class TopicJudging(SessionControl):
             self.redraw(())  # the log now contains the saved judgments
 
     def _refresh_session(self) -> Sequence[Event]:
-        came = () if self.session is None else self.session.refresh()
-        if came:
+        events = () if self.session is None else self.session.refresh()
+        if events:
             self.redraw(None)
-        return came
+        return events
 
 
 # The interval of checks for exchanged judgments and other open windows.
@@ -215,7 +215,7 @@ class WorkScreen(KeyScreen):
         self._presence = presence
         self._fetched = 0
 
-    def begun(self) -> None:
+    def start_work(self) -> None:
         self.control.begin(self.session)
         if self.session.synchronizer is not None or self._presence is not None:
             self.set_interval(TEAM_SECONDS, self._show_changes_elsewhere)
@@ -253,9 +253,9 @@ class WorkScreen(KeyScreen):
         options = [(key, self.keys[name].about) for key, name in names.items()]
         self.app.push_screen(Choose(question, options), ask)
 
-    def ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
+    def ask_note(self, document: str, note: str, write: Callable[[str], None]) -> None:
         self.app.push_screen(
-            WordsDialog(f"Note on {document}", said), lambda words: write(words) if words else None
+            WordsDialog(f"Note on {document}", note), lambda words: write(words) if words else None
         )
 
     def _ask_about_windows(self, presence: Presence) -> None:

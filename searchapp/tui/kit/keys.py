@@ -318,11 +318,11 @@ def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, 
     return table
 
 
-def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[KeyAction]) -> KeyMap:
-    actions = {action.name: action for action in every}
+def _key_map(path: Path, own: Mapping[str, Any], section: str, screen_actions: Sequence[KeyAction]) -> KeyMap:
+    actions = {action.name: action for action in screen_actions}
     table = f"[{section}.keys]"
     chosen: dict[str, tuple[str, ...]] = {}
-    taken: dict[str, str] = {}
+    used: dict[str, str] = {}
     for name, keys in own.items():
         if name not in actions:
             named = f"{name!r}{suggestion(name, actions)}"
@@ -333,18 +333,18 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[K
         chosen[name] = tuple(_KEY_NAMES.get(str(key), str(key)) for key in listed)
     for name, names in chosen.items():
         for key in names:
-            if key in taken:
+            if key in used:
                 raise DataError(
-                    f"{path}: {table} assigns the key {shown_key(key)!r} to both {taken[key]!r} and {name!r}"
+                    f"{path}: {table} assigns the key {shown_key(key)!r} to both {used[key]!r} and {name!r}"
                 )
-            taken[key] = name
+            used[key] = name
     # A key that the file gives to an action loses its default action.
     result = []
     for name, action in actions.items():
-        left = chosen.get(name) or tuple(key for key in action.keys if key not in taken)
+        left = chosen.get(name) or tuple(key for key in action.keys if key not in used)
         if action.keys and not left:
             raise DataError(
-                f"{path}: {table} assigns the key of {name!r} to {taken[action.keys[0]]!r}: assign "
+                f"{path}: {table} assigns the key of {name!r} to {used[action.keys[0]]!r}: assign "
                 f"another key to {name!r}"
             )
         result.append(replace(action, keys=left))

@@ -175,15 +175,15 @@ class Palette(CommandPalette):
     ) -> None:
         if not self.query(CommandList):
             return  # the user has closed the palette
-        index, here = command_list.highlighted, None
+        index, current = command_list.highlighted, None
         if self._has_moved and self._is_current and index is not None:
             option = command_list.get_option_at_index(index)
-            here = option.hit.text if isinstance(option, Command) else None
+            current = option.hit.text if isinstance(option, Command) else None
         super()._refresh_command_list(command_list, commands, clear_current)
         self._listed = self.listing
         texts = [option.hit.text for option in command_list.options if isinstance(option, Command)]
-        if here in texts:  # late offers must not move the cursor
-            command_list.highlighted = texts.index(here)
+        if current in texts:  # late offers must not move the cursor
+            command_list.highlighted = texts.index(current)
         self._move()
 
     def take(self, event: events.Key) -> bool:

@@ -67,9 +67,9 @@ class Conversation(ABC):
     def _obey(self, line: str) -> bool:
         """Act on a line; return False to leave."""
 
-    def _report(self, outcome: Outcome, what: str) -> None:
+    def _report(self, outcome: Outcome, label: str) -> None:
         if outcome.is_saved:
-            self._say(f"saved. {what}")
+            self._say(f"saved. {label}")
             self._report_team()
         else:
             count = self._session.waiting
@@ -126,8 +126,8 @@ def rescue(session: Session) -> str:
             f"the judgments can't be written to {tempfile.gettempdir()}: {reason(error)}"
         ) from error
     are, them = ("is", "it") if len(lines) == 1 else ("are", "them")
-    there = f"{counted(len(lines), 'judgment')} {are} in {Path(file.name)}"
-    return f"{there}: `searchapp judgments import` imports {them}"
+    sentence = f"{counted(len(lines), 'judgment')} {are} in {Path(file.name)}"
+    return f"{sentence}: `searchapp judgments import` imports {them}"
 
 
 def not_saved(count: int) -> str:

@@ -197,7 +197,7 @@ class Banner(Plain):
     def is_waiting(self) -> bool:
         return self._waits
 
-    def came(self) -> None:
+    def end_wait(self) -> None:
         """Clear the status of `wait`."""
         if self._waits:
             self.tell("")
@@ -366,7 +366,7 @@ class KeyScreen(OrderedScreen[None]):
     def on_mount(self) -> None:
         self.begin()
         self.head.draw()
-        self.begun()
+        self.start_work()
         freeze_objects(after_others=not self._is_lowest)
 
     def on_unmount(self) -> None:
@@ -383,7 +383,7 @@ class KeyScreen(OrderedScreen[None]):
     def begin(self) -> None:
         raise NotImplementedError
 
-    def begun(self) -> None:
+    def start_work(self) -> None:
         """Start background work, after the panes are filled."""
 
     def actions(self) -> Mapping[str, Callable[[], object]]:

@@ -101,7 +101,7 @@ class QueryChoices:
     def _count(self, dialog: FilterDialog) -> None:
         request = request_of(self._query)
 
-        def came(counts: list[Facet]) -> None:
+        def receive(counts: list[Facet]) -> None:
             if dialog.is_attached:
                 dialog.show(counts)
 
@@ -115,7 +115,7 @@ class QueryChoices:
                 self._count(dialog)
 
         self._screen.loader.queue_of(request).ask(
-            SearchRequestKind.counts, lambda searcher: facets(searcher, request), came, failed
+            SearchRequestKind.counts, lambda searcher: facets(searcher, request), receive, failed
         )
 
     def choose_recipe(self) -> None:
@@ -326,7 +326,7 @@ class SavedQueries:
     def keep_position(self) -> None:
         widths, cells = self._screen.panes.widths, self._screen.app.size.width
         query, cursor = self._screen.loader.query, self._screen.hits.cursor
-        if not self._screen.loader.is_current:  # the screen was left before the hits came
+        if not self._screen.loader.is_current:  # the screen was left before the hits arrived
             restored = self._restored
             cursor = restored.cursor if restored is not None and restored.search == query else 0
         store_position(self._home, self._screen.searched.name, LastPosition(query, cursor, cells, widths))
@@ -337,13 +337,13 @@ class SavedQueries:
         return lost
 
     def _usable(self, query: SearchQuery) -> SearchQuery:
-        searcher, gone = self._screen.searcher, []
+        searcher, lost = self._screen.searcher, []
         if query.recipe is not None and query.recipe not in searcher.recipes:
-            gone.append(f"the recipe {shortened(query.recipe, NAME_CELLS)}")
+            lost.append(f"the recipe {shortened(query.recipe, NAME_CELLS)}")
             query = replace(query, recipe=None)
         known = searcher.fields(query.recipe).facets
         filters = tuple(chosen for chosen in query.filters if chosen.field in known)
         if filters != query.filters:
-            gone.append("a filter")
-        self._lost = f"this saved search lost {' and '.join(gone)}: no longer available" if gone else ""
+            lost.append("a filter")
+        self._lost = f"this saved search lost {' and '.join(lost)}: no longer available" if lost else ""
         return replace(query, filters=filters)

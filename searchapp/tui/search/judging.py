@@ -77,7 +77,7 @@ class SearchJudging(TopicJudging):
         )
 
     def _offer_topics(self, topics: Sequence[Topic]) -> None:
-        self._screen.head.came()
+        self._screen.head.end_wait()
         choices = [
             Choice(NO_TOPIC),
             *(Choice(topic.id, one_line(topic.text, self._search.hits.notation)) for topic in topics),

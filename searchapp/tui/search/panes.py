@@ -241,7 +241,7 @@ class SolvedTopicReader:
         self._draw = draw
         if not self._is_wanted:
             self._is_wanted = True
-            in_background("solved topics", self._read, self._came, self._failed, self._post)
+            in_background("solved topics", self._read, self._receive, self._failed, self._post)
 
     def when_read(self, callback: Callable[[], object]) -> None:
         self._callbacks.append(callback)
@@ -257,7 +257,7 @@ class SolvedTopicReader:
         collection = self._searcher.collection
         return None if collection is None else solved_topics(self._searcher.task, collection)
 
-    def _came(self, topics: SolvedTopicIndex | None) -> None:
+    def _receive(self, topics: SolvedTopicIndex | None) -> None:
         if topics is None:
             self._take(SolvedTopicIndex(), "the task's files were not found: name their folder with --data")
         else:
@@ -422,7 +422,7 @@ class DocumentPane(Vertical):
         if page.document_id in self._near:
             return
 
-        def came(full: Page) -> None:
+        def receive(full: Page) -> None:
             while len(self._near) >= KEPT:
                 del self._near[next(iter(self._near))]
             self._near[page.document_id] = full
@@ -431,7 +431,7 @@ class DocumentPane(Vertical):
         queue.ask(
             SearchRequestKind.document,
             lambda searcher: with_neighbours(page, searcher.index, result.source, context),
-            came,
+            receive,
             lambda _error: None,  # the document is shown without neighbours
         )
 

@@ -180,7 +180,7 @@ class AnalysisDialog(TextDialog):
         if field in self._analyses:
             return
 
-        def came(analysis: SideBySide) -> None:
+        def receive(analysis: SideBySide) -> None:
             self._analyses[field] = analysis
             if self.is_attached:
                 self.draw()
@@ -190,7 +190,7 @@ class AnalysisDialog(TextDialog):
             if self.is_attached:
                 self.draw()
 
-        self._ask(field, came, failed)
+        self._ask(field, receive, failed)
 
     def text(self) -> Content:
         parts: list[tuple[str, str]] = []
@@ -294,7 +294,7 @@ class Reasons:
 
     def _go_or_explain(self, reason: Reason) -> None:
         if reason.rank is not None and reason.rank <= self._screen.hits.count:
-            self._screen.head.came()
+            self._screen.head.end_wait()
             self._screen.hits.move(reason.rank - 1)
         else:
             self._show_why(reason)
@@ -328,7 +328,7 @@ class Reasons:
         )
 
     def _show(self, dialog: TextDialog) -> None:
-        self._screen.head.came()
+        self._screen.head.end_wait()
         self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog))
 
     # Training topics
@@ -393,7 +393,7 @@ class Reasons:
         self._screen.pick(dialog, lambda index: self._show_solved(topics[index], document))
 
     def _citing_now(self, document: str) -> None:
-        self._screen.head.came()
+        self._screen.head.end_wait()
         result = self._screen.hits.result
         if result is not None and result.hit.document_id == document:
             self.citing()
@@ -420,12 +420,12 @@ class Reasons:
         text, query = result.text[:LONGEST], self._screen.loader.query.text[:LONGEST]
 
         def ask(
-            field: str, came: Callable[[SideBySide], object], failed: Callable[[Exception], object]
+            field: str, receive: Callable[[SideBySide], object], failed: Callable[[Exception], object]
         ) -> None:
             quick.ask(
                 SearchRequestKind.why,
                 lambda searcher: analyze.side_by_side(task, searcher.index, field, text, query),
-                came,
+                receive,
                 failed,
             )
 

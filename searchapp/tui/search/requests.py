@@ -198,7 +198,7 @@ class RankingLoader:
         queue.ask(
             SearchRequestKind.search,
             work,
-            lambda listing: self._came(number, listing, cursor),
+            lambda listing: self._receive(number, listing, cursor),
             lambda error: self._fail(error) if number == self._number else None,
         )
 
@@ -217,7 +217,7 @@ class RankingLoader:
         self._is_fetching = True
         request = listing.page_request(number)
 
-        def came(page: list[SearchResult]) -> None:
+        def receive(page: list[SearchResult]) -> None:
             self._is_fetching = False
             listing.pages[number] = page
             if listing is self.listing:
@@ -234,13 +234,13 @@ class RankingLoader:
             self._screen.prepare(results)
             return results
 
-        self.queue_of(request).ask(SearchRequestKind.page, work, came, failed)
+        self.queue_of(request).ask(SearchRequestKind.page, work, receive, failed)
 
     def _wait(self) -> None:
         if not self.is_waiting:
             self.is_waiting, self._since = True, time.monotonic()
 
-    def _came(self, number: int, listing: Listing, cursor: int) -> None:
+    def _receive(self, number: int, listing: Listing, cursor: int) -> None:
         if number != self._number:
             return  # the query has changed
         self.is_waiting = False

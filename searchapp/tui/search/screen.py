@@ -123,7 +123,7 @@ class SearchSetup:
     # Opens the session of the annotator.
     session: Callable[[], Session]
     # The palette's offers outside the task.
-    elsewhere: Callable[[KeyScreen], Iterable[Offer]] = lambda _screen: ()
+    other_offers: Callable[[KeyScreen], Iterable[Offer]] = lambda _screen: ()
     # Whether the screen opens at its last position if there is no query, and records its position.
     restore: bool = False
 
@@ -251,7 +251,7 @@ class SearchScreen(SearchView):
 
     def further_offers(self) -> Iterator[Offer]:
         yield from self.judging.offers()
-        yield from self.setup.elsewhere(self)
+        yield from self.setup.other_offers(self)
 
     def _queue(
         self,

@@ -124,7 +124,7 @@ class TopicsScreen(GoldScreen):
             yield self.reading
         yield from self.compose_keys(*IN_LAST_LINE)
 
-    def begun(self) -> None:
+    def start_work(self) -> None:
         self.figure_queue.ask(0, self.compute_figures, self._show_figures, self._show_no_figures)
 
     # Figures
@@ -174,17 +174,17 @@ class TopicsScreen(GoldScreen):
 
     def ordered_topics(self) -> Sequence[str]:
         figures = self.topic_rows.figures
-        every = self.topics.in_order(self.order, figures)
+        ordered = self.topics.in_order(self.order, figures)
         if not self.failing or figures is None:
-            return every
-        return [topic for topic in every if topic in figures.topics and figures.topics[topic].fails]
+            return ordered
+        return [topic for topic in ordered if topic in figures.topics and figures.topics[topic].fails]
 
     def list_title(self) -> str:
         figures = self.topic_rows.figures
-        what = "Topics" if figures is None else f"{figures.name}, missed gold"
+        heading = "Topics" if figures is None else f"{figures.name}, missed gold"
         if self.failing:
-            what = f"Failures · {what}"
-        return what if self.order is Order.file else f"{what} · {ORDERS[self.order]}"
+            heading = f"Failures · {heading}"
+        return heading if self.order is Order.file else f"{heading} · {ORDERS[self.order]}"
 
     def figures_of(self, topic: str) -> str:
         figures = self.topic_rows.figures

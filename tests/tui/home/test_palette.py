@@ -181,7 +181,7 @@ def test_a_search_screen_that_stands_alone_goes_elsewhere_too(at_home: AtHome, p
     )
     alone = prepared_search.open()
     assert isinstance(alone, SearchScreen)
-    alone.setup = replace(alone.setup, elsewhere=elsewhere.offers)
+    alone.setup = replace(alone.setup, other_offers=elsewhere.offers)
     app = KeyApp(alone, "dark")
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
