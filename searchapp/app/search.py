@@ -319,7 +319,7 @@ class TaskSearcher:
         """
         search = self._read(request)
         pieces = (
-            paging.windows(self.index, self._body(search))
+            paging.hits_in_windows(self.index, self._body(search))
             if search.is_one_query
             else [self._fused.hits(search.recipe, search.compiled)]
         )

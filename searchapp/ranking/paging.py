@@ -20,54 +20,54 @@ from searchapp.progress import Advance, no_progress
 WINDOW = 10_000
 
 # How many deeper bodies are paged together: their hits must fit into memory.
-AT_ONCE = 16
+BATCH_SIZE = 16
 
 
-def deep(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
+def deep_hits(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
     """Yield the hits of each body, which may exceed the engine's limit, in the order of the bodies.
 
     Raises:
         QueryRefused: the error has the position of the body.
         EngineError: the engine failed.
     """
-    waiting = iter(bodies)
-    done = 0
-    while batch := list(itertools.islice(waiting, AT_ONCE)):
+    remaining = iter(bodies)
+    finished = 0
+    while batch := list(itertools.islice(remaining, BATCH_SIZE)):
         try:
-            yield from _deep(index, batch)
+            yield from _deep_hits(index, batch)
         except QueryRefused as error:
-            raise QueryRefused.of(error, done + error.place) from error
-        done += len(batch)
+            raise QueryRefused.of(error, finished + error.place) from error
+        finished += len(batch)
         advance(len(batch))
 
 
-def _deep(index: Index, bodies: list[Body]) -> list[Hits]:
+def _deep_hits(index: Index, bodies: list[Body]) -> list[Hits]:
     pages: list[list[Hits]] = [[] for _ in bodies]
-    missing = {place: int(body["size"]) for place, body in enumerate(bodies)}
+    missing = {number: int(body["size"]) for number, body in enumerate(bodies)}
     while missing:
-        places = list(missing)
+        numbers = list(missing)
         requests = []
-        for place in places:
-            body = {**bodies[place], "size": min(WINDOW, missing[place])}
-            requests.append(_behind(body, pages[place][-1]) if pages[place] else body)
+        for number in numbers:
+            body = {**bodies[number], "size": min(WINDOW, missing[number])}
+            requests.append(_next_page_body(body, pages[number][-1]) if pages[number] else body)
         try:
             results = list(index.search(requests))
         except QueryRefused as error:
-            raise QueryRefused.of(error, places[error.place]) from error
-        for place, body, hits in zip(places, requests, results, strict=True):
-            pages[place].append(hits)
-            missing[place] -= len(hits)
-            if len(hits) < body["size"] or not missing[place]:
-                del missing[place]
-    return [_joined(some) for some in pages]
+            raise QueryRefused.of(error, numbers[error.place]) from error
+        for number, body, hits in zip(numbers, requests, results, strict=True):
+            pages[number].append(hits)
+            missing[number] -= len(hits)
+            if len(hits) < body["size"] or not missing[number]:
+                del missing[number]
+    return [_joined_pages(body_pages) for body_pages in pages]
 
 
-def _behind(body: Mapping[str, Any], page: Hits) -> dict[str, Any]:
+def _next_page_body(body: Mapping[str, Any], page: Hits) -> dict[str, Any]:
     last = page[len(page) - 1]
     return {**body, "search_after": [last.score, last.document_id]}
 
 
-def _joined(pages: list[Hits]) -> Hits:
+def _joined_pages(pages: list[Hits]) -> Hits:
     if len(pages) == 1:
         return pages[0]
     ids = itertools.chain.from_iterable(page.document_ids for page in pages)
@@ -80,33 +80,33 @@ def from_rank(index: Index, body: Mapping[str, Any], first: int, size: int) -> d
     Raises:
         EngineError: the engine failed.
     """
-    placed = {**body, "size": size}
+    page_body = {**body, "size": size}
     if first == 0 or first + size <= WINDOW:
-        return placed | {"from": first}
-    left = first
-    for hits in windows(index, body, first):
-        left -= len(hits)
-        if left == 0:
-            return _behind(placed, hits)
+        return page_body | {"from": first}
+    remaining = first
+    for hits in hits_in_windows(index, body, first):
+        remaining -= len(hits)
+        if remaining == 0:
+            return _next_page_body(page_body, hits)
     return None
 
 
-def windows(index: Index, body: Mapping[str, Any], most: int | None = None) -> Iterator[Hits]:
+def hits_in_windows(index: Index, body: Mapping[str, Any], max_hits: int | None = None) -> Iterator[Hits]:
     """Yield the first `most` hits of a body, or all, in the engine's largest pages.
 
     Raises:
         EngineError: the engine failed or rejected the body.
     """
     request = {key: value for key, value in body.items() if key != "explain"} | {"_source": False}
-    while most is None or most > 0:
-        size = WINDOW if most is None else min(WINDOW, most)
+    while max_hits is None or max_hits > 0:
+        size = WINDOW if max_hits is None else min(WINDOW, max_hits)
         (hits,) = index.search([request | {"size": size}])
         if hits:
             yield hits
         if len(hits) < size:
             return
-        request = _behind(request, hits)
-        most = None if most is None else most - size
+        request = _next_page_body(request, hits)
+        max_hits = None if max_hits is None else max_hits - size
 
 
 def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,12 +115,12 @@ def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
     >>> matching_only({"bool": {"must": [{"match_all": {"boost": 0}}], "should": [{"match": {"text": "a"}}]}})
     {'bool': {'should': [{'match': {'text': 'a'}}], 'minimum_should_match': 1}}
     """
-    described = query.get("bool")
-    if not isinstance(described, Mapping) or not described.get("should"):
+    clauses = query.get("bool")
+    if not isinstance(clauses, Mapping) or not clauses.get("should"):
         return query
-    filling = {"match_all": {"boost": 0}}
-    if described.get("must") not in (filling, [filling]):
+    match_everything = {"match_all": {"boost": 0}}
+    if clauses.get("must") not in (match_everything, [match_everything]):
         return query
-    rest = {name: value for name, value in described.items() if name != "must"}
-    minimum = described.get("minimum_should_match", 0)
-    return {"bool": rest | {"minimum_should_match": 1 if minimum in (0, "0") else minimum}}
+    other_clauses = {name: value for name, value in clauses.items() if name != "must"}
+    minimum = clauses.get("minimum_should_match", 0)
+    return {"bool": other_clauses | {"minimum_should_match": 1 if minimum in (0, "0") else minimum}}

@@ -84,15 +84,15 @@ class Recipe:
     @property
     def takes_words(self) -> bool:
         """Whether it can rank typed words."""
-        return all(query.template.topic_fields <= query.template.matched for query in self._of_topics)
+        return all(query.template.topic_fields <= query.template.matched for query in self._topic_queries)
 
     def typed(self, words: str) -> Topic:
         """Return typed words as a topic."""
-        fields = set().union(*(query.template.matched for query in self._of_topics))
+        fields = set().union(*(query.template.matched for query in self._topic_queries))
         return Topic("", words, dict.fromkeys(sorted(fields), words))
 
     @property
-    def _of_topics(self) -> tuple[TopicQuery, ...]:
+    def _topic_queries(self) -> tuple[TopicQuery, ...]:
         return tuple(query for signal in self.signals for query in signal.queries) or (self.query,)
 
     @property
@@ -119,20 +119,20 @@ class Recipe:
         ]
 
     def manifest(self) -> dict[str, Any]:
-        described: dict[str, Any] = {
+        record: dict[str, Any] = {
             "name": self.name,
             "template": self.query.template.name,
             "template_digest": self.query.digest,
             "parameters": dict(self.parameters),
             "signals": [signal.manifest() for signal in self.signals],
         }
-        described |= {"set": dict(self.overrides)} if self.overrides else {}
-        described |= {"tuned": dict(self.tuned)} if self.tuned else {}
-        return described | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})
+        record |= {"set": dict(self.overrides)} if self.overrides else {}
+        record |= {"tuned": dict(self.tuned)} if self.tuned else {}
+        return record | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})
 
 
 # Compound queries, and the keys of their inner queries.
-_INSIDE: Mapping[str, tuple[str, ...]] = {
+_INNER_QUERIES: Mapping[str, tuple[str, ...]] = {
     "bool": ("must", "should", "filter", "must_not"),
     "dis_max": ("queries",),
     "constant_score": ("filter",),
@@ -142,7 +142,7 @@ _INSIDE: Mapping[str, tuple[str, ...]] = {
 
 # Queries that rank alike on any number of shards: the engine sends them in a form that keeps the statistics of the
 # whole index. Others are unproven, or choose words by the content of each shard (fuzzy, `more_like_this`).
-_ALONE = frozenset(
+_SHARD_INDEPENDENT = frozenset(
     {
         "match",
         "multi_match",
@@ -158,9 +158,9 @@ _ALONE = frozenset(
     }
 )
 # The types of `multi_match` that score each field by its own words.
-_OF_WORDS = (None, "best_fields", "most_fields")
+_TYPES_BY_FIELD = (None, "best_fields", "most_fields")
 
-_FUNCTIONS = frozenset({"filter", "weight", "field_value_factor"})
+_SHARD_INDEPENDENT_FUNCTIONS = frozenset({"filter", "query", "weight", "field_value_factor"})
 
 
 def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
@@ -169,46 +169,46 @@ def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
         return
     templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
     for name, template in templates.items():
-        why = shard_dependence(template.body.get("query", {}))
-        if why is not None:
+        reason = shard_dependence(template.body.get("query", {}))
+        if reason is not None:
             yield (
-                f"{name} may rank differently on these {shards} shards than on one, for {why}: "
+                f"{name} may rank differently on these {shards} shards than on one, for {reason}: "
                 "see docs/reference/engines.md, or index with --shards 1"
             )
 
 
 def shard_dependence(query: Any) -> str | None:
     """Return the part of a query whose statistics may depend on the number of shards, if any."""
-    return next(_outside(query), None)
+    return next(_shard_dependent_parts(query), None)
 
 
-def _outside(query: Any) -> Iterator[str]:
+def _shard_dependent_parts(query: Any) -> Iterator[str]:
     for kind, content in _queries(query):
-        if kind in _INSIDE:
-            for name in _INSIDE[kind]:
-                yield from _outside(content.get(name))
+        if kind in _INNER_QUERIES:
+            for name in _INNER_QUERIES[kind]:
+                yield from _shard_dependent_parts(content.get(name))
             if kind == "function_score":
-                yield from _outside_functions(content)
-        elif kind not in _ALONE:
+                yield from _shard_dependent_functions(content)
+        elif kind not in _SHARD_INDEPENDENT:
             yield f"its `{kind}`"
         elif kind == "multi_match":
-            if content.get("type") not in _OF_WORDS:
+            if content.get("type") not in _TYPES_BY_FIELD:
                 yield f"its `multi_match` of the type {content['type']}"
             if "fuzziness" in content:
                 yield "its fuzzy `multi_match`"
         elif kind == "match" and any(
-            isinstance(asked, Mapping) and "fuzziness" in asked for asked in content.values()
+            isinstance(parameters, Mapping) and "fuzziness" in parameters for parameters in content.values()
         ):
             yield "its fuzzy `match`"
 
 
-def _outside_functions(content: Mapping[str, Any]) -> Iterator[str]:
+def _shard_dependent_functions(content: Mapping[str, Any]) -> Iterator[str]:
     functions = content.get("functions", [content])
     for function in functions if isinstance(functions, list) else []:
         if isinstance(function, Mapping):
-            yield from _outside(function.get("filter"))
+            yield from _shard_dependent_parts(function.get("filter"))
             for name, content_of_function in function.items():
-                if name not in _FUNCTIONS and isinstance(content_of_function, Mapping) and name != "query":
+                if name not in _SHARD_INDEPENDENT_FUNCTIONS and isinstance(content_of_function, Mapping):
                     yield f"its `{name}` in a `function_score`"
 
 
@@ -249,14 +249,14 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
         DataError: the recipe or its template is invalid.
     """
     book = _book(task)
-    written = book.recipes.get(name)
-    if written is None:
+    stored = book.recipes.get(name)
+    if stored is None:
         raise UsageError(f"{book.task} has no recipe {choices_hint(name, names(book))}")
     place = RecipeName(book, name)
-    _require_types(place, written)
-    described = deepcopy(dict(written))
-    described.setdefault("signals", [{_SIGNAL: Direct.kind, "template": described.get("template")}])
-    written_recipe = _WrittenRecipe(place, described)
+    _require_types(place, stored)
+    recipe = deepcopy(dict(stored))
+    recipe.setdefault("signals", [{_SIGNAL: Direct.kind, "template": recipe.get("template")}])
+    written_recipe = _WrittenRecipe(place, recipe)
     for key, value in (overrides or {}).items():
         written_recipe = written_recipe.with_value(key, value)
     return replace(written_recipe.recipe, overrides=dict(overrides or {}))
@@ -333,11 +333,11 @@ class _WrittenRecipe:
         self._described = described
         self._tables = tables = _tables(place, described)
         parameters = described.setdefault("parameters", {})
-        read = {
+        recipe_tables = {
             name: RecipeTable(place, name, table, parameters, is_fused=len(tables) > 1)
             for name, table in tables.items()
         }
-        signals = tuple(_signal(read[name], table) for name, table in tables.items())
+        signals = tuple(_signal(recipe_tables[name], table) for name, table in tables.items())
         query = _query(place, described, signals, parameters)
         queries = {
             query.template.name: query
@@ -352,20 +352,20 @@ class _WrittenRecipe:
             raise place.wrong(
                 f"begins with {signals[0].name}, which needs candidates: put a signal before it"
             )
-        written = described.setdefault("fusion", {_METHOD: fusion.SumFusion.method})
-        of_fusion = RecipeTable(place, "fusion", written, parameters)
-        fused = _fusion(place, of_fusion)
+        fusion_values = described.setdefault("fusion", {_METHOD: fusion.SumFusion.method})
+        fusion_table = RecipeTable(place, "fusion", fusion_values, parameters)
+        recipe_fusion = _fusion(place, fusion_table)
         self.recipe = Recipe(
             place.recipe,
             described.get("about", ""),
             query,
             signals,
-            fused,
+            recipe_fusion,
             parameters,
             deepcopy(described),
             described.get("tuned", {}),
         )
-        self.settable = self._settable(read, of_fusion, list(queries.values()))
+        self.settable = self._settable(recipe_tables, fusion_table, list(queries.values()))
 
     def with_value(self, key: str, value: object) -> _WrittenRecipe:
         """Return the recipe with another value of a parameter.
@@ -381,9 +381,9 @@ class _WrittenRecipe:
                 raise UsageError(
                     f"the recipe {self._place} has several parameters {key}: name {' or '.join(shared)}"
                 )
-            there = ", ".join(sorted(named)) or "none"
+            names = ", ".join(sorted(named)) or "none"
             raise UsageError(
-                f"the recipe {self._place} has no parameter {key!r}{key_suggestion(key, named)}: it has {there}"
+                f"the recipe {self._place} has no parameter {key!r}{key_suggestion(key, named)}: it has {names}"
             )
         parameter.table[parameter.key] = value
         try:
@@ -392,7 +392,10 @@ class _WrittenRecipe:
             raise UsageError(f"{key}={value}: {error}") from error
 
     def _settable(
-        self, read: Mapping[str, RecipeTable], of_fusion: RecipeTable, queries: Sequence[TopicQuery]
+        self,
+        recipe_tables: Mapping[str, RecipeTable],
+        fusion_table: RecipeTable,
+        queries: Sequence[TopicQuery],
     ) -> list[Settable]:
         by_key: dict[str, list[Settable]] = {}
 
@@ -400,7 +403,7 @@ class _WrittenRecipe:
             of: str, table: MutableMapping[str, Any], key: str, value: object, kind: str, about: str
         ) -> None:
             full = f"{'parameters' if of == 'templates' else of}.{key}"
-            short = of if key == WEIGHT and of in read else key
+            short = of if key == WEIGHT and of in recipe_tables else key
             by_key.setdefault(short, []).append(Settable(full, full, of, key, value, kind, about, table))
 
         parameters = self._described["parameters"]
@@ -408,17 +411,17 @@ class _WrittenRecipe:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             about = "; ".join(query.template.where(f"{_RECIPE}{key}") for query in queries if query.uses(key))
             add("templates", parameters, key, value, NUMBER if is_number else TEXT, about)
-        described = [
-            (name, self._tables[name], read[name], meanings(type(signal)))
-            for name, signal in zip(read, self.recipe.signals, strict=True)
+        sources = [
+            (name, self._tables[name], recipe_tables[name], meanings(type(signal)))
+            for name, signal in zip(recipe_tables, self.recipe.signals, strict=True)
         ]
-        if len(read) > 1:
-            of_keys = meanings(type(self.recipe.fusion))
-            described.append(("fusion", self._described["fusion"], of_fusion, of_keys))
-        for of, table, values, of_keys in described:
+        if len(recipe_tables) > 1:
+            meanings_by_key = meanings(type(self.recipe.fusion))
+            sources.append(("fusion", self._described["fusion"], fusion_table, meanings_by_key))
+        for of, table, values, meanings_by_key in sources:
             for key, (value, kind) in values.settable.items():
-                if key != WEIGHT or len(read) > 1:
-                    add(of, table, key, value, kind, of_keys[key])
+                if key != WEIGHT or len(recipe_tables) > 1:
+                    add(of, table, key, value, kind, meanings_by_key[key])
         settable = []
         for short, parameters_of_key in by_key.items():
             written = [each for each in parameters_of_key if each.key in each.table] or parameters_of_key
@@ -458,9 +461,9 @@ def _fusion(place: RecipeName, table: RecipeTable) -> Fusion:
         raise DataError(
             f"the recipe {place} has no fusion {method!r}{hint}: choose {alternatives(list(_FUSIONS))}"
         )
-    read = _FUSIONS[method].read(table)
+    recipe_fusion = _FUSIONS[method].read(table)
     table.finish(_METHOD)
-    return read
+    return recipe_fusion
 
 
 def _book(task: str | RecipeBook) -> RecipeBook:

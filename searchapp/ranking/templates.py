@@ -38,10 +38,10 @@ class Template:
         self.name = name
         self.body = body
         problems = ErrorCollector()
-        self._places = self._placeholders(body, "", problems)
+        self._variable_paths = self._placeholders(body, "", problems)
         problems.raise_if_any()
-        self._fill = _filler(body)
-        self.variables = frozenset(name for name, _place in self._places)
+        self._fill = _fill_function(body)
+        self.variables = frozenset(name for name, _path in self._variable_paths)
         # The fields of a topic that the template uses, except id and text.
         self.topic_fields = _fields_of_topic(self.variables)
         # The fields that occur only in clauses that match words.
@@ -57,9 +57,9 @@ class Template:
             known = ", ".join(sorted(variables))
             raise DataError(
                 *(
-                    f"{self.name}: {place}: there is no variable {{{{{name}}}}}{suggestion(name, variables)}: "
+                    f"{self.name}: {path}: there is no variable {{{{{name}}}}}{suggestion(name, variables)}: "
                     f"this task and recipe have {known}"
-                    for name, place in self._places
+                    for name, path in self._variable_paths
                     if name in missing
                 )
             )
@@ -67,7 +67,7 @@ class Template:
 
     def where(self, variable: str) -> str:
         """Return the places of a variable in the template, in words."""
-        return f"{self.name}: {', '.join(place for name, place in self._places if name == variable)}"
+        return f"{self.name}: {', '.join(path for name, path in self._variable_paths if name == variable)}"
 
     def _placeholders(self, node: Any, path: str, problems: ErrorCollector) -> list[tuple[str, str]]:
         if isinstance(node, Mapping):
@@ -77,7 +77,7 @@ class Template:
                         raise DataError(f"a key can't be a placeholder: {key}")
             children = [(value, f"{path}.{key}".lstrip(".")) for key, value in node.items()]
         elif isinstance(node, list):
-            children = [(value, f"{path}[{place}]") for place, value in enumerate(node)]
+            children = [(value, f"{path}[{index}]") for index, value in enumerate(node)]
         elif isinstance(node, str) and "{{" in node:
             match = _PLACEHOLDER.fullmatch(node)
             if match is not None:
@@ -91,8 +91,8 @@ class Template:
             return []
         return [
             placeholder
-            for value, place in children
-            for placeholder in self._placeholders(value, place, problems)
+            for value, child_path in children
+            for placeholder in self._placeholders(value, child_path, problems)
         ]
 
 
@@ -147,7 +147,7 @@ def _unmatched(node: Any) -> Iterator[str]:
         yield match[1]
 
 
-def _filler(node: Any) -> Callable[[Mapping[str, Any]], Any] | None:
+def _fill_function(node: Any) -> Callable[[Mapping[str, Any]], Any] | None:
     """Return a function that copies a part of a template with values; None for a part without placeholders."""
     if isinstance(node, str):
         match = _PLACEHOLDER.fullmatch(node) if "{{" in node else None
@@ -155,18 +155,18 @@ def _filler(node: Any) -> Callable[[Mapping[str, Any]], Any] | None:
     if not isinstance(node, Mapping | list):
         return None
     children = node.items() if isinstance(node, Mapping) else enumerate(node)
-    fillers = [(key, fill) for key, child in children if (fill := _filler(child)) is not None]
+    fillers = [(key, fill) for key, child in children if (fill := _fill_function(child)) is not None]
     if not fillers:
         return None
-    copied: Callable[[Any], Any] = dict if isinstance(node, Mapping) else list
+    copy_container: Callable[[Any], Any] = dict if isinstance(node, Mapping) else list
 
-    def filled(variables: Mapping[str, Any]) -> Any:
-        copy = copied(node)
+    def fill_copy(variables: Mapping[str, Any]) -> Any:
+        copy = copy_container(node)
         for key, fill in fillers:
             copy[key] = fill(variables)
         return copy
 
-    return filled
+    return fill_copy
 
 
 WEIGHT = "weight"
@@ -336,15 +336,15 @@ class RecipeTable:
         """
         return int(self.whole(key, self.place.book.depth)) if self._is_fused else default
 
-    def finish(self, *beside: str) -> None:
+    def finish(self, *also_known: str) -> None:
         """Reject keys that were not read, except those in `beside`.
 
         Raises:
             DataError: a key is unknown.
         """
-        known = {*self._read, *beside}
-        for key in sorted(self._values.keys() - known):
-            raise self._unknown(key, known)
+        valid_keys = {*self._read, *also_known}
+        for key in sorted(self._values.keys() - valid_keys):
+            raise self._unknown(key, valid_keys)
 
     def _unknown(self, key: str, known: Collection[str]) -> DataError:
         return self.place.wrong(f"has the unknown key {key!r}{key_suggestion(key, known)} in {self.name!r}")
@@ -397,10 +397,10 @@ def choice(known: Collection[str], meaning: str, default: str, key: str = "") ->
 
 def meanings(described: type) -> dict[str, str]:
     """Return the meaning of each settable key of a signal or a fusion."""
-    declared = ((attribute.name, attribute.metadata.get(_PARAMETER)) for attribute in fields(described))
+    declarations = ((attribute.name, attribute.metadata.get(_PARAMETER)) for attribute in fields(described))
     return {
         declaration.key or name: declaration.meaning
-        for name, declaration in declared
+        for name, declaration in declarations
         if declaration and declaration.meaning
     }
 
@@ -427,12 +427,12 @@ def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -
         raise DataError(f"{book.file}: a template must be named by text in quotes, not by {name!r}")
     body = book.template(name)
     problems = ErrorCollector()
-    of_task = f"{book.task}/{name}"
+    full_name = f"{book.task}/{name}"
     template = None
     with problems.at():
-        template = Template({"sort": BEST_FIRST, **body}, of_task)
+        template = Template({"sort": BEST_FIRST, **body}, full_name)
     if body.get("size") != "{{depth}}":
-        with problems.at(f"{of_task}: size"):
+        with problems.at(f"{full_name}: size"):
             raise DataError('a template must have "size": "{{depth}}", or --depth means nothing')
     problems.raise_if_any()
     assert template is not None

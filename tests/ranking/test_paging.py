@@ -40,7 +40,7 @@ def index(
 
 
 def test_a_ranking_goes_on_behind_the_10_000th_hit(index: Index, documents: list[Document]) -> None:
-    (one, other) = paging.deep(index, [match("group", 2 * COUNT), match("group", COUNT - 100)])
+    (one, other) = paging.deep_hits(index, [match("group", 2 * COUNT), match("group", COUNT - 100)])
     assert len(one) == COUNT
     scores = dict(zip(one.document_ids, one.scores, strict=True))
     assert len(set(scores.values())) == KINDS
@@ -57,16 +57,16 @@ def test_pages_are_those_of_the_whole(index: Index, monkeypatch: pytest.MonkeyPa
     ]
     whole = list(index.search(bodies))
     monkeypatch.setattr(paging, "WINDOW", 7)
-    monkeypatch.setattr(paging, "AT_ONCE", 3)
+    monkeypatch.setattr(paging, "BATCH_SIZE", 3)
     done: list[int] = []
-    assert list(paging.deep(index, iter(bodies), done.append)) == whole
+    assert list(paging.deep_hits(index, iter(bodies), done.append)) == whole
     assert done == [3, 1]
 
 
 def test_the_body_that_is_refused_is_known_on_any_page(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "WINDOW", 5)
-    monkeypatch.setattr(paging, "AT_ONCE", 2)
+    monkeypatch.setattr(paging, "BATCH_SIZE", 2)
     broken = match("group", 20) | {"query": {"nonsense": {}}}
     with pytest.raises(QueryRefused) as caught:
-        list(paging.deep(index, [match("group", 20), match("group", 3), match("group", 3), broken]))
+        list(paging.deep_hits(index, [match("group", 20), match("group", 3), match("group", 3), broken]))
     assert caught.value.place == 3

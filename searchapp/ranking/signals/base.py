@@ -311,7 +311,9 @@ def searched(
     all_bodies = itertools.chain([first], bodies)
     is_deep = _is_deep(first)  # all topics have the same size
     try:
-        yield from paging.deep(index, all_bodies, advance) if is_deep else index.search(all_bodies, advance)
+        yield from (
+            paging.deep_hits(index, all_bodies, advance) if is_deep else index.search(all_bodies, advance)
+        )
     except QueryRefused as error:
         raise QueryRefused.of(error, error.place, f"topic {topics[error.place].id}: ") from error
 
