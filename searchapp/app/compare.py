@@ -103,7 +103,7 @@ def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
     elif manifest.index_digest != other_manifest.index_digest and not changed:
         yield "their indexed documents differ"
     topics, others = (
-        dict.fromkeys((*(ranking.topic_id for ranking in run.run), *run.manifest.empty))
+        dict.fromkeys((*(ranking.topic_id for ranking in run.run), *run.manifest.empty_topics))
         for run in (first, other)
     )
     for path, own, of_other in ((other.path, others, topics), (first.path, topics, others)):

@@ -135,7 +135,7 @@ def import_run(
             "digest": digest,
             "format": format_,
             "tool": tool or "",
-            "left_out": len(problems),
+            "skipped": len(problems),
         },
     )
     ranked = {document: documents[document] for ranking in run for document in ranking.hits.document_ids}

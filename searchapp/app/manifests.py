@@ -100,9 +100,9 @@ def complete_manifest(manifest: Manifest, run: Run) -> Manifest:
         manifest,
         topics=len(run),
         hits=sum(len(ranking.hits) for ranking in run),
-        empty=[ranking.topic_id for ranking in run if not len(ranking.hits)],
+        empty_topics=[ranking.topic_id for ranking in run if not len(ranking.hits)],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        untested={entry.package: entry.version for entry in untested_versions()},
+        untested_packages={entry.package: entry.version for entry in untested_versions()},
     )
 
 

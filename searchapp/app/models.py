@@ -349,7 +349,7 @@ def described(made: MadeModel) -> Mapping[str, Any]:
     header = made.stored.header
     return {
         "signal": made.signal,
-        **({"left_out": made.left_out} if made.left_out else {}),
+        **({"held_out_topic": made.left_out} if made.left_out else {}),
         "trained": made.is_new,
         "path": None if made.path is None else str(made.path),
         "digest": made.stored.digest,

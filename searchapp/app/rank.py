@@ -392,7 +392,7 @@ def _differences(path: Path, first: Manifest, out: Path, second: Manifest) -> It
         elif first.files[name] != second.files[name]:
             topics = f" ({_topics_that_differ(path, out)})" if name == RANKINGS else ""
             yield f"{out / name}: differs from that of {path}{topics}"
-    if list(first.empty) != list(second.empty):
+    if list(first.empty_topics) != list(second.empty_topics):
         yield f"{out / MANIFEST}: lists other topics without documents"
 
 

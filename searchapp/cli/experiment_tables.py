@@ -341,7 +341,7 @@ def _ablation_table(ablation: Ablation, measured: Measured) -> ResultTable:
             [None if pair is None else pair.difference for _, _, pair in rows],
             {"difference": "gain", **{name: name for name in shown}},
         ),
-        TableColumn("CPU s", [f"{variant.cpu:.2f}" for variant, _, _ in rows]),
+        TableColumn("CPU s", [f"{variant.cpu_seconds:.2f}" for variant, _, _ in rows]),
         TableColumn("cost", costs),
     ]
     return ResultTable(columns, heading, bold=[0])
@@ -363,9 +363,9 @@ def _ablation_rows(ablation: Ablation) -> Iterator[dict[str, object]]:
                 "feature": variant.feature,
                 "figure": exactly(figure),
                 **{"gain" if name == "difference" else name: cell for name, cell in tests.items()},
-                "cpu_seconds": exactly(variant.cpu),
-                "cpu_saved": exactly(ablation.saved(variant)),
-                "clock_seconds": exactly(variant.clock),
+                "cpu_seconds": exactly(variant.cpu_seconds),
+                "cpu_seconds_saved": exactly(ablation.saved(variant)),
+                "wall_seconds": exactly(variant.wall_seconds),
             }
 
 

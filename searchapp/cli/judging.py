@@ -279,7 +279,7 @@ def _print_topics(
                 "split": opened.part.name,
                 "run": opened.pages.name,
                 "measure": figures.name,
-                "instead_of": figures.instead_of,
+                "fallback_reason": figures.instead_of,
                 "topics": [{"id": topic, **asdict(figures.topics[topic])} for topic in topics],
             }
         )
@@ -298,7 +298,7 @@ def _print_topics(
 def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
     """Print the rank of each relevant document, or the reason without one; with `failures` also the first
     others."""
-    from searchapp.app.inspection.topics import short_standing
+    from searchapp.app.inspection.topics import short_status
 
     ranked = opened.ranking(topic)
     if ranked.no_gold is not None:
@@ -320,7 +320,7 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
                 {
                     "id": entry.document_id,
                     "grade": entry.grade,
-                    "standing": None if entry.reason is None else entry.reason.standing.value,
+                    "status": None if entry.reason is None else entry.reason.status.value,
                     "rank": None if entry.reason is None else entry.reason.rank,
                 }
                 for entry in missed.documents
@@ -331,7 +331,7 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
         print_json(described)
         return
     lines = [(f"rank {rank:,}", document) for rank, document in result]
-    lines += [(f"missed: {short_standing(entry.reason)}", entry.document_id) for entry in missed.documents]
+    lines += [(f"missed: {short_status(entry.reason)}", entry.document_id) for entry in missed.documents]
     if failures:
         lines += [(f"not relevant: rank {rank:,}", document) for rank, document in others]
     texts = opened.pages.texts([document for _, document in lines])

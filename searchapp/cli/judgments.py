@@ -287,7 +287,7 @@ def imports(
         ]
     if as_json:
         print_json(
-            {"task": task, "imports": [{**asdict(imported), "hold": hold} for imported, hold in result]}
+            {"task": task, "imports": [{**asdict(imported), "active": hold} for imported, hold in result]}
         )
     elif not result:
         say(settings, f"no judgments of {task} came from a file")
@@ -502,11 +502,11 @@ def _print_agreement(result: Agreement, most: int) -> None:
         f"alpha {result.alpha:.4f} (Krippendorff, ordinal) over "
         f"{counted(result.documents, 'document')} with several grades"
     )
-    console.print(_in_sight_words(result.in_sight))
-    is_seen = result.in_sight.in_sight or result.in_sight.unknown
+    console.print(_in_sight_words(result.saw_others))
+    is_seen = result.saw_others.saw_others or result.saw_others.unknown
     seen = [
-        (name, *map(str, (each.grades, each.in_sight, each.unknown)))
-        for name, each in result.in_sight_by.items()
+        (name, *map(str, (each.grades, each.saw_others, each.unknown)))
+        for name, each in result.saw_others_by.items()
         if is_seen
     ]
     pairs = [
@@ -543,11 +543,11 @@ def _in_sight_words(sight_counts: SightCounts) -> str:
     known = sight_counts.grades - sight_counts.unknown
     if not known:
         return "whether grades were given in view of others' judgments is not known: they are older than its record"
-    share = f"{sight_counts.in_sight / known:.1%}"
+    share = f"{sight_counts.saw_others / known:.1%}"
     unknown = f"; of {sight_counts.unknown:,} more it is not known" if sight_counts.unknown else ""
-    were = "was" if sight_counts.in_sight == 1 else "were"
+    were = "was" if sight_counts.saw_others == 1 else "were"
     return (
-        f"{sight_counts.in_sight:,} of {counted(known, 'grade')} ({share}) {were} given in view of others' "
+        f"{sight_counts.saw_others:,} of {counted(known, 'grade')} ({share}) {were} given in view of others' "
         f"judgments{unknown}"
     )
 
@@ -558,9 +558,9 @@ def _agreement_json(task: str, result: Agreement) -> dict[str, object]:
         "annotators": list(result.annotators),
         "documents": result.documents,
         "alpha": result.alpha,
-        "in_sight": {
-            **asdict(result.in_sight),
-            "annotators": {name: asdict(of) for name, of in result.in_sight_by.items()},
+        "saw_others": {
+            **asdict(result.saw_others),
+            "annotators": {name: asdict(of) for name, of in result.saw_others_by.items()},
         },
         "pairs": [asdict(pair) for pair in result.pairs],
         "topics": {
@@ -618,7 +618,7 @@ def backup(
 
 def _report_check(settings: Settings, path: Path, verdict: LogVerification, as_json: bool) -> None:
     if as_json:
-        print_json({"log": str(path), "sound": verdict.is_sound, **asdict(verdict)})
+        print_json({"log": str(path), "intact": verdict.is_sound, **asdict(verdict)})
         return
     for problem in verdict.problems[:SHOWN]:
         show(problem)

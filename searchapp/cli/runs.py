@@ -127,10 +127,10 @@ def rank(
     if written.shortfall:
         warn(f"the run has no official file: {written.shortfall}")
     manifest = written.manifest
-    if manifest.empty:
+    if manifest.empty_topics:
         warn(
-            f"no document was found for {len(manifest.empty):,} of the {counted(manifest.topics, 'topic')}: "
-            f"{some(manifest.empty)}"
+            f"no document was found for {len(manifest.empty_topics):,} of the {counted(manifest.topics, 'topic')}: "
+            f"{some(manifest.empty_topics)}"
         )
     say(
         settings,
@@ -184,7 +184,7 @@ def rerun(
     if as_json:
         equal, differences = not result.differences, result.differences
         described = {"equal": equal, "differences": differences, "notes": result.notes}
-        print_json({"run": str(run), "again": str(out), **described})
+        print_json({"run": str(run), "out": str(out), **described})
     if result.differences:
         raise DataError(f"{out} is not equal to {run} ({len(result.differences)}):", *result.differences)
     say(settings, f"{out} is equal to {run}: {counted(written.manifest.topics, 'topic')}")
@@ -354,7 +354,7 @@ def import_(
                 "topics": manifest.topics,
                 "hits": manifest.hits,
                 "imported": dict(manifest.imported),
-                "left_out": {} if skipped is None else skipped.counts(),
+                "skipped": {} if skipped is None else skipped.counts(),
                 "notes": {} if notes is None else notes.counts(),
                 "files": dict(manifest.files),
             }

@@ -50,7 +50,9 @@ def print_why(reason: Reason, sentence: str, about: Mapping[str, object], *, as_
     """Print the explanation of a document's rank; `about` begins the JSON document."""
     if as_json:
         explanation = reason.explanation.to_json() if reason.explanation else None
-        print_json({**about, **asdict(reason), "explanation": explanation})
+        described = asdict(reason)
+        described["signals"] = described.pop("shares")
+        print_json({**about, **described, "explanation": explanation})
         return
     lines = [f"{visible_line(reason.document_id)} {visible_line(sentence)}"]
     if reason.shares:
@@ -310,10 +312,10 @@ def _open(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, a
 
 
 def _why(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
-    from searchapp.app.inspection.explanation import find_reason, standing_sentence
+    from searchapp.app.inspection.explanation import find_reason, status_sentence
 
     result, task = find_reason(searcher, request, document_id), searcher.task.name
-    print_why(result, standing_sentence(result, task), {"task": task}, as_json=as_json)
+    print_why(result, status_sentence(result, task), {"task": task}, as_json=as_json)
 
 
 def _search_json(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:

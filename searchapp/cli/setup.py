@@ -195,7 +195,7 @@ def doctor(
             console.print(line, soft_wrap=True)
     failed = [check.name for check in checks if check.verdict is Verdict.failed]
     if as_json:
-        print_json({"well": not failed, "checks": [dataclasses.asdict(check) for check in checks]})
+        print_json({"ok": not failed, "checks": [dataclasses.asdict(check) for check in checks]})
     if failed:
         raise SearchappError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
 

@@ -153,8 +153,19 @@ def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> No
     recipe = recipes.load(book, name, parameters_of(set_))
     settable = recipes.settable(book, recipe)
     if as_json:
-        parameters = list(map(asdict, settable))
-        print_json({"task": task.name, "recipe": name, "about": recipe.about, "settable": parameters})
+        parameters = [
+            {
+                "name": one.name,
+                "full_name": one.full,
+                "owner": one.of,
+                "key": one.key,
+                "value": one.value,
+                "values": one.kind,
+                "about": one.about,
+            }
+            for one in settable
+        ]
+        print_json({"task": task.name, "recipe": name, "about": recipe.about, "parameters": parameters})
         return
     rows = [
         (
@@ -389,7 +400,7 @@ def verify(
     files = sources.check(source, folder)
     others = sources.unofficial_files(folder, files)
     if as_json:
-        print_json({**_source_json(source, folder, files), "strangers": others})
+        print_json({**_source_json(source, folder, files), "unofficial_files": others})
     _report_files(settings, task, folder, files, others)
 
 

@@ -183,7 +183,7 @@ class SightCounts:
     """How many grades were given with others' judgments in view, and for how many this is unknown."""
 
     grades: int
-    in_sight: int
+    saw_others: int
     unknown: int
 
     @classmethod
@@ -204,9 +204,9 @@ class Agreement:
     topics: Mapping[str, tuple[int, float]]
     # The documents with different grades, by the difference of the extremes, the largest first.
     disputed: tuple[tuple[Key, Mapping[str, int]], ...]
-    in_sight: SightCounts
+    saw_others: SightCounts
     # By annotator.
-    in_sight_by: Mapping[str, SightCounts]
+    saw_others_by: Mapping[str, SightCounts]
 
 
 def agreement(view: JudgmentView, annotators: Collection[str] | None = None) -> Agreement:

@@ -83,9 +83,9 @@ class Manifest:
     # Tool and file of an imported run, which has no recipe and no engine.
     imported: Mapping[str, Any] = field(default_factory=dict)
     # Topics without documents, which have no line in the rankings.
-    empty: Sequence[str] = ()
+    empty_topics: Sequence[str] = ()
     # Versions of packages outside the tested range.
-    untested: Mapping[str, str] = field(default_factory=dict)
+    untested_packages: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
 
@@ -246,7 +246,7 @@ def read_manifest(path: Path) -> Manifest:
     for name, kind in _FIELD_TYPES.items():
         if not isinstance(getattr(manifest, name), kind):
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
-    empty = manifest.empty
+    empty = manifest.empty_topics
     if not isinstance(empty, list | tuple) or not all(isinstance(topic, str) for topic in empty):
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: empty is no list of topics")
     return manifest
@@ -267,7 +267,7 @@ def read_input(path: Path, manifest: Manifest, name: str) -> Any:
 
 
 # The fields of a manifest that describe the rankings, not their inputs.
-_OF_RANKINGS = ("topics", "hits", "empty", "untested", "created", "seconds", "files")
+_OF_RANKINGS = ("topics", "hits", "empty_topics", "untested_packages", "created", "seconds", "files")
 
 
 def reusable_manifest(path: Path, planned: Manifest) -> Manifest | None:
@@ -326,7 +326,9 @@ _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys(("searchapp", "task", "split", "tag", "data", "mapping_digest", "index_digest"), str),
     **dict.fromkeys(("created", "digest", "task_file", "variant"), str),
     **dict.fromkeys(("depth", "topics", "hits"), int),
-    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "layout", "imported", "untested"), dict),
+    **dict.fromkeys(
+        ("recipe", "engine", "data_digests", "files", "layout", "imported", "untested_packages"), dict
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from searchapp.app import search
-from searchapp.app.inspection.explanation import Reason, Standing, compare_hits, find_reason
+from searchapp.app.inspection.explanation import RankStatus, Reason, compare_hits, find_reason
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.ranking.query_language import FieldFilter
 from tests.app.conftest import MakeSearcher
@@ -26,7 +26,7 @@ def test_each_hit_has_its_rank_score_and_explanation(nlps: TaskSearcher, request
         assert found.explanation is not None
         assert found == Reason(
             result.hit.document_id,
-            Standing.ranked,
+            RankStatus.ranked,
             result.rank,
             result.hit.score,
             found.explanation,
@@ -35,25 +35,25 @@ def test_each_hit_has_its_rank_score_and_explanation(nlps: TaskSearcher, request
 
 
 @pytest.mark.parametrize(
-    ("text", "document", "standing"),
+    ("text", "document", "status"),
     [
-        ("ring", "nowhere", Standing.unknown),
-        ("ring", "603", Standing.no_match),
-        ("zygomorphic", "603", Standing.no_match),
-        ("kernel -normal", "603", Standing.left_out),
-        ("kernel +ring", "603", Standing.left_out),
-        ("+kernel +ring", "603", Standing.left_out),
-        ("-kernel", "603", Standing.left_out),
-        ("ring -kernel", "603", Standing.no_match),
-        ("+ring -field", "603", Standing.no_match),
-        ("kernel +(ring field)", "603", Standing.left_out),
+        ("ring", "nowhere", RankStatus.unknown),
+        ("ring", "603", RankStatus.no_match),
+        ("zygomorphic", "603", RankStatus.no_match),
+        ("kernel -normal", "603", RankStatus.excluded),
+        ("kernel +ring", "603", RankStatus.excluded),
+        ("+kernel +ring", "603", RankStatus.excluded),
+        ("-kernel", "603", RankStatus.excluded),
+        ("ring -kernel", "603", RankStatus.no_match),
+        ("+ring -field", "603", RankStatus.no_match),
+        ("kernel +(ring field)", "603", RankStatus.excluded),
     ],
 )
 @pytest.mark.parametrize("recipe", ["words", "tfidf"])
 def test_a_document_that_is_no_hit_has_a_reason(
-    nlps: TaskSearcher, recipe: str, text: str, document: str, standing: Standing
+    nlps: TaskSearcher, recipe: str, text: str, document: str, status: RankStatus
 ) -> None:
-    assert find_reason(nlps, SearchRequest(text, recipe), document) == Reason(document, standing)
+    assert find_reason(nlps, SearchRequest(text, recipe), document) == Reason(document, status)
 
 
 def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
@@ -61,13 +61,13 @@ def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
     first, *_ = checkthat.search(SearchRequest("the people"))
     filtered = SearchRequest("the people", filters=(FieldFilter("speaker", "NOBODY"),))
     document = first.hit.document_id
-    assert find_reason(checkthat, filtered, document).standing is Standing.filtered
+    assert find_reason(checkthat, filtered, document).status is RankStatus.filtered
     assert (
-        find_reason(checkthat, replace(filtered, text="people -people"), document).standing
-        is Standing.left_out
+        find_reason(checkthat, replace(filtered, text="people -people"), document).status
+        is RankStatus.excluded
     )
     assert (
-        find_reason(checkthat, replace(filtered, text="zygomorphic"), document).standing is Standing.no_match
+        find_reason(checkthat, replace(filtered, text="zygomorphic"), document).status is RankStatus.no_match
     )
 
 
@@ -77,7 +77,9 @@ def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
     last = nlps.search(replace(LEARNED, size=100))[-1]
     monkeypatch.setattr(search, "FUSED_DEPTH", 3)
     fresh = TaskSearcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
-    assert find_reason(fresh, LEARNED, last.hit.document_id) == Reason(last.hit.document_id, Standing.behind)
+    assert find_reason(fresh, LEARNED, last.hit.document_id) == Reason(
+        last.hit.document_id, RankStatus.below_depth
+    )
 
 
 @pytest.mark.parametrize("text", ["every ring is a group", "normal subgroup", "a field"])

@@ -290,5 +290,5 @@ def test_a_run_of_an_older_layout_is_rejected_with_what_to_do(runs: dict[str, Pa
     manifest.write_text(json.dumps(described | {"format": 1}))
     for command in (["runs", "verify"], ["evaluate"]):
         refused = offline(*command, runs["half"])
-        assert refused.code == 4 and "format 1 is not the format 2" in refused.stderr
+        assert refused.code == 4 and "format 1 is not the format 3" in refused.stderr
         assert "rank again" in refused.stderr

@@ -14,9 +14,9 @@ import pytest
 from searchapp import tasks
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.app.index import index_task
-from searchapp.app.inspection.explanation import ExplainRequest, Reason, Standing, explain, loosened
+from searchapp.app.inspection.explanation import ExplainRequest, RankStatus, Reason, explain, loosened
 from searchapp.app.inspection.live_ranking import BATCH_SIZE, usual_split
-from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics, short_standing
+from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics, short_status
 from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures
 from searchapp.config.settings import Settings
@@ -125,12 +125,12 @@ def test_missed_gold_is_counted_and_has_its_rank_in_a_deeper_ranking(topics: Mak
         assert not sought.differs
         for one in sought.documents:
             assert one.reason is not None
-            seen.add(one.reason.standing)
-            if one.reason.standing is Standing.ranked:
+            seen.add(one.reason.status)
+            if one.reason.status is RankStatus.ranked:
                 assert one.reason.rank == deep[topic].index(one.document_id) + 1
         ranks = [one.reason.rank for one in sought.documents if one.reason is not None and one.reason.rank]
         assert ranks == sorted(ranks)
-    assert Standing.ranked in seen
+    assert RankStatus.ranked in seen
 
 
 def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
@@ -189,20 +189,23 @@ def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch:
     gold = {topic: {"nowhere": 1, topic: 1}}
     monkeypatch.setattr(nlps, "_given_gold", lambda: gold)
     whys = {one.document_id: one.reason for one in nlps.look_for_missed(topic).documents}
-    assert whys == {"nowhere": Reason("nowhere", Standing.unknown), topic: Reason(topic, Standing.filtered)}
+    assert whys == {
+        "nowhere": Reason("nowhere", RankStatus.unknown),
+        topic: Reason(topic, RankStatus.filtered),
+    }
 
     # A debate is not ranked with the lines of another, and a line without characteristic words has no score.
     debates = topics("checkthat", "checkthat-shallow")
     first, second = debates.topics[:2]
     monkeypatch.setattr(debates, "_given_gold", lambda: {first: {f"{second}:1": 1}})
     (one,) = debates.look_for_missed(first).documents
-    assert one.reason == Reason(f"{second}:1", Standing.filtered)
+    assert one.reason == Reason(f"{second}:1", RankStatus.filtered)
     ranking = ranked_with_scores(debates.pages.rankings.path.parent.parent / "checkthat")[first]
     without = next((document for document, score in ranking if score == 0), None)
     if without is not None:
         monkeypatch.setattr(debates, "_given_gold", lambda: {first: {without: 1}})
         (one,) = debates.look_for_missed(first).documents
-        assert one.reason == Reason(without, Standing.no_match)
+        assert one.reason == Reason(without, RankStatus.no_match)
 
 
 def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopics, home: Path) -> None:
@@ -240,12 +243,12 @@ def test_of_a_run_of_another_system_only_what_it_has_is_known(
     found = topics("nlps", str(path))
     assert found.part.name == "dev"
     standings = {
-        one.reason.standing
+        one.reason.status
         for topic in found.topics
         for one in found.look_for_missed(topic).documents
         if one.reason is not None
     }
-    assert standings == {Standing.not_in_run}
+    assert standings == {RankStatus.not_in_run}
 
 
 def test_a_recipe_that_ranks_otherwise_than_the_run_is_told(
@@ -273,11 +276,11 @@ def test_why_explains_a_hit_and_missed_gold_with_the_score_of_its_rank(topics: M
     for topic in found.topics:
         first = found.ranking(topic).documents[0]
         why = found.why(topic, first).reason
-        assert (why.standing, why.rank) == (Standing.ranked, 1)
+        assert (why.status, why.rank) == (RankStatus.ranked, 1)
         assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
         for one in found.missed(topic):
             why = found.why(topic, one.document_id).reason
-            if why.standing is Standing.ranked:
+            if why.status is RankStatus.ranked:
                 assert why.rank is not None and why.rank > SHALLOW
                 assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
 
@@ -388,8 +391,8 @@ def test_the_split_that_is_ranked_where_none_is_named(tmp_path: Path) -> None:
 
 
 def test_every_standing_has_words() -> None:
-    assert all(short_standing(Reason("1", one, 7)) for one in Standing)
-    assert short_standing(Reason("1", Standing.ranked, 1234)) == "rank 1,234"
+    assert all(short_status(Reason("1", one, 7)) for one in RankStatus)
+    assert short_status(Reason("1", RankStatus.ranked, 1234)) == "rank 1,234"
 
 
 @pytest.mark.parametrize(

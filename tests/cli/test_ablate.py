@@ -60,9 +60,15 @@ def test_costs_are_those_of_the_signals_that_are_left(offline: Cli) -> None:
     found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *CUTOFF)
     whole, without_direct, without_votes, *_ = found["variants"]
     direct, votes = found["signals"]
-    assert whole["cpu"] >= direct["cpu"] + votes["cpu"] > 0 and whole["cpu_saved"] == 0
-    assert without_direct["cpu"] >= votes["cpu"] and without_votes["cpu"] >= direct["cpu"]
-    assert without_direct["cpu_saved"] == whole["cpu"] - without_direct["cpu"]
+    assert (
+        whole["cpu_seconds"] >= direct["cpu_seconds"] + votes["cpu_seconds"] > 0
+        and whole["cpu_seconds_saved"] == 0
+    )
+    assert (
+        without_direct["cpu_seconds"] >= votes["cpu_seconds"]
+        and without_votes["cpu_seconds"] >= direct["cpu_seconds"]
+    )
+    assert without_direct["cpu_seconds_saved"] == whole["cpu_seconds"] - without_direct["cpu_seconds"]
 
 
 def test_topics_that_are_solved_ones_are_ranked_in_folds(offline: Cli) -> None:
@@ -133,10 +139,10 @@ def test_models_are_trained_without_each_kind_of_features(offline: Cli) -> None:
     p = [variants[name]["corrected"]["randomisation"] for name in names[1:6]]
     assert all(one["holm"] <= min(1.0, 5 * one["p"]) + 1e-12 for one in p)
     assert [one["kind"] for one in found["variants"]] == [
-        "whole",
-        *["unseen"] * 5,
+        "full",
+        *["without_feature"] * 5,
         *["without"] * 3,
-        *["alone"] * 3,
+        *["only"] * 3,
     ]
     refused = offline("ablate", task, "--split", "fold0", "--recipe", "neighbours", "--features")
     assert refused.code == 2 and "leave out --features" in refused.stderr
@@ -155,7 +161,7 @@ def test_every_layout_has_the_same_figures(offline: Cli) -> None:
     figures = {name: one["figure"] for name, one in by_name(found).items()}
     rows = list(csv.DictReader(io.StringIO(offline(*options, "--csv").stdout)))
     assert [float(row["figure"]) for row in rows] == list(figures.values())
-    assert [row["kind"] for row in rows] == ["whole", "without", "without", "alone", "alone"]
+    assert [row["kind"] for row in rows] == ["full", "without", "without", "only", "only"]
     for layout in ((), ("--markdown",), ("--latex",)):
         shown = offline(*options, *layout).stdout
         assert all(f"{figure:.4f}" in shown for figure in figures.values())

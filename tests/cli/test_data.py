@@ -227,7 +227,7 @@ def test_a_stranger_among_the_official_files_is_a_warning(
     result = offline("data", "verify", "checkthat", "--data", tmp_path / "c", "--json")
     assert result.code == 0
     assert "mine.tsv is not one of the official files" in result.stderr
-    assert result.json["strangers"] == ["training/mine.tsv"]
+    assert result.json["unofficial_files"] == ["training/mine.tsv"]
 
 
 def test_the_list_tells_sizes_sources_terms_and_what_is_there(

@@ -46,7 +46,7 @@ def test_a_version_outside_the_tested_range_is_a_warning(offline: Cli, other_num
 def test_a_run_names_untested_versions(offline: Cli, other_numpy: None, tmp_path: Path) -> None:
     offline("index", "nlps", "--data", SAMPLE)
     assert offline("rank", "nlps", "--split", "dev", "--out", tmp_path / "run").code == 0
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["untested"] == {"numpy": "99.0"}
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["untested_packages"] == {"numpy": "99.0"}
     assert offline("runs", "verify", tmp_path / "run").code == 0
 
 

@@ -25,13 +25,13 @@ def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
     _, _, document, rank, score, _ = [line for line in lines if line[0] == TOPIC][1]
     told = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen, "--json").json
     assert (told["split"], told["topic"], told["document_id"]) == ("dev", TOPIC, document)
-    assert (told["standing"], told["rank"]) == ("ranked", int(rank))
+    assert (told["status"], told["rank"]) == ("ranked", int(rank))
     assert told["score"] == pytest.approx(float(score), rel=1e-6)
-    assert [share["signal"] for share in told["shares"]] == (
+    assert [share["signal"] for share in told["signals"]] == (
         ["direct", "neighbours"] if recipe == "neighbours" else []
     )
-    if told["shares"]:
-        given = [share["value"] or 0.0 for share in told["shares"]]
+    if told["signals"]:
+        given = [share["value"] or 0.0 for share in told["signals"]]
         assert sum(given) == pytest.approx(told["score"], rel=1e-6)
     first, *rest = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen).stdout.splitlines()
     assert (
@@ -40,7 +40,7 @@ def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
     )
     said = [line.strip() for line in rest]
     assert ("What each signal gave:" in said) == (recipe == "neighbours")
-    for share in told["shares"]:
+    for share in told["signals"]:
         assert any(line.startswith(f"{share['value']:.4f}  {share['signal']}") for line in said)
 
 
@@ -49,19 +49,19 @@ def test_a_topic_is_found_in_its_split_and_a_document_that_is_not_ranked_is_acco
 ) -> None:
     asked = ("--topic", TOPIC, "--data", SAMPLE)
     hits = indexed("explain", "nlps", "x", *asked, "--json").json
-    assert (hits["split"], hits["standing"], hits["recipe"]) == ("dev", "unknown", "bm25")
+    assert (hits["split"], hits["status"], hits["recipe"]) == ("dev", "unknown", "bm25")
     knowledge = json.loads((SAMPLE / "knowledge_base.json").read_text(encoding="utf-8"))
     whole = {
         document: indexed("explain", "nlps", document, *asked, "--json").json
         for document in list(knowledge)[:4]
     }
     for document, told in whole.items():
-        assert (told["standing"], told["deeper"]) == ("ranked", None)
+        assert (told["status"], told["deeper"]) == ("ranked", None)
         short = indexed("explain", "nlps", document, *asked, "--depth", 1, "--json").json
         if told["score"]:
             assert (short["rank"], short["deeper"]) == (told["rank"], None if told["rank"] == 1 else 10_000)
         else:  # behind the depth it's not said of one document which of those without a score it is
-            assert (short["standing"], short["deeper"]) == ("no match", None)
+            assert (short["status"], short["deeper"]) == ("no match", None)
     last = max((one for one in whole if whole[one]["score"]), key=lambda one: whole[one]["rank"])
     behind = indexed("explain", "nlps", last, *asked, "--depth", 1).stdout.splitlines()[0]
     assert behind.endswith(", in a ranking of 10,000 documents")
@@ -82,8 +82,8 @@ def test_a_debate_is_explained_although_nobody_could_type_it(indexed: Cli) -> No
     asked = ("--topic", "farm_speech", "--data", SAMPLES / "checkthat", "--recipe", "neighbours")
     told = indexed("explain", "checkthat", "farm_speech:1", *asked, "--json")
     assert told.code == 0, told.stderr
-    assert (told.json["standing"], told.json["split"]) == ("ranked", "training")
-    assert {share["signal"] for share in told.json["shares"]} == {"direct", "labelled"}
+    assert (told.json["status"], told.json["split"]) == ("ranked", "training")
+    assert {share["signal"] for share in told.json["signals"]} == {"direct", "labelled"}
 
 
 def test_a_topic_that_there_is_not_is_refused(indexed: Cli) -> None:
@@ -98,7 +98,7 @@ def test_a_topic_that_there_is_not_is_refused(indexed: Cli) -> None:
 @pytest.mark.parametrize("document", ["", "\udcff\udcfe", "x" * 9_000])
 def test_what_can_be_no_id_is_not_indexed(indexed: Cli, document: str) -> None:
     told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE, "--json")
-    assert (told.code, told.json["standing"]) == (0, "unknown")
+    assert (told.code, told.json["status"]) == (0, "unknown")
     told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE)
     assert "is not indexed: no document of nlps has this id" in told.stdout
     assert "is not indexed" in indexed("search", "nlps", "ring", "--explain-document", document).stdout

@@ -42,7 +42,7 @@ def take_back(run: Cli, log: Path, number: int) -> Result:
 def listed(run: Cli, log: Path) -> list[tuple[int, int, int]]:
     """Number, judgments, and how many of them hold, of each import."""
     result = run("judgments", "imports", TASK, "--log", log, "--json").json["imports"]
-    return [(one["number"], one["events"], one["hold"]) for one in result]
+    return [(one["number"], one["events"], one["active"]) for one in result]
 
 
 def events(log: Path) -> list[Event]:

@@ -163,14 +163,14 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
                 [SeenDocument("t1", "d1", "run", 1, saw), SeenDocument("t9", name, "run", 1, saw)], 2
             )
             session.grade([SeenDocument("t1", "d2", "run", 1, False)], 1)
-    result = offline("judgments", "agreement", TASK, "--log", log, *both, "--json").json["in_sight"]
+    result = offline("judgments", "agreement", TASK, "--log", log, *both, "--json").json["saw_others"]
     assert result == {
         "grades": 6,
-        "in_sight": 1,
+        "saw_others": 1,
         "unknown": 2,
         "annotators": {
-            "ann": {"grades": 3, "in_sight": 0, "unknown": 1},
-            "ben": {"grades": 3, "in_sight": 1, "unknown": 1},
+            "ann": {"grades": 3, "saw_others": 0, "unknown": 1},
+            "ben": {"grades": 3, "saw_others": 1, "unknown": 1},
         },
     }
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout

@@ -34,7 +34,7 @@ def test_a_sound_log_is_called_so(offline: Cli, log: Path) -> None:
     assert (told.code, told.stdout) == (0, "")
     assert told.stderr == f"{log}: 5 events, every one as it was written\n"
     assert offline("judgments", "verify", "--log", log, "--json").json == {
-        "log": str(log), "sound": True, "events": 5, "damaged": [], "missing": [], "problems": []
+        "log": str(log), "intact": True, "events": 5, "damaged": [], "missing": [], "problems": []
     }  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, t
         for number in range(5):
             copy = tmp_path / f"copy-{number}"
             told = offline("judgments", "backup", copy, "--log", log, "--json")
-            assert told.code == 0 and json.loads(told.stdout)["sound"]
+            assert told.code == 0 and json.loads(told.stdout)["intact"]
             database = sqlite3.connect(copy)
             batches = dict(database.execute("SELECT topic_id, count(*) FROM events GROUP BY topic_id"))
             database.close()

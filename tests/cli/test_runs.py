@@ -118,7 +118,7 @@ def test_a_run_of_any_format_becomes_a_run_directory(nlps: Cli, name: str) -> No
     assert (
         manifest.imported["file"] == str(Path(name).resolve()) and manifest.imported["tool"] == "pyserini 1.2"
     )
-    assert made.json["hits"] == len(rows()) and made.json["left_out"] == {}
+    assert made.json["hits"] == len(rows()) and made.json["skipped"] == {}
     assert nlps("runs", "verify", "runs/other").code == 0
 
 
@@ -232,7 +232,7 @@ def test_everything_that_is_wrong_is_reported_with_its_line(nlps: Cli) -> None:
         assert said in refused.stderr
     kept = nlps("runs", "import", file, "--out", "out", "--lenient", "--json")
     assert kept.code == 0 and "left out: 5 problems" in kept.stderr
-    assert sum(kept.json["left_out"].values()) == 5 == kept.json["imported"]["left_out"]
+    assert sum(kept.json["skipped"].values()) == 5 == kept.json["imported"]["skipped"]
     (ranking,) = directory.read(Path("out")).run
     assert ranking.document_ids() == (one,)
     assert f"{len(topics()) - 1} of the {len(topics())} topics of nlps dev have no ranking" in kept.stderr

@@ -125,7 +125,7 @@ def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("typed", "document", "standing", "sentence"),
+    ("typed", "document", "status", "sentence"),
     [
         ("ring", "nowhere", "unknown", "nowhere is not indexed: no document of nlps has this id"),
         (
@@ -138,24 +138,24 @@ def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Pa
     ],
 )
 def test_search_explains_missing_documents(
-    nlps: Cli, typed: str, document: str, standing: str, sentence: str
+    nlps: Cli, typed: str, document: str, status: str, sentence: str
 ) -> None:
     assert nlps(typed, "--explain-document", document).stdout == f"{sentence}\n"
     assert nlps(typed, "--explain-document", document, "--json").json == {
         "task": "nlps",
         "document_id": document,
-        "standing": standing,
+        "status": status,
         "rank": None,
         "score": None,
         "explanation": None,
-        "shares": [],
+        "signals": [],
     }
 
 
 def test_it_is_told_why_a_document_is_where_it_is(nlps: Cli) -> None:
     hit = nlps("normal subgroup", "--json").json["hits"][2]
     told = nlps("normal subgroup", "--explain-document", hit["id"], "--json").json
-    assert (told["standing"], told["rank"], told["score"]) == ("ranked", 3, hit["score"])
+    assert (told["status"], told["rank"], told["score"]) == ("ranked", 3, hit["score"])
     assert told["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)
     first, *rest = nlps("normal subgroup", "--explain-document", hit["id"]).stdout.splitlines()
     assert first == f"{hit['id']} is at rank 3, with the score {hit['score']:.4f}"

@@ -115,10 +115,10 @@ def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: 
     trained = offline("train", "checkthat", "--data", data, "--split", "training", "--json")
     made = trained.json["models"]
     names = ["farm_speech", "harbour_mayor", "valley_governors"]
-    assert [(one["left_out"], one["training_topics"], one["trained"]) for one in made] == [
+    assert [(one["held_out_topic"], one["training_topics"], one["trained"]) for one in made] == [
         (name, 2, True) for name in names
     ]
-    assert "lines without farm_speech: trained on 2 solved topics" in trained.stderr
+    assert "lines without farm_speech: trained on 2 training topics" in trained.stderr
     assert rank(offline, "checkthat", tmp_path / "run", split="training").code == 0
     recorded = manifest(tmp_path / "run")["recipe"]["models"]["lines"]["models"]
     assert [one["digest"] for one in recorded] == [one["digest"] for one in made]
@@ -127,9 +127,11 @@ def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: 
     assert manifest(tmp_path / "alone")["recipe"]["models"]["lines"]["digest"] == made[1]["digest"]
     assert len(models(tmp_path)) == 3
     (all_of_them,) = offline("train", "checkthat", "--split", "test_annotated", "--json").json["models"]
-    assert all_of_them["training_topics"] == 3 and "left_out" not in all_of_them
+    assert all_of_them["training_topics"] == 3 and "held_out_topic" not in all_of_them
     for one in made:
-        assert set(learning.read_model(Path(one["path"])).header["topics"]) == set(names) - {one["left_out"]}
+        assert set(learning.read_model(Path(one["path"])).header["topics"]) == set(names) - {
+            one["held_out_topic"]
+        }
     again = offline("train", "checkthat", "--split", "training", "--rebuild", "--workers", 2, "--json").json
     assert [one["digest"] for one in again["models"]] == [one["digest"] for one in made]
 

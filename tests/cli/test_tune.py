@@ -51,10 +51,12 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
     assert [Path(one).name for one in found["out"]] == ["best.toml", "best.mapping.json"]
     figures = [one["value"] for one in found["trials"]]
     assert figures == sorted(figures, reverse=True) and len(figures) == 7
-    assert found["best"]["value"] > found["shipped"]["value"]
+    assert found["best"]["value"] > found["baseline_trial"]["value"]
     assert found["best"]["set"].keys() == {"k", "direct", "mapping.k1"}
-    assert found["best"]["tests"]["mean"] == pytest.approx(found["best"]["value"] - found["shipped"]["value"])
-    assert found["shipped"]["value"] <= found["chosen_on_other_folds"] <= found["best"]["value"]
+    assert found["best"]["tests"]["mean"] == pytest.approx(
+        found["best"]["value"] - found["baseline_trial"]["value"]
+    )
+    assert found["baseline_trial"]["value"] <= found["cross_validated"] <= found["best"]["value"]
     low, high = found["interval"]
     assert low < found["best"]["value"] < high
     assert offline("index", "best.toml").code == 0
@@ -65,7 +67,7 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
     assert vote["k"] == found["best"]["set"]["k"]
     # An index with the written mapping gives what was found by scoring the one that was there otherwise.
     again = offline("tune", "best.toml", *GIVEN[3:], "--param", "k=2,4", "--trials", 1, "--json")
-    assert again.json["shipped"]["value"] == found["best"]["value"], again.stderr
+    assert again.json["baseline_trial"]["value"] == found["best"]["value"], again.stderr
     assert not [
         line for line in offline("evaluate", "run", "--cutoff", 30).stderr.splitlines() if "tuned" in line
     ]
@@ -306,6 +308,6 @@ def test_debates_are_left_out_one_at_a_time_and_not_halved(
     assert offline("rank", *ranked).code == 0
     scored = offline("evaluate", "run", "--lenient", "--json").json
     official = scored.get("runs", [scored])[0]["official"]
-    assert found["shipped"]["value"] == pytest.approx(official["value"], abs=1e-12)
+    assert found["baseline_trial"]["value"] == pytest.approx(official["value"], abs=1e-12)
     refused = offline(*given, "--search", "halving")
     assert refused.code == 2 and "requires all topics" in refused.stderr

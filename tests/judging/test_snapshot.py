@@ -78,7 +78,7 @@ def everything(view: JudgmentView) -> dict[str, Any]:
         "holds": {f"e{number}": view.holds(f"e{number}") for number in range(30)},
         "topics": {name: sorted(view.topics_of(name)) for name in names},
         "listed": list_judgments(view),
-        "agreement": repr(replace(agreement(view), topics={}, in_sight_by={})),
+        "agreement": repr(replace(agreement(view), topics={}, saw_others_by={})),
     }
 
 

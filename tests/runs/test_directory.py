@@ -40,7 +40,7 @@ def manifest(**changes: object) -> Manifest:
         hits=4,
         created="2026-01-01T00:00:00+00:00",
         seconds=0.5,
-        empty=[],
+        empty_topics=[],
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 
@@ -70,7 +70,7 @@ def test_a_run_is_read_back_as_it_was_written(stored: Path) -> None:
 def test_a_run_that_found_nothing_is_read_back(tmp_path: Path) -> None:
     nothing = Run("mine", (Ranking("t1", Hits()), Ranking("t2", Hits())))
     path = tmp_path / "run"
-    written = directory.write(path, manifest(hits=0, empty=["t1", "t2"]), nothing, {})
+    written = directory.write(path, manifest(hits=0, empty_topics=["t1", "t2"]), nothing, {})
     read = directory.read(path)
     assert read.manifest == written and read.run == Run("mine", ())
     assert directory.verify(path) == Verification((), ())
@@ -169,7 +169,7 @@ def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("empty", ["t1", [1], 5])
 def test_a_list_of_topics_that_is_none_is_refused(stored: Path, empty: object) -> None:
     described = json.loads((stored / "run.json").read_text())
-    (stored / "run.json").write_text(json.dumps({**described, "empty": empty}))
+    (stored / "run.json").write_text(json.dumps({**described, "empty_topics": empty}))
     with pytest.raises(DataError, match="empty is no list of topics"):
         directory.read_manifest(stored)
 
@@ -218,12 +218,15 @@ def test_copies_of_inputs_are_files_of_the_run(tmp_path: Path) -> None:
 
 def test_a_run_is_kept_when_other_versions_are_installed(stored: Path) -> None:
     made = directory.read_manifest(stored)
-    assert directory.reusable_manifest(stored, dataclasses.replace(made, untested={"numpy": "99.0"})) == made
+    assert (
+        directory.reusable_manifest(stored, dataclasses.replace(made, untested_packages={"numpy": "99.0"}))
+        == made
+    )
 
 
 def test_a_manifest_whose_untested_versions_are_no_object_is_refused(stored: Path) -> None:
     described = json.loads((stored / "run.json").read_text())
-    (stored / "run.json").write_text(json.dumps({**described, "untested": ["numpy"]}))
+    (stored / "run.json").write_text(json.dumps({**described, "untested_packages": ["numpy"]}))
     with pytest.raises(DataError, match="untested is not dict"):
         directory.read_manifest(stored)
 

@@ -36,11 +36,11 @@ from searchapp.ranking.signals.base import Signal, Trained
 class VariantKind(StrEnum):
     """The difference between a variant and the recipe."""
 
-    whole = "whole"  # no difference: all others are compared with it
+    full = "full"  # no difference: all others are compared with it
     without = "without"  # without one of its signals
-    alone = "alone"  # one of its signals alone
-    summed = "summed"  # with the weighted sum instead of the learned fusion
-    unseen = "unseen"  # with a model that was trained without a kind of features
+    only = "only"  # one of its signals alone
+    sum = "sum"  # with the weighted sum instead of the learned fusion
+    without_feature = "without_feature"  # with a model that was trained without a kind of features
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,19 @@ class Variant:
     kind: VariantKind
     signal: str = ""
     feature: str = ""  # the kind of features that its model lacks
-    cpu: float = 0.0  # processor seconds of its signals and of fusion, without indexing and training
-    clock: float = 0.0  # seconds of ranking
+    cpu_seconds: float = 0.0  # processor seconds of its signals and of fusion, without indexing and training
+    wall_seconds: float = 0.0  # seconds of ranking
     # Whether documents of other signals follow, because the official scorer needs longer rankings.
     completed: bool = False
 
     @property
     def name(self) -> str:
         return {
-            VariantKind.whole: "full recipe",
+            VariantKind.full: "full recipe",
             VariantKind.without: f"without {self.signal}",
-            VariantKind.alone: f"{self.signal} alone",
-            VariantKind.summed: "fused by sum",
-            VariantKind.unseen: f"{self.signal} without {self.feature}",
+            VariantKind.only: f"{self.signal} alone",
+            VariantKind.sum: "fused by sum",
+            VariantKind.without_feature: f"{self.signal} without {self.feature}",
         }[self.kind]
 
 
@@ -73,8 +73,8 @@ class SignalCost:
     name: str
     kind: str
     weight: float
-    cpu: float
-    clock: float
+    cpu_seconds: float
+    wall_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,14 @@ class Ablation:
             yield variant, measured.means[number], pairs.get(number)
 
     def saved(self, variant: Variant) -> float:
-        return self.variants[0].cpu - variant.cpu
+        return self.variants[0].cpu_seconds - variant.cpu_seconds
 
     def to_json(self) -> dict[str, Any]:
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "signals": [asdict(signal) for signal in self.signals],
             "variants": [
-                {"name": variant.name, **asdict(variant), "cpu_saved": self.saved(variant)}
+                {"name": variant.name, **asdict(variant), "cpu_seconds_saved": self.saved(variant)}
                 for variant in self.variants
             ],
             "measures": [
@@ -223,15 +223,15 @@ class _AblationStudy:
         )
 
     def _variants(self) -> Iterator[Variant]:
-        yield Variant(VariantKind.whole)
+        yield Variant(VariantKind.full)
         if self._request.recipe.is_learned:
-            yield Variant(VariantKind.summed)
+            yield Variant(VariantKind.sum)
         if self._request.features:
             for signal in self._signals:
                 for feature in features_of(signal):
-                    yield Variant(VariantKind.unseen, signal.name, feature)
+                    yield Variant(VariantKind.without_feature, signal.name, feature)
         if len(self._signals) > 1:
-            for kind in (VariantKind.without, VariantKind.alone):
+            for kind in (VariantKind.without, VariantKind.only):
                 for signal in self._signals:
                     yield Variant(kind, signal.name)
 
@@ -239,7 +239,7 @@ class _AblationStudy:
         try:
             return self._scored_as_is(variant)
         except NotScorable:
-            if variant.kind is VariantKind.whole:
+            if variant.kind is VariantKind.full:
                 raise
             # The official scorer needs more documents than the signals of the variant retrieve.
             return self._scored_as_is(replace(variant, completed=True))
@@ -249,11 +249,11 @@ class _AblationStudy:
         indices = [
             index
             for index, signal in enumerate(self._signals)
-            if variant.kind not in (VariantKind.without, VariantKind.alone)
-            or (signal.name == variant.signal) is (variant.kind is VariantKind.alone)
+            if variant.kind not in (VariantKind.without, VariantKind.only)
+            or (signal.name == variant.signal) is (variant.kind is VariantKind.only)
         ]
         # A learned fusion without its model is a sum.
-        fusion = self._request.recipe.fusion if variant.kind is VariantKind.summed else None
+        fusion = self._request.recipe.fusion if variant.kind is VariantKind.sum else None
         counted = set(indices)
         for index in reversed(indices):
             counted.update(dependencies(self._signals, index))
@@ -263,7 +263,7 @@ class _AblationStudy:
             run, fusing = of_fold.run(TAG, indices, fusion, whole=variant.completed)
             seconds += fusing
             rankings |= {ranking.topic_id: ranking for ranking in run}
-        variant = replace(variant, cpu=seconds.cpu, clock=seconds.clock)
+        variant = replace(variant, cpu_seconds=seconds.cpu, wall_seconds=seconds.clock)
         return variant, self._validation.scored(variant.name, rankings, self._request.measures)
 
     def _without_feature(self, variant: Variant) -> list[SignalAnswers]:

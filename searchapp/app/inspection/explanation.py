@@ -26,15 +26,17 @@ from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
 
 
-class Standing(StrEnum):
+class RankStatus(StrEnum):
     """The relation of a document to a ranking."""
 
     ranked = "ranked"
     unknown = "unknown"  # no document of this id is indexed
     filtered = "filtered"  # it matches, but a filter excludes it
-    left_out = "left out"  # it matches partly, but lacks a required clause, or has an excluded one
-    too_little = "too little"  # it matches partly, but less than the recipe's query requires
-    behind = "behind"  # it is behind the `FUSED_DEPTH` documents that a recipe of several signals ranks
+    excluded = "excluded"  # it matches partly, but lacks a required clause, or has an excluded one
+    below_minimum = "below minimum"  # it matches partly, but less than the recipe's query requires
+    below_depth = (
+        "below depth"  # it is behind the `FUSED_DEPTH` documents that a recipe of several signals ranks
+    )
     no_match = "no match"
     not_in_run = "not in the run"  # the run lacks it, and its recipe is unknown
 
@@ -44,7 +46,7 @@ class Reason:
     """Why a document has its rank, or none."""
 
     document_id: str
-    standing: Standing
+    status: RankStatus
     rank: int | None = None  # from 1
     score: float | None = None
     explanation: Explanation | None = None
@@ -55,19 +57,19 @@ class Reason:
         return [vote for share in self.shares for vote in share.votes]
 
 
-def standing_sentence(reason: Reason, task: str, of_topic: str = "") -> str:
-    """Return the standing as a sentence that lacks its subject, the document's id."""
+def status_sentence(reason: Reason, task: str, of_topic: str = "") -> str:
+    """Return the status as a sentence that lacks its subject, the document's id."""
     sentences = {
-        Standing.ranked: f"is at rank {reason.rank or 0:,}{of_topic}, with the score {reason.score or 0.0:.4f}",
-        Standing.unknown: f"is not indexed: no document of {task} has this id",
-        Standing.filtered: "matches, but a filter excludes it",
-        Standing.left_out: "matches part of the query, but a + or - excludes it",
-        Standing.too_little: "matches part of the query, but less than the recipe requires",
-        Standing.behind: f"matches, but ranks below the depth of the ranking{of_topic}",
-        Standing.no_match: "matches no part of the query",
-        Standing.not_in_run: "is not in the run, and the run's recipe is unknown",
+        RankStatus.ranked: f"is at rank {reason.rank or 0:,}{of_topic}, with the score {reason.score or 0.0:.4f}",
+        RankStatus.unknown: f"is not indexed: no document of {task} has this id",
+        RankStatus.filtered: "matches, but a filter excludes it",
+        RankStatus.excluded: "matches part of the query, but a + or - excludes it",
+        RankStatus.below_minimum: "matches part of the query, but less than the recipe requires",
+        RankStatus.below_depth: f"matches, but ranks below the depth of the ranking{of_topic}",
+        RankStatus.no_match: "matches no part of the query",
+        RankStatus.not_in_run: "is not in the run, and the run's recipe is unknown",
     }
-    return sentences[reason.standing]
+    return sentences[reason.status]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +106,22 @@ class HitComparison:
 
 
 def find_reason(searcher: TaskSearcher, request: SearchRequest, document_id: str) -> Reason:
-    """Explain the standing of a document in the whole ranking of a request.
+    """Explain the status of a document in the whole ranking of a request.
 
     Raises:
         as `TaskSearcher.search` does.
     """
     if not search_results.sources(searcher.index, [document_id]):
-        return Reason(document_id, Standing.unknown)
+        return Reason(document_id, RankStatus.unknown)
     for rank, hit in enumerate(searcher.ranking(request), start=1):
         if hit.document_id == document_id:
             return hit_reason(searcher, request, rank, hit)
     unfiltered_request = replace(request, filters=())
     if request.filters and searcher.matches(unfiltered_request, document_id):
-        return Reason(document_id, Standing.filtered)
+        return Reason(document_id, RankStatus.filtered)
     if searcher.matches(unfiltered_request, document_id, signs=False):
-        return Reason(document_id, Standing.left_out)
-    return Reason(document_id, Standing.behind if searcher.is_cut(request) else Standing.no_match)
+        return Reason(document_id, RankStatus.excluded)
+    return Reason(document_id, RankStatus.below_depth if searcher.is_cut(request) else RankStatus.no_match)
 
 
 def hit_reason(searcher: TaskSearcher, request: SearchRequest, rank: int, hit: Hit) -> Reason:
@@ -131,7 +133,7 @@ def hit_reason(searcher: TaskSearcher, request: SearchRequest, rank: int, hit: H
     document, score = hit
     explanation = searcher.explain(request, document)
     return Reason(
-        document, Standing.ranked, rank, score, explanation, tuple(searcher.shares(request, document))
+        document, RankStatus.ranked, rank, score, explanation, tuple(searcher.shares(request, document))
     )
 
 
@@ -209,11 +211,11 @@ class RankExplanation:
         """Return a sentence that lacks its subject, the document's id."""
         deeper = "" if self.deeper is None else f", in a ranking of {counted(self.deeper, 'document')}"
         differs = "; the recipe now ranks differently than in the run" if self.differs else ""
-        return f"{standing_sentence(self.reason, task, of_topic)}{deeper}{differs}"
+        return f"{status_sentence(self.reason, task, of_topic)}{deeper}{differs}"
 
 
 class Explainer:
-    """Explains the standing of documents for topics; thread-safe.
+    """Explains the status of documents for topics; thread-safe.
 
     Args:
         ranker: None if the recipe of a run is unknown
@@ -244,18 +246,18 @@ class Explainer:
         indexed = self._indexed(left)
         if ranker is None or not request.can_be_ranked:
             for document in left:
-                standing = Standing.not_in_run if document in indexed else Standing.unknown
-                reasons[document] = Reason(document, standing)
+                status = RankStatus.not_in_run if document in indexed else RankStatus.unknown
+                reasons[document] = Reason(document, status)
             return reasons, ranked, False
         ranked = ranker.deep(topic, indexed - {topic.id} if request.is_document else indexed, request.depth)
         deep = _ranked(ranked.hits, left)
         for document in left:
             if document not in indexed:
-                reasons[document] = Reason(document, Standing.unknown)
+                reasons[document] = Reason(document, RankStatus.unknown)
             elif document in deep and deep[document].score:
                 reasons[document] = deep[document]
             elif document in deep:
-                reasons[document] = Reason(document, Standing.no_match)
+                reasons[document] = Reason(document, RankStatus.no_match)
             else:
                 reasons[document] = Reason(document, _unranked_standing(ranker, request, document))
         return reasons, ranked, _differs(request, ranker)
@@ -268,7 +270,7 @@ class Explainer:
         """
         reasons, ranked, differs = self.reasons(request, [document_id])
         reason, ranker = reasons[document_id], self._ranker
-        if ranker is None or reason.standing is not Standing.ranked or not request.can_be_ranked:
+        if ranker is None or reason.status is not RankStatus.ranked or not request.can_be_ranked:
             return RankExplanation(reason, differs=differs)
         # Fusion gives a document another score in a deeper ranking: the ranking that has it is explained.
         ranked = ranked or ranker.rank_topic(request.topic, request.depth)
@@ -279,27 +281,29 @@ class Explainer:
         return RankExplanation(reason, deeper, _differs(request, ranker))
 
 
-def _unranked_standing(ranker: TopicRanker, request: TopicRequest, document: str) -> Standing:
-    """Return the standing of an indexed document that even a deep ranking lacks."""
+def _unranked_standing(ranker: TopicRanker, request: TopicRequest, document: str) -> RankStatus:
+    """Return the status of an indexed document that even a deep ranking lacks."""
     if request.is_document and document == request.topic.id:
-        return Standing.filtered
+        return RankStatus.filtered
     query = ranker.recipe.body(request.topic, 1)["query"]
     score = ranker.score(document, query)
     if score:
-        return Standing.behind
+        return RankStatus.below_depth
     if score is None:
         if ranker.score(document, unfiltered(query)) is not None:
-            return Standing.filtered
+            return RankStatus.filtered
         loose = loosened(query)
         if loose != query and ranker.score(document, loose) is not None:
-            return Standing.too_little
-    return Standing.no_match
+            return RankStatus.below_minimum
+    return RankStatus.no_match
 
 
 def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Reason]:
     positions = {document: position for position, document in enumerate(hits.document_ids)}
     return {
-        document: Reason(document, Standing.ranked, positions[document] + 1, hits.scores[positions[document]])
+        document: Reason(
+            document, RankStatus.ranked, positions[document] + 1, hits.scores[positions[document]]
+        )
         for document in documents
         if document in positions
     }
@@ -392,7 +396,7 @@ class ExplainedTopic:
 def explain(
     request: ExplainRequest, engine: Engine, progress: Progress, home: Path | None = None
 ) -> ExplainedTopic:
-    """Rank a topic and explain the standing of a document; store models of the recipe in `home`.
+    """Rank a topic and explain the status of a document; store models of the recipe in `home`.
 
     Raises:
         UsageError: no split, or not the given one, has the topic.

@@ -378,7 +378,7 @@ class RunToJudge:
                 if wanted not in (None, actual):
                     raise UsageError(f"{path} is a run of the {noun} {actual}, not of {wanted}")
             name = f"{path.resolve().name}@{manifest.digest[:12]}"
-            rankings, digests = RunRankings(path, empty=manifest.empty), read_digests(path)
+            rankings, digests = RunRankings(path, empty=manifest.empty_topics), read_digests(path)
             return cls(rankings, manifest, manifest.split, name, digests=digests)
         given = directory.read_given(path)
         name = f"{path.name}@{given.digest[:12]}"

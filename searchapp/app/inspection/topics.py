@@ -12,8 +12,8 @@ from searchapp.app.evaluate import field_figures, official_figures
 from searchapp.app.inspection.explanation import (
     Explainer,
     RankExplanation,
+    RankStatus,
     Reason,
-    Standing,
     TopicRequest,
 )
 from searchapp.app.inspection.live_ranking import TopicRanker, now_pages, usual_split
@@ -36,7 +36,7 @@ class Missed:
 
     document_id: str
     grade: int
-    reason: Reason | None = None  # its standing, if known
+    reason: Reason | None = None  # its status, if known
 
     @property
     def order(self) -> tuple[bool, int, int]:
@@ -229,7 +229,7 @@ class RunTopics:
             if rank is None:
                 missed.append(Missed(document, grade))
             elif self.depth is not None and rank > self.depth:
-                reason = Reason(document, Standing.ranked, rank, hits.scores[rank - 1])
+                reason = Reason(document, RankStatus.ranked, rank, hits.scores[rank - 1])
                 missed.append(Missed(document, grade, reason))
         return sorted(missed, key=lambda entry: entry.order)
 
@@ -274,21 +274,21 @@ class RunTopics:
         return {document for document in documents if self.pages.is_indexed(document)}
 
 
-def short_standing(reason: Reason | None) -> str:
-    """Return the standing of a missed document in a word or two."""
+def short_status(reason: Reason | None) -> str:
+    """Return the status of a missed document in a word or two."""
     if reason is None:
         return "…"
-    if reason.standing is Standing.ranked:
+    if reason.status is RankStatus.ranked:
         return f"rank {reason.rank or 0:,}"
     return {
-        Standing.unknown: "not indexed",
-        Standing.filtered: "filtered",
-        Standing.left_out: "filtered",
-        Standing.too_little: "filtered",
-        Standing.behind: "not ranked",
-        Standing.no_match: "no common term",
-        Standing.not_in_run: "not in the run",
-    }[reason.standing]
+        RankStatus.unknown: "not indexed",
+        RankStatus.filtered: "filtered",
+        RankStatus.excluded: "filtered",
+        RankStatus.below_minimum: "filtered",
+        RankStatus.below_depth: "not ranked",
+        RankStatus.no_match: "no common term",
+        RankStatus.not_in_run: "not in the run",
+    }[reason.status]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.geometry import Size
 
 from searchapp.app.inspection.pages import Page, RunPages
-from searchapp.app.inspection.topics import Missed, TopicRanking, short_standing
+from searchapp.app.inspection.topics import Missed, TopicRanking, short_status
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
@@ -186,9 +186,9 @@ class MissedRows(DocumentRows):
         self.offer([document.document_id for document in missed], cursor)
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
-        standing = short_standing(self.missed[index].reason)
-        cells = max((len(short_standing(document.reason)) for document in self.missed), default=0)
-        return self._line(index, width, [(f"{standing:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
+        status = short_status(self.missed[index].reason)
+        cells = max((len(short_status(document.reason)) for document in self.missed), default=0)
+        return self._line(index, width, [(f"{status:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self.missed) or 1

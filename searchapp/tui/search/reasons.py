@@ -17,7 +17,7 @@ from searchapp.app.inspection.explanation import (
     compare_hits,
     find_reason,
     hit_reason,
-    standing_sentence,
+    status_sentence,
 )
 from searchapp.app.search import SolvedTopic, TaskSearcher
 from searchapp.model import AnalysisStep
@@ -300,7 +300,7 @@ class Reasons:
             self._show_why(reason)
 
     def _show_why(self, reason: Reason) -> None:
-        sentence = standing_sentence(reason, self._screen.searched.name)
+        sentence = status_sentence(reason, self._screen.searched.name)
         self._show(ExplanationDialog(reason, sentence, lambda: self._choose_vote(reason)))
 
     # Two hits

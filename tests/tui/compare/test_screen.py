@@ -14,7 +14,7 @@ from searchapp.app.compare import CompareRequest, compare, compare_read
 from searchapp.app.comparison import number, p_value, signed
 from searchapp.app.evaluate import GoldSource, Judgments, evaluate_run
 from searchapp.app.inspection import topic_comparison
-from searchapp.app.inspection.explanation import Standing
+from searchapp.app.inspection.explanation import RankStatus
 from searchapp.errors import DataError, UsageError
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
@@ -133,7 +133,7 @@ def test_missed_gold_stands_below_each_ranking_with_its_rank(compared: Compared)
                 assert [why.rank for why in whys if why is not None] == [
                     documents.index(one) + 1 for one in lost
                 ]
-                assert all(why is not None and why.standing is Standing.ranked for why in whys)
+                assert all(why is not None and why.status is RankStatus.ranked for why in whys)
                 seen += len(lost)
             await enter(pilot, screen, "]")
         assert seen > 3

@@ -9,9 +9,9 @@ from searchapp.app.analyze import fields_of
 from searchapp.app.inspection.explanation import (
     HitComparison,
     PartDifference,
+    RankStatus,
     Reason,
-    Standing,
-    standing_sentence,
+    status_sentence,
 )
 from searchapp.tui.kit import background
 from searchapp.tui.kit.explanation import sentence
@@ -84,7 +84,7 @@ def test_a_mark_is_dropped_by_the_same_key_and_with_its_ranking(searching: Searc
 
 def test_equal_scores_are_told_from_small_differences() -> None:
     def hit(document: str, score: float) -> Reason:
-        return Reason(document, Standing.ranked, 1, score)
+        return Reason(document, RankStatus.ranked, 1, score)
 
     alike = HitComparison(hit("a", 1.0), hit("b", 1.0), (), (PartDifference("x", 1.0, 1.0),))
     assert "documents with equal scores are sorted by id" in comparison_page(alike, 70).plain
@@ -147,6 +147,6 @@ def test_reasons_wait_for_the_ranking_that_was_asked_for(
     drive(searching.app(), steps)
 
 
-@pytest.mark.parametrize("standing", list(Standing))
-def test_every_standing_has_a_sentence(standing: Standing) -> None:
-    assert sentence("7", standing_sentence(Reason("7", standing), "nlps")).startswith("7 ")
+@pytest.mark.parametrize("status", list(RankStatus))
+def test_every_standing_has_a_sentence(status: RankStatus) -> None:
+    assert sentence("7", status_sentence(Reason("7", status), "nlps")).startswith("7 ")
