@@ -420,11 +420,13 @@ def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion
         return
     except InvalidInput:
         pass
-    kept: list[Path] = []
+    kept_folders: list[Path] = []
     with suppress(LuceneError):
-        kept = [versions.folder / segment for segment in IndexManifest.read(live).kept] if live else []
+        kept_folders = (
+            [versions.folder / segment for segment in IndexManifest.read(live).kept] if live else []
+        )
     for folder in versions.all():
-        if folder in kept:
+        if folder in kept_folders:
             continue  # its segment is part of the live version
         info: IndexInfo | None = None
         with suppress(InvalidInput, Refused):
@@ -437,7 +439,7 @@ def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion
             state = VersionState.unreadable if info is None else VersionState.serves
         else:
             state = VersionState.building if versions.is_being_built() else VersionState.leftover
-        folders = [folder, *kept] if folder == live else [folder]
+        folders = [folder, *kept_folders] if folder == live else [folder]
         try:
             size = sum(
                 file.stat().st_size for each in folders for file in each.rglob("*") if not file.is_dir()

@@ -175,8 +175,8 @@ class Reported(Refused):
 class RefusedQuery(Refused):
     """The search body with the index `place` in a batch is rejected."""
 
-    def __init__(self, place: int, *lines: str) -> None:
-        self.place = place
+    def __init__(self, index: int, *lines: str) -> None:
+        self.place = index
         super().__init__(*lines)
 
 
@@ -219,7 +219,7 @@ def invalid(problem: str) -> Refused:
     return Refused(f"this can't be searched or indexed: {problem}")
 
 
-def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> None:
+def known_only(given: Mapping[str, Any], known: Collection[str], label: str) -> None:
     """Reject unknown parameters: ignoring one could change the ranking silently.
 
     Raises:
@@ -227,7 +227,7 @@ def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> 
     """
     unknown = [f"`{name}`" for name in given if name not in known]
     if unknown:
-        raise unsupported(f"{' and '.join(unknown)} in {place}")
+        raise unsupported(f"{' and '.join(unknown)} in {label}")
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:

@@ -164,27 +164,27 @@ LARGEST_INTEGER = 2**31 - 1
 LONGEST_TERM = 32_766  # bytes of UTF-8 of the longest term in Lucene
 
 
-def mapping(value: Any, place: str) -> Mapping[str, Any]:
+def mapping(value: Any, label: str) -> Mapping[str, Any]:
     """Read an object."""
     if type(value) is not dict and not isinstance(value, Mapping):  # the first check is much faster
-        raise invalid(f"{place} must be an object, not {value!r}")
+        raise invalid(f"{label} must be an object, not {value!r}")
     return value
 
 
-def single(value: Any, place: str) -> tuple[str, Any]:
+def single(value: Any, label: str) -> tuple[str, Any]:
     """Read the only entry of an object, such as a query's field."""
-    entries = mapping(value, place)
+    entries = mapping(value, label)
     if len(entries) > 1 and any(
         entry is None or isinstance(entry, list | tuple) for entry in entries.values()
     ):
-        raise unsupported(f"null or a list in {place}, beside something else,")
+        raise unsupported(f"null or a list in {label}, beside something else,")
     if len(entries) != 1:
-        raise invalid(f"{place} must name one thing, not {', '.join(entries) or 'nothing'}")
+        raise invalid(f"{label} must name one thing, not {', '.join(entries) or 'nothing'}")
     (entry,) = entries.items()
     return entry
 
 
-def any_number(value: Any, place: str) -> float:
+def any_number(value: Any, label: str) -> float:
     """Read a number as float32; text may also be infinite or `NaN`."""
     if type(value) is int and -_EXACT < value < _EXACT:  # fast path
         return float(value)
@@ -197,41 +197,41 @@ def any_number(value: Any, place: str) -> float:
         if is_number(value):
             return float32_of_json(value)
     except (ValueError, OverflowError) as error:
-        raise invalid(f"{place}: {error}") from error
-    raise invalid(f"{place} must be a number, not {value!r}")
+        raise invalid(f"{label}: {error}") from error
+    raise invalid(f"{label} must be a number, not {value!r}")
 
 
-def number(value: Any, place: str) -> float:
+def number(value: Any, label: str) -> float:
     """Read a finite number, rounded to float32 like boosts and weights in Elasticsearch."""
-    return finite(signless(value, place), place)
+    return finite(signless(value, label), label)
 
 
-def signless(value: Any, place: str) -> float:
+def signless(value: Any, label: str) -> float:
     """Read a number other than -0.0, which would rank below 0.0."""
-    rounded = any_number(value, place)
+    rounded = any_number(value, label)
     if rounded == 0 and math.copysign(1, rounded) < 0:
-        raise unsupported(f"-0.0 as {place}")
+        raise unsupported(f"-0.0 as {label}")
     return rounded
 
 
-def finite(given: float, place: str) -> float:
+def finite(given: float, label: str) -> float:
     """Reject a number that is not finite."""
     if not math.isfinite(given):
-        raise invalid(f"{place} is {given}, which is too great or no number")
+        raise invalid(f"{label} is {given}, which is too great or no number")
     return given
 
 
-def supported_finite(given: float, place: str) -> float:
+def supported_finite(given: float, label: str) -> float:
     """Reject a number that is not finite, but that Elasticsearch accepts."""
     if not math.isfinite(given):
-        raise unsupported(f"{given} as {place}")
+        raise unsupported(f"{given} as {label}")
     return given
 
 
-def no_nan(given: float, place: str) -> float:
+def no_nan(given: float, label: str) -> float:
     """Reject NaN, which Elasticsearch accepts."""
     if math.isnan(given):
-        raise unsupported(f"NaN as {place}")
+        raise unsupported(f"NaN as {label}")
     return given
 
 
@@ -240,80 +240,80 @@ def is_number(value: Any) -> bool:
     return (isinstance(value, float) and math.isfinite(value)) or type(value) is int
 
 
-def integer(value: Any, place: str) -> int:
+def integer(value: Any, label: str) -> int:
     """Read an integer of 32 bits; drop decimals."""
     if isinstance(value, str):
         try:
             given: int | float = double(value)
         except ValueError as error:
-            raise invalid(f"{place}: {error}") from error
+            raise invalid(f"{label}: {error}") from error
     elif is_number(value):
         given = value
     else:
-        raise invalid(f"{place} must be a number, not {value!r}")
+        raise invalid(f"{label} must be a number, not {value!r}")
     if given != given:  # NaN; an integer may be too great for `math.isnan`
         return 0
     if not -LARGEST_INTEGER - 1 <= given <= LARGEST_INTEGER:
-        raise invalid(f"{place} is {shown(value)}, which is no integer of 32 bits")
+        raise invalid(f"{label} is {shown(value)}, which is no integer of 32 bits")
     return int(given)
 
 
-def flag(value: Any, place: str) -> bool:
+def flag(value: Any, label: str) -> bool:
     """Read true or false, also as text."""
     if isinstance(value, str) and value in ("true", "false", ""):
         return value == "true"
     if not isinstance(value, bool):
-        raise invalid(f"{place} must be true or false, not {value!r}")
+        raise invalid(f"{label} must be true or false, not {value!r}")
     return value
 
 
-def name(value: Any, place: str) -> str:
+def name(value: Any, label: str) -> str:
     """Read the non-empty name of a field or of an analyzer."""
-    given = raw_text(value, place)
+    given = raw_text(value, label)
     if not given:
-        raise invalid(f"{place} must be a name, not {value!r}")
+        raise invalid(f"{label} must be a name, not {value!r}")
     return given
 
 
-def listed(value: Any, place: str) -> Sequence[Any]:
+def listed(value: Any, label: str) -> Sequence[Any]:
     """Read a list."""
     if not isinstance(value, list | tuple):
-        raise invalid(f"{place} must be a list, not {value!r}")
+        raise invalid(f"{label} must be a list, not {value!r}")
     return value
 
 
-def boost(value: Any, place: str) -> float:
+def boost(value: Any, label: str) -> float:
     """Read a boost, which must not be negative but may be infinite or `NaN`."""
-    given = signless(value, f"the boost of {place}")
+    given = signless(value, f"the boost of {label}")
     if given < 0:
-        raise invalid(f"the boost of {place} is {given:g}, but must not be negative")
+        raise invalid(f"the boost of {label} is {given:g}, but must not be negative")
     return given
 
 
-def share(value: Any, place: str) -> float:
+def share(value: Any, label: str) -> float:
     """Read a number from 0 to 1."""
-    given = no_nan(signless(value, place), place)
+    given = no_nan(signless(value, label), label)
     if not 0 <= given <= 1:
-        raise invalid(f"{place} is {given:g}, but must be from 0 to 1")
+        raise invalid(f"{label} is {given:g}, but must be from 0 to 1")
     return given
 
 
-def text(value: Any, place: str) -> str:
+def text(value: Any, label: str) -> str:
     """Read a scalar to search for, as Java prints it."""
     if isinstance(value, float) and math.isfinite(value):
         return printed(value, np.float64)
-    return raw_text(value, place)
+    return raw_text(value, label)
 
 
-def term(value: Any, place: str) -> str:
+def term(value: Any, label: str) -> str:
     """Read a text to search for as one term, of at most `LONGEST_TERM` bytes."""
-    given = text(value, place)
+    given = text(value, label)
     if len(given) * 3 > LONGEST_TERM and len(given.encode("utf-8", "surrogatepass")) > LONGEST_TERM:
-        raise invalid(f"{place} has more than {LONGEST_TERM:,} bytes")
+        raise invalid(f"{label} has more than {LONGEST_TERM:,} bytes")
     return given
 
 
-def raw_text(value: Any, place: str) -> str:
+def raw_text(value: Any, label: str) -> str:
     """Read a scalar as written in JSON."""
     if isinstance(value, str):
         return value
@@ -323,30 +323,30 @@ def raw_text(value: Any, place: str) -> str:
         try:
             return json_text(value)
         except OverflowError as error:
-            raise invalid(f"{place}: {error}") from error
-    raise invalid(f"{place} must be text, not {value!r}")
+            raise invalid(f"{label}: {error}") from error
+    raise invalid(f"{label} must be text, not {value!r}")
 
 
-def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], place: str) -> str:
+def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], label: str) -> str:
     """Read one of several words, in lower case."""
-    given = raw_text(value, place).upper().lower()
+    given = raw_text(value, label).upper().lower()
     if given not in choices:
-        raise invalid(f"{place} must be {' or '.join(choices)}, not {value!r}")
+        raise invalid(f"{label} must be {' or '.join(choices)}, not {value!r}")
     return given
 
 
-def without_lists(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
+def without_lists(given: Mapping[str, Any], names: Sequence[str], label: str) -> None:
     """Reject parameters that are null or lists, which Elasticsearch ignores or unwraps."""
     for parameter in names:
         if parameter in given and (given[parameter] is None or isinstance(given[parameter], list | tuple)):
-            raise unsupported(f"`{parameter}` of {place} that is {given[parameter]!r}")
+            raise unsupported(f"`{parameter}` of {label} that is {given[parameter]!r}")
 
 
-def without_null(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
+def without_null(given: Mapping[str, Any], names: Sequence[str], label: str) -> None:
     """Reject parameters that are null, which Elasticsearch does not replace by the default here."""
     for parameter in names:
         if parameter in given and given[parameter] is None:
-            raise invalid(f"`{parameter}` of {place} is null")
+            raise invalid(f"`{parameter}` of {label} is null")
 
 
 def shown(value: Any) -> str:

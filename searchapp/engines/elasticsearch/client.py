@@ -449,61 +449,61 @@ def forget_secrets() -> None:
     _secrets.clear()
 
 
-def _secret(kept: str | SecretSource) -> str:
-    if isinstance(kept, str):
-        return kept
-    if kept not in _secrets:
-        _secrets[kept] = _of_file(kept) if kept.path is not None else _of_command(kept)
-    return _secrets[kept]
+def _secret(source: str | SecretSource) -> str:
+    if isinstance(source, str):
+        return source
+    if source not in _secrets:
+        _secrets[source] = _of_file(source) if source.path is not None else _of_command(source)
+    return _secrets[source]
 
 
-def _of_file(kept: SecretSource) -> str:
-    assert kept.path is not None
+def _of_file(source: SecretSource) -> str:
+    assert source.path is not None
     try:
-        with open_file(kept.path) as file:
+        with open_file(source.path) as file:
             content = file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(
-            f"{kept.path} can't be read ({error.strerror or error}): "
-            f"{kept.setting} must name a file that holds the secret"
+            f"{source.path} can't be read ({error.strerror or error}): "
+            f"{source.setting} must name a file that holds the secret"
         ) from None
-    return _one_line(content, f"{kept.path}, which {kept.setting} names,")
+    return _one_line(content, f"{source.path}, which {source.setting} names,")
 
 
-def _of_command(kept: SecretSource) -> str:
+def _of_command(source: SecretSource) -> str:
     """Return the secret that a command prints to stdout."""
-    assert kept.command is not None
+    assert source.command is not None
     until = time.monotonic() + COMMAND_SECONDS
     try:
         process = subprocess.Popen(
-            shlex.split(kept.command),
+            shlex.split(source.command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             env=_without_secrets(os.environ),
         )
     except (OSError, ValueError, IndexError):
         # Python's message quotes the command, which may contain the secret.
-        raise UsageError(f"the command in {kept.setting} can't be run: look at how it is written") from None
+        raise UsageError(f"the command in {source.setting} can't be run: look at how it is written") from None
     with process:
         try:
             output = _read_output(process, until)
             if len(output) > LARGEST:
                 raise UsageError(
-                    f"the command in {kept.setting} printed more than {LARGEST:,} bytes: it must give the secret "
+                    f"the command in {source.setting} printed more than {LARGEST:,} bytes: it must give the secret "
                     "alone, in one line"
                 )
             code = process.wait(max(until - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
             raise UsageError(
-                f"the command in {kept.setting} took longer than {COMMAND_SECONDS:.0f} s"
+                f"the command in {source.setting} took longer than {COMMAND_SECONDS:.0f} s"
             ) from None
         finally:
             process.kill()
     if code:
         raise UsageError(
-            f"the command in {kept.setting} failed with exit code {code}: run it yourself to see why"
+            f"the command in {source.setting} failed with exit code {code}: run it yourself to see why"
         )
-    return _one_line(output, f"the command in {kept.setting}")
+    return _one_line(output, f"the command in {source.setting}")
 
 
 def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
@@ -541,10 +541,10 @@ def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _sendable(kept: str | SecretSource, name: str) -> str:
-    key = _secret(kept)
+def _sendable(source: str | SecretSource, name: str) -> str:
+    key = _secret(source)
     if not re.fullmatch(r"[!-~]+", key):  # the client's error would print the secret
-        where = kept.setting if isinstance(kept, SecretSource) else BY_NAME[name].variable
+        where = source.setting if isinstance(source, SecretSource) else BY_NAME[name].variable
         noun, value = (
             ("API key", "`encoded` with which the key was made")
             if name == "api_key"

@@ -135,20 +135,20 @@ def is_blocked(error: EngineError) -> bool:
     return isinstance(cause, ApiError) and is_block(cause.body)
 
 
-def unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
+def unreachable(url: str, action: str, error: TransportError, timeout: float) -> EngineError:
     """Return the error for a request without a usable answer within `timeout` seconds."""
     if isinstance(error, TlsError):
         # The text of OpenSSL: `str(error)` is only "TLS error".
         return EngineUnreachable(_of_tls(url, str(error.message)))
     if isinstance(error, ConnectionTimeout):
         return EngineUnreachable(
-            f"{url} did not answer in {timeout:.0f} s, so searchapp could not {what}: "
+            f"{url} did not answer in {timeout:.0f} s, so searchapp could not {action}: "
             "look at the server's load and try again"
         )
     if isinstance(error, SerializationError):
         return EngineRefused(f"{url} is not an Elasticsearch: its answer is not JSON; check the address")
     return EngineUnreachable(
-        f"no Elasticsearch answers at {url}, so searchapp could not {what}: "
+        f"no Elasticsearch answers at {url}, so searchapp could not {action}: "
         "start it, or give its address with --url or SEARCHAPP_URL"
     )
 
@@ -186,7 +186,7 @@ def _of_tls(url: str, cause: str) -> str:
     return f"the TLS handshake with {url} failed ({cause}): is it an https address?"
 
 
-def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError:
+def refusal(url: str, action: str, error: ApiError, seconds: float) -> EngineError:
     """Translate the server's rejection, after `seconds` of attempts."""
     body, status = error.body, error.status_code
     tried = f", even after {seconds:.0f} s" if seconds >= 1 else ""
@@ -201,17 +201,19 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
     if "media_type_header_exception" in kinds(body):
         return refuse_version(url, "of another version")
     if _BLOCK in kinds(body) and not may_pass(status, body):
-        return read_only(url, what, detail)
+        return read_only(url, action, detail)
     if isinstance(error, AuthorizationException):
-        return forbidden(url, what, detail)
+        return forbidden(url, action, detail)
     if status == 429:
-        return EngineBusy(f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do")
+        return EngineBusy(
+            f"{url} is too busy to {action}{tried} ({detail}): try again when it has less to do"
+        )
     if may_pass(status, body):
         return EngineUnreachable(
-            f"{url} could not {what}{tried} (status {status}: {detail}): "
+            f"{url} could not {action}{tried} (status {status}: {detail}): "
             "look at the server's health and try again"
         )
-    return EngineRefused(f"{url} refused to {what}: {detail}")
+    return EngineRefused(f"{url} refused to {action}: {detail}")
 
 
 def is_block(error: object) -> bool:
@@ -219,10 +221,10 @@ def is_block(error: object) -> bool:
     return _BLOCK in kinds(error)
 
 
-def read_only(url: str, what: str, detail: str) -> EngineRefused:
+def read_only(url: str, action: str, detail: str) -> EngineRefused:
     """Return the error for a read-only index: an administrator's block, or a full disk."""
     return EngineRefused(
-        f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
+        f"{url} could not {action}: the index or the cluster is read-only ({detail}); "
         "free disk space or remove the block, then try again"
     )
 
@@ -232,10 +234,10 @@ def is_forbidden(error: object) -> bool:
     return "security_exception" in kinds(error)
 
 
-def forbidden(url: str, what: str, detail: str) -> Forbidden:
+def forbidden(url: str, action: str, detail: str) -> Forbidden:
     """Return the error for a missing privilege, with its name if the server reports it."""
     return Forbidden(
-        f"{url} does not allow this user to {what} ({missing_right(detail) or detail}): "
+        f"{url} does not allow this user to {action} ({missing_right(detail) or detail}): "
         "ask for a role or key that may, `searchapp doctor --roles` prints them"
     )
 
@@ -315,8 +317,8 @@ class Connection:
         patience = current_patience()
         return self.own_patience if patience is None else min(self.own_patience, patience.retry_seconds)
 
-    def call(self, what: str, request: Callable[[Elasticsearch], T], *, attempts: int | None = None) -> T:
-        """Return the result of `request(client)`; `what` names the action in errors ("create the index x").
+    def call(self, action: str, request: Callable[[Elasticsearch], T], *, attempts: int | None = None) -> T:
+        """Return the result of `request(client)`; `action` names the action in errors ("create the index x").
 
         A request that raises `NotYet` is repeated.
 
@@ -332,7 +334,7 @@ class Connection:
             stop=stop,
             wait=tenacity.wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
             retry=tenacity.retry_if_exception(is_passing),
-            before_sleep=self._notifier(what),
+            before_sleep=self._notifier(action),
             sleep=time.sleep if patience is None else patience.sleep,
             reraise=True,
         )
@@ -347,22 +349,22 @@ class Connection:
             raise error.error from error
         except (ApiError, TransportError) as error:
             seconds = retrying.statistics.get("delay_since_first_attempt", 0)
-            raise self.translated(what, error, seconds, is_first=attempts is not None) from error
+            raise self.translated(action, error, seconds, is_first=attempts is not None) from error
         except RecursionError as error:
             raise EngineRefused(
-                f"the answer of {self.url} is nested too deeply to be read ({what}): is it an Elasticsearch?"
+                f"the answer of {self.url} is nested too deeply to be read ({action}): is it an Elasticsearch?"
             ) from error
 
-    def look_up(self, what: str, request: Callable[[Elasticsearch], ObjectApiResponse[Any]]) -> Any:
+    def look_up(self, action: str, request: Callable[[Elasticsearch], ObjectApiResponse[Any]]) -> Any:
         """Return the body of the answer as `call` does; None for status 404."""
         client = self.client.options(ignore_status=404)
-        answer = self.call(what, lambda _client: request(client))
+        answer = self.call(action, lambda _client: request(client))
         return None if answer.meta.status == 404 else answer.body
 
-    def create_index(self, what: str, index: str, **body: Any) -> None:
+    def create_index(self, action: str, index: str, **body: Any) -> None:
         """Create an index, unless another process or an earlier attempt has created it."""
         try:
-            self.call(what, lambda client: client.indices.create(index=index, **body))
+            self.call(action, lambda client: client.indices.create(index=index, **body))
         except EngineRefused as error:
             cause = error.__cause__
             if not isinstance(cause, ApiError) or "resource_already_exists_exception" not in kinds(
@@ -378,28 +380,30 @@ class Connection:
         return tidying
 
     def translated(
-        self, what: str, error: ApiError | TransportError, seconds: float = 0, *, is_first: bool = False
+        self, action: str, error: ApiError | TransportError, seconds: float = 0, *, is_first: bool = False
     ) -> EngineError:
         """Translate an exception of the client into an error with action, address and advice."""
         if isinstance(error, AuthenticationException):
             forget_secrets()
         if isinstance(error, ApiError):
-            return refusal(self.url, what, error, seconds)
+            return refusal(self.url, action, error, seconds)
         if isinstance(error, SerializationError) and not is_first:
             error = NoConnection("broken answers")
-        return unreachable(self.url, what, error, limited_timeout(self._own_timeout))
+        return unreachable(self.url, action, error, limited_timeout(self._own_timeout))
 
     def close(self) -> None:
         self.client.close()
 
-    def _notifier(self, what: str) -> Callable[[tenacity.RetryCallState], None]:
+    def _notifier(self, action: str) -> Callable[[tenacity.RetryCallState], None]:
         began, is_told = time.monotonic(), False
 
         def notify(_state: tenacity.RetryCallState) -> None:
             nonlocal is_told
             if not is_told and time.monotonic() - began >= NOTICE_SECONDS:
                 is_told = True
-                self.notify(f"{self.url} could not {what} yet: trying again for up to {self.patience:.0f} s")
+                self.notify(
+                    f"{self.url} could not {action} yet: trying again for up to {self.patience:.0f} s"
+                )
 
         return notify
 

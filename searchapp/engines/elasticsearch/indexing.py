@@ -280,16 +280,16 @@ class BulkWriter:
 
 def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -> EngineError:
     error = result["error"]
-    detail, what = reason(error), f"index the document {document}"
+    detail, action = reason(error), f"index the document {document}"
     if is_forbidden(error):
-        return forbidden(connection.url, what, detail)
+        return forbidden(connection.url, action, detail)
     if may_pass(result["status"], error):
         return EngineBusy(
-            f"{connection.url} is too busy to {what}, "
+            f"{connection.url} is too busy to {action}, "
             f"even after {connection.patience:.0f} s ({detail}): try again when it has less to do"
         )
     if is_block(error):
-        return read_only(connection.url, what, detail)
+        return read_only(connection.url, action, detail)
     return EngineRefused(f"{connection.url} refused the document {document}: {detail}; nothing was changed")
 
 
@@ -547,13 +547,13 @@ class _Builder:
     def _refresh(self, index: str, monitor: ShardMonitor) -> None:
         alias = building_alias(index, self.lock.token)
 
-        def send(client: Elasticsearch, what: str) -> None:
-            answer = getattr(client.indices, what)(index=alias)
-            require_all_shards(self.connection, f"{what} {index}", answer.body)
+        def send(client: Elasticsearch, action: str) -> None:
+            answer = getattr(client.indices, action)(index=alias)
+            require_all_shards(self.connection, f"{action} {index}", answer.body)
 
-        monitor.call(f"refresh {index}", partial(send, what="refresh"))
+        monitor.call(f"refresh {index}", partial(send, action="refresh"))
         if not self.connection.server.is_serverless:  # which flushes on its own schedule
-            monitor.call(f"flush {index}", partial(send, what="flush"))
+            monitor.call(f"flush {index}", partial(send, action="flush"))
 
     def _check(self, index: str, monitor: ShardMonitor, resumed: IndexVersion | None) -> None:
         count = count_documents(self.connection, index, monitor.call)

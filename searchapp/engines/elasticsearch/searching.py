@@ -66,8 +66,8 @@ def ids_and_scores(body: Body) -> Body:
     return {**body, "_source": False, "stored_fields": "_none_"}
 
 
-def hits_of(response: Mapping[str, Any], place: int) -> Hits:
-    """Return the hits of the query with the index `place` in a batch.
+def hits_of(response: Mapping[str, Any], number: int) -> Hits:
+    """Return the hits of the query with the index `number` in a batch.
 
     Raises:
         EngineRefused: equal scores can't be sorted by id.
@@ -79,13 +79,13 @@ def hits_of(response: Mapping[str, Any], place: int) -> Hits:
             "a document's id is left out of what hits are sorted by: index again by a mapping without the setting "
             "`index.mapping.ignore_above`"
         )
-    return Hits(ids, [_score(hit, place) for hit in hits])
+    return Hits(ids, [_score(hit, number) for hit in hits])
 
 
-def _score(hit: Mapping[str, Any], place: int) -> float:
+def _score(hit: Mapping[str, Any], number: int) -> float:
     score = hit.get("_score")
     if not isinstance(score, int | float):
-        raise QueryRefused(BEYOND_FLOAT32, place)
+        raise QueryRefused(BEYOND_FLOAT32, number)
     return float32(score)
 
 
@@ -282,8 +282,8 @@ class ElasticsearchIndex:
                 responses = self._responses(batch)
             except QueryRefused as error:
                 raise QueryRefused.of(error, done + error.place) from error
-            for place, response in enumerate(responses):
-                yield hits_of(response, done + place)
+            for number, response in enumerate(responses):
+                yield hits_of(response, done + number)
             done += len(batch)
             advance(len(batch))
 
@@ -296,7 +296,7 @@ class ElasticsearchIndex:
         if len(own_asks) < len(requests) or self._is_asked_alone:
             return search_one_by_one(requests)
         try:
-            return [hits_of(response, place) for place, response in enumerate(self._multi_search(own_asks))]
+            return [hits_of(response, number) for number, response in enumerate(self._multi_search(own_asks))]
         except EngineBusy:
             raise
         except EngineRefused:  # one body is invalid and then fails alone; or the server rejects such requests
@@ -426,26 +426,26 @@ class ElasticsearchIndex:
         index = own if all(ask.version == own for ask in asks) else None
 
         def send_rest(client: Elasticsearch) -> None:
-            rest = [place for place in range(len(asks)) if place not in responses]
+            rest = [number for number in range(len(asks)) if number not in responses]
             lines: list[Body] = []
-            for place in rest:
-                lines += [{} if index else {"index": asks[place].version}, asks[place].body]
+            for number in rest:
+                lines += [{} if index else {"index": asks[number].version}, asks[number].body]
             answer = client.msearch(
                 index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=ANSWER_FIELDS
             )
             problem: EngineError | None = None
-            for place, response in zip(rest, answer["responses"], strict=True):
-                put_off = self._put_off(response, asks[place].version)
+            for number, response in zip(rest, answer["responses"], strict=True):
+                put_off = self._put_off(response, asks[number].version)
                 if put_off is None:
-                    responses[place] = self._answered(response, place)
+                    responses[number] = self._answered(response, number)
                 problem = put_off or problem
             if problem is not None:
                 raise NotYet(problem)
 
         self._on_this_version("search", send_rest)
-        return [responses[place] for place in range(len(asks))]
+        return [responses[number] for number in range(len(asks))]
 
-    def _on_this_version(self, what: str, request: Callable[[Elasticsearch], T]) -> T:
+    def _on_this_version(self, action: str, request: Callable[[Elasticsearch], T]) -> T:
         """Send a request for this handle's version of the index.
 
         Raises:
@@ -453,7 +453,7 @@ class ElasticsearchIndex:
         """
         index = self._info.version
         try:
-            return self._connection.call(f"{what} in {index}", request)
+            return self._connection.call(f"{action} in {index}", request)
         except EngineRefused as error:
             if isinstance(error, EngineBusy) or is_of_client(error):
                 raise
@@ -463,17 +463,17 @@ class ElasticsearchIndex:
                 raise Replaced(index) from error
             raise
 
-    def _answered(self, response: Mapping[str, Any], place: int) -> Mapping[str, Any]:
+    def _answered(self, response: Mapping[str, Any], number: int) -> Mapping[str, Any]:
         if "error" not in response:
             return response
         if is_forbidden(response["error"]):
-            what = f"search in {self._info.version}"
-            raise forbidden(self._connection.url, what, reason(response["error"]))
-        raise self._query_refused(reason(response["error"]), place)
+            action = f"search in {self._info.version}"
+            raise forbidden(self._connection.url, action, reason(response["error"]))
+        raise self._query_refused(reason(response["error"]), number)
 
-    def _query_refused(self, problem: str, place: int) -> QueryRefused:
+    def _query_refused(self, problem: str, number: int) -> QueryRefused:
         return QueryRefused(
-            f"{self._connection.url} refused a query on {self._info.version}: {problem}", place
+            f"{self._connection.url} refused a query on {self._info.version}: {problem}", number
         )
 
     def _put_off(self, response: Mapping[str, Any], version: str) -> EngineError | None:

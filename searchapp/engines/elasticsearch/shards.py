@@ -97,23 +97,23 @@ def copies(connection: Connection, index: str, shards: int) -> Copies:
 
 def count_documents(connection: Connection, index: str, call: Callable[..., Any] | None = None) -> int:
     """Return the number of documents of an index; `call` replaces `connection.call`."""
-    what = f"count the documents of {index}"
+    action = f"count the documents of {index}"
 
     def count(client: Elasticsearch) -> int:
         answer = client.count(index=index)
-        require_all_shards(connection, what, answer.body)
+        require_all_shards(connection, action, answer.body)
         return int(answer["count"])
 
-    return int((call or connection.call)(what, count))
+    return int((call or connection.call)(action, count))
 
 
-def require_all_shards(connection: Connection, what: str, answer: dict[str, dict[str, int]]) -> None:
+def require_all_shards(connection: Connection, action: str, answer: dict[str, dict[str, int]]) -> None:
     """Reject an answer to which a shard did not contribute."""
     shards = answer["_shards"]
     if shards["failed"] or shards["successful"] < shards["total"]:
         raise NotYet(
             EngineUnreachable(
-                f"{connection.url} could not {what} on all shards: look at the cluster's health and try again"
+                f"{connection.url} could not {action} on all shards: look at the cluster's health and try again"
             )
         )
 
@@ -135,7 +135,7 @@ class ShardMonitor:
         self._shards = shards
         self._lost_since: float | None = None
 
-    def call(self, what: str, request: Callable[[Elasticsearch], T]) -> T:
+    def call(self, action: str, request: Callable[[Elasticsearch], T]) -> T:
         """Send a request as `Connection.call`, but stop once a shard is lost.
 
         Raises:
@@ -150,7 +150,7 @@ class ShardMonitor:
             is_repeated = True
             return request(client)
 
-        return self._connection.call(what, send)
+        return self._connection.call(action, send)
 
     def require(self) -> None:
         """Check that no shard has been without a node for `LOST_SECONDS`.
@@ -285,10 +285,10 @@ def _cluster(connection: Connection) -> tuple[Mapping[str, int] | None, str]:
     return dict(sorted(versions.items())), str(health.body.get("status", ""))
 
 
-def node_versions(connection: Connection, what: str) -> list[str]:
+def node_versions(connection: Connection, action: str) -> list[str]:
     """Return the version of each node."""
     answer = connection.call(
-        what,
+        action,
         lambda client: client.nodes.info(node_id="_all", metric="_none", filter_path="nodes.*.version"),
     )
     return [node["version"] for node in answer.body.get("nodes", {}).values()]

@@ -152,13 +152,13 @@ class IndexVersions:
             if after is None or after.info.version != index:
                 raise
 
-    def keep_only(self, kept: str, others: list[str]) -> None:
+    def keep_only(self, index: str, others: list[str]) -> None:
         """Remove the alias from all versions except one, in one request."""
         self._update(
-            f"let {kept} alone serve as {self.alias}",
+            f"let {index} alone serve as {self.alias}",
             [
                 *(_remove(other, self.alias) for other in others),
-                {"add": {"index": kept, "alias": self.alias, "is_write_index": True}},
+                {"add": {"index": index, "alias": self.alias, "is_write_index": True}},
             ],
         )
 
@@ -210,8 +210,8 @@ class IndexVersions:
             "owner": spec.owner,
         }
 
-    def _update(self, what: str, actions: list[dict[str, Any]]) -> None:
-        self._connection.call(what, lambda client: client.indices.update_aliases(actions=actions))
+    def _update(self, action: str, actions: list[dict[str, Any]]) -> None:
+        self._connection.call(action, lambda client: client.indices.update_aliases(actions=actions))
 
     def _get(self, pattern: str) -> Mapping[str, Any]:
         return look_up(self._connection, pattern)
@@ -342,14 +342,14 @@ def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Rep
     versions.behind()  # rejects another program's alias before the lock is created
     with locks.hold(versions.alias):
         behind = versions.behind()
-        kept, flaws = _best(connection, behind)
-        if kept is not None and len(behind) > 1:
-            others = [version.info.version for version in behind if version is not kept]
-            versions.keep_only(kept.info.version, others)
+        survivor, flaws = _best(connection, behind)
+        if survivor is not None and len(behind) > 1:
+            others = [version.info.version for version in behind if version is not survivor]
+            versions.keep_only(survivor.info.version, others)
         removed = versions.remove_leftovers()
-    if kept is None:
+    if survivor is None:
         return Repair(versions.name, None, tuple(removed), f"no version of {versions.alias} serves")
-    return Repair(versions.name, kept.info.version, tuple(removed), flaws)
+    return Repair(versions.name, survivor.info.version, tuple(removed), flaws)
 
 
 def _best(connection: Connection, behind: list[IndexVersion]) -> tuple[IndexVersion | None, str]:

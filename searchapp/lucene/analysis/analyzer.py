@@ -14,7 +14,7 @@ from searchapp.lucene.analysis.characters import (
     joined_units,
     replace_halves,
     utf16_length,
-    utf16_places,
+    utf16_offsets,
 )
 from searchapp.lucene.analysis.token_filters import (
     AnyFilter,
@@ -244,22 +244,22 @@ class Analyzer:
             corrections.append(correction)
         text, token_spans = self._tokenizer.cut(text)
         terms = [self._tokenizer.normalize(joined_units(text[start:end])) for start, end in token_spans]
-        spans = _corrected(token_spans, utf16_places(text), corrections, self._tokenizer.stops_after)
+        spans = _corrected(token_spans, utf16_offsets(text), corrections, self._tokenizer.stops_after)
         end = _corrected([(0, utf16_length(text))], None, corrections)[0][1]
         return TokenStream(terms, list(range(len(terms))), spans, end_offset=end)
 
 
 def _corrected(
     spans: Sequence[Span],
-    places: list[int] | None,
+    unit_offsets: list[int] | None,
     corrections: Sequence[Corrections],
     stops_after: int | None = None,
 ) -> list[Span]:
     """Convert spans in the filtered text to spans of code units in the original text.
 
     Args:
-        spans: in characters, or in code units without `places`.
-        places: the code unit of each character.
+        spans: in characters, or in code units without `unit_offsets`.
+        unit_offsets: the code unit of each character.
         corrections: of each char filter.
         stops_after: length of a token after which the tokenizer stopped reading.
     """
@@ -270,7 +270,9 @@ def _corrected(
             unread = False  # earlier char filters always read ahead
         return offset
 
-    units = spans if places is None else [(places[start], places[end]) for start, end in spans]
+    units = (
+        spans if unit_offsets is None else [(unit_offsets[start], unit_offsets[end]) for start, end in spans]
+    )
     return [(correct(start), correct(end, unread=end - start == stops_after)) for start, end in units]
 
 

@@ -156,7 +156,7 @@ def has_astral(text: str) -> bool:
     return not text.isascii() and _ASTRAL.search(text) is not None
 
 
-def utf16_places(text: str) -> list[int] | None:
+def utf16_offsets(text: str) -> list[int] | None:
     """Return the UTF-16 offset of each index of the text and of its end; None if all are equal."""
     if text.isascii() or not _ASTRAL.search(text):
         return None
@@ -164,13 +164,13 @@ def utf16_places(text: str) -> list[int] | None:
 
 
 class Corrections:
-    """Offset corrections of a char filter, as in Lucene's `BaseCharFilter`: from `places[i]` on, add `shifts[i]`.
+    """Offset corrections of a char filter, as in Lucene's `BaseCharFilter`: from `offsets[i]` on, add `shifts[i]`.
 
     A filter runs while its output is read: a reader that stops at an offset ignores a removal there.
     """
 
     def __init__(self) -> None:
-        self._places: list[int] = []
+        self._offsets: list[int] = []
         self._shifts: list[int] = []
         self._before_removal: dict[int, int] = {}
 
@@ -178,22 +178,22 @@ class Corrections:
     def total(self) -> int:
         return self._shifts[-1] if self._shifts else 0
 
-    def add(self, place: int, shift: int, *, removed: bool = False) -> None:
+    def add(self, offset: int, shift: int, *, removed: bool = False) -> None:
         """Set the shift from an ascending output offset on; `removed`: the filter removed text there without a
         replacement.
         """
         if removed:
-            self._before_removal.setdefault(place, self.total)
-        if self._places and self._places[-1] == place:
+            self._before_removal.setdefault(offset, self.total)
+        if self._offsets and self._offsets[-1] == offset:
             self._shifts[-1] = shift
         else:
-            self._places.append(place)
+            self._offsets.append(offset)
             self._shifts.append(shift)
 
     def correct(self, offset: int, *, unread: bool = False) -> int:
         """Convert an output offset to an input offset; `unread`: before reading on."""
         if unread and offset in self._before_removal:
             return max(0, offset + self._before_removal[offset])
-        index = bisect_right(self._places, offset) - 1
+        index = bisect_right(self._offsets, offset) - 1
         # An insertion at the beginning could lead to a negative offset.
         return max(0, offset + self._shifts[index]) if index >= 0 else offset

@@ -22,7 +22,7 @@ from searchapp.lucene.analysis.characters import (
     has_astral,
     joined_units,
     utf16_length,
-    utf16_places,
+    utf16_offsets,
     utf16_units,
 )
 from searchapp.lucene.analysis.options import Options
@@ -137,7 +137,7 @@ class _HalvesFinder:
         self._between = between
         self._text = text
         self._everywhere = everywhere
-        self._units = utf16_places(text) or list(range(len(text) + 1))
+        self._units = utf16_offsets(text) or list(range(len(text) + 1))
         self._indices = {unit: index for index, unit in enumerate(self._units)}
 
     def __iter__(self) -> Iterator[JavaMatch]:
@@ -154,8 +154,8 @@ class _HalvesFinder:
         index = self._indices[unit]
         match = self._pattern.search(self._text, index)
         if self._everywhere:
-            for place in range(index, match.start() if match else len(self._text)):
-                if self._text[place] > "\uffff" and (inside := self._inside(place)):
+            for candidate in range(index, match.start() if match else len(self._text)):
+                if self._text[candidate] > "\uffff" and (inside := self._inside(candidate)):
                     return inside
         return JavaMatch(self._units[match.start()], self._units[match.end()], match, True) if match else None
 

@@ -107,8 +107,8 @@ def load(folder: Path, name: str) -> NDArray[Any]:
     return file[0 : len(file)]
 
 
-def find_sorted(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.intp], Mask]:
-    """Return the index of each wanted number in a sorted array, and whether the number is present.
+def find_sorted(ascending: NDArray[Any], numbers: NDArray[Any]) -> tuple[NDArray[np.intp], Mask]:
+    """Return the index of each number of `numbers` in a sorted array, and whether the number is present.
 
     The index of an absent number is arbitrary; in an empty array it is 0.
 
@@ -116,11 +116,11 @@ def find_sorted(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[
     >>> indices.tolist(), is_present.tolist()
     ([1, 2, 2], [True, False, False])
     """
-    indices = ascending.searchsorted(wanted)
+    indices = ascending.searchsorted(numbers)
     if not len(ascending):
-        return indices, np.zeros(len(wanted), bool)
+        return indices, np.zeros(len(numbers), bool)
     np.minimum(indices, len(ascending) - 1, out=indices)
-    return indices, ascending.take(indices) == wanted
+    return indices, ascending.take(indices) == numbers
 
 
 def _read_header(file: BinaryIO) -> tuple[str, int]:
@@ -320,29 +320,29 @@ class Terms:
         return characters.all(), starts.all()
 
     def rank(self, term: str) -> int | None:
-        wanted = term.encode()
+        encoded = term.encode()
         if not self._is_verified:
-            rank = bisect_left(self, wanted)
-            return rank if rank < len(self) and self[rank] == wanted else None
+            rank = bisect_left(self, encoded)
+            return rank if rank < len(self) and self[rank] == encoded else None
         characters, starts = self._characters, self._starts
         low, high = 0, len(starts) - 1
         while low < high:  # bisect_left, without a call for each step
             middle = (low + high) >> 1
-            if characters[starts[middle] : starts[middle + 1]].tobytes() < wanted:
+            if characters[starts[middle] : starts[middle + 1]].tobytes() < encoded:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self[low] == wanted else None
+        return low if low < len(self) and self[low] == encoded else None
 
     def rank_after(self, term: str) -> int:
         """Return the rank of the first term greater than `term`."""
         return bisect_right(self, term.encode())
 
     def with_prefix(self, prefix: str) -> range:
-        wanted = prefix.encode()
-        first = bisect_left(self, wanted)
-        size = len(wanted)
-        return range(first, bisect_left(self, True, lo=first, key=lambda term: term[:size] > wanted))
+        encoded = prefix.encode()
+        first = bisect_left(self, encoded)
+        size = len(encoded)
+        return range(first, bisect_left(self, True, lo=first, key=lambda term: term[:size] > encoded))
 
 
 def split_terms(characters: bytes, starts: Sequence[int]) -> list[bytes]:

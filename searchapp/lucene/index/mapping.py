@@ -252,28 +252,32 @@ def _check_meta(meta: Mapping[str, Any], name: str) -> None:
 
 def _similarity(name: str, options: Any) -> dict[str, BM25]:
     """Return the similarity by its name; empty if Elasticsearch ignores it."""
-    place = f"the similarity {name}"
-    given = {key: value for key, value in parameters.mapping(options, place).items() if value is not None}
-    if not given:
+    label = f"the similarity {name}"
+    parameters_given = {
+        key: value for key, value in parameters.mapping(options, label).items() if value is not None
+    }
+    if not parameters_given:
         return {}
     if name in ("BM25", "boolean") or "." in name:
-        raise invalid(f"{place} has a name that is taken or has a dot")
-    if "type" not in given:
-        raise invalid(f"{place} has no `type`")
-    if parameters.raw_text(given["type"], f"the type of {place}") != "BM25":
-        raise unsupported(f"the type `{given['type']}` of {place}")
-    known_only(given, {"type", "k1", "b", "discount_overlaps"}, place)
-    if not parameters.flag(given.get("discount_overlaps", True), f"`discount_overlaps` of {place}"):
-        raise unsupported(f"`discount_overlaps: false` of {place}")
+        raise invalid(f"{label} has a name that is taken or has a dot")
+    if "type" not in parameters_given:
+        raise invalid(f"{label} has no `type`")
+    if parameters.raw_text(parameters_given["type"], f"the type of {label}") != "BM25":
+        raise unsupported(f"the type `{parameters_given['type']}` of {label}")
+    known_only(parameters_given, {"type", "k1", "b", "discount_overlaps"}, label)
+    if not parameters.flag(
+        parameters_given.get("discount_overlaps", True), f"`discount_overlaps` of {label}"
+    ):
+        raise unsupported(f"`discount_overlaps: false` of {label}")
     k1, b = (
         # Elasticsearch keeps the numbers of settings as text.
         parameters.any_number(
-            parameters.raw_text(given.get(key, default), f"{key} of {place}"), f"{key} of {place}"
+            parameters.raw_text(parameters_given.get(key, default), f"{key} of {label}"), f"{key} of {label}"
         )
         for key, default in (("k1", DEFAULT_K1), ("b", DEFAULT_B))
     )
     if not (0 <= k1 < float("inf") and 0 <= b <= 1):
-        raise invalid(f"{place} has k1 {k1:g} and b {b:g}, but k1 must not be negative and b be from 0 to 1")
+        raise invalid(f"{label} has k1 {k1:g} and b {b:g}, but k1 must not be negative and b be from 0 to 1")
     return {name: BM25(k1, b)}
 
 

@@ -257,11 +257,15 @@ def merge(runs: Sequence[PostingsRun], folder: Path, name: str, *, positional: b
         for batch, run_terms in _batches(runs):
             terms.add(batch)
             size = len(batch)
-            posting_counts.append(_sum_counts(size, ((some.numbers, some.starts) for some in run_terms)))
-            counts = _sum_counts(size, ((some.numbers, some.position_starts) for some in run_terms))
+            posting_counts.append(
+                _sum_counts(size, ((terms_of_run.numbers, terms_of_run.starts) for terms_of_run in run_terms))
+            )
+            counts = _sum_counts(
+                size, ((terms_of_run.numbers, terms_of_run.position_starts) for terms_of_run in run_terms)
+            )
             position_counts.append(counts)
             for first, end in _windows(counts):
-                parts = [some.between(first, end) for some in run_terms]
+                parts = [terms_of_run.between(first, end) for terms_of_run in run_terms]
                 parts = [part for part in parts if len(part.numbers)]
                 pieces = [(part.run, part.numbers, part.starts) for part in parts]
                 _append(posting_files, end - first, pieces)

@@ -139,14 +139,14 @@ class TermPositions:
         if len(wanted) * SELECTED_SHARE >= len(documents):
             return documents, frequencies.astype(np.int64), positions
         if len(wanted) * RARE_SHARE < len(documents):
-            places = documents.searchsorted(wanted)
+            indices = documents.searchsorted(wanted)
         else:
             marked = np.zeros(wanted[-1] - wanted[0] + 1, bool)
             marked[wanted - wanted[0]] = True
-            places = np.flatnonzero(marked.take(documents - wanted[0]))
-        counts = frequencies.take(places).astype(np.int64)
+            indices = np.flatnonzero(marked.take(documents - wanted[0]))
+        counts = frequencies.take(indices).astype(np.int64)
         # From each document to the next one; the first of all stands at the beginning.
-        starts = np.cumsum(np.add.reduceat(frequencies, places, dtype=np.int64))
+        starts = np.cumsum(np.add.reduceat(frequencies, indices, dtype=np.int64))
         return wanted, counts, positions.take(_ranges(np.append(0, starts[:-1]), counts))
 
 
@@ -175,8 +175,8 @@ class DeletedTerms:
         return cls(summary, ranks, counts)
 
     def document_frequency(self, rank: int) -> int:
-        place = int(self.ranks.searchsorted(rank))
-        return int(self.counts[place]) if place < len(self.ranks) and self.ranks[place] == rank else 0
+        index = int(self.ranks.searchsorted(rank))
+        return int(self.counts[index]) if index < len(self.ranks) and self.ranks[index] == rank else 0
 
 
 class FieldReader:
@@ -461,14 +461,14 @@ class FieldReader:
 
     def between(self, low: Any, high: Any) -> Numbers:
         """Return the documents with a number from `low` to `high`, both inclusive."""
-        return self._only_live(self._documents[_places(self._values.all(), low, high)])
+        return self._only_live(self._documents[_range_of(self._values.all(), low, high)])
 
     def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
         """Return whether `low` to `high` includes all numbers of the index, and whether it includes none."""
         values = [segment._live_values for segment in (self, *self._others)]
-        places = [_places(segment_values, low, high) for segment_values in values]
-        count, start = sum(map(len, values)), sum(place.start for place in places)
-        stop = sum(place.stop for place in places)
+        ranges = [_range_of(segment_values, low, high) for segment_values in values]
+        count, start = sum(map(len, values)), sum(part.start for part in ranges)
+        stop = sum(part.stop for part in ranges)
         if low > high or not count:
             return False, True
         return (start, stop) == (0, count), stop == 0 or start == count
@@ -486,7 +486,7 @@ class FieldReader:
         return np.asarray(smallest[documents])
 
 
-def _places(values: NDArray[Any], low: Any, high: Any) -> slice:
+def _range_of(values: NDArray[Any], low: Any, high: Any) -> slice:
     """Return the slice of ascending `values` from `low` to `high`."""
 
     def positive_zero() -> int:
@@ -625,8 +625,8 @@ def by_segment(
 ) -> Iterator[tuple[IndexReader, NDArray[np.intp], NDArray[Any]]]:
     """Yield each segment, the indices of its entries in `documents`, and their numbers in the segment."""
     for segment in segments:
-        places = np.flatnonzero((documents >= segment.first) & (documents < segment.first + segment.count))
-        yield segment, places, documents[places] - segment.first
+        indices = np.flatnonzero((documents >= segment.first) & (documents < segment.first + segment.count))
+        yield segment, indices, documents[indices] - segment.first
 
 
 class DirectoryReader:
@@ -701,23 +701,23 @@ class DirectoryReader:
         if len(self.parts) == 1:
             return self.parts[0].ids_of(documents)
         ids = np.empty(len(documents), object)
-        for part, places, numbers in by_segment(documents, self.parts):
-            ids[places] = part.ids_of(numbers)
+        for part, indices, numbers in by_segment(documents, self.parts):
+            ids[indices] = part.ids_of(numbers)
         return cast("list[str]", ids.tolist())
 
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
         sources: list[Any] = [None] * len(documents)
-        for part, places, numbers in by_segment(documents, self.parts):
-            for place, source in zip(places.tolist(), part.sources_of(numbers), strict=True):
-                sources[place] = source
+        for part, indices, numbers in by_segment(documents, self.parts):
+            for index, source in zip(indices.tolist(), part.sources_of(numbers), strict=True):
+                sources[index] = source
         return sources
 
     def merge_rankings(self, rankings: Sequence[Ranking], first: int, size: int) -> Ranking:
         """Merge the rankings of all segments and return `size` documents from rank `first`; equal scores by id."""
         documents = np.concatenate(
-            [part.first + found for part, (found, _scores) in zip(self.parts, rankings, strict=True)]
+            [part.first + numbers for part, (numbers, _scores) in zip(self.parts, rankings, strict=True)]
         )
-        scores = np.concatenate([found for _documents, found in rankings])
+        scores = np.concatenate([numbers for _documents, numbers in rankings])
         order = np.argsort(-scores, kind="stable")
         end = first + size
         if len(order) > end > 0:  # all documents with the score of the last one

@@ -135,7 +135,9 @@ class SegmentPlan:
         cls, manifest: IndexManifest, segments: Sequence[LiveSegment], new: int, is_new: Mask, **details: Any
     ) -> SegmentPlan:
         """Apply the merge policy, see `count_kept`."""
-        live = sorted((some for some in segments if some.live), key=lambda some: -len(some.mask))
+        live = sorted(
+            (segment for segment in segments if segment.live), key=lambda segment: -len(segment.mask)
+        )
         count = count_kept(live, new)
         return cls(manifest, live[:count], live[count:], is_new, **details)
 
@@ -157,25 +159,25 @@ class SegmentPlan:
         live = IndexManifest.read(self.manifest.folder)  # a rebuilt index reuses the names of versions
         if live.digest != self.manifest.digest:
             raise IndexReplaced(live.version)
-        kept = [LiveDocuments(*some) for some in self.kept]
+        kept = [LiveDocuments(*live_segment) for live_segment in self.kept]
         for documents in kept:
-            documents.segment.manifest.require_verified()  # a damaged segment must not become part of a new version
+            documents.segment.manifest.require_verified()  # it must not become part of a new version if damaged
         merged: list[LiveDocuments] = []
         first = 0
-        for some in self.merged:
-            merged.append(LiveDocuments(*some, first))
-            some.segment.manifest.verify_file(FILE)  # SQLite copies rows without comparing checksums
-            first += some.live
+        for live_segment in self.merged:
+            merged.append(LiveDocuments(*live_segment, first))
+            live_segment.segment.manifest.verify_file(FILE)  # SQLite copies rows without comparing checksums
+            first += live_segment.live
         return kept, merged
 
 
 def count_kept(segments: Sequence[LiveSegment], new: int) -> int:
     """Return how many of the segments, sorted by size descending, are kept beside `new` documents."""
-    smaller = new + sum(some.live for some in segments)
-    for number, some in enumerate(segments):
-        size = len(some.mask)
-        smaller -= some.live
-        if size < SMALL_SEGMENT or max(size - some.live, smaller) > size // KEPT_SHARE:
+    smaller = new + sum(segment.live for segment in segments)
+    for number, segment in enumerate(segments):
+        size = len(segment.mask)
+        smaller -= segment.live
+        if size < SMALL_SEGMENT or max(size - segment.live, smaller) > size // KEPT_SHARE:
             return number
     return len(segments)
 
@@ -257,9 +259,9 @@ class CollectionDiff:
         if not self._pending:
             return
         digests = np.frombuffer(b"".join(map(digest_of, self._pending)), np.int64).reshape(-1, 2)
-        places, is_known = find_sorted(self._first, digests[:, 0])
-        is_known &= self._second[places] == digests[:, 1]
-        numbers = np.where(is_known, self._order[places], np.int32(DELETED))
+        indices, is_known = find_sorted(self._first, digests[:, 0])
+        is_known &= self._second[indices] == digests[:, 1]
+        numbers = np.where(is_known, self._order[indices], np.int32(DELETED))
         is_known &= ~self._is_live[numbers]  # the writer rejects duplicates
         known, first = np.unique(numbers[is_known], return_index=True)
         is_new = np.ones(len(numbers), bool)
@@ -267,7 +269,7 @@ class CollectionDiff:
         self._is_live[known] = True
         self._is_new.append(is_new)
         if self._new is not None:
-            new = [self._pending[place] for place in np.flatnonzero(is_new)]
+            new = [self._pending[index] for index in np.flatnonzero(is_new)]
             self._new += new
             self._new_bytes += sum(len(document_bytes(document)) for document in new)
             if self._new_bytes > BUFFER_BYTES:
@@ -346,7 +348,7 @@ class LiveDocuments:
             if positional:
                 new_frequencies = file("frequencies", frequencies.dtype, postings)
                 new_positions = file("positions", np.int32, tokens)
-            place = 0
+            first_position = 0
             for part in _windows(len(documents)):
                 numbers = self._numbers.take(documents[part], mode="clip")
                 is_live = numbers >= 0
@@ -354,9 +356,9 @@ class LiveDocuments:
                 if positional:
                     counts = frequencies[part]
                     new_frequencies.append(counts[is_live])
-                    end = place + int(counts.sum(dtype=np.int64))
-                    new_positions.append(positions[place:end][np.repeat(is_live, counts)])
-                    place = end
+                    end = first_position + int(counts.sum(dtype=np.int64))
+                    new_positions.append(positions[first_position:end][np.repeat(is_live, counts)])
+                    first_position = end
         remains = postings > 0
         lengths = np.diff(term_starts)
         parts = ("documents", "frequencies", "positions") if positional else ("documents",) * 3

@@ -113,9 +113,9 @@ def write_version(
 class NotIndexable(Exception):
     """The document with the index `place` in a batch can't be indexed."""
 
-    def __init__(self, place: int, problem: str) -> None:
-        super().__init__(place, problem)
-        self.place = place
+    def __init__(self, index: int, problem: str) -> None:
+        super().__init__(index, problem)
+        self.index = index
         self.problem = problem
 
 
@@ -190,12 +190,12 @@ class _TextWriter(FieldWriter):
 
     def _pack_bulk(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers] | None:
         bulk = self._analyzer.bulk
-        if bulk is None or any(len(texts) != 1 for _place, texts in entries):
+        if bulk is None or any(len(texts) != 1 for _index, texts in entries):
             return None
-        analyzed = bulk.tokens([texts[0] for _place, texts in entries])
+        analyzed = bulk.tokens([texts[0] for _index, texts in entries])
         if analyzed is None:
             return None
-        documents = np.array([place for place, _texts in entries], np.int32)
+        documents = np.array([index for index, _texts in entries], np.int32)
         tokens = PackedTokens(
             analyzed.vocabulary, analyzed.terms, analyzed.positions, documents, analyzed.counts
         )
@@ -203,13 +203,13 @@ class _TextWriter(FieldWriter):
 
     def _pack_each(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
         documents: list[tuple[int, list[str], list[int]]] = []
-        for place, entry in entries:
+        for index, entry in entries:
             try:
                 terms, positions = self._tokens(entry) if self._analyzer.bulk else entry
             except OverflowError as error:
-                raise NotIndexable(place, str(error)) from error
-            documents.append((place, terms, positions))
-        lengths = [len(set(positions)) for _place, _terms, positions in documents]
+                raise NotIndexable(index, str(error)) from error
+            documents.append((index, terms, positions))
+        lengths = [len(set(positions)) for _index, _terms, positions in documents]
         return PackedTokens.of(documents), np.array(lengths, np.int32)
 
     def add(self, first: int, packed: tuple[PackedTokens, Numbers]) -> None:
@@ -242,7 +242,7 @@ class _KeywordWriter(FieldWriter):
         return [indexed_text(value, self.field) for value in values]
 
     def pack(self, entries: list[tuple[int, list[str]]]) -> PackedTokens:
-        tokens = PackedTokens.of((place, terms, range(len(terms))) for place, terms in entries)
+        tokens = PackedTokens.of((index, terms, range(len(terms))) for index, terms in entries)
         _refuse_long_terms(tokens, self.field)
         return tokens
 
@@ -267,10 +267,10 @@ class _NumberWriter(FieldWriter):
         return [value for value in numbers if value is not None] or None
 
     def add(self, first: int, packed: list[tuple[int, list[Any]]]) -> None:
-        for place, numbers in packed:
-            self._present.append(first + place)
+        for index, numbers in packed:
+            self._present.append(first + index)
             self._values.extend(numbers)
-            self._documents.extend([first + place] * len(numbers))
+            self._documents.extend([first + index] * len(numbers))
 
     def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
         pairs = [segment.values(self.field.name) for segment in merged]
@@ -299,9 +299,9 @@ def _refuse_long_terms(tokens: PackedTokens, field: Field) -> None:
     for rank, term in enumerate(tokens.vocabulary):
         if len(term.encode(errors="surrogatepass")) > LONGEST_TERM:
             token = int(np.flatnonzero(tokens.terms == rank)[0])
-            place = int(np.searchsorted(np.cumsum(tokens.counts), token, "right"))
+            index = int(np.searchsorted(np.cumsum(tokens.counts), token, "right"))
             problem = f"{field.name} has a term of more than {LONGEST_TERM} bytes"
-            raise NotIndexable(int(tokens.documents[place]), problem)
+            raise NotIndexable(int(tokens.documents[index]), problem)
 
 
 def _refused(document_id: str, problem: str) -> Refused:
@@ -404,18 +404,18 @@ class IndexWriter:
     def _packed(self, batch: list[Indexed]) -> list[Packed]:
         """Return the packed values of each field; worker processes can run this part."""
         field_entries: list[list[tuple[int, Entry]]] = [[] for _field in self._fields]
-        for place, (document_id, source) in enumerate(batch):
+        for index, (document_id, source) in enumerate(batch):
             try:
                 entries = self._entries(document_id, source)
             except (TypeError, OverflowError) as error:
                 raise _refused(document_id, str(error)) from error
             for present, entry in zip(field_entries, entries, strict=True):
                 if entry is not None:
-                    present.append((place, entry))
+                    present.append((index, entry))
         try:
             return [field.pack(entries) for field, entries in zip(self._fields, field_entries, strict=True)]
         except NotIndexable as error:
-            raise _refused(batch[error.place][0], error.problem) from error
+            raise _refused(batch[error.index][0], error.problem) from error
         except PatternTimeout as error:
             if len(batch) == 1:
                 raise PatternTimeout(f"the document {batch[0][0]}: {error}; nothing was changed") from error
@@ -503,9 +503,9 @@ class IndexWriter:
         ids = Terms.open(lambda name: StoredArray(arrays.load(self._folder, name)), "ids")
         if len(starts) <= documents:
             raise duplicate_id(ids[int(np.argmax(np.diff(starts) > 1))].decode())
-        for place, segment in enumerate(self._kept):
+        for index, segment in enumerate(self._kept):
             segment.require_other_ids(ids, range(len(ids)))
-            for smaller in self._kept[place + 1 :]:
+            for smaller in self._kept[index + 1 :]:
                 segment.require_other_ids(*smaller.live_ids())
         (self._folder / f"ids.starts{arrays.SUFFIX}").unlink()  # each id has one document
         numbers = arrays.load(self._folder, "ids.documents")

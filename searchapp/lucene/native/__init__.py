@@ -72,8 +72,8 @@ def lacking() -> str:
 def without() -> Iterator[None]:
     """Score with NumPy only, for comparisons."""
     global _is_off
-    before, _is_off = _is_off, True
+    previous, _is_off = _is_off, True
     try:
         yield
     finally:
-        _is_off = before
+        _is_off = previous

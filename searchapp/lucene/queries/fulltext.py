@@ -54,15 +54,15 @@ def _compiled_postings(
     documents = np.ascontiguousarray(documents, np.int32)
     packed, alive = [], []
     for term, position in zip(terms, positions, strict=True):
-        term_documents, frequencies, places = term.whole()
-        types = term_documents.dtype.str, frequencies.dtype.kind, places.dtype.str
+        term_documents, frequencies, term_positions = term.whole()
+        types = term_documents.dtype.str, frequencies.dtype.kind, term_positions.dtype.str
         if types != ("<i4", "u", "<i4") or len(term_documents) != len(frequencies):
             raise IndexError("the positions of a term are not those of documents")
-        alive.append((term_documents, frequencies, places))
+        alive.append((term_documents, frequencies, term_positions))
         packed.append(
             _TERM.pack(
-                *(term_documents.ctypes.data, frequencies.ctypes.data, places.ctypes.data),
-                *(len(term_documents), frequencies.itemsize, len(places), position - positions[0]),
+                *(term_documents.ctypes.data, frequencies.ctypes.data, term_positions.ctypes.data),
+                *(len(term_documents), frequencies.itemsize, len(term_positions), position - positions[0]),
                 *(0, 0, 0, 0, 0),
             )
         )
@@ -166,19 +166,19 @@ class Phrase(ScoredLeaf):
                 ends = np.cumsum(np.maximum(last.astype(np.int64) - offset + 1, 0))
                 starts[documents - base] = np.append(0, ends[:-1])
                 count = int(ends[-1])
-            places = _repeated(starts[term_documents - base] - offset, position_ends)
-            places += positions
+            candidates = _repeated(starts[term_documents - base] - offset, position_ends)
+            candidates += positions
             if turn:
-                hits = np.flatnonzero(_among(places, matches, count))
+                hits = np.flatnonzero(_among(candidates, matches, count))
                 # Drop starts in another document's range.
-                matches = places[hits]
+                matches = candidates[hits]
                 rows = ends.searchsorted(matches, "right")
                 is_own = documents[rows] == term_documents[position_ends.searchsorted(hits, "right")]
                 matches, remaining = matches[is_own], _distinct(documents[rows[is_own]])
             elif offset or len(term_documents) > len(documents):
-                matches = places[(positions >= offset) & (places < count)]
+                matches = candidates[(positions >= offset) & (candidates < count)]
             else:
-                matches = places
+                matches = candidates
             if not number:
                 firsts = matches
             if not len(matches):
@@ -247,13 +247,13 @@ def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np
     return np.cumsum(steps, out=steps)
 
 
-def _among(places: NDArray[np.int64], others: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+def _among(candidates: NDArray[np.int64], others: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
     """Return which starts are among `others`, which ascend and are less than `count`."""
     if count <= MARKED:
         marked = np.zeros(count + 2, bool)  # starts outside map to either end
         marked[others + 1] = True
-        return marked.take(places + 1, mode="clip")
-    return arrays.find_sorted(others, places)[1]
+        return marked.take(candidates + 1, mode="clip")
+    return arrays.find_sorted(others, candidates)[1]
 
 
 # Synonyms of several words make a graph of tokens: "united states" with "usa" over both words. As in Lucene's
@@ -459,14 +459,14 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
 
 def _field_boosts(described: Any) -> dict[str, float]:
     """Return the fields of a `multi_match` and their boosts; the last boost of a repeated field counts."""
-    place = "a field of the query `multi_match`"
+    label = "a field of the query `multi_match`"
     boosts: dict[str, Any] = {}
     for field in described if isinstance(described, list | tuple) else [described]:
-        name, caret, boost = parameters.raw_text(field, place).partition("^")
-        boosts[name] = parameters.any_number(boost, f"the boost of {place}") if caret else 1
+        name, caret, boost = parameters.raw_text(field, label).partition("^")
+        boosts[name] = parameters.any_number(boost, f"the boost of {label}") if caret else 1
     if not boosts:
         raise unsupported("the query `multi_match` without fields")
-    return {name: parameters.boost(boost, f"{place}, {name},") for name, boost in boosts.items()}
+    return {name: parameters.boost(boost, f"{label}, {name},") for name, boost in boosts.items()}
 
 
 def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any], zero_terms: Query) -> Query:

@@ -375,9 +375,9 @@ def read_function_score(parser: Parser, content: Any) -> Query:
     return boosted(function_score, given, "function_score")
 
 
-def _finite_number(value: Any, place: str) -> float:
+def _finite_number(value: Any, label: str) -> float:
     # Both engines reject other numbers once they score a document.
-    return parameters.supported_finite(parameters.signless(value, place), place)
+    return parameters.supported_finite(parameters.signless(value, label), label)
 
 
 def _function(parser: Parser, described: Any) -> ScoreFunction:
@@ -429,13 +429,13 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
 
 def _missing(value: Any) -> float:
     """Read the value of documents without one: a double, unlike the other numbers."""
-    place = "`missing` of `field_value_factor`"
+    label = "`missing` of `field_value_factor`"
     if isinstance(value, list | tuple):
-        raise unsupported(f"a list as {place}")
+        raise unsupported(f"a list as {label}")
     try:
-        given = parameters.double(parameters.raw_text(value, place))
+        number = parameters.double(parameters.raw_text(value, label))
     except ValueError as error:
-        raise invalid(f"{place} must be a number, not {value!r}") from error
-    if given == 0 and math.copysign(1, given) < 0:
-        raise unsupported(f"-0.0 as {place}")
-    return parameters.no_nan(given, place)
+        raise invalid(f"{label} must be a number, not {value!r}") from error
+    if number == 0 and math.copysign(1, number) < 0:
+        raise unsupported(f"-0.0 as {label}")
+    return parameters.no_nan(number, label)

@@ -29,26 +29,26 @@ LONG = 64
 class NumberValue:
     """A value in a query on a numeric field."""
 
-    place: str
+    label: str
     double: float
     text: str  # the number as printed
     exact: int | None = None  # a value given as an integer of at most 64 bits
     is_text: bool = False
 
     @classmethod
-    def read(cls, value: Any, place: str) -> NumberValue:
+    def read(cls, value: Any, label: str) -> NumberValue:
         """Read a JSON value, or a token of an analyzed text."""
         if isinstance(value, float) and parameters.is_number(value):
-            return cls(place, value, printed(value, np.float64))
-        text = parameters.raw_text(value, place)
+            return cls(label, value, printed(value, np.float64))
+        text = parameters.raw_text(value, label)
         if isinstance(value, bool):
-            raise invalid(f"{place} must be a number, not {value!r}")
+            raise invalid(f"{label} must be a number, not {value!r}")
         if isinstance(value, int) and _fits(value, LONG):
-            return cls(place, float(value), text, value)
+            return cls(label, float(value), text, value)
         try:
-            return cls(place, parameters.double(text), text, is_text=True)
+            return cls(label, parameters.double(text), text, is_text=True)
         except ValueError as error:
-            raise invalid(f"{place} must be a number, not {parameters.shown(value)!r}") from error
+            raise invalid(f"{label} must be a number, not {parameters.shown(value)!r}") from error
 
     @property
     def has_decimals(self) -> bool:
@@ -82,7 +82,7 @@ class NumberValue:
         try:
             return parameters.big_decimal(self.text)
         except ValueError as error:
-            raise invalid(f"{self.place} must be a number, not {parameters.shown(self.text)!r}") from error
+            raise invalid(f"{self.label} must be a number, not {parameters.shown(self.text)!r}") from error
 
     def required_integer(self, field: Field) -> int:
         """Drop the decimals."""
@@ -90,7 +90,7 @@ class NumberValue:
         # Elasticsearch rejects doubles beyond 64 bits in any notation.
         number = None if bits == LONG and abs(self.double) > 2.0**63 else self.truncated(bits)
         if number is None:
-            raise invalid(f"{self.place} is {parameters.shown(self.text)}, which no {field.type} can be")
+            raise invalid(f"{self.label} is {parameters.shown(self.text)}, which no {field.type} can be")
         return number
 
 

@@ -288,9 +288,9 @@ def total_of_few(rows: Sequence[ScoreRow]) -> ScoreRow | None:
         return ScoreRow(np.empty(0, np.int32), np.empty(0, np.float32), True)
     if sum(row.frequency for row in rows) > FEW:
         return None
-    documents, places = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
+    documents, indices = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
     weights = np.concatenate([row.scores for row in rows], dtype=np.float64)
-    scores = np.bincount(places, weights, len(documents)).astype(np.float32)
+    scores = np.bincount(indices, weights, len(documents)).astype(np.float32)
     return ScoreRow(documents, scores, all(row.positive for row in rows))
 
 

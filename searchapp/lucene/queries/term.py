@@ -218,10 +218,10 @@ def read_terms(parser: Parser, content: Any) -> Query:
     if not isinstance(values, list | tuple):
         raise invalid("the query `terms` needs a list of values")
     parameters.boost(given.get("boost", 1), "the query `terms`")  # rejected even where nothing matches
-    place = f"a term for {name}"
+    label = f"a term for {name}"
     if any(isinstance(value, Mapping) for value in values):
-        raise unsupported(f"an object as {place}")
-    texts = [parameters.term(value, place) for value in values]
+        raise unsupported(f"an object as {label}")
+    texts = [parameters.term(value, label) for value in values]
     field = parser.field(name)
     if field is None or not values:
         return MatchNone()

@@ -326,29 +326,29 @@ def search_batch(rows: ScoreRows, requests: Sequence[Request]) -> list[Ranking |
     if library is None or reader.count > LARGEST_BATCHED:
         return unanswered
     flat = {
-        place: query
-        for place, request in enumerate(requests)
+        index: query
+        for index, request in enumerate(requests)
         if request.frame.after is None
         and (query := FlatQuery.of(request.query)) is not None
         and not query.optional
     }
     tables = _Tables(rows)
     tables.add_fields(chain.from_iterable(query.clauses for query in flat.values()))
-    flat = {place: query for place, query in flat.items() if all(map(tables.has, query.clauses))}
+    flat = {index: query for index, query in flat.items() if all(map(tables.has, query.clauses))}
     topics = []
-    for place, query in flat.items():
-        frame = requests[place].frame
+    for index, query in flat.items():
+        frame = requests[index].frame
         excluded = chain.from_iterable(leaf.documents(reader).tolist() for leaf in query.excluded)
         clauses = [tables.clause(clause) for clause in query.clauses]
         topics.append(BatchTopic(clauses, frame.end, query.all_match, query.tie_breaker, list(excluded)))
     if not topics or not tables.are_positive:  # with a score of 0 a document may match or not
         return unanswered
     rankings = best_of_batch(library, tables.tables, topics, reader.ranks, reader.by_rank, FEW, reader.dead)
-    for place, ranking in zip(flat, rankings, strict=True):
+    for index, ranking in zip(flat, rankings, strict=True):
         if ranking is not None:
             documents, scores = ranking
-            first = requests[place].frame.first
-            unanswered[place] = documents[first:], scores[first:]
+            first = requests[index].frame.first
+            unanswered[index] = documents[first:], scores[first:]
     return unanswered
 
 

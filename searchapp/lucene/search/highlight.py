@@ -159,7 +159,7 @@ def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple
                 group_end = max(group_end, tokens[last].end)
             last += 1
         members = range(first, min(last, first + LARGEST_GROUP))
-        marked = [tokens[place] for place in members if matching[place]]
+        marked = [tokens[index] for index in members if matching[index]]
         if marked:
             yield min(token.start for token in marked), max(token.end for token in marked), True
         else:

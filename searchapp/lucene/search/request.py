@@ -213,7 +213,7 @@ def _pattern(
             for name, value in node.items()
         }
     if isinstance(node, list):
-        return [_pattern(value, noted, placed, (*path, place)) for place, value in enumerate(node)]
+        return [_pattern(value, noted, placed, (*path, index)) for index, value in enumerate(node)]
     return node if type(node) is str else _Literal(node)
 
 
@@ -230,10 +230,10 @@ def _builder(query: Query, rewritten: Query, queries: Sequence[Query]) -> QueryB
     text_fields = {part.field for part in queries if isinstance(part, TermsDisjunction | Term)}
     if len(fields) != len(set(fields)) or set(fields) != text_fields:
         return None
-    places: list[int] = []
-    build = _substitution(rewritten, queries, places)
-    expected = [place for place, part in enumerate(queries) if not isinstance(part, MatchNone)]
-    return build if sorted(places) == expected else None
+    indices: list[int] = []
+    build = _substitution(rewritten, queries, indices)
+    expected = [index for index, part in enumerate(queries) if not isinstance(part, MatchNone)]
+    return build if sorted(indices) == expected else None
 
 
 def _leaves_with_terms(query: Query) -> list[TermsDisjunction | MarkedLeaf]:
@@ -242,15 +242,15 @@ def _leaves_with_terms(query: Query) -> list[TermsDisjunction | MarkedLeaf]:
     return list(chain.from_iterable(map(_leaves_with_terms, query.children())))
 
 
-def _substitution(node: Query, queries: Sequence[Query], places: list[int]) -> QueryBuilder:
-    """Return a function that rebuilds a part of a query; append the indices of its `queries` to `places`."""
-    for place, query in enumerate(queries):
+def _substitution(node: Query, queries: Sequence[Query], indices: list[int]) -> QueryBuilder:
+    """Return a function that rebuilds a part of a query; append the indices of its `queries` to `indices`."""
+    for index, query in enumerate(queries):
         if node is query:
-            places.append(place)
-            return lambda others: others[place]
-    before = len(places)
-    children = [_substitution(child, queries, places) for child in node.children()]
-    if len(places) == before:
+            indices.append(index)
+            return lambda others: others[index]
+    count = len(indices)
+    children = [_substitution(child, queries, indices) for child in node.children()]
+    if len(indices) == count:
         return lambda _others: node
     return lambda others: node.with_children(tuple([child(others) for child in children]))
 

@@ -140,10 +140,10 @@ class SegmentSearcher:
         pruned = sum(ranking is not None for ranking in rankings)
         # `rank` rejects an invalid body again, and reports its index.
         with suppress(Refused), finite_scores():
-            places = [place for place, ranking in enumerate(rankings) if ranking is None]
-            batch = search_batch(self.rows, [requests[place] for place in places]) if places else []
-            for place, ranking in zip(places, batch, strict=True):
-                rankings[place] = ranking
+            indices = [index for index, ranking in enumerate(rankings) if ranking is None]
+            batch = search_batch(self.rows, [requests[index] for index in indices]) if indices else []
+            for index, ranking in zip(indices, batch, strict=True):
+                rankings[index] = ranking
         unanswered = rankings.count(None)
         with suppress(Refused), finite_scores():
             self._prepare_rows(
@@ -359,19 +359,19 @@ class Index:
         """
         with self._damage_reported():
             requests: list[Request] = []
-            with _place_reported(requests):
+            with _report_index(requests):
                 for body in bodies:
                     requests.append(self.bodies.ranked(body))
             segment_requests = self._segment_requests(requests)
             alone = len(requests) < SMALLEST_BATCH
             batches = [searcher.rank_batch(segment_requests, alone=alone) for searcher in self.searchers]
             rankings: list[Ranking] = []
-            with _place_reported(rankings):
-                for place, request in enumerate(requests):
+            with _report_index(rankings):
+                for index, request in enumerate(requests):
                     parts = []
                     for searcher, (batch, _pruned, _compiled) in zip(self.searchers, batches, strict=True):
-                        ranking = batch[place]
-                        parts.append(searcher.rank(segment_requests[place]) if ranking is None else ranking)
+                        ranking = batch[index]
+                        parts.append(searcher.rank(segment_requests[index]) if ranking is None else ranking)
                     rankings.append(self._merged(request, parts))
             _batch, pruned, compiled = batches[0]  # of the largest segment
             documents, scores = zip(NOTHING, *rankings, strict=True)
@@ -422,8 +422,8 @@ class Index:
     def _explanations(self, query: Query, documents: Numbers) -> dict[int, Explanation | None]:
         explanations: dict[int, Explanation | None] = {}
         parts = by_segment(documents, self.reader.parts)
-        for searcher, (_part, places, numbers) in zip(self.searchers, parts, strict=True):
-            for document, number in zip(documents[places].tolist(), numbers.tolist(), strict=True):
+        for searcher, (_part, indices, numbers) in zip(self.searchers, parts, strict=True):
+            for document, number in zip(documents[indices].tolist(), numbers.tolist(), strict=True):
                 explanations[document] = query.explanation(searcher.rows, number, ONE)
         return explanations
 
@@ -439,7 +439,7 @@ class Index:
 
 
 @contextmanager
-def _place_reported(done: Sequence[object]) -> Iterator[None]:
+def _report_index(done: Sequence[object]) -> Iterator[None]:
     """Add the index of a rejected body in the batch to its error: the number of finished bodies."""
     try:
         with finite_scores():
