@@ -125,19 +125,19 @@ def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -
     """Pair steps of the same name, in the order of the document's steps; other steps stay single."""
     document: AnalysisStep | None = None
     query: AnalysisStep | None = None
-    left = list(of_query)
+    unpaired = list(of_query)
     for step in of_text:
-        index = next((number for number, other in enumerate(left) if _name(other) == _name(step)), None)
-        for query in left[: index or 0]:
+        index = next((number for number, other in enumerate(unpaired) if _name(other) == _name(step)), None)
+        for query in unpaired[: index or 0]:
             yield StepPair(_name(query), document, query, is_of_document=False)
         document = step
         if index is None:
             yield StepPair(_name(step), document, query, is_of_query=False)
         else:
-            query = left[index]
+            query = unpaired[index]
             yield StepPair(_name(step), document, query)
-            del left[: index + 1]
-    for query in left:
+            del unpaired[: index + 1]
+    for query in unpaired:
         yield StepPair(_name(query), document, query, is_of_document=False)
 
 

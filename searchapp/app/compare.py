@@ -24,10 +24,10 @@ from searchapp.app.comparison import (
     TopicDifference,
     TopicDifferences,
     Values,
+    list_pairs,
     measure_names,
     measured,
-    pairs_of,
-    scored_run,
+    score_run,
     spread_if_large,
 )
 from searchapp.app.evaluate import (
@@ -206,7 +206,7 @@ def _doubts(
     for first, second in pairs:
         favoured = {}
         for winner, loser in ((first, second), (second, first)):
-            grades = _favouring(judgments.grades, ranks[winner], ranks[loser], best)
+            grades = _favour(judgments.grades, ranks[winner], ranks[loser], best)
             favoured[winner] = [values(run, replace(judgments, grades=grades)) for run in (first, second)]
         for name in source.measures:
             difference = _mean_difference(known[first][name], known[second][name])
@@ -219,12 +219,12 @@ def _doubts(
                 low,
                 high,
                 reversed_,
-                _due(difference, low, high, reversed_),
+                _doubt_kind(difference, low, high, reversed_),
             )
     return doubts
 
 
-def _due(difference: float, low: float, high: float, reversed_: float) -> str:
+def _doubt_kind(difference: float, low: float, high: float, reversed_: float) -> str:
     if difference == 0 or math.isnan(difference):
         return "none"
     if reversed_ == 0 or (reversed_ > 0) != (difference > 0):
@@ -242,7 +242,7 @@ def _best_grade(subject: Subject, grades: Grades) -> int:
     return max((grade for of_topic in grades.values() for grade in of_topic.values()), default=1)
 
 
-def _favouring(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best: int) -> Grades:
+def _favour(grades: Grades, winner: DocumentRanks, loser: DocumentRanks, best: int) -> Grades:
     """Return the grades if unjudged documents are relevant that only the winner ranks, or ranks higher."""
     return {
         topic: {
@@ -338,7 +338,7 @@ def compare_read(
     ranked = sum(len(ranking.hits) for run in stored for ranking in run.run)
     with (progress or SilentProgress()).stage("scoring runs", len(stored)) as advance:
         scored = spread_if_large(
-            lambda number: scored_run(stored[number], scoring, task, grades), len(stored), ranked
+            lambda number: score_run(stored[number], scoring, task, grades), len(stored), ranked
         )
         advance(len(scored))
     names = measure_names(scored, request.source.measures)
@@ -435,7 +435,7 @@ def compared_pairs(request: CompareRequest) -> list[RunPair]:
     Raises:
         UsageError: the request is invalid.
     """
-    return pairs_of(len(request.runs), baseline_of(request))
+    return list_pairs(len(request.runs), baseline_of(request))
 
 
 def _compared_run(run: StoredRun, evaluation: Evaluation, name: str) -> ComparedRun:

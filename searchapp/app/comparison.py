@@ -434,7 +434,7 @@ class ScoredRun:
         return None if figure is None else float(figure)
 
 
-def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
+def score_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
     """Score a run directory that has been read; `grades` are the result of `Scoring.grades`.
 
     Raises:
@@ -446,7 +446,7 @@ def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) 
     return _with_values(evaluate_judged(Subject.stored(stored, source), scoring.judgments, source), grades)
 
 
-def scored_rankings(name: str, run: Run, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
+def score_rankings(name: str, run: Run, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
     """Score rankings without a run directory; the source has their split.
 
     Raises:
@@ -533,7 +533,7 @@ def _equal(values: Values, others: Values) -> bool:
     return len(both.topics) == len(values) == len(others) and bool((abs(both.differences) < ROUNDING).all())
 
 
-def pairs_of(runs: int, baseline: int | None) -> list[RunPair]:
+def list_pairs(runs: int, baseline: int | None) -> list[RunPair]:
     """Return the pairs that are compared: with the baseline, or all of them."""
     if baseline is not None:
         return [(baseline, other) for other in range(runs) if other != baseline]

@@ -72,12 +72,12 @@ def _sample(task: Task) -> Sample:
     return Sample(task, collection, split)
 
 
-def indexed(sample: Sample, engine: Engine) -> int:
+def index_sample(sample: Sample, engine: Engine) -> int:
     """Index a sample and return the number of its documents."""
     return index_task(sample.task, engine, sample.collection, SilentProgress()).info.documents
 
 
-def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
+def search_sample(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
     """Search a sample for words."""
     searcher = TaskSearcher(sample.task, engine, open_index(sample.task, engine), SilentProgress())
     return searcher.search(SearchRequest(words, size=size))
@@ -94,7 +94,7 @@ class RecipeFigures:
     solved: int
 
 
-def compared(sample: Sample, engine: Engine, folder: Path) -> RecipeFigures:
+def compare_recipes(sample: Sample, engine: Engine, folder: Path) -> RecipeFigures:
     """Rank a sample with both recipes, and score them."""
 
     def scored(recipe: str, overrides: Mapping[str, object]) -> Evaluation:
@@ -111,7 +111,7 @@ def compared(sample: Sample, engine: Engine, folder: Path) -> RecipeFigures:
     )
 
 
-def learned(sample: Sample, engine: Engine, folder: Path) -> JudgingEffect:
+def measure_judging(sample: Sample, engine: Engine, folder: Path) -> JudgingEffect:
     """Judge every second topic of the nlps sample as its gold does, and rank the others again."""
     (gold_file,) = sample.collection.gold_files(sample.split)
     gold = scorer.honest_qrels(scorer.read_gold(gold_file))

@@ -210,7 +210,7 @@ def _evaluate_files(task: Task, files: Sequence[Path], gold: GoldSource) -> Eval
     against = gold_files(task, gold)
     predictions = task.official.scorer.read(files)  # its errors name the file
     try:
-        evaluation = _evaluated(", ".join(map(str, files)), task, gold, against, predictions)
+        evaluation = _evaluate_predictions(", ".join(map(str, files)), task, gold, against, predictions)
     except NotScorable as error:
         raise error.of(str(files[0]) if len(files) == 1 else f"{len(files)} files") from error
     return replace(evaluation, files=tuple(map(str, files)))
@@ -268,7 +268,7 @@ def evaluate_rankings(name: str, run: Run, task: Task, gold: GoldSource) -> Eval
     try:
         official = task.official
         predictions = official.scorer.predictions(run) if part is None else official.predictions(run, part)
-        return _evaluated(name, task, gold, files, predictions)
+        return _evaluate_predictions(name, task, gold, files, predictions)
     except NotScorable as error:
         raise error.of(name) from error
 
@@ -325,7 +325,7 @@ def gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     return collection.gold_files(gold.split)
 
 
-def _evaluated(
+def _evaluate_predictions(
     source: str, task: Task, gold: GoldSource, files: Sequence[Path], predictions: Any
 ) -> Evaluation:
     # Gold files that the user names are scored as a whole, as the official script does.
@@ -505,16 +505,16 @@ def _counted_rankings(
             path, manifest, topics, "--held-out scores the others alone"
         )
     seen = directory.judged_topics(path, manifest)
-    left = [ranking for ranking in judged if ranking.topic_id not in seen]
-    if not left:
+    counted_rankings = [ranking for ranking in judged if ranking.topic_id not in seen]
+    if not counted_rankings:
         raise DataError(
             f"{path} has learned from every judged topic that it ranks, so that --held-out leaves none: judge others"
         )
-    if len(left) == len(judged):
-        return left, ()
-    out = len(judged) - len(left)
+    if len(counted_rankings) == len(judged):
+        return counted_rankings, ()
+    out = len(judged) - len(counted_rankings)
     are, them = ("is", "it") if out == 1 else ("are", "them")
-    return left, (
+    return counted_rankings, (
         f"{out:,} of {counted(len(judged), 'judged topic')} {are} left out, because the run has learned from {them}",
     )
 

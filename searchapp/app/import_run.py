@@ -110,7 +110,7 @@ def import_run(
         raise DataError(f"{file}: the file ranks no topic of {task.name} {split}: check --task and --split")
     _note_topics(task, file, split, known, rows, problems)
     tag = _tag(file, tag, tags, problems)
-    ordered = {topic: _ordered(file, topic, rows[topic], problems) for topic in known if topic in rows}
+    ordered = {topic: _rank_documents(file, topic, rows[topic], problems) for topic in known if topic in rows}
     run = Run(tag, tuple(Ranking(topic, hits) for topic, hits in ordered.items()))
     official: Mapping[str, Writer] = {}
     shortfall = None
@@ -216,7 +216,7 @@ def _tag(file: Path, given: str | None, tags: Mapping[str, None], problems: Prob
     return named if named.split() == [named] else "-".join(named.split())
 
 
-def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hits:
+def _rank_documents(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hits:
     """Return the documents of a topic, best first; note different ranks in the file."""
     scores = topic.scores
     documents = trec.by_score(scores)

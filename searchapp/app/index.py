@@ -315,7 +315,7 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
     Raises:
         EngineRefused: there is no index, or it has another mapping or belongs to another task file.
     """
-    index = _opened(task, engine, task.info.index_names if name is None else (name,))
+    index = _open_first(task, engine, task.info.index_names if name is None else (name,))
     if index.info.owner != owner_of(task):
         raise EngineRefused(
             f"{index.info.version} {_of_another(task, index.info)}: rename one of the tasks, and build the "
@@ -329,7 +329,7 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
     return index
 
 
-def _opened(task: Task, engine: Engine, names: Sequence[str]) -> Index:
+def _open_first(task: Task, engine: Engine, names: Sequence[str]) -> Index:
     """Open the first index of these names that exists.
 
     Raises:
@@ -343,11 +343,11 @@ def _opened(task: Task, engine: Engine, names: Sequence[str]) -> Index:
     except EngineRefused as error:
         exists = engine.index_info(name) is not None
         if others and not exists:
-            return _opened(task, engine, others)
-        raise _refused(task, engine, name, exists, error) from error
+            return _open_first(task, engine, others)
+        raise _refusal(task, engine, name, exists, error) from error
 
 
-def _refused(task: Task, engine: Engine, name: str, exists: bool, error: EngineRefused) -> EngineRefused:
+def _refusal(task: Task, engine: Engine, name: str, exists: bool, error: EngineRefused) -> EngineRefused:
     if name == task.name:
         return error
     command = f"`searchapp index {task.reference}`"
@@ -552,7 +552,7 @@ def stored_versions(engine: Engine) -> list[StoredVersion]:
 def task_of(version: StoredVersion) -> str:
     """Return the name of an index's task, followed by the split for training topics of an own task."""
     name = version.name.removeprefix(TRAINING_PREFIX)
-    return _shipped(name) or name.removeprefix(tasks.OWN)
+    return _shipped_task(name) or name.removeprefix(tasks.OWN)
 
 
 def remedy(name: str, owner: str = "") -> str:
@@ -564,7 +564,7 @@ def remedy(name: str, owner: str = "") -> str:
             f"build it again with `searchapp index FILE --rebuild`, where FILE is the variant's task file, "
             f"or remove {name}"
         )
-    return f"build it again with `searchapp index {owner or _shipped(name) or name} --rebuild`"
+    return f"build it again with `searchapp index {owner or _shipped_task(name) or name} --rebuild`"
 
 
 def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
@@ -609,10 +609,10 @@ def named(stored: Iterable[StoredVersion], names: Sequence[str]) -> dict[str, li
 def _is_ours(name: str) -> bool:
     inner = name.removeprefix(TRAINING_PREFIX)
     own = inner.removeprefix(tasks.OWN)
-    return _shipped(inner) is not None or (own != inner and _shipped(own) is None)
+    return _shipped_task(inner) is not None or (own != inner and _shipped_task(own) is None)
 
 
-def _shipped(name: str) -> str | None:
+def _shipped_task(name: str) -> str | None:
     shipped = (*tasks.names(), *tasks.sample_names())
     matches = [task for task in shipped if name == task or name.startswith(f"{task}-")]
     return max(matches, key=len, default=None)

@@ -85,7 +85,7 @@ class Models:
         self._judged = judged
         self._problems = problems
         self._cached: dict[str, MadeModel] = {}
-        self._read: tuple[Sequence[Example], Sequence[Document], str] | None = None
+        self._loaded: tuple[Sequence[Example], Sequence[Document], str] | None = None
 
     def of(self, signal: Trained, ranked: str = "", *, rebuild: bool = False, workers: int = 1) -> MadeModel:
         """Return the model of a signal; train it if it is missing or with `rebuild`.
@@ -169,18 +169,18 @@ class Models:
 
     def _model(self, learner: _Learner, *, rebuild: bool) -> MadeModel:
         if self._folder is not None:
-            return self._made(learner, rebuild=rebuild)
+            return self._make(learner, rebuild=rebuild)
         key = digest_json([learner.training, learner.left_out])
         if rebuild or key not in self._cached:
-            self._cached[key] = self._made(learner, rebuild=rebuild)
+            self._cached[key] = self._make(learner, rebuild=rebuild)
             for old in list(self._cached)[:-CACHED]:
                 del self._cached[old]
         return replace(self._cached[key], signal=learner.name)
 
-    def _made(self, learner: _Learner, *, rebuild: bool) -> MadeModel:
+    def _make(self, learner: _Learner, *, rebuild: bool) -> MadeModel:
         examples, documents, digest = self._inputs()
-        solved = [example for example in examples if example.topic.id not in learner.withheld]
-        if not solved:
+        training_topics = [example for example in examples if example.topic.id not in learner.withheld]
+        if not training_topics:
             raise DataError(
                 f"every training topic of {self._task.reference} is also a topic of {self._split}, so "
                 f"{learner.name} has no training data: choose another recipe"
@@ -196,7 +196,7 @@ class Models:
                 "format": learning.MODEL_FORMAT,
                 "versions": versions,
                 "training": learner.training,
-                "training_topics": _digest(solved),
+                "training_topics": _digest(training_topics),
                 "judged": sorted(judged),
                 "documents": digest,
                 "withheld": _digest(withheld),
@@ -211,15 +211,17 @@ class Models:
                 raise DataError(f"{path} was trained on other training topics: remove it")
             return MadeModel(learner.name, learner.left_out, stored, path, False)
         learning.require_learn()
-        with self._progress.stage(f"training {learner.name} on {counted(len(solved), 'topic')}"):
-            header, arrays = learner.train(solved, documents)
+        with self._progress.stage(f"training {learner.name} on {counted(len(training_topics), 'topic')}"):
+            header, arrays = learner.train(training_topics, documents)
         about: dict[str, Any] = {
             "key": key,
             "task": self._task.name,
             "versions": versions,
-            "training_topics": len(solved),
+            "training_topics": len(training_topics),
             # The run records the judged topics that it has learned from, and `evaluate` warns of them.
-            "topics": sorted(example.topic.id for example in solved if example.topic.id not in judged),
+            "topics": sorted(
+                example.topic.id for example in training_topics if example.topic.id not in judged
+            ),
         }
         if withheld:
             about["withheld"] = sorted(example.topic.id for example in withheld)
@@ -234,14 +236,14 @@ class Models:
         return MadeModel(learner.name, learner.left_out, stored, path, True)
 
     def _inputs(self) -> tuple[Sequence[Example], Sequence[Document], str]:
-        if self._read is None:
+        if self._loaded is None:
             examples = read_examples(
                 self._task, self._collection, self._split, self._progress, self._judged, self._problems
             )
             seen = DocumentsDigest()
             documents = list(seen.watch(self._collection.documents.read(Problems(lenient=True))))
-            self._read = examples, documents, seen.hexdigest()
-        return self._read
+            self._loaded = examples, documents, seen.hexdigest()
+        return self._loaded
 
     def _remove_oldest(self, learner: _Learner, path: Path) -> None:
         with suppress(OSError):

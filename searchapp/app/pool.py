@@ -91,7 +91,7 @@ def write_pool(
         if given.manifest is not None:
             digests |= directory.read_digests(given.path)
         else:
-            run = _within(given, scope)
+            run = _restrict(given, scope)
         if left := len(given.run) - len(run):
             are = "is" if left == 1 else "are"
             notes.append(
@@ -159,7 +159,7 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
     return Scope(str(path), topics, first)
 
 
-def _within(given: GivenRun, scope: Scope) -> Run:
+def _restrict(given: GivenRun, scope: Scope) -> Run:
     run = Run(given.run.tag, tuple(ranking for ranking in given.run if ranking.topic_id in scope.topics))
     if not run.rankings:
         raise DataError(f"{given.path} ranks no topic of {scope.name}: give a run of the same topics")

@@ -58,7 +58,7 @@ class Reproduction:
     """The commands, inputs, versions and digests behind the figures."""
 
     commands: Mapping[str, str]  # by the numbers that they print
-    runs: tuple[Mapping[str, Any], ...]  # the inputs of each run, see `_made_from`
+    runs: tuple[Mapping[str, Any], ...]  # the inputs of each run, see `_run_inputs`
     gold: Mapping[str, str]  # the SHA-256 of each file with gold, or of the grades of judgments in a log
     versions: Mapping[str, str]
     permutations: int
@@ -83,7 +83,7 @@ def reproduction(
     """
     return Reproduction(
         commands=_commands(request, task, judged),
-        runs=tuple(_made_from(path, run) for path, run in zip(request.runs, comparison.runs, strict=True)),
+        runs=tuple(_run_inputs(path, run) for path, run in zip(request.runs, comparison.runs, strict=True)),
         gold=_gold(request, task, gold, judged.qrels),
         versions={
             "searchapp": searchapp.__version__,
@@ -116,7 +116,7 @@ def _version(package: str) -> str:
         return ""
 
 
-def _made_from(path: Path, run: ComparedRun) -> dict[str, Any]:
+def _run_inputs(path: Path, run: ComparedRun) -> dict[str, Any]:
     manifest = read_manifest(path)
     return {
         "run": run.name,
@@ -284,7 +284,7 @@ def report(request: CompareRequest, people: People | None = None, judged: Judged
         source=replace(request.source, also=measures_of_curves(depth)),
         alone=len(manifests) == 1,
     )
-    compare_request, comparison, left_out = _compared(compare_request)
+    compare_request, comparison, left_out = _compare(compare_request)
     texts, unread = _texts(task, gold)
     return Report(
         title=task.info.title,
@@ -298,7 +298,7 @@ def report(request: CompareRequest, people: People | None = None, judged: Judged
     )
 
 
-def _compared(request: CompareRequest) -> tuple[CompareRequest, Comparison, Sequence[str]]:
+def _compare(request: CompareRequest) -> tuple[CompareRequest, Comparison, Sequence[str]]:
     """Compare the runs; return also the request, and why the default breakdowns are missing."""
     source = request.source
     if source.by or source.gold or request.judgments is not None:

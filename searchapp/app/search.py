@@ -60,7 +60,7 @@ class FusedRankings:
         """Return the documents that a recipe ranks for words and the rest of the query does not exclude."""
         key = recipe.name, compiled
         if self._chosen is None or self._chosen[0] != key:
-            hits, chosen = self._ranked_words(recipe, compiled)[1], compiled.filter_query()
+            hits, chosen = self._rank_words(recipe, compiled)[1], compiled.filter_query()
             if chosen is not None and hits:
                 only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
                 body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
@@ -72,20 +72,20 @@ class FusedRankings:
 
     def is_cut(self, recipe: Recipe, compiled: CompiledQuery) -> bool:
         """Return whether the recipe may have cut off documents with the words."""
-        return len(self._ranked_words(recipe, compiled)[1]) == FUSED_DEPTH
+        return len(self._rank_words(recipe, compiled)[1]) == FUSED_DEPTH
 
     def shares(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> list[SignalShare]:
         """Return the share of each signal in a document's score; none for an unranked document."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return []
-        return self._ranker(recipe).shares(self._ranked_words(recipe, compiled)[0], document_id)
+        return self._ranker(recipe).shares(self._rank_words(recipe, compiled)[0], document_id)
 
     def explain(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> Explanation | None:
         if document_id not in self.hits(recipe, compiled).document_ids:
             return None
-        return self._ranker(recipe).explain(self._ranked_words(recipe, compiled)[0], document_id)
+        return self._ranker(recipe).explain(self._rank_words(recipe, compiled)[0], document_id)
 
-    def _ranked_words(self, recipe: Recipe, compiled: CompiledQuery) -> tuple[RankedTopic, Hits]:
+    def _rank_words(self, recipe: Recipe, compiled: CompiledQuery) -> tuple[RankedTopic, Hits]:
         key = recipe.name, compiled.words
         if self._ranked is None or self._ranked[0] != key:
             ranked = self._ranker(recipe).rank_topic(recipe.typed(compiled.words), FUSED_DEPTH)
@@ -269,7 +269,7 @@ class TaskSearcher:
                 else []
             )
         hits = self._fused.hits(search.recipe, search.compiled)[request.first : request.first + request.size]
-        return self._shown(search, hits)
+        return self._with_matches(search, hits)
 
     def first_page(self, request: SearchRequest) -> ResultPage:
         """Return the first hits and the number of matching documents, in one request to a server.
@@ -281,7 +281,7 @@ class TaskSearcher:
         if search.is_one_query:
             return search_results.page(self.index, self._marker, self._body(search))
         hits = self._fused.hits(search.recipe, search.compiled)
-        results = self._shown(search, hits[: request.size])
+        results = self._with_matches(search, hits[: request.size])
         # Training topics may vote for documents that the index no longer has.
         return ResultPage(results, len(results) if len(hits) <= request.size else self.counts(request).total)
 
@@ -392,7 +392,7 @@ class TaskSearcher:
             body["explain"] = True
         return body
 
-    def _shown(self, search: _ParsedRequest, hits: Hits) -> list[SearchResult]:
+    def _with_matches(self, search: _ParsedRequest, hits: Hits) -> list[SearchResult]:
         if not hits:
             return []
         query = search.recipe.body(search.topic, 1)["query"]

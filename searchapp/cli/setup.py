@@ -108,7 +108,7 @@ class _Demonstration:
             f"1. Index {len(self._samples)} sample collections, on the engine {info.name} {info.version}"
         )
         for sample in self._samples:
-            documents = demo.indexed(sample, self._engine)
+            documents = demo.index_sample(sample, self._engine)
             self._console.print(
                 f"   {sample.task.name:<28}{documents:>4} documents   {sample.task.info.title}"
             )
@@ -118,7 +118,7 @@ class _Demonstration:
         from searchapp.cli.search import print_results
 
         self._heading(f"2. Search: {WORDS}")
-        print_results(demo.found(self._first, self._engine, WORDS, 3))
+        print_results(demo.search_sample(self._first, self._engine, WORDS, 3))
 
     def _rank(self, samples: Sequence[Sample]) -> None:
         from rich.table import Table
@@ -131,7 +131,7 @@ class _Demonstration:
             table.add_column(name, justify="right" if name in ("topics", "solved", "official") else "left")
         is_behind = False
         for sample in samples:
-            figures = demo.compared(sample, self._engine, self._folder)
+            figures = demo.compare_recipes(sample, self._engine, self._folder)
             task = f"   {sample.task.name}"
             table.add_row(*_row(task, demo.PLAIN, figures.plain))
             table.add_row(*_row(task, demo.LEARNING, figures.learning, str(figures.solved)))
@@ -146,7 +146,7 @@ class _Demonstration:
         from searchapp.app import demo
 
         self._heading(f"4. Judge half of the topics of {FIRST}, and rank the other half again")
-        learned = demo.learned(self._first, self._engine, self._folder)
+        learned = demo.measure_judging(self._first, self._engine, self._folder)
         self._console.print(
             f"   A script has judged {len(learned.judged)} topics, such as:\n"
             f"   {learned.judged[0].text}\n"

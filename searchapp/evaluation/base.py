@@ -53,7 +53,7 @@ class OfficialScore:
 _OF_ONE = {"MAP": "AP", "MRR": "RR"}
 
 
-def of_one(measure_name: str) -> str:
+def topic_measure_name(measure_name: str) -> str:
     """Return the name of a measure for a single topic: AP@500 for MAP@500."""
     name = measure_name.removeprefix("mean ").partition(" (")[0]
     kind, at, cutoff = name.partition("@")
@@ -63,7 +63,7 @@ def of_one(measure_name: str) -> str:
 def _of_topic(given: float | Figures | None, name: str, ranking_name: str) -> float | None:
     if not isinstance(given, Mapping):
         return given if name == ranking_name else None
-    names = (name, of_one(name), of_one(name).lower())
+    names = (name, topic_measure_name(name), topic_measure_name(name).lower())
     return next((given[key] for key in names if key in given), None)
 
 

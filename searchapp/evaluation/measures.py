@@ -136,11 +136,11 @@ def _parse(name: str) -> Measure:
         parsed = _read(name)
         computed = _provider().supports(parsed)
     except _NO_MEASURE as error:
-        if advice := _needed(name):
+        if advice := _requirements(name):
             raise UsageError(f"the measure {name!r} cannot be computed here: {advice}") from error
-        raise UsageError(f"there is no measure {name!r}: {_advice(_alike(name.strip()))}") from error
+        raise UsageError(f"there is no measure {name!r}: {_advice(_similar_names(name.strip()))}") from error
     if not computed:
-        advice = _needed(name) or _advice([f"{name}@10", name.rpartition("@")[0]])
+        advice = _requirements(name) or _advice([f"{name}@10", name.rpartition("@")[0]])
         raise UsageError(f"the measure {name!r} cannot be computed here: {advice}")
     # trec_eval takes the process down when it meets a cut-off that is not positive.
     cutoff = parsed.params.get("cutoff", 1)
@@ -178,7 +178,7 @@ def _advice(candidates: Iterable[str]) -> str:
     return ADVICE if meant is None else f"did you mean {meant}? Otherwise {ADVICE}"
 
 
-def _alike(name: str) -> Iterator[str]:
+def _similar_names(name: str) -> Iterator[str]:
     from ir_measures.measures import registry
 
     for pattern, other in _OF_TREC_EVAL.items():
@@ -202,7 +202,7 @@ def _is_measure(name: str) -> bool:
         return False
 
 
-def _needed(name: str) -> str:
+def _requirements(name: str) -> str:
     """Return the missing requirements of a known measure; empty for an unknown measure."""
     from ir_measures import providers
 
@@ -215,7 +215,7 @@ def _needed(name: str) -> str:
                 if not cwl_eval.is_available():
                     lacks.append(f"it needs the package cwl-eval: `{install_command('cwl-eval')}`")
                 if further:
-                    lacks.append(f"it needs {' and '.join(further)}: write {_with(name, further)}")
+                    lacks.append(f"it needs {' and '.join(further)}: write {_with_parameters(name, further)}")
                 return "; ".join(lacks)
     with suppress(*_NO_MEASURE):
         parsed = _read(name)
@@ -230,7 +230,7 @@ def _needed(name: str) -> str:
     return ""
 
 
-def _with(name: str, further: Mapping[str, int]) -> str:
+def _with_parameters(name: str, further: Mapping[str, int]) -> str:
     head, at, cutoff = name.strip().partition("@")
     kind, _, given = head.partition("(")
     added = [f"{key}={value}" for key, value in further.items() if key != "cutoff"]

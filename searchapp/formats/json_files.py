@@ -85,21 +85,21 @@ def _members(text: str) -> Iterator[tuple[str, Any]]:
     is_next = text[at : at + 1] != "}"
     while is_next:
         if text[at : at + 1] != '"':
-            _misplaced(text)
+            _raise_misplaced(text)
         key, at = decoder.raw_decode(text, at)
         at = _skip_blanks(text, at)
         if text[at : at + 1] != ":":
-            _misplaced(text)
-        value, at = _decoded(decoder, text, _skip_blanks(text, at + 1))
+            _raise_misplaced(text)
+        value, at = _decode(decoder, text, _skip_blanks(text, at + 1))
         at = _skip_blanks(text, at)
         is_next = text[at : at + 1] == ","
         if not is_next and text[at : at + 1] != "}":
-            _misplaced(text)
+            _raise_misplaced(text)
         yield key, value
         if is_next:
             at = _skip_blanks(text, at + 1)
     if text[_skip_blanks(text, at + 1) :]:
-        _misplaced(text)
+        _raise_misplaced(text)
 
 
 def _entries(text: str) -> Iterator[ListEntry]:
@@ -108,7 +108,7 @@ def _entries(text: str) -> Iterator[ListEntry]:
     is_next = text[at : at + 1] != "]"
     while is_next:
         line, counted_to = line + text.count("\n", counted_to, at), at
-        value, at = _decoded(decoder, text, at, f"line {line}")
+        value, at = _decode(decoder, text, at, f"line {line}")
         yield ListEntry(line, value)
         at = _skip_blanks(text, at)
         is_next = text[at : at + 1] == ","
@@ -127,13 +127,13 @@ def _begin(decoder: json.JSONDecoder, text: str, bracket: str, noun: str) -> int
     if not text[at:]:
         raise _UnreadableFile("empty file", "", f"a JSON {noun} is expected")
     if text[at] != bracket:
-        value, _end = _decoded(decoder, text, at, "line 1" if bracket == "[" else "")
+        value, _end = _decode(decoder, text, at, "line 1" if bracket == "[" else "")
         article = "an" if noun == "object" else "a"
         raise _UnreadableFile("wrong shape", "", f"the file holds {type_name(value)}, not {article} {noun}")
     return _skip_blanks(text, at + 1)
 
 
-def _misplaced(text: str) -> NoReturn:
+def _raise_misplaced(text: str) -> NoReturn:
     """Raise the standard library's error about a misplaced character between members.
 
     Raises:
@@ -143,7 +143,7 @@ def _misplaced(text: str) -> NoReturn:
     raise AssertionError("the standard library reads what this module does not")
 
 
-def _decoded(decoder: json.JSONDecoder, text: str, at: int, where: str = "") -> tuple[Any, int]:
+def _decode(decoder: json.JSONDecoder, text: str, at: int, where: str = "") -> tuple[Any, int]:
     try:
         return decoder.raw_decode(text, at)
     except json.JSONDecodeError:

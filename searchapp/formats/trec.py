@@ -338,7 +338,7 @@ def write_run(file: BinaryIO, run: Run) -> None:
         DataError: an id or the tag is empty or contains white space, a topic or a document in it repeats, or a score is
             not a finite float32. Earlier rankings are written.
     """
-    for text in _written_rankings(run):
+    for text in _format_rankings(run):
         file.write(text.encode())
 
 
@@ -436,7 +436,7 @@ def score_of(text: str) -> float | None:
     return rounded if math.isfinite(rounded) else None
 
 
-def _written_rankings(run: Run) -> Iterator[str]:
+def _format_rankings(run: Run) -> Iterator[str]:
     tag = _cell("run", run.tag)
     topics: set[str] = set()
     good: set[str] = set()  # most documents are in many rankings: each is checked once

@@ -78,13 +78,13 @@ def grouped_bars(labels: Sequence[str], series: Sequence[Sequence[Mark]], about:
     # Labels that do not fit beside each other are turned.
     rotation = 30 if sum(len(label) + 2 for label in texts) * 7 > WIDTH else 0
     chart = _chart(pygal.Bar, x_labels=[*texts], range=_range(series), x_label_rotation=rotation)
-    return _drawn(chart, series, about, texts)
+    return _draw(chart, series, about, texts)
 
 
 def sorted_bars(marks: Sequence[Mark], about: str) -> Markup:
     """Draw a bar for each mark except 0, in their order, without labels."""
     bars = [replace(mark, value=mark.value or None) for mark in marks]
-    return _drawn(_chart(pygal.Bar, height=LOW, range=_range([marks])), [bars], about, {})
+    return _draw(_chart(pygal.Bar, height=LOW, range=_range([marks])), [bars], about, {})
 
 
 def lines(
@@ -101,7 +101,7 @@ def lines(
         range=(0, 1),
         dots_size=3,
     )
-    return _drawn(chart, series, about, texts)
+    return _draw(chart, series, about, texts)
 
 
 def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
@@ -128,7 +128,7 @@ def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
             marked[key] = mark
             points.append({"value": (x, mark.value), "label": key})
         chart.add(str(number), points, stroke=not line.dots_only, dots_size=2 if line.dots_only else 4)
-    return _alone(_element(chart.render(is_unicode=True), marked, keys, about), about)
+    return _to_file(_element(chart.render(is_unicode=True), marked, keys, about), about)
 
 
 # The page's colours for a drawing in a file.
@@ -146,7 +146,7 @@ svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #c9d0d8; --c: #
 """
 
 
-def _alone(root: ElementTree.Element, heading: str) -> str:
+def _to_file(root: ElementTree.Element, heading: str) -> str:
     """Return a drawing as a file, with its style, a background and a heading."""
     width, height = CURVE_WIDTH, CURVE_HEIGHT + HEADING
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 -{HEADING} {width} {height}"}
@@ -193,7 +193,7 @@ def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
     return low, max(high, -low / 50)  # pygal takes a highest value of 0 for none
 
 
-def _drawn(chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: Mapping[str, str]) -> Markup:
+def _draw(chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: Mapping[str, str]) -> Markup:
     marked: dict[str, Mark] = {}
     for number, marks in enumerate(series):
         points: list[dict[str, Any]] = []

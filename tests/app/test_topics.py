@@ -14,7 +14,7 @@ import pytest
 from searchapp import tasks
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.app.index import index_task
-from searchapp.app.inspection.explanation import ExplainRequest, RankStatus, Reason, explain, loosened
+from searchapp.app.inspection.explanation import ExplainRequest, RankStatus, Reason, explain, loosen
 from searchapp.app.inspection.live_ranking import BATCH_SIZE, usual_split
 from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics, short_status
 from searchapp.app.rank import RunRequest, make_run
@@ -417,4 +417,4 @@ def test_every_standing_has_words() -> None:
     ],
 )
 def test_of_a_loosened_query_one_word_suffices(query: dict[str, Any], loose: dict[str, Any]) -> None:
-    assert loosened(query) == loose
+    assert loosen(query) == loose

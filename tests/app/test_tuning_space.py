@@ -10,11 +10,11 @@ from searchapp.app.experiments.tuning_space import (
     Dimension,
     Rung,
     SearchMethod,
-    of_kinds,
-    proposed,
+    propose_values,
     read_params,
     read_space,
     rungs,
+    with_kinds,
 )
 from searchapp.errors import InvalidFiles, UsageError
 
@@ -90,32 +90,34 @@ def test_a_file_that_is_not_right_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_a_parameter_of_whole_numbers_is_rounded_and_one_given_twice_refused() -> None:
-    (k,) = of_kinds(read_params(["k=1:10:log"]), {"k": True})
+    (k,) = with_kinds(read_params(["k=1:10:log"]), {"k": True})
     assert k.grid() == (1, 2, 3, 6, 10) and all(isinstance(value, int) for value in k.grid())
     with pytest.raises(UsageError, match="k is given twice"):
-        of_kinds(read_params(["k=1,2", "k=3,4"]), {})
+        with_kinds(read_params(["k=1,2", "k=3,4"]), {})
     with pytest.raises(UsageError, match="no parameter to tune"):
-        of_kinds([], {})
+        with_kinds([], {})
 
 
 def test_a_grid_has_all_combinations_and_not_too_many() -> None:
     space = read_params(["a=1,2", "b=x,y,z"])
-    found = proposed(space, SearchMethod.grid, None, 1)
+    found = propose_values(space, SearchMethod.grid, None, 1)
     assert len(found) == 6 and found[0] == {"a": 1, "b": "x"} and found[-1] == {"a": 2, "b": "z"}
     with pytest.raises(UsageError, match="6 combinations, more than 5"):
-        proposed(space, SearchMethod.grid, 5, 1)
+        propose_values(space, SearchMethod.grid, 5, 1)
 
 
 def test_random_values_follow_from_the_seed_and_are_tried_once() -> None:
     space = read_params(["a=0:1", "b=0.001:1000:log"])
-    found = proposed(space, SearchMethod.random, 200, 7)
+    found = propose_values(space, SearchMethod.random, 200, 7)
     assert (
-        found == proposed(space, SearchMethod.random, 200, 7) != proposed(space, SearchMethod.random, 200, 8)
+        found
+        == propose_values(space, SearchMethod.random, 200, 7)
+        != propose_values(space, SearchMethod.random, 200, 8)
     )
-    assert found[:50] == proposed(space, SearchMethod.random, 50, 7), "more trials begin with the same"
+    assert found[:50] == propose_values(space, SearchMethod.random, 50, 7), "more trials begin with the same"
     assert all(0 <= one["a"] <= 1 and 0.001 <= one["b"] <= 1000 for one in found)
     assert 60 < sum(one["b"] < 1 for one in found) < 140, "half of them below the middle of the logarithm"
-    few = proposed(read_params(["a=1,2", "b=1,2"]), SearchMethod.random, 30, 7)
+    few = propose_values(read_params(["a=1,2", "b=1,2"]), SearchMethod.random, 30, 7)
     assert len(few) == 4 == len({repr(one) for one in few})
 
 

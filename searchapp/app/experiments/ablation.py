@@ -188,10 +188,12 @@ class _AblationStudy:
 
     def run(self, progress: Progress) -> Ablation:
         request, validation, recipe = self._request, self._validation, self._request.recipe
-        wanted = list(self._variants())
-        with progress.stage("fusing and scoring", len(wanted)) as advance:
-            ranked = len(validation.topics) * validation.depth * len(wanted)
-            results = spread_if_large(lambda number: self._scored(wanted[number]), len(wanted), ranked)
+        all_variants = list(self._variants())
+        with progress.stage("fusing and scoring", len(all_variants)) as advance:
+            ranked = len(validation.topics) * validation.depth * len(all_variants)
+            results = spread_if_large(
+                lambda number: self._score(all_variants[number]), len(all_variants), ranked
+            )
             advance(len(results))
         variants, scored = zip(*results, strict=True)
         names = measure_names(scored, request.measures)
@@ -216,7 +218,7 @@ class _AblationStudy:
                 for signal, seconds in zip(self._signals, costs, strict=True)
             ),
             variants=variants,
-            measures=tuple(self._tested(name, scored, variants) for name in names),
+            measures=tuple(self._test_variants(name, scored, variants) for name in names),
             permutations=request.permutations,
             seed=request.seed,
             warnings=scored[0].evaluation.warnings,
@@ -235,16 +237,16 @@ class _AblationStudy:
                 for signal in self._signals:
                     yield Variant(kind, signal.name)
 
-    def _scored(self, variant: Variant) -> tuple[Variant, ScoredRun]:
+    def _score(self, variant: Variant) -> tuple[Variant, ScoredRun]:
         try:
-            return self._scored_as_is(variant)
+            return self._score_as_is(variant)
         except NotScorable:
             if variant.kind is VariantKind.full:
                 raise
             # The official scorer needs more documents than the signals of the variant retrieve.
-            return self._scored_as_is(replace(variant, completed=True))
+            return self._score_as_is(replace(variant, completed=True))
 
-    def _scored_as_is(self, variant: Variant) -> tuple[Variant, ScoredRun]:
+    def _score_as_is(self, variant: Variant) -> tuple[Variant, ScoredRun]:
         answers = self._without_feature(variant) if variant.feature else self._answers
         indices = [
             index
@@ -281,7 +283,7 @@ class _AblationStudy:
             for fold, before in zip(self._validation.folds, self._answers, strict=True)
         ]
 
-    def _tested(self, name: str, scored: Sequence[ScoredRun], variants: Sequence[Variant]) -> Measured:
+    def _test_variants(self, name: str, scored: Sequence[ScoredRun], variants: Sequence[Variant]) -> Measured:
         """Return all variants under a measure, with p-values that are corrected among variants of a kind."""
         test = partial(
             measured, name, scored, permutations=self._request.permutations, seed=self._request.seed

@@ -25,10 +25,10 @@ from searchapp.app.comparison import (
     ScoredRun,
     Scoring,
     import_tests,
+    list_pairs,
     measure_names,
     measured,
-    pairs_of,
-    scored_run,
+    score_run,
 )
 from searchapp.app.evaluate import GoldSource, Judgments, of_run
 from searchapp.app.experiments import bench_result
@@ -429,7 +429,7 @@ class _Bench:
             try:
                 stored = directory.read(self._path((number, system)))
                 task, gold = of_run(stored, split.source)
-                scored[system] = scored_run(stored, scoring, task, scoring.grades(task, gold))
+                scored[system] = score_run(stored, scoring, task, scoring.grades(task, gold))
             except SearchappError as error:
                 failures[system] = _failure(error)
                 continue
@@ -471,7 +471,7 @@ class _Bench:
             names = measure_names(scored_runs, [name for name in split.task.measures if name in first.values])
         except DataError:
             names = []  # no figure is a mean over topics
-        pairs = pairs_of(len(systems), systems.index(self._baseline)) if self._baseline in scored else []
+        pairs = list_pairs(len(systems), systems.index(self._baseline)) if self._baseline in scored else []
         for name in dict.fromkeys((official, *names)):
             figures: list[float | None] = [None] * len(self._systems)
             differences: list[Difference | None] = [None] * len(self._systems)

@@ -172,11 +172,11 @@ def read_plan(path: Path, settings: Settings) -> BenchPlan:
     return plan
 
 
-def _require_name(table: TomlTable, what: str) -> None:
+def _require_name(table: TomlTable, noun: str) -> None:
     if not NAME.fullmatch(table.name):
         table.wrong(
             "unusable name",
-            f"{table.name!r} is not a valid name of {what}: use up to 64 letters, digits and . _ + -, with a "
+            f"{table.name!r} is not a valid name of {noun}: use up to 64 letters, digits and . _ + -, with a "
             f"letter or digit first",
         )
 

@@ -20,7 +20,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from searchapp.app.comparison import ScoredRun, Scoring, scored_rankings
+from searchapp.app.comparison import ScoredRun, Scoring, score_rankings
 from searchapp.app.evaluate import GoldSource, field_figures, official_figures
 from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.models import Models, signal_inputs
@@ -120,22 +120,22 @@ class OtherSimilarities:
         self._fold = fold
         self._task = task
         self._numbers = numbers
-        self._solved: SolvedTopics | None = None
+        self._training_topics: SolvedTopics | None = None
 
     def solved(self) -> SolvedTopics:
-        if self._solved is None:
-            known = self._fold.inputs.examples()
+        if self._training_topics is None:
+            as_indexed = self._fold.inputs.examples()
             mapping = self._task.examples_index_mapping()
             assert mapping is not None  # otherwise there would be no index
             mapping = with_similarities(mapping, self._numbers)
-            self._solved = SolvedTopics(
-                self._fold.engine.open_like(known.index.info.name, mapping), known.gold
+            self._training_topics = SolvedTopics(
+                self._fold.engine.open_like(as_indexed.index.info.name, mapping), as_indexed.gold
             )
-        return self._solved
+        return self._training_topics
 
     def close(self) -> None:
-        if self._solved is not None:
-            self._solved.index.close()
+        if self._training_topics is not None:
+            self._training_topics.index.close()
 
 
 def _close_oldest(opened: dict[str, Index] | dict[str, OtherSimilarities]) -> None:
@@ -170,8 +170,8 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         if not any(self._topics.values()):
             raise DataError(f"{request.collection.folder}: no topic of {', '.join(request.splits)} has gold")
         try:
-            self._engine, self._index = self._opened()
-            self.folds: Sequence[Fold] = self._divided()
+            self._engine, self._index = self._open_index()
+            self.folds: Sequence[Fold] = self._divide()
         except BaseException:
             self.close()
             raise
@@ -215,9 +215,9 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
     def fold_of(self, topic: str) -> int:
         return self._fold_of[topic]
 
-    def ranked_by(self, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+    def ranked_by(self, topics: Sequence[Topic], training_topics: Sequence[Example]) -> Fold:
         """Return topics as an additional fold, ranked by these training topics alone."""
-        return self._fold(Path(self._temporary()), topics, solved)
+        return self._fold(Path(self._temporary()), topics, training_topics)
 
     def prepare(self, recipes: Sequence[Recipe]) -> None:
         """Index the training topics of each fold, if needed, before processes fork."""
@@ -242,10 +242,10 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         """
         rankings: dict[str, Ranking] = {}
         for fold in self.folds:
-            wanted = [topic for topic in fold.topics if only is None or topic.id in only]
-            if wanted:
+            selected = [topic for topic in fold.topics if only is None or topic.id in only]
+            if selected:
                 ranker = Ranker(recipe, self._inputs(fold, scoring))
-                rankings |= {ranking.topic_id: ranking for ranking in ranker.rank(wanted, self.depth, TAG)}
+                rankings |= {ranking.topic_id: ranking for ranking in ranker.rank(selected, self.depth, TAG)}
         values: dict[str, float] = {}
         for split in self.request.splits:
             values |= self._values(split, rankings)
@@ -272,7 +272,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             grades = self.grades[split]
             ranked = {topic: ranking for topic, ranking in rankings.items() if topic in grades}
             run = _run_of_all(ranked, (*ranked, *(topic.id for topic in self._topics[split])))
-            runs.append(scored_rankings(name, run, Scoring(source), request.task, grades))
+            runs.append(score_rankings(name, run, Scoring(source), request.task, grades))
         first = runs[0]
         if len(runs) == 1:
             return first
@@ -358,7 +358,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             self.grades[split] = grades
             self._topics[split] = [topic for topic in topics if topic.id in grades]
 
-    def _opened(self) -> tuple[EmbeddedEngine, Index]:
+    def _open_index(self) -> tuple[EmbeddedEngine, Index]:
         task, collection = self.request.task, self.request.collection
         names = {collection.index_of(split) for split in self.request.splits}
         if len(names) > 1:
@@ -377,11 +377,11 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         require_documents(task, index, collection)
         return engine, index
 
-    def _divided(self) -> list[Fold]:
+    def _divide(self) -> list[Fold]:
         topics = list(chain.from_iterable(self._topics.values()))
-        solved = self._solved({topic.id for topic in topics})
+        training_topics = self._read_training_topics({topic.id for topic in topics})
         count = self.request.folds or (FOLD_COUNT if len(topics) >= FEW else len(topics))
-        if not any(topic.id in solved for topic in topics):
+        if not any(topic.id in training_topics for topic in topics):
             number_of = dict.fromkeys((topic.id for topic in topics), 0)
         elif count < 2:
             raise UsageError(f"cross-validation needs at least 2 folds, not {count}")
@@ -394,24 +394,24 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             self._fold(
                 Path(folder) / str(number),
                 [topic for topic in topics if number_of[topic.id] == number],
-                [example for id_, example in solved.items() if number_of.get(id_) != number],
+                [example for id_, example in training_topics.items() if number_of.get(id_) != number],
             )
             for number in sorted(set(number_of.values()))
         ]
 
-    def _solved(self, topics: AnyCollection[str]) -> dict[str, Example]:
-        solved: dict[str, Example] = {}
+    def _read_training_topics(self, topics: AnyCollection[str]) -> dict[str, Example]:
+        training_topics: dict[str, Example] = {}
         with self._progress.stage("reading training topics") as advance:
             for split in self.request.splits:
                 problems = Problems(lenient=self.request.lenient)
                 for example in self.request.collection.examples(split, problems):
-                    solved.setdefault(example.topic.id, example)
+                    training_topics.setdefault(example.topic.id, example)
                     advance(1)
                 self._problems.add_all(problems)
-                if solved.keys() >= set(topics):
+                if training_topics.keys() >= set(topics):
                     break
         self._problems.raise_if_any(lenient_advice(self._problems))
-        return solved
+        return training_topics
 
     def _temporary(self) -> str:
         try:
@@ -419,13 +419,13 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         except OSError as error:
             raise SearchappError(f"temporary files can't be created: {reason(error)}") from error
 
-    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+    def _fold(self, home: Path, topics: Sequence[Topic], training_topics: Sequence[Example]) -> Fold:
         request = self.request
         settings = replace(self._settings, home=home)
         engine = self._resources.enter_context(closing(open_on_disk(settings, CACHED_HITS)))
         view = copy(request.collection)
         view.topics = lambda split, problems: list(topics)  # type: ignore[method-assign]  # noqa: ARG005
-        view.examples = lambda split, problems: iter(solved)  # type: ignore[method-assign]  # noqa: ARG005
+        view.examples = lambda split, problems: iter(training_topics)  # type: ignore[method-assign]  # noqa: ARG005
         inputs = signal_inputs(
             request.task,
             engine,

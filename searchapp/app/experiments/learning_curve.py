@@ -123,7 +123,7 @@ class _Learning:
         solved = self._collection.examples(split, Problems(lenient=True))
         others = [example for example in solved if example.topic.id not in topics]
         self._solved: Sequence[Example] = [] if request.judgments_only else others
-        self._pool, self._scored = self._divided()
+        self._pool, self._scored = self._divide()
         self._grades = validation.grades[split] if request.judged is None else request.judged
         self._previous: SignalAnswers | None = None
         self._measure = ""
@@ -171,7 +171,7 @@ class _Learning:
             points=tuple(points),
         )
 
-    def _divided(self) -> tuple[list[Topic], list[Topic]]:
+    def _divide(self) -> tuple[list[Topic], list[Topic]]:
         """Return the topics that can be judged, shuffled, and the test topics, in file order."""
         request = self._request
         shuffled = list(self._topics)
@@ -222,7 +222,7 @@ class _Learning:
                 return
 
     def _values(self, sample: Sequence[Topic], advance: Advance) -> TopicValues:
-        rankings = {ranking.topic_id: ranking for ranking in self._ranked(sample)}
+        rankings = {ranking.topic_id: ranking for ranking in self._rank(sample)}
         name = counted(len(sample), "judged topic")
         scored = self._validation.scored(name, rankings, self._request.measures)
         self._measure = measure_names([scored], self._request.measures)[0]
@@ -237,7 +237,7 @@ class _Learning:
         changing = dependent_signals(signals, learned_signals(signals))
         return [signal for index, signal in enumerate(signals) if index not in changing]
 
-    def _ranked(self, sample: Sequence[Topic]) -> Run:
+    def _rank(self, sample: Sequence[Topic]) -> Run:
         recipe, depth = self._request.recipe, self._validation.depth
         examples = [self._collection.judged_example(topic, self._grades[topic.id]) for topic in sample]
         # An example without an answer teaches nothing.

@@ -34,9 +34,9 @@ from searchapp.app.experiments.tuning_space import (
     ParameterValues,
     Rung,
     SearchMethod,
-    of_kinds,
-    proposed,
+    propose_values,
     rungs,
+    with_kinds,
 )
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, QueryRefused, SearchappError, UsageError
@@ -333,11 +333,11 @@ class TrialLog:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         text = json.dumps(line, ensure_ascii=True).encode()
-        left = memoryview(text + b" " + hashlib.sha256(text).hexdigest().encode() + b"\n")
+        unwritten = memoryview(text + b" " + hashlib.sha256(text).hexdigest().encode() + b"\n")
         end = self._file.seek(0, os.SEEK_END)
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             with suppress(OSError):
@@ -410,11 +410,14 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
         )
     parameters = TunableParameters(task, request.recipe, request.set)
     usual = [replace(dimension, name=parameters.usual_name(dimension.name)) for dimension in request.params]
-    params = of_kinds(usual, {dimension.name: parameters.is_whole(dimension.name) for dimension in usual})
+    params = with_kinds(usual, {dimension.name: parameters.is_whole(dimension.name) for dimension in usual})
     for dimension in params:
         for value in dimension.bounds:
             parameters.trial({dimension.name: value})
-    plan: list[ParameterValues] = [{}, *proposed(params, request.search, request.trials, validation.seed)]
+    plan: list[ParameterValues] = [
+        {},
+        *propose_values(params, request.search, request.trials, validation.seed),
+    ]
     if request.search is SearchMethod.halving and task.official.scorer.files_make_one:
         raise UsageError(
             f"halving scores subsets of the topics, but the official scorer of {task.reference} requires all "

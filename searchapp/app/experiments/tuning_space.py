@@ -171,7 +171,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def proposed(
+def propose_values(
     space: Sequence[Dimension], search: SearchMethod, trials: int | None, seed: int
 ) -> list[ParameterValues]:
     """Return the combinations of values that are tried, each once.
@@ -238,7 +238,7 @@ def rungs(trials: int, topics: int) -> list[Rung]:
     return [Rung(count, topics // ETA ** (last - number)) for number, count in enumerate(counts)]
 
 
-def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dimension]:
+def with_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dimension]:
     """Return the dimensions, with parameters of whole numbers marked.
 
     Raises:

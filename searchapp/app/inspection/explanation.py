@@ -290,9 +290,9 @@ def _unranked_standing(ranker: TopicRanker, request: TopicRequest, document: str
     if score:
         return RankStatus.below_depth
     if score is None:
-        if ranker.score(document, unfiltered(query)) is not None:
+        if ranker.score(document, without_filters(query)) is not None:
             return RankStatus.filtered
-        loose = loosened(query)
+        loose = loosen(query)
         if loose != query and ranker.score(document, loose) is not None:
             return RankStatus.below_minimum
     return RankStatus.no_match
@@ -315,7 +315,7 @@ def _differs(request: TopicRequest, ranker: TopicRanker) -> bool:
     return ranker.rank_topic(request.topic, request.depth).hits.document_ids != request.run.document_ids
 
 
-def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
+def without_filters(query: Mapping[str, Any]) -> dict[str, Any]:
     """Return a template's query without the clauses that only exclude documents."""
     described = query.get("bool")
     if not isinstance(described, Mapping):
@@ -325,26 +325,24 @@ def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def loosened(query: Mapping[str, Any]) -> dict[str, Any]:
+def loosen(query: Mapping[str, Any]) -> dict[str, Any]:
     """Return a template's query that any word of any clause matches.
 
-    >>> loosened({"bool": {"must": [{"match_phrase": {"text": "a b"}}, {"term": {"kind": "c"}}]}})
+    >>> loosen({"bool": {"must": [{"match_phrase": {"text": "a b"}}, {"term": {"kind": "c"}}]}})
     {'bool': {'should': [{'match': {'text': {'query': 'a b'}}}]}}
     """
     (kind, described), *_ = query.items()
     if not isinstance(described, Mapping):
         return dict(query)
     if kind == "bool":
-        clauses = [
-            loosened(clause) for name in ("must", "should") for clause in _clauses(described.get(name))
-        ]
+        clauses = [loosen(clause) for name in ("must", "should") for clause in _clauses(described.get(name))]
         of_words = [clause for clause in clauses if not _WITHOUT_WORDS & clause.keys()]
         return {"bool": {"should": of_words or clauses}} if clauses else dict(query)
     if kind in ("match", "match_phrase"):
         return {"match": {field: _any_word(value) for field, value in described.items()}}
     if kind == "multi_match":
         return {kind: {name: value for name, value in _any_word(described).items() if name != "type"}}
-    return {kind: {name: _loosened_within(name, value) for name, value in described.items()}}
+    return {kind: {name: _loosen_within(name, value) for name, value in described.items()}}
 
 
 # Queries that match no words of a text.
@@ -362,11 +360,11 @@ def _any_word(described: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in _ALL_WORDS}
 
 
-def _loosened_within(name: str, described: Any) -> Any:
+def _loosen_within(name: str, described: Any) -> Any:
     if name in ("filter", "query", "positive") and isinstance(described, Mapping):
-        return loosened(described)
+        return loosen(described)
     if name == "queries" and isinstance(described, Sequence):
-        return [loosened(value) for value in described]
+        return [loosen(value) for value in described]
     return described
 
 

@@ -102,17 +102,17 @@ class TopicRanker:
             as `Ranker.rank` does.
         """
         ranked = self.rank_topic(topic, depth)
-        left = documents - set(ranked.hits.document_ids)
-        if left and _may_continue(ranked) and depth < paging.WINDOW:
+        missing = documents - set(ranked.hits.document_ids)
+        if missing and _may_continue(ranked) and depth < paging.WINDOW:
             ranked = self.rank_topic(topic, paging.WINDOW)
-            left -= set(ranked.hits.document_ids)
-        if left and _may_continue(ranked):
+            missing -= set(ranked.hits.document_ids)
+        if missing and _may_continue(ranked):
             query = self.recipe.body(topic, 1)["query"]
-            left = {document for document in left if self.score(document, query)}
+            missing = {document for document in missing if self.score(document, query)}
         # Fusion reorders a deeper ranking, so that it can't be appended to a shorter one.
-        while left and _may_continue(ranked):
+        while missing and _may_continue(ranked):
             ranked = self.rank_topic(topic, DEPTH_FACTOR * ranked.depth)
-            left -= set(ranked.hits.document_ids)
+            missing -= set(ranked.hits.document_ids)
         return ranked
 
     def score(self, document_id: str, query: Mapping[str, Any]) -> float | None:
@@ -163,10 +163,10 @@ class LiveRankings:
                 return self._cache[topic_id]
             self._ahead = min(2 * self._ahead, self._batch_size) if position == self._following else 1
             self._following = position + self._ahead
-            wanted = [self._topics[topic] for topic in self.topics[position : self._following]]
+            topics = [self._topics[topic] for topic in self.topics[position : self._following]]
         rankings = [
             Ranking(topic.id, hits)
-            for topic, hits in zip(wanted, self._ranker.rank(wanted, self._depth), strict=True)
+            for topic, hits in zip(topics, self._ranker.rank(topics, self._depth), strict=True)
         ]
         with self._lock:
             for ranking in rankings:
@@ -185,7 +185,7 @@ class LiveRankings:
         return sum(score > 0 for score in scores)
 
 
-def now_pages(
+def open_live_pages(
     task: Task, documents: LocalFirst, collection: Collection, split: str, ranker: TopicRanker, depth: int
 ) -> RunPages:
     """Open the pages of a split's topics as a recipe ranks them now.

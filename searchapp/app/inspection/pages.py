@@ -78,7 +78,7 @@ class LocalFirst:
             digest = remote.info.digest if remote is not None else None
         local = self._on_disk(task, name)
         if local is None and self._copy and digest is not None:
-            local = self._copied(task, folder, name)
+            local = self._copy_to_disk(task, folder, name)
         if local is not None and local.info.digest == digest:
             return local
         if remote is None and error is None:
@@ -98,7 +98,7 @@ class LocalFirst:
         """Return an index that replaces the server's when that fails, if there is any."""
         if not self._settings.uses_server:
             return None
-        return self._on_disk(task, name) or self._copied(task, folder, name)
+        return self._on_disk(task, name) or self._copy_to_disk(task, folder, name)
 
     def close(self) -> None:
         self._local.close()
@@ -118,7 +118,7 @@ class LocalFirst:
             return open_index(task, self._local, name)
         return None
 
-    def _copied(self, task: Task, folder: Path | None, name: str | None) -> Index | None:
+    def _copy_to_disk(self, task: Task, folder: Path | None, name: str | None) -> Index | None:
         """Index the task's files on disk, if they exist and nothing of the task is indexed there."""
         names = task.info.index_names if name is None else (name,)
         if folder is None or any(self._local.index_info(index_name) for index_name in names):
@@ -195,7 +195,7 @@ class Pages:
     def texts(self, documents: Sequence[str]) -> list[str]:
         """Return the texts of documents, empty for missing ones."""
         with self._lock:
-            sources = self._with_fallback(lambda: self._fetched(documents))
+            sources = self._with_fallback(lambda: self._fetch_sources(documents))
         return [str((source or {}).get("text", "")) for source in sources]
 
     def known_text(self, document_id: str) -> str | None:
@@ -279,7 +279,7 @@ class Pages:
                 _put(self._sources, document, {"text": page.text}, CACHED_SOURCES)
             _put(self._pages, (topic_id, document), page, CACHED_PAGES)
 
-    def _fetched(self, documents: Sequence[str]) -> list[Mapping[str, Any] | None]:
+    def _fetch_sources(self, documents: Sequence[str]) -> list[Mapping[str, Any] | None]:
         missing = [document for document in dict.fromkeys(documents) if document not in self._sources]
         for start in range(0, len(missing), BATCH_SIZE):
             batch = missing[start : start + BATCH_SIZE]

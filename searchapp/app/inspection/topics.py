@@ -16,13 +16,13 @@ from searchapp.app.inspection.explanation import (
     Reason,
     TopicRequest,
 )
-from searchapp.app.inspection.live_ranking import TopicRanker, now_pages, usual_split
+from searchapp.app.inspection.live_ranking import TopicRanker, open_live_pages, usual_split
 from searchapp.app.inspection.pages import LocalFirst, RunPages, readable_topics, recipe_of, require_topic
 from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures, topic_ids
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import SearchappError, UsageError
-from searchapp.evaluation.base import GoldFiles, ScorerOptions, of_one
+from searchapp.evaluation.base import GoldFiles, ScorerOptions, topic_measure_name
 from searchapp.model import Ranking, Run
 from searchapp.progress import Progress
 from searchapp.ranking import recipes
@@ -202,7 +202,7 @@ class RunTopics:
         ids = topic_ids(list(scored.qrels), self.gold)
         of_topics = scored.official.of_topics()
         values = {ids.get(name, name): of_topics.get(name) for name in scored.official.per_topic}
-        return of_one(scored.official.measure), values, None
+        return topic_measure_name(scored.official.measure), values, None
 
     def in_order(self, order: Order, figures: FiguresByTopic | None) -> list[str]:
         if figures is None or order is Order.file:
@@ -357,4 +357,4 @@ def open_now(
     engine = opened.enter_context(closing(open_engine(settings)))
     ranker = TopicRanker.open(task, engine, collection, split, recipe, progress, settings.home)
     depth = max(task.info.default_depth, request.depth or 0)
-    return now_pages(task, documents, collection, split, ranker, depth), ranker
+    return open_live_pages(task, documents, collection, split, ranker, depth), ranker
