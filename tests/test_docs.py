@@ -209,7 +209,7 @@ def test_the_page_on_own_tasks_has_every_signal_with_its_keys_and_every_fusion()
         for key in meanings(signal_class(name)).keys() - {WEIGHT, WINDOW}:
             assert f"`{key}`" in row[0], f"docs/use/own-task.md does not name `{key}` in the row of `{name}`"
     for name in fusion.KINDS:
-        assert f'by = "{name}"' in text, f'docs/use/own-task.md says nothing of a fusion by = "{name}"'
+        assert f'method = "{name}"' in text, f'docs/use/own-task.md lacks the fusion "{name}"'
 
 
 def test_the_page_on_reports_has_every_section() -> None:

@@ -90,7 +90,7 @@ def undocumented(value: Any, names: list[str], known: dict[str, Section], path: 
         if not begun and path:
             yield f"{'.'.join(path)} (empty)"
     else:
-        yield f"{'.'.join(path)} = {value!r}"
+        yield f"{'.'.join(path)} ({type(value).__name__})"
 
 
 def starts(known: Steps, path: Steps) -> bool:
