@@ -343,7 +343,7 @@ def record_own_task(recorder: Recorder) -> None:
         "--folds",
         2,
         "--split",
-        "solved",
+        "train",
     ]
     run("tune", "tune", task, *over, "--out", recorder.work / "tuned.toml", "--json")
     recorder.keep("tuned.toml", recorder.work / "tuned.toml")
@@ -351,7 +351,7 @@ def record_own_task(recorder: Recorder) -> None:
     bench = recorder.work / "bench.toml"
     bench.write_text(
         f'baseline = "bm25"\n[recipes.bm25]\n[recipes.half]\n[recipes.words]\n[tasks.cooking]\ntask = "{task}"\n'
-        'splits = ["dev", "solved"]\n'
+        'splits = ["dev", "train"]\n'
     )
     run("bench", "bench", bench, "--json")
     run("bench-text", "bench", bench)

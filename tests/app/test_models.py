@@ -59,20 +59,20 @@ def replaced(path: Path, old: str, new: str) -> None:
 
 
 def other_field_of_a_solved_topic(task: Path) -> None:
-    replaced(task.with_name("solved.tsv"), "\teasy", "\thard")
+    replaced(task.with_name("train.tsv"), "\teasy", "\thard")
 
 
 def other_text_of_a_solved_topic(task: Path) -> None:
-    replaced(task.with_name("solved.tsv"), "a soup made", "some soup made")
+    replaced(task.with_name("train.tsv"), "a soup made", "some soup made")
 
 
 def other_gold(task: Path) -> None:
-    path = task.with_name("solved-gold.csv")
+    path = task.with_name("train-gold.csv")
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
 
 
 def other_order_of_the_gold(task: Path) -> None:
-    path = task.with_name("solved-gold.csv")
+    path = task.with_name("train-gold.csv")
     head, *rest = path.read_text().splitlines()
     path.write_text("\n".join([head, *reversed(rest)]) + "\n")
 

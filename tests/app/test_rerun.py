@@ -95,8 +95,8 @@ CHANGES: dict[str, tuple[Callable[[Path], None], list[str], list[str]]] = {
         ["questions.tsv: changed"],
     ),
     "gold": (replaced("gold.txt", "q1 0 r01 2", "q1 0 r01 1"), ["gold.txt: changed"], ["gold.txt: changed"]),
-    "solved topic": (replaced("solved.tsv", "a soup made", "a stew made"), [], ["solved.tsv: changed"]),
-    "gold of a solved topic": (replaced("solved-gold.csv", ",2", ",1"), [], ["solved-gold.csv: changed"]),
+    "solved topic": (replaced("train.tsv", "a soup made", "a stew made"), [], ["train.tsv: changed"]),
+    "gold of a solved topic": (replaced("train-gold.csv", ",2", ",1"), [], ["train-gold.csv: changed"]),
     "how documents are read": (
         replaced(TASK_FILE, 'text = ["title", "text"]', 'text = ["text"]'),
         ["cooking.toml: documents changed"],
@@ -108,9 +108,9 @@ CHANGES: dict[str, tuple[Callable[[Path], None], list[str], list[str]]] = {
         ["cooking.toml: topics.dev changed"],
     ),
     "which topics are solved": (
-        replaced(TASK_FILE, 'training_split = "solved"', 'training_split = "dev"'),
+        replaced(TASK_FILE, 'training_split = "train"', 'training_split = "dev"'),
         [],
-        ["cooking.toml: topics.solved changed"],
+        ["cooking.toml: topics.train changed"],
     ),
     "whether topics are documents": (
         replaced(TASK_FILE, "title =", "topics_are_documents = true\ntitle ="),

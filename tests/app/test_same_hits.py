@@ -78,7 +78,7 @@ def test_reasons_signals_and_votes_are_the_same(both: Both, task: str, recipe: s
 def said(found: Reason) -> tuple[Any, ...]:
     """A reason, whatever the order in which an engine names the parts of a sum."""
     explanation = None if found.explanation is None else unordered(found.explanation)
-    return found.standing, found.rank, found.score, explanation, found.shares
+    return found.status, found.rank, found.score, explanation, found.shares
 
 
 def document_ids(searcher: TaskSearcher) -> list[str]:

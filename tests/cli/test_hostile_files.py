@@ -50,8 +50,8 @@ READ_BY: dict[str, Commands] = {
     "half.json": [[*RANK, "--recipe", "half"], ["tasks", "show", "cooking.toml"]],
     "questions.tsv": OF_TASK,
     "gold.txt": [["index", "cooking.toml"], ["evaluate", "run"], ["evaluate", "run", "--qrels", "gold.txt"]],
-    "solved.tsv": [["index", "cooking.toml"], [*RANK, "--recipe", "neighbours"]],
-    "solved-gold.csv": [["index", "cooking.toml"], [*RANK, "--recipe", "neighbours"]],
+    "train.tsv": [["index", "cooking.toml"], [*RANK, "--recipe", "neighbours"]],
+    "train-gold.csv": [["index", "cooking.toml"], [*RANK, "--recipe", "neighbours"]],
     "run/run.json": OF_RUN,
     "run/run.trec": OF_RUN,
     "given.trec": [

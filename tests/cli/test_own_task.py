@@ -592,7 +592,7 @@ def test_a_split_whose_topics_file_serves_all_splits_has_the_topics_of_its_gold(
         + ("" if split == "unjudged" else f'gold = "{split}.qrels"\n')
         for split in ("train", "test", "unjudged")
     )
-    solved = "[topics.solved]" + text[2].partition("[topics.solved]")[2]
+    solved = "[topics.train]" + text[2].partition("[topics.train]")[2]
     task.write_text(text[0] + shared + solved)
     assert offline("index", task).code == 0
     for split, topics in (("train", 3), ("test", 5), ("unjudged", 8)):
@@ -618,7 +618,7 @@ def test_the_official_file_of_a_run_scores_as_the_run_where_scores_are_equal(
         )
     )
     (task.parent / "gold.txt").write_text("q1 0 r01 2\n")
-    task.write_text(task.read_text().partition("[topics.solved]")[0].replace('training_split = "solved"', ""))
+    task.write_text(task.read_text().partition("[topics.train]")[0].replace('training_split = "train"', ""))
     assert offline("index", task).code == 0
     assert offline("rank", task, "--split", "dev", "--out", run).code == 0
     assert len({line.split()[4] for line in (run / "run.trec").read_text().splitlines()}) == 1

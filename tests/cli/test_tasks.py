@@ -113,7 +113,9 @@ def test_what_is_remembered_may_be_damaged_without_harm(offline: Cli, tmp_path: 
 
 def test_show_lists_what_can_be_set_of_a_recipe(offline: Cli) -> None:
     shown = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--set", "k=7")
-    assert shown.code == 0 and shown.stdout.splitlines()[0].startswith("nlps/neighbours  Premises of")
+    assert shown.code == 0 and shown.stdout.splitlines()[0].startswith(
+        "nlps/neighbours  Votes of the most similar"
+    )
     assert "  k             7: how many of the nearest vote (a whole number from 1 on)\n" in shown.stdout
     described = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
     assert [one["name"] for one in described["parameters"]] == [

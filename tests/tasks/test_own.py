@@ -50,7 +50,7 @@ def test_the_sample_is_read_as_it_says(sample: Task) -> None:
     assert (sample.name, sample.info.index_name, sample.info.splits) == (
         "cooking",
         "own-cooking",
-        ("dev", "solved"),
+        ("dev", "train"),
     )
     assert sample.info.grades == ("not relevant", "fits with changes", "answers the question")
     problems = Problems()
@@ -60,7 +60,7 @@ def test_the_sample_is_read_as_it_says(sample: Task) -> None:
     assert documents[0].fields == {"title": "Red lentil soup", "kind": "soup", "minutes": 30}
     topics = sample.collection(SAMPLE).topics("dev", problems)
     assert topics[0].variables() == {"id": "q1", "text": "soup with lentils", "level": "easy"}
-    assert checked(sample, SAMPLE, "dev") == checked(sample, SAMPLE, "solved") == []
+    assert checked(sample, SAMPLE, "dev") == checked(sample, SAMPLE, "train") == []
     assert not list(problems)
 
 
