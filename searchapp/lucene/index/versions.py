@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from searchapp.lucene.errors import CorruptIndex, IndexLocked, InvalidInput, LuceneError, OldFormat, Refused
+from searchapp.lucene.errors import CorruptIndex, IndexLocked, InvalidInput, LuceneError, Refused
 from searchapp.lucene.index.layout import IndexManifest, reading
 
 LOCK = "lock"
@@ -30,7 +30,7 @@ GRACE_SECONDS = 2.0  # time for the worker processes of a killed builder to end 
 OPEN_ATTEMPTS = 5  # attempts to open a version while newer ones replace it
 
 _VERSION = re.compile(r"[0-9]{6,}")
-_POINTER = re.compile(r"([0-9]{6,})(?: ([0-9a-f]{8}))?\n?")  # an earlier searchapp wrote no checksum
+_POINTER = re.compile(r"([0-9]{6,}) ([0-9a-f]{8})\n?")
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class IndexFolder:
 
         Raises:
             Refused: the folder contains other files.
-            InvalidInput: the pointer is damaged, or an earlier searchapp wrote it.
+            InvalidInput: the pointer is damaged.
         """
         self._refuse_foreign()
         if not (self.folder / CURRENT).exists():
@@ -63,8 +63,6 @@ class IndexFolder:
         with reading(self.folder, CURRENT):
             text = (self.folder / CURRENT).read_text(encoding="ascii", errors="replace")
         pointer = _POINTER.fullmatch(text)
-        if pointer is not None and pointer[2] is None:
-            raise OldFormat(self.folder)
         if pointer is None or pointer[2] != _checksum(pointer[1]):
             raise CorruptIndex(self.folder, f"{CURRENT} names no version")
         return self.folder / pointer[1]

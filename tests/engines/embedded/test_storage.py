@@ -275,14 +275,21 @@ def with_a_pointer_without_checksum(folder: Path) -> None:
     (folder / "current").write_text("000001\n")
 
 
-@pytest.mark.parametrize("make_old", [of_an_earlier_format, with_a_pointer_without_checksum])
+@pytest.mark.parametrize(
+    ("make_old", "message"),
+    [
+        (of_an_earlier_format, "was written by an earlier searchapp: index again with `searchapp index`"),
+        (
+            with_a_pointer_without_checksum,
+            r"is damaged \(current names no version\): build it again with `searchapp index`",
+        ),
+    ],
+)
 def test_an_index_of_an_earlier_searchapp_is_rejected_and_built_again(
-    embedded: EmbeddedEngine, make_old: Callable[[Path], None]
+    embedded: EmbeddedEngine, make_old: Callable[[Path], None], message: str
 ) -> None:
     make_old(built(embedded).parent)
-    with pytest.raises(
-        DataError, match="was written by an earlier searchapp: index again with `searchapp index`"
-    ):
+    with pytest.raises(DataError, match=message):
         embedded.open("rings")
     assert embedded.index_info("rings") is None
     assert embedded.compare("rings", {}) is None
