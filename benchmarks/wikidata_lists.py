@@ -19,7 +19,7 @@ from searchapp.formats.json_files import load_list
 from searchapp.runs import directory
 from searchapp.tasks import splits
 from searchapp.tasks.smart_types import answers
-from searchapp.tasks.smart_types.scorer_wikidata import score, stops
+from searchapp.tasks.smart_types.scorer_wikidata import score, stopping_predictions
 
 
 def compare(data: Path, path: Path) -> str:
@@ -29,9 +29,9 @@ def compare(data: Path, path: Path) -> str:
     split = stored.manifest.split
     questions = load_list(collection.split_files(split)[0], "questions", bom=True)
     gold = [one for one in questions if splits.in_split(split, str(one.get("id")))]
-    longer = answers.of_run(stored.run, collection.listed).aligned(gold)
-    plain = answers.of_run(stored.run).aligned(gold)
-    stopping = {place for place, _ in stops(plain, gold)}
+    longer = answers.predictions_of_run(stored.run, collection.complete).aligned(gold)
+    plain = answers.predictions_of_run(stored.run).aligned(gold)
+    stopping = {place for place, _ in stopping_predictions(plain, gold)}
     others = [entry for place, entry in enumerate(plain) if place not in stopping]
     before = reciprocal_ranks(others, gold)
     after = reciprocal_ranks(longer, gold)

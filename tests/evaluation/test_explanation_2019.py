@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.tasks.explanation.scorer_2019 import (
-    ALL_QUESTIONS,
     BREAKDOWNS,
+    MAP_OVER_ALL,
     RankedExplanations,
-    folded,
+    fold_question_ids,
     read_gold,
     score,
 )
@@ -107,18 +107,18 @@ def test_a_fact_of_two_roles_counts_in_both_and_others_are_taken_out() -> None:
     # q1 CENTRAL: a and c without b: a x - c, (1/1 + 2/4) / 2; q2: 1/2
     assert by_role["CENTRAL"] == (
         2,
-        pytest.approx({"MAP": (0.75 + 0.5) / 2, ALL_QUESTIONS: (0.75 + 0.5) / 2}),
+        pytest.approx({"MAP": (0.75 + 0.5) / 2, MAP_OVER_ALL: (0.75 + 0.5) / 2}),
     )
     # GROUNDING and LEXGLUE of q1: b without a and c stands behind x alone
-    assert by_role["GROUNDING"] == by_role["LEXGLUE"] == (1, {"MAP": 0.5, ALL_QUESTIONS: 0.25})
+    assert by_role["GROUNDING"] == by_role["LEXGLUE"] == (1, {"MAP": 0.5, MAP_OVER_ALL: 0.25})
 
 
 def test_facts_with_and_without_overlap_are_ranked_apart() -> None:
     by_overlap = figures("overlap", SMALL)
     # q1: a and x have `ice`; b, a missing value and c have not: (1/1 + 2/3) / 2. q2: x and d have nothing of it: 1/2
-    assert by_overlap["LEXOVERLAP"] == (1, {"MAP": 1.0, ALL_QUESTIONS: 0.5})
+    assert by_overlap["LEXOVERLAP"] == (1, {"MAP": 1.0, MAP_OVER_ALL: 0.5})
     expected = ((1 + 2 / 3) / 2 + 1 / 2) / 2
-    assert by_overlap["NOLEXOVERLAP"] == (2, pytest.approx({"MAP": expected, ALL_QUESTIONS: expected}))
+    assert by_overlap["NOLEXOVERLAP"] == (2, pytest.approx({"MAP": expected, MAP_OVER_ALL: expected}))
 
 
 def test_precision_divides_by_a_short_explanation() -> None:
@@ -166,7 +166,7 @@ def test_nothing_answered_and_no_gold() -> None:
 
 def test_of_several_spellings_of_a_question_the_last_by_code_point_counts() -> None:
     rankings = {"q": ["a"], "Q": ["b"]}
-    assert folded(rankings) == {"q": ["a"]}
+    assert fold_question_ids(rankings) == {"q": ["a"]}
     assert any("another spelling" in warning for warning in score(rankings, {"q": {"a": C}}).warnings)
 
 

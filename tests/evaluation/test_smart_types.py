@@ -18,7 +18,7 @@ from searchapp.tasks.smart_types.answers import (
     category_and_type,
     document_id,
     first_word,
-    prediction,
+    predict,
 )
 from searchapp.tasks.smart_types.scorer_dbpedia import SmartTypesDbpediaScorer
 from searchapp.tasks.smart_types.scorer_wikidata import SmartTypesWikidataScorer
@@ -62,9 +62,9 @@ def test_ids_of_common_types_are_readable() -> None:
 
 def test_the_best_document_says_the_category_and_its_types_follow() -> None:
     ids = ["b", "literal:date", "a", "b", "boolean:boolean", *"cdefghijkl"]
-    assert prediction(Hits(ids, [1.0] * len(ids))) == ("resource", list("bacdefghij"))
+    assert predict(Hits(ids, [1.0] * len(ids))) == ("resource", list("bacdefghij"))
     ids = ["literal:date", "a", "literal:number"]
-    assert prediction(Hits(ids, [1.0] * 3)) == ("literal", ["date"])
+    assert predict(Hits(ids, [1.0] * 3)) == ("literal", ["date"])
 
 
 def test_a_run_scores_as_its_file_whatever_the_type_of_the_ids(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.tasks.explanation.worldtree import (
     ExplainedQuestion,
-    explained,
+    questions_with_explanation,
     read_facts,
     read_knowledge_types,
     read_questions,
@@ -154,7 +154,7 @@ def test_a_question_has_its_right_answer_and_its_explanation(tmp_path: Path) -> 
     assert first.gold == {"u": ("CENTRAL",), "v": ("LEXGLUE",)}
     assert second.gold == {}  # too special to be explained: that is no problem
     assert not told(problems) and not noted(problems)
-    assert explained(tmp_path / "dev.tsv", Problems()) == {"Q": True, "R": False}
+    assert questions_with_explanation(tmp_path / "dev.tsv", Problems()) == {"Q": True, "R": False}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_the_columns_of_worldtree_2_are_known(tmp_path: Path) -> None:
     header = "QuestionID\tAnswerKey\texplanation\tquestion\n"
     (question,), problems = questions(tmp_path, "Q\tB\tu|NE\tHot? (A) ice (B) fire\n", {"u"}, header)
     assert (question.id, question.text, question.answer, list(question.gold)) == ("Q", "Hot?", "fire", ["u"])
-    assert explained(tmp_path / "dev.tsv", problems) == {"Q": True}
+    assert questions_with_explanation(tmp_path / "dev.tsv", problems) == {"Q": True}
     assert not told(problems) and not noted(problems)
 
 
@@ -199,7 +199,7 @@ def test_masked_questions_may_have_no_column_of_explanations(tmp_path: Path) -> 
     header, row = "questionID\tAnswerKey\tQuestion\n", "Q\tB\tHot? (A) ice (B) fire\n"
     (question,), problems = questions(tmp_path, row, {"u"}, header, masked=True)
     assert question.gold == {} and not told(problems)
-    assert explained(tmp_path / "dev.tsv", problems, masked=True) == {"Q": False}
+    assert questions_with_explanation(tmp_path / "dev.tsv", problems, masked=True) == {"Q": False}
     assert told(questions(tmp_path, row, {"u"}, header)[1]) == [("missing column", "line 1")]
 
 

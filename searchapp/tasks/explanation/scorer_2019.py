@@ -49,7 +49,7 @@ MEASURE = "MAP"
 Explanations = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 PRECISION_AT = (1, 2, 3, 4, 5)
-ALL_QUESTIONS = "MAP over all questions"
+MAP_OVER_ALL = "MAP over all questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _rows(precisions: Mapping[str, list[float]], questions: int) -> tuple[Breakd
         BreakdownRow(
             group,
             len(values),
-            {"MAP": mean(values), ALL_QUESTIONS: sum(values) / questions if questions else 0.0},
+            {"MAP": mean(values), MAP_OVER_ALL: sum(values) / questions if questions else 0.0},
         )
         for group, values in precisions.items()
     )
@@ -178,7 +178,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
             message += f", but that of WorldTree 2, {V2_ID} (evaluate --lenient continues)"
         raise NotScorable(message, official)
     question_at, explanation_at = header.index(worldtree.QUESTION_ID), header.index(worldtree.EXPLANATION)
-    explained: dict[str, str] = {}
+    explanations: dict[str, str] = {}
     for line, row, cells in rows:
         if len(cells) > len(header):
             raise NotScorable(
@@ -189,8 +189,8 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
         cells += [""] * (len(header) - len(cells))
         question, explanation = cells[question_at], cells[explanation_at]
         if question not in two_column.MISSING and explanation not in two_column.MISSING:
-            explained[question.lower()] = _checked(path, line, explanation)
-    return {question: _roles(explanation) for question, explanation in explained.items()}
+            explanations[question.lower()] = _require_roles(path, line, explanation)
+    return {question: _roles(explanation) for question, explanation in explanations.items()}
 
 
 def is_of_worldtree_2(header: Sequence[str]) -> bool:
@@ -203,7 +203,7 @@ def _stops_at_header(path: Path) -> bool:
     return is_of_worldtree_2(next((cells for _line, _row, cells in rows), []))
 
 
-def _checked(path: Path, line: int, explanation: str) -> str:
+def _require_roles(path: Path, line: int, explanation: str) -> str:
     # The script also checks earlier rows of a repeated question.
     for item in explanation.split():
         if "|" not in item:
@@ -222,14 +222,14 @@ def _roles(explanation: str) -> dict[str, tuple[str, ...]]:
     return roles
 
 
-def folded(predictions: Predictions) -> dict[str, Ranked]:
+def fold_question_ids(predictions: Predictions) -> dict[str, Ranked]:
     """Return the rankings by question id in lower case; the last spelling by code point counts."""
     return {question.lower(): predictions[question] for question in sorted(predictions)}
 
 
 def score(predictions: Predictions, gold: Explanations) -> OfficialScore:
     """Return the official figure of rankings, and the honest one if they differ."""
-    rankings = folded(predictions)
+    rankings = fold_question_ids(predictions)
     ranks = {
         question: ranks_of(rankings[question], facts)
         for question, facts in gold.items()
@@ -287,7 +287,7 @@ class Explanation2019Scorer(TwoColumnFiles):
 
     def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
         explanations = read_gold(gold.file, lenient=gold.options.lenient)
-        rankings = folded(predictions)
+        rankings = fold_question_ids(predictions)
         official = score(predictions, explanations)
         if _stops_at_header(gold.file):
             warning = (
@@ -318,7 +318,7 @@ class Explanation2019Scorer(TwoColumnFiles):
         # The computation of the figures has already raised errors that stop the official script.
         explanations = read_gold(gold.file, lenient=True)
         inputs = RankedExplanations(
-            folded(predictions), explanations, texts, questions, worldtree.content_words
+            fold_question_ids(predictions), explanations, texts, questions, worldtree.content_words
         )
         return [BREAKDOWNS[name](inputs) for name in wanted]
 

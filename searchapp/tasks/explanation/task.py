@@ -31,14 +31,14 @@ from searchapp.tasks.base import (
     shipped,
 )
 from searchapp.tasks.explanation import scorer_2019, scorer_2021, worldtree
-from searchapp.tasks.explanation.worldtree import HIGHEST, ExplainedQuestion, RatedQuestion
+from searchapp.tasks.explanation.worldtree import MAX_RATING, ExplainedQuestion, RatedQuestion
 from searchapp.tasks.splits import TEST, TRAIN, GoldReading, SplitFiles
 from searchapp.text import counted
 
 SPLITS = (TRAIN, "dev", TEST)
 
 # The depth at which every fact is ranked, Elasticsearch's limit without other settings.
-EVERY_FACT = 10_000
+ALL_FACTS_DEPTH = 10_000
 
 OFFICIAL_FILE = "predict.txt"
 
@@ -83,10 +83,10 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
     ) -> None:
         if split is None:
             raise UsageError(f"name the split that {path} is for with --split: {' or '.join(SPLITS)}")
-        own = Problems(lenient=True)
-        required = self.required_questions(split, own)
-        facts = {document.id.lower() for document in split.collection.documents.read(own)}
-        own.raise_if_any()
+        data_problems = Problems(lenient=True)
+        required = self.required_questions(split, data_problems)
+        facts = {document.id.lower() for document in split.collection.documents.read(data_problems)}
+        data_problems.raise_if_any()
         ranked = self._valid_rows(path, split.name, set(map(self._folded, required)), facts, problems)
         for id_, must_answer in required.items():
             question = self._folded(id_)
@@ -127,7 +127,7 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
 # The role of facts in gold from judgments, which have no roles; no figure depends on it.
 JUDGED_ROLE = "CENTRAL"
 
-NOTHING = '" "'
+EMPTY_EXPLANATION = '" "'
 
 # The file names of TextGraphs-13 and of WorldTree 2; the first existing file is read.
 _FILES = {
@@ -143,7 +143,7 @@ INFO_2019 = TaskInfo(
     mapping=worldtree.MAPPING,
     training_mapping="science_questions",
     splits=SPLITS,
-    default_depth=EVERY_FACT,
+    default_depth=ALL_FACTS_DEPTH,
     official_measure=scorer_2019.MEASURE,
     official_file=OFFICIAL_FILE,
     measures=("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000"),
@@ -172,7 +172,7 @@ class Explanation2019Collection(SplitFiles):
         return Example(self.topic(question), dict.fromkeys(question.gold, 1.0)) if question.gold else None
 
     def solved(self, path: Path) -> Iterable[bool]:
-        return worldtree.explained(path, Problems(lenient=True), masked=True).values()
+        return worldtree.questions_with_explanation(path, Problems(lenient=True), masked=True).values()
 
 
 class Explanation2019Format(RankingFile):
@@ -185,16 +185,21 @@ class Explanation2019Format(RankingFile):
 
     def required_questions(self, split: DataSplit[Collection], problems: Problems) -> Mapping[str, bool]:
         (path,) = split.files
-        explained = worldtree.explained(path, problems, masked=split.name == TEST)
-        masked = split.name == TEST and not any(explained.values())
-        return {question: masked or has_explanation for question, has_explanation in explained.items()}
+        has_explanation_by_id = worldtree.questions_with_explanation(
+            path, problems, masked=split.name == TEST
+        )
+        is_masked = split.name == TEST and not any(has_explanation_by_id.values())
+        return {
+            question: is_masked or has_explanation
+            for question, has_explanation in has_explanation_by_id.items()
+        }
 
     def gold(self, grades: Grades, split: DataSplit[Collection]) -> Mapping[str, Writer]:
         rows = ["questionID\texplanation"]
         for question, of_topic in grades.items():
             facts = " ".join(f"{fact}|{JUDGED_ROLE}" for fact, grade in of_topic.items() if grade > 0)
             # To the official script an empty cell is a missing value, a quoted space an explanation without facts.
-            rows.append(f"{question}\t{facts or NOTHING}")
+            rows.append(f"{question}\t{facts or EMPTY_EXPLANATION}")
         text = "".join(f"{row}\n" for row in rows)
         (path,) = split.files
         return {path.name: lambda file: file.write(text.encode())}
@@ -218,7 +223,7 @@ INFO_2021 = TaskInfo(
     mapping=worldtree.MAPPING,
     training_mapping="science_questions",
     splits=SPLITS,
-    default_depth=EVERY_FACT,
+    default_depth=ALL_FACTS_DEPTH,
     official_measure=scorer_2021.MEASURE,
     official_file=OFFICIAL_FILE,
     measures=("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000"),
@@ -255,7 +260,7 @@ class Explanation2021Collection(SplitFiles):
         return example if example.gold else None
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return Example(topic, {fact: grade / HIGHEST for fact, grade in grades.items() if grade > 0})
+        return Example(topic, {fact: grade / MAX_RATING for fact, grade in grades.items() if grade > 0})
 
     def solved(self, path: Path) -> Iterable[bool]:
         known = self.documents.ids()

@@ -249,26 +249,26 @@ def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
             text = " ".join(cell for index in texts if (cell := row.cells[index].strip()) not in MISSING)
             if not text:
                 row.wrong("blank text", f"fact {shown(uid)} has no cell with text")
-            elif _is_new(row, uid, text, seen):
+            elif _is_new_fact(row, uid, text, seen):
                 yield Document(uid, text, {"table": path.stem})
 
 
-def _is_new(row: TableRow, id_: str, text: str, seen: dict[str, tuple[str, str, str]]) -> bool:
+def _is_new_fact(row: TableRow, id_: str, text: str, seen: dict[str, tuple[str, str, str]]) -> bool:
     """Return whether a fact's id is new, and report it otherwise.
 
     `seen` has id, place and text of earlier facts by lower-cased id, because the scorers ignore letter case.
     """
-    place = f"{Path(row.path).name} {row.where}"
-    first = seen.setdefault(id_.lower(), (id_, place, text))
-    if first[1] == place:
+    location = f"{Path(row.path).name} {row.where}"
+    first_seen = seen.setdefault(id_.lower(), (id_, location, text))
+    if first_seen[1] == location:
         return True
-    other, place, before = first
-    if other != id_:
-        detail = f"fact {shown(id_)} and {shown(other)} in {place} differ in letter case only"
+    other_id, location, earlier_text = first_seen
+    if other_id != id_:
+        detail = f"fact {shown(id_)} and {shown(other_id)} in {location} differ in letter case only"
         row.wrong("ids that differ in letter case only", detail)
     else:
-        same = "the same text" if text == before else "another text"
-        row.note("repeated id", f"fact {shown(id_)} is in {place} too, with {same}: that row counts")
+        which = "the same text" if text == earlier_text else "another text"
+        row.note("repeated id", f"fact {shown(id_)} is in {location} too, with {which}: that row counts")
     return False
 
 
@@ -412,7 +412,7 @@ def usable_id(id_: str) -> bool:
     )
 
 
-def explained(path: Path, problems: Problems, *, masked: bool = False) -> dict[str, bool]:
+def questions_with_explanation(path: Path, problems: Problems, *, masked: bool = False) -> dict[str, bool]:
     """Return whether each question of a file has an explanation, by question id; no other checks."""
     table = _question_table(path, problems, [QUESTION_ID], masked=masked)
     if table is None:
@@ -422,7 +422,7 @@ def explained(path: Path, problems: Problems, *, masked: bool = False) -> dict[s
 
 
 PROBLEMS = "rankingProblems"
-HIGHEST = 6
+MAX_RATING = 6
 ANSWER_MARKER = "[ANSWER]"
 
 
@@ -450,7 +450,7 @@ def read_ratings(
     `solved`, unknown facts are only notes.
     """
     seen: set[str] = set()
-    has_list, before = False, len(problems)
+    has_list, problems_before = False, len(problems)
     keys: list[str] = []
     for key, value in json_files.read_members(path, problems):
         keys.append(key)
@@ -473,7 +473,7 @@ def read_ratings(
                 continue
             seen.add(question.id)
             yield question
-    if not has_list and len(problems) == before:
+    if not has_list and len(problems) == problems_before:
         problems.add_missing(path, PROBLEMS, "", keys, skippable=False)
 
 
@@ -559,8 +559,8 @@ class _RatingsReader(json_files.EntryReader):
         if not isinstance(rating, int | float | Decimal) or isinstance(rating, bool):
             named = json_files.type_name(rating)
             self.wrong("wrong type", f"fact {shown(uid)}: relevance is {named}, not a number")
-        elif not 0 <= rating <= HIGHEST:
-            self.wrong("rating out of range", f"fact {shown(uid)}: {rating} is not from 0 to {HIGHEST}")
+        elif not 0 <= rating <= MAX_RATING:
+            self.wrong("rating out of range", f"fact {shown(uid)}: {rating} is not from 0 to {MAX_RATING}")
         else:
             return float(rating)
         return None

@@ -167,9 +167,9 @@ class _TypesReader(EntryReader):
             return category, ()
         if not types and category == LITERAL:
             self.note("no type", "the literal has none, so that nothing is learned from it")
-        for type_ in _repeated(types):
+        for type_ in _repeated_types(types):
             self.note("repeated type", f"{shown(type_)}: it counts once")
-        for type_ in _unknown(category, types, known):
+        for type_ in _unknown_types(category, types, known):
             self.note("unknown type", f"{shown(type_)} is not in the type hierarchy: the others count")
         self._check_types(category, types)
         return category, tuple(dict.fromkeys(types))
@@ -192,9 +192,9 @@ class _TypesReader(EntryReader):
             return ()
         if not types and category != BOOLEAN:
             self.wrong("no type", f"the category {category} needs at least one")
-        for type_ in _repeated(types):
+        for type_ in _repeated_types(types):
             self.wrong("repeated type", shown(type_))
-        for type_ in _unknown(category, types, known):
+        for type_ in _unknown_types(category, types, known):
             self.wrong("unknown type", f"{shown(type_)} is not in the type hierarchy")
         self._check_types(category, types)
         return types
@@ -227,11 +227,11 @@ class _TypesReader(EntryReader):
             )
 
 
-def _repeated(types: Sequence[str]) -> list[str]:
+def _repeated_types(types: Sequence[str]) -> list[str]:
     return sorted({type_ for type_ in types if types.count(type_) > 1})
 
 
-def _unknown(category: str, types: Sequence[str], known: Container[str] | None) -> list[str]:
+def _unknown_types(category: str, types: Sequence[str], known: Container[str] | None) -> list[str]:
     """Return the types of a resource that the knowledge base lacks, except those that `_check_types` reports."""
     if category != RESOURCE or known is None or all(type_ in OTHER_TYPES for type_ in types):
         return []
@@ -244,7 +244,7 @@ CompleteTypes = Callable[[str, Sequence[str]], Sequence[str]]
 # The most types in a prediction: the scorers read ten.
 MOST_TYPES = 10
 
-_UNQUOTED = string.punctuation.replace("%", "").replace("_", "")
+_PLAIN_PUNCTUATION = string.punctuation.replace("%", "").replace("_", "")
 _PREFIXES = (f"{BOOLEAN}:", f"{LITERAL}:")
 
 
@@ -253,11 +253,11 @@ class TypesPredictions:
     """The unchecked entries of an official file, or of a run."""
 
     entries: Sequence[Mapping[str, Any]]
-    of_run: bool = False  # whether ids are always text
+    has_text_ids: bool = False  # whether ids are always text
 
     def aligned(self, gold: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Return the entries with the gold's ids, which have JSON types."""
-        if not self.of_run:
+        if not self.has_text_ids:
             return self.entries
         ids = {str(entry["id"]): entry["id"] for entry in gold if "id" in entry}
         return [{**entry, "id": ids.get(entry["id"], entry["id"])} for entry in self.entries]
@@ -279,7 +279,7 @@ def document_id(category: str, type_: str) -> str:
 def _encoded(character: str) -> str:
     if character == " ":
         return "_"
-    if character.isalnum() or character in _UNQUOTED:
+    if character.isalnum() or character in _PLAIN_PUNCTUATION:
         return character
     return "%5F" if character == "_" else quote(character, safe="", errors="surrogatepass")
 
@@ -297,22 +297,22 @@ def category_and_type(document: str) -> tuple[str, str]:
     return category, unquote(document.replace("_", " "), errors="surrogatepass")
 
 
-def prediction(hits: Hits) -> tuple[str, list[str]]:
+def predict(hits: Hits) -> tuple[str, list[str]]:
     """Return the predicted category and types of a ranking.
 
     The category is that of the first document. The types are the first distinct ones of this category: ten of a
     resource, otherwise one.
     """
-    best, _type = category_and_type(hits.document_ids[0])
-    most = MOST_TYPES if best == RESOURCE else 1
+    best_category, _type = category_and_type(hits.document_ids[0])
+    max_types = MOST_TYPES if best_category == RESOURCE else 1
     types: dict[str, None] = {}
     for document in hits.document_ids:
         category, type_ = category_and_type(document)
-        if category == best:
+        if category == best_category:
             types[type_] = None
-        if len(types) == most:
+        if len(types) == max_types:
             break
-    return best, list(types)
+    return best_category, list(types)
 
 
 class ListedTypes(list[str]):
@@ -323,18 +323,20 @@ class ListedTypes(list[str]):
         self.ranked = list(ranked)
 
 
-def of_run(run: Run, complete: CompleteTypes = lambda _category, types: types) -> TypesPredictions:
+def predictions_of_run(
+    run: Run, complete: CompleteTypes = lambda _category, types: types
+) -> TypesPredictions:
     """Return the predictions that a scorer would read from a run's official file."""
     entries = []
     for ranking in run:
         if ranking.hits:
-            category, types = prediction(ranking.hits)
-            of_file = ListedTypes(complete(category, types), types)
-            entries.append({"id": ranking.topic_id, "category": category, "type": of_file})
-    return TypesPredictions(entries, of_run=True)
+            category, types = predict(ranking.hits)
+            listed = ListedTypes(complete(category, types), types)
+            entries.append({"id": ranking.topic_id, "category": category, "type": listed})
+    return TypesPredictions(entries, has_text_ids=True)
 
 
-def required(entry: Mapping[str, Any], key: str, what: str) -> Any:
+def require_key(entry: Mapping[str, Any], key: str, what: str) -> Any:
     """Return a key's value.
 
     Raises:
@@ -353,7 +355,7 @@ def hashable_id(entry: Mapping[str, Any], what: str) -> Any:
     Raises:
         NotScorable: the id is missing, a list or an object.
     """
-    id_ = required(entry, "id", what)
+    id_ = require_key(entry, "id", what)
     try:
         hash(id_)
     except TypeError as error:
@@ -363,7 +365,7 @@ def hashable_id(entry: Mapping[str, Any], what: str) -> Any:
     return id_
 
 
-def as_types(types: Any) -> list[str]:
+def listed_types(types: Any) -> list[str]:
     """Return predicted or gold types for general measures: a string is one type, other values are dropped."""
     if isinstance(types, str):
         return [types]
@@ -376,15 +378,15 @@ def documents_of(entry: Mapping[str, Any]) -> list[str]:
     if category == BOOLEAN:
         return [document_id(BOOLEAN, BOOLEAN)]
     types = entry.get("type")
-    types = as_types(types.ranked if isinstance(types, ListedTypes) else types)
+    types = listed_types(types.ranked if isinstance(types, ListedTypes) else types)
     return list(dict.fromkeys(document_id(str(category), type_) for type_ in types))
 
 
 BREAKDOWNS: tuple[str, ...] = ("category", "gold-types", "first-word")
 # Questions with at least as many gold types form one group.
-MANY = 5
+MANY_TYPES = 5
 # Questions whose first word is rarer than this share form one group.
-RARE = 0.01
+RARE_SHARE = 0.01
 
 _WORD = re.compile(r"\w+")
 
@@ -409,7 +411,7 @@ class TypesScorer:
     breakdowns = BREAKDOWNS
 
     def predictions(self, run: Run) -> TypesPredictions:
-        return of_run(run)
+        return predictions_of_run(run)
 
 
 def make_breakdown(name: str, results: Sequence[QuestionResult]) -> Breakdown:
@@ -421,17 +423,17 @@ def make_breakdown(name: str, results: Sequence[QuestionResult]) -> Breakdown:
     if name == "gold-types":
         # Nearly all questions of the other categories have one type.
         resources = [result for result in results if result.question["category"] == RESOURCE]
-        order = [*map(str, range(MANY)), f"{MANY} or more"]
-        groups = [order[min(result.types, MANY)] for result in resources]
+        order = [*map(str, range(MANY_TYPES)), f"{MANY_TYPES} or more"]
+        groups = [order[min(result.types, MANY_TYPES)] for result in resources]
         return _breakdown(name, "by number of gold types, resources alone", resources, groups, order)
     # The scorer for Wikidata accepts questions without text.
     words = [first_word(str(result.question.get("question") or "")) for result in results]
     counts = Counter(words)
     common = sorted(
-        (word for word in counts if counts[word] >= RARE * len(results)),
+        (word for word in counts if counts[word] >= RARE_SHARE * len(results)),
         key=lambda word: (-counts[word], word),
     )
-    groups = [word if counts[word] >= RARE * len(results) else "(other)" for word in words]
+    groups = [word if counts[word] >= RARE_SHARE * len(results) else "(other)" for word in words]
     return _breakdown(name, "by first word of the question", results, groups, [*common, "(other)"])
 
 

@@ -38,7 +38,7 @@ from searchapp.tasks.smart_types.answers import (
     TypesPredictions,
     TypesScorer,
     make_breakdown,
-    required,
+    require_key,
 )
 from searchapp.tasks.splits import in_split
 from searchapp.text import counted
@@ -248,12 +248,12 @@ def read_gold(path: Path, hierarchy: Hierarchy, split: str | None = None) -> dic
     """
     gold = {}
     for number, entry in enumerate(load_list(path, "questions"), start=1):
-        what = f"{path}: entry {number}: gold question"
-        if not required(entry, "question", what):
+        entry_name = f"{path}: entry {number}: gold question"
+        if not require_key(entry, "question", entry_name):
             continue
-        id_ = answers.hashable_id(entry, what)
-        category = required(entry, "category", what)
-        types = required(entry, "type", what)
+        id_ = answers.hashable_id(entry, entry_name)
+        category = require_key(entry, "category", entry_name)
+        types = require_key(entry, "type", entry_name)
         if not in_split(split, str(id_)):
             continue
         if category == RESOURCE:
@@ -284,7 +284,7 @@ def score(predictions: TypesPredictions, gold: GoldEntries, hierarchy: Hierarchy
     for index, cutoff in enumerate(CUTOFFS):
         values[f"NDCG@{cutoff}"] = _mean([result.ndcg[index] for result in with_ndcg if result.ndcg])
         honest[f"NDCG@{cutoff}"] = _mean([result.honest[index] for result in with_ndcg if result.honest])
-    per_topic = {_name(id_, results): result.figures() for id_, result in results.items()}
+    per_topic = {_topic_name(id_, results): result.figures() for id_, result in results.items()}
     return OfficialScore(MEASURE, values, per_topic, tuple(_warnings(predictions, gold, results)), honest)
 
 
@@ -295,10 +295,10 @@ class SmartTypesDbpediaScorer(TypesScorer):
         (path,) = files
         entries = load_list(path, "predictions")
         for number, entry in enumerate(entries, start=1):
-            what = f"{path}: entry {number}: prediction"
-            answers.hashable_id(entry, what)
-            required(entry, "category", what)
-            required(entry, "type", what)
+            entry_name = f"{path}: entry {number}: prediction"
+            answers.hashable_id(entry, entry_name)
+            require_key(entry, "category", entry_name)
+            require_key(entry, "type", entry_name)
         return TypesPredictions(entries)
 
     def qrels(self, gold: GoldFiles) -> Qrels:
@@ -312,8 +312,8 @@ class SmartTypesDbpediaScorer(TypesScorer):
             score(predicted, questions, hierarchy),
             len(questions),
             {
-                _name(id_, questions): answers.documents_of(entry)
-                for id_, entry in _last(predicted).items()
+                _topic_name(id_, questions): answers.documents_of(entry)
+                for id_, entry in _last_by_id(predicted).items()
                 if id_ in questions
             },
             _qrels(questions),
@@ -327,7 +327,10 @@ class SmartTypesDbpediaScorer(TypesScorer):
         results = _results(_aligned(predictions, questions), questions, hierarchy)
         of_questions = [
             QuestionResult(
-                questions[id_], result.figures(), len(questions[id_]["type"] or ()), _name(id_, questions)
+                questions[id_],
+                result.figures(),
+                len(questions[id_]["type"] or ()),
+                _topic_name(id_, questions),
             )
             for id_, result in results.items()
         ]
@@ -338,23 +341,25 @@ class SmartTypesDbpediaScorer(TypesScorer):
 HIERARCHY = "dbpedia_types.tsv"
 
 
-def _hierarchy(gold: GoldFiles, other: Path | None = None) -> Hierarchy:
+def _hierarchy(gold: GoldFiles, default: Path | None = None) -> Hierarchy:
     """Read the hierarchy of the options, else the second gold file (as in a data folder), else `other`."""
-    path = gold.options.hierarchy or (gold.files[1] if len(gold.files) > 1 else other)
+    path = gold.options.hierarchy or (gold.files[1] if len(gold.files) > 1 else default)
     if path is None:
         raise UsageError(f"{gold.files[0]} is scored with a type hierarchy: name the file with --hierarchy")
     return read_as_scored(path)
 
 
 def _qrels(gold: GoldEntries) -> Qrels:
-    return {_name(id_, gold): dict.fromkeys(answers.documents_of(entry), 1) for id_, entry in gold.items()}
+    return {
+        _topic_name(id_, gold): dict.fromkeys(answers.documents_of(entry), 1) for id_, entry in gold.items()
+    }
 
 
 def _aligned(predictions: TypesPredictions, gold: GoldEntries) -> TypesPredictions:
     return TypesPredictions(predictions.aligned([{"id": id_} for id_ in gold]))
 
 
-def _last(predictions: TypesPredictions) -> dict[Any, Mapping[str, Any]]:
+def _last_by_id(predictions: TypesPredictions) -> dict[Any, Mapping[str, Any]]:
     return {entry["id"]: entry for entry in predictions.entries}
 
 
@@ -370,7 +375,7 @@ class _NdcgResult:
         return dict(zip(MEASURES, (self.accuracy, *values), strict=True))
 
 
-def _constant(accuracy: int, value: float | None) -> _NdcgResult:
+def _constant_result(accuracy: int, value: float | None) -> _NdcgResult:
     values = None if value is None else (value,) * len(CUTOFFS)
     return _NdcgResult(accuracy, values, values)
 
@@ -378,7 +383,7 @@ def _constant(accuracy: int, value: float | None) -> _NdcgResult:
 def _results(
     predictions: TypesPredictions, gold: GoldEntries, hierarchy: Hierarchy
 ) -> dict[Any, _NdcgResult]:
-    predicted = _last(predictions)
+    predicted = _last_by_id(predictions)
     cache: dict[tuple[str, ...], dict[str, float]] = {}  # many questions have the same gold types
     results = {}
     for id_, question in gold.items():
@@ -398,19 +403,19 @@ def _result(
 ) -> _NdcgResult:
     category = question["category"]
     if predicted is None or predicted["category"] != category:
-        return _constant(0, 0.0)
+        return _constant_result(0, 0.0)
     if category == BOOLEAN:
-        return _constant(1, 1.0)
+        return _constant_result(1, 1.0)
     types, relevant = predicted["type"], question["type"]
     if len(types) == 0:
-        return _constant(1, 0.0)
+        return _constant_result(1, 0.0)
     if category == LITERAL:
-        return _constant(1, 1.0 if types[0] == relevant[0] else 0.0)
+        return _constant_result(1, 1.0 if types[0] == relevant[0] else 0.0)
     if category != RESOURCE:
         message = f"question {shown(str(question['id']))} has the category {shown(str(category))}, not one of the three"
         raise NotScorable(message, f"Exception: Invalid category: {category}")
     if not relevant:
-        return _constant(1, None)
+        return _constant_result(1, None)
     if tuple(relevant) not in cache:
         cache[tuple(relevant)] = gains(relevant, hierarchy)
     type_gains, listed = cache[tuple(relevant)], list(types)
@@ -425,11 +430,11 @@ def _result(
 def _warnings(
     predictions: TypesPredictions, gold: GoldEntries, results: Mapping[Any, _NdcgResult]
 ) -> Iterator[str]:
-    predicted = _last(predictions)
+    predicted = _last_by_id(predictions)
     repeating = sum(
         len(types) > len(set(types))
         for id_, entry in predicted.items()
-        if id_ in gold and (types := answers.as_types(entry["type"]))
+        if id_ in gold and (types := answers.listed_types(entry["type"]))
     )
     if repeating:
         honest = _mean([result.honest[0] for result in results.values() if result.honest])
@@ -454,6 +459,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _name(id_: Any, ids: Mapping[Any, Any]) -> str:
+def _topic_name(id_: Any, ids: Mapping[Any, Any]) -> str:
     """Return an id as text, which marks a number that equals the text of another id."""
     return str(id_) if isinstance(id_, str) or str(id_) not in ids else f"{id_} (number)"

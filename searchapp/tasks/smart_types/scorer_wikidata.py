@@ -46,7 +46,7 @@ Entries = Sequence[Mapping[str, Any]]
 
 
 # The name of MRR that compares whole labels, not parts of the printed list.
-WHOLE = "MRR (whole labels)"
+WHOLE_LABELS_MEASURE = "MRR (whole labels)"
 
 
 def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) -> OfficialScore:
@@ -58,7 +58,7 @@ def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) ->
     Raises:
         NotScorable: the official scorer stops; with `whole_labels`, not at a part of a label.
     """
-    measure = WHOLE if whole_labels else MEASURE
+    measure = WHOLE_LABELS_MEASURE if whole_labels else MEASURE
     results = _results(predictions, gold, whole_labels=whole_labels)
     answers_count = sum(result.question is not None for result in results)
     if not answers_count:
@@ -111,7 +111,7 @@ class SmartTypesWikidataScorer(TypesScorer):
             QuestionResult(
                 result.question,
                 {"accuracy": int(result.right), MEASURE: result.reciprocal},
-                len(answers.as_types(result.question["type"])),
+                len(answers.listed_types(result.question["type"])),
                 str(result.id),
             )
             for result in results
@@ -119,7 +119,7 @@ class SmartTypesWikidataScorer(TypesScorer):
         ]
         return [make_breakdown(name, of_questions) for name in self.breakdowns if name in wanted]
 
-    def stops(
+    def stopping_predictions(
         self, predictions: Sequence[TypesPrediction], gold: Path, split: str
     ) -> Iterator[tuple[TypesPrediction, NotScorable]]:
         """Yield the valid predictions of a file at whose types the official scorer stops."""
@@ -127,7 +127,7 @@ class SmartTypesWikidataScorer(TypesScorer):
             {"id": prediction.official_id, "category": prediction.category, "type": list(prediction.types)}
             for prediction in predictions
         ]
-        for index, error in stops(entries, _read_gold(gold, split)):
+        for index, error in stopping_predictions(entries, _read_gold(gold, split)):
             yield predictions[index], error
 
 
@@ -155,7 +155,7 @@ def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False)
     no_types = not any("type" in entry for entry in predictions)
     questions = _by_id(gold)
     results: list[_RankResult] = []
-    before = 0
+    previous_rank = 0
     for entry in predictions:
         id_, category = entry.get("id", _MISSING), entry.get("category", _MISSING)
         question = questions.get(_key(id_))
@@ -169,13 +169,13 @@ def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False)
                 raise NotScorable("no prediction has the key `type`", "KeyError: 'type'")
             rank = _rank(id_, entry.get("type", _MISSING), question["type"], whole_labels)
         else:
-            rank = before
-        before = rank
+            rank = previous_rank
+        previous_rank = rank
         results.append(_RankResult(id_, question, right, rank))
     return results
 
 
-def stops(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorable]]:
+def stopping_predictions(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorable]]:
     """Yield the indexes of predictions at whose types the official scorer would stop."""
     questions = _by_id(gold)
     for index, entry in enumerate(predictions):
@@ -222,7 +222,7 @@ def _rank(id_: Any, predicted: Any, gold_types: Any, whole_labels: bool) -> int:
             "UnboundLocalError: cannot access local variable 'rank' where it is not associated with a value",
         )
     if whole_labels:
-        labels = answers.as_types(gold_types)
+        labels = answers.listed_types(gold_types)
         return next((labels.index(type_) + 1 for type_ in candidates if type_ in labels), 0)
     for type_ in candidates:
         if not isinstance(type_, str):
@@ -267,21 +267,21 @@ def _honest(predictions: Entries, gold: Entries) -> dict[str, float]:
 
 
 def _warnings(results: Sequence[_RankResult], gold: Entries, honest: Mapping[str, float]) -> Iterator[str]:
-    answered = {_key(result.id) for result in results if result.question is not None}
-    if late := sum(result.rank > 1 for result in results):
+    answered_ids = {_key(result.id) for result in results if result.question is not None}
+    if misplaced := sum(result.rank > 1 for result in results):
         yield (
-            f"{late} of {len(results)} predictions get the place of the type in the gold list, whose order means "
+            f"{misplaced} of {len(results)} predictions get the place of the type in the gold list, whose order means "
             "nothing, as their rank: by the place in the prediction, over all questions, MRR is "
             f"{honest[MEASURE]:.6f}"
         )
-    if missing := len({_key(entry.get("id")) for entry in gold} - answered):
+    if missing := len({_key(entry.get("id")) for entry in gold} - answered_ids):
         yield f"{counted(missing, 'question')} of the gold without a prediction, left out by the official scorer"
     if unknown := sum(result.question is None for result in results):
         yield (
             f"{counted(unknown, 'prediction')} for questions that the gold does not have: wrong in the accuracy, and "
             "not in MRR"
         )
-    if repeated := len(results) - unknown - len(answered):
+    if repeated := len(results) - unknown - len(answered_ids):
         yield f"{counted(repeated, 'prediction')} for a question that has one already; the official scorer counts each"
 
 
@@ -302,24 +302,24 @@ class WholeLabels:
         self._printed = {
             label: str([label]) for label in sorted(vocabulary, key=lambda label: (-len(str([label])), label))
         }
-        self._wholes: dict[str, tuple[str, ...]] = {}
+        self._containing: dict[str, tuple[str, ...]] = {}
 
-    def wholes(self, label: str) -> Sequence[str]:
+    def containing_labels(self, label: str) -> Sequence[str]:
         """Return the other labels whose printed form contains a label, the longest first."""
-        if label not in self._wholes:
-            self._wholes[label] = tuple(
+        if label not in self._containing:
+            self._containing[label] = tuple(
                 other for other, printed in self._printed.items() if label in printed and other != label
             )
-        return self._wholes[label]
+        return self._containing[label]
 
-    def completed(self, labels: Iterable[str]) -> list[str]:
+    def complete(self, labels: Iterable[str]) -> list[str]:
         """Return the labels in order, each after all labels of the vocabulary that contain it."""
         result: dict[str, None] = {}
 
         def add(label: str, parents: set[str]) -> None:
             if label not in result and label not in parents:
-                for whole in self.wholes(label):
-                    add(whole, parents | {label})
+                for containing in self.containing_labels(label):
+                    add(containing, parents | {label})
                 result[label] = None
 
         for label in labels:

@@ -122,7 +122,7 @@ class TypesCollection(FoldFiles):
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
         """Return the votes of a training topic, by document."""
 
-    def completed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+    def complete(self, category: str, types: Sequence[str]) -> Sequence[str]:
         """Return the official file's list for a category and its types, best first."""
         return types
 
@@ -176,7 +176,7 @@ class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
         return self.predictions(run, split).entries
 
     def predictions(self, run: Run, split: DataSplit[TypesCollection]) -> answers.TypesPredictions:
-        return answers.of_run(run, split.collection.completed)
+        return answers.predictions_of_run(run, split.collection.complete)
 
     def read(
         self, path: Path, problems: Problems, split: DataSplit[TypesCollection] | None
@@ -192,10 +192,10 @@ class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
             category, types = _answer(of_topic)
             entry = {"id": official.get(question, question), "question": texts.get(question, question)}
             gold.append({**entry, "category": category, "type": types})
-        own = split.collection.file(split.name)
+        questions_file = split.collection.file(split.name)
         # The scorer's other gold files, such as a hierarchy, do not depend on the judges.
-        others = {path.name: _copy_of(path) for path in split.collection.more_gold}
-        return {own.name: json_writer(gold), **others}
+        other_files = {path.name: _copy_of(path) for path in split.collection.more_gold}
+        return {questions_file.name: json_writer(gold), **other_files}
 
     def grades(
         self,
@@ -315,7 +315,7 @@ FILES_WIKIDATA = {
 }
 
 # The vote of a training topic for a literal or boolean; votes for resource types are scattered.
-SINGLE = 0.5
+LITERAL_VOTE = 0.5
 
 
 class WikidataCollection(TypesCollection):
@@ -326,15 +326,15 @@ class WikidataCollection(TypesCollection):
 
     def __init__(self, info: TaskInfo, folder: Path) -> None:
         super().__init__(info, folder)
-        self._wholes = cache(lambda: WholeLabels(self._labels(Problems(lenient=True))))
+        self._whole_labels = cache(lambda: WholeLabels(self._labels(Problems(lenient=True))))
 
     def type_files(self) -> list[Path]:
         return [self.file(FOLD_NAMES[0])]
 
     def resource_types(self, problems: Problems) -> Iterator[Document]:
         # The check of the splits reports the problems of the train file, unless it is missing.
-        own = Problems(lenient=True) if self.type_files()[0].is_file() else problems
-        for label in self._labels(own):
+        own_problems = Problems(lenient=True) if self.type_files()[0].is_file() else problems
+        for label in self._labels(own_problems):
             yield resource_document(label, label, [])
 
     def _labels(self, problems: Problems) -> list[str]:
@@ -344,9 +344,9 @@ class WikidataCollection(TypesCollection):
                 labels.update(question.types)
         return sorted(labels)
 
-    def completed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+    def complete(self, category: str, types: Sequence[str]) -> Sequence[str]:
         """Put each type behind the types that contain it, so that the official scorer does not stop."""
-        return self._wholes().completed(types) if category == RESOURCE else types
+        return self._whole_labels().complete(types) if category == RESOURCE else types
 
     def known_ids(self) -> Set[str] | None:
         return None
@@ -354,7 +354,9 @@ class WikidataCollection(TypesCollection):
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
         """Return 1 / sqrt(rank) for resource types, in the order of the gold, which the scorer uses."""
         if question.category != RESOURCE:
-            return {answers.document_id(str(question.category), type_): SINGLE for type_ in question.types}
+            return {
+                answers.document_id(str(question.category), type_): LITERAL_VOTE for type_ in question.types
+            }
         return {
             answers.document_id(RESOURCE, type_): rank**-0.5 for rank, type_ in enumerate(question.types, 1)
         }
@@ -374,7 +376,7 @@ class WikidataFormat(TypesFormat):
             return
         assert isinstance(self.scorer, SmartTypesWikidataScorer)
         predictions = list(answers.read_predictions(path, Problems(lenient=True), bom=True))
-        for prediction, error in self.scorer.stops(
+        for prediction, error in self.scorer.stopping_predictions(
             predictions, split.collection.file(split.name), split.name
         ):
             detail = f"{error.problem}; the official scorer stops at it ({error.official})"
