@@ -120,21 +120,20 @@ class Assigned:
         """
         if (self.task, self.split) != (task, split):
             raise UsageError(
-                f"the assignment is of {shown(self.task)} {shown(self.split)}, the run of {task} {split}: "
-                "name a run of the same"
+                f"the assignment is for {shown(self.task)} {shown(self.split)}, the run for {task} "
+                f"{split}: name a run of the same split"
             )
         own = self.assignment.topics.get(annotator)
         if own is None:
             names = ", ".join(map(shown, self.assignment.topics))
             whom = shown(annotator) + suggestion(annotator, self.assignment.topics)
-            raise UsageError(f"nothing is assigned to {whom}: name one of {names} with --annotator")
+            raise UsageError(f"no topics are assigned to {whom}: name one of {names} with --annotator")
         known = frozenset(ranked)
         missing = [topic for topic in own if topic not in known]
         if missing:
             raise UsageError(
-                f"the run lacks {len(missing)} of the {counted(len(own), 'topic')} that are assigned to "
-                f"{shown(annotator)}, "
-                f"{shown(missing[0])} first: rank the whole split, or assign topics of the run"
+                f"the run lacks {len(missing)} of the {counted(len(own), 'topic')} assigned to "
+                f"{shown(annotator)}, such as {shown(missing[0])}: rank the whole split, or assign topics of the run"
             )
         return own
 
@@ -154,13 +153,15 @@ def read(path: Path) -> Assigned:
     members: dict[str, Any] = {}
     for name, value in read_members(path, problems):
         if name in members:
-            problems.add(path, "duplicate key", detail=f"{shown(name)} is there twice")
+            problems.add(path, "duplicate key", detail=f"{shown(name)} occurs twice")
         members[name] = value
     problems.raise_if_any()
     for name, is_valid, description in _MEMBERS:
         if name not in members:
             problems.add(
-                path, "no assignment", detail=f"it lacks {name!r}: write one with `judgments assign`"
+                path,
+                "no assignment",
+                detail=f"the key {name!r} is missing: write a file with `judgments assign`",
             )
         elif not is_valid(members[name]):
             problems.add(path, "no assignment", repr(name), f"it must be {description}")
@@ -190,6 +191,6 @@ _MEMBERS = (
     ("task", _is_text, "a task's name"),
     ("split", _is_text, "a split's name"),
     ("seed", _is_seed, "a whole number"),
-    ("shared", _are_ids, "a list of topic ids, each once"),
-    ("topics", _are_topics, "an object that has for each annotator a list of topic ids, each once"),
+    ("shared", _are_ids, "a list of different topic ids"),
+    ("topics", _are_topics, "an object with a list of different topic ids for each annotator"),
 )

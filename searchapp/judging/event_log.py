@@ -328,7 +328,7 @@ _WRITE_ERRORS = (
     "SQLITE_IOERR_TRUNCATE",
 )
 
-_ADVICE = "`searchapp judgments verify` says more"
+_ADVICE = "`searchapp judgments verify` reports details"
 
 
 class EventLog:
@@ -358,7 +358,7 @@ class EventLog:
             with self._reading():
                 self._database = sqlite3.connect(path, timeout=patience, isolation_level=None)
         except OSError as error:
-            raise NotSaved(f"{path} can't be made: {reason(error)}") from error
+            raise NotSaved(f"{path} can't be created: {reason(error)}") from error
         try:
             with self._reading():
                 self._prepare(patience)
@@ -386,8 +386,8 @@ class EventLog:
                 else "its last events have changed"
             )
             self._loss = (
-                f"{self.path} is not as it was when the last event was saved: {loss}; if it was restored, or replaced "
-                f"by another log, on purpose, delete {self._head_file.path}"
+                f"{self.path} has changed since the last event was saved: {loss}; if you restored or "
+                f"replaced it on purpose, delete {self._head_file.path}"
             )
             self.damage.add(None, self._loss)
 
@@ -402,7 +402,8 @@ class EventLog:
             raise DataError(f"{self.path} is a database, but not a judgment log: name another file")
         if version > 0:
             raise DataError(
-                f"{self.path} is a judgment log of format {version}, and this searchapp reads format {FORMAT}: export "
+                f"{self.path} is a judgment log of format {version}, and this searchapp reads format "
+                f"{FORMAT}: export "
                 "it with the searchapp that wrote it (`judgments export`), and import the file into a new log "
                 "(`judgments import`)"
             )
@@ -483,7 +484,7 @@ class EventLog:
             if task is None or event.task == task:
                 yield sequence, event
         for sequence in self.missing(after):
-            self.damage.add(sequence, f"{self.path}: event {sequence} is gone: {_ADVICE}")
+            self.damage.add(sequence, f"{self.path}: event {sequence} is missing: {_ADVICE}")
 
     def _read(self, where: str, parameters: Parameters, limit: int = -1) -> Iterator[tuple[int, Event]]:
         """Yield sequence numbers and intact events that satisfy an SQL condition."""
@@ -495,7 +496,8 @@ class EventLog:
                     event = stored.event() if self.is_sound(stored) else None
                 except UnknownWord as error:
                     raise DataError(
-                        f"{self.path}: event {stored.sequence}: {error}: update searchapp, a newer one may know it"
+                        f"{self.path}: event {stored.sequence}: {error}: update searchapp, a newer "
+                        "version may know it"
                     ) from error
                 except NoEvent:
                     event = None
@@ -534,7 +536,7 @@ class EventLog:
             rows = dict(self._read("sequence IN (SELECT value FROM json_each(?))", [json.dumps(batch)]))
             events += rows.values()
             for sequence in sorted(set(batch) - rows.keys() - set(self.damage.sequences)):
-                self.damage.add(sequence, f"{self.path}: event {sequence} is gone: {_ADVICE}")
+                self.damage.add(sequence, f"{self.path}: event {sequence} is missing: {_ADVICE}")
         return events
 
     def __len__(self) -> int:
@@ -667,7 +669,9 @@ class EventLog:
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
             raise NotSaved(f"{self.path} can't be written: check its permissions") from error
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise NotSaved(f"{self.path} is in use by another process for too long: try again") from error
+            raise NotSaved(
+                f"{self.path} has been in use by another process for too long: try again"
+            ) from error
         if name.startswith("SQLITE_IOERR"):
             raise NotSaved(f"{self.path} can't be read or written: {error}") from error
         raise DataError(

@@ -97,7 +97,9 @@ class Event:
             raise DataError(f"an event must be an object, not {type(value).__name__}")
         unknown = sorted(value.keys() - {field.name for field in fields(cls)})
         if unknown:
-            raise DataError(f"an event has no field {unknown[0]!r}: a newer searchapp may know it")
+            raise DataError(
+                f"unknown field {unknown[0]!r} of an event: a newer version of searchapp may know it"
+            )
         try:
             event = cls(
                 **{
@@ -110,7 +112,9 @@ class Event:
         except KeyError as error:
             raise DataError(f"an event lacks the field {error.args[0]!r}") from None
         except (TypeError, ValueError) as error:
-            raise DataError(f"an event can't be read: {error}; a newer searchapp may know it") from None
+            raise DataError(
+                f"an event can't be read: {error}; a newer version of searchapp may know it"
+            ) from None
         event.check()
         return event
 
@@ -125,12 +129,12 @@ class Event:
             if not isinstance(text, str):
                 raise DataError(f"the field {name!r} of an event must be text")
             if not encodable(text):
-                raise DataError(f"the field {name!r} of an event has half of a character: {text!r}")
+                raise DataError(f"the field {name!r} of an event has half of a surrogate pair: {text!r}")
         for name in ("id", "annotator", "task", "topic_id", "document_id"):
             if not getattr(self, name):
                 raise DataError(f"the field {name!r} of an event is empty")
         if not self.annotator.strip():
-            raise DataError("the annotator of an event has no name, only white space")
+            raise DataError("the annotator's name in an event is blank")
         for name in ("grade", "rank"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
@@ -151,9 +155,9 @@ class Event:
             needs = "needs a grade" if self.action in GRADED else "has no grade"
             raise DataError(f"an event {self.action.value!r} {needs}")
         if bool(self.refers) != (self.action is Action.retract):
-            raise DataError("an event refers to another one if, and only if, it retracts it")
+            raise DataError("an event must refer to another one if it retracts it, and only then")
         if self.action is Action.note and not self.text:
-            raise DataError("a note needs words")
+            raise DataError("a note must have text")
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def retract_import(log: JudgmentLog, number: int, view: JudgmentView) -> int:
     events = log.events_of(number)
     own = {event.id for event in events}
     unretracted = [event for event in events if own.issuperset(view.retractions(event.id))]
-    log.append([_retraction(event, f"import {number} was taken back") for event in unretracted])
+    log.append([_retraction(event, f"import {number} was undone") for event in unretracted])
     return sum(view.holds(event.id) for event in unretracted)
 
 
@@ -130,7 +130,8 @@ def write_annotators(file: BinaryIO, view: JudgmentView, annotators: Collection[
             for cell in cells:
                 if cell.split() != [cell]:
                     raise DataError(
-                        f"{shown(cell)} can't stand in a TREC file, whose columns end at white space: export jsonl"
+                        f"{shown(cell)} can't be written to a TREC file, whose columns end at white "
+                        "space: export jsonl"
                     )
             lines.append(" ".join((*cells, str(opinion.grade))) + "\n")
     file.write("".join(lines).encode())
@@ -151,9 +152,11 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
     for line, event in events.items():
         where = f"line {line}"
         if event.id in known and known[event.id] != event:
-            problems.add(path, "conflict", where, f"the log has another event of the id {shown(event.id)}")
+            problems.add(
+                path, "conflict", where, f"the log has a different event with the id {shown(event.id)}"
+            )
         if event.task != task:
-            problems.add(path, "another task", where, f"the event is of {shown(event.task)}, not of {task}")
+            problems.add(path, "another task", where, f"the event is for {shown(event.task)}, not for {task}")
         if event.grade is not None and event.grade > highest:
             problems.add(path, "grade out of range", where, _too_high(event.grade, highest))
         if kinds.setdefault(event.annotator, event.kind) is not event.kind:
@@ -166,11 +169,11 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
 
 
 def _too_high(grade: int, highest: int) -> str:
-    return f"{grade}, where the task has grades from 0 to {highest}"
+    return f"{grade}: the grades of the task are 0 to {highest}"
 
 
 def _two_kinds(annotator: str, kind: Kind) -> str:
-    return f"{shown(annotator)} is a {kind.value} elsewhere: give the other one another name"
+    return f"{shown(annotator)} is a {kind.value} elsewhere: use another name here"
 
 
 def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
@@ -193,7 +196,10 @@ def _events_in(
             continue
         where = f"line {number}"
         if number == 1 and _OF_QRELS.fullmatch(raw):
-            detail = "it is a line of qrels: import the file with --format qrels, and --annotator says whose grades"
+            detail = (
+                "this is a line of qrels: import the file with --format qrels, and name the annotator "
+                "with --annotator"
+            )
             problems.add(path, "another format", where, detail)
             return
         try:
@@ -208,7 +214,9 @@ def _events_in(
             problems.add(path, "no event", where, str(error))
         else:
             if seen.get(event.id, event) != event:
-                problems.add(path, "conflict", where, f"the file has two events of the id {shown(event.id)}")
+                problems.add(
+                    path, "conflict", where, f"the file has two events with the id {shown(event.id)}"
+                )
             elif event.id not in seen:
                 seen[event.id] = event
                 yield number, event
@@ -253,7 +261,9 @@ def incoming_grades(
                 given.append(_graded(replace(template, time=time), topic_id, document_id, grade))
             elif opinion.grade != grade:
                 verdict = opinion.action.value if opinion.grade is None else f"grade {opinion.grade}"
-                detail = f"{shown(document_id)}: the file says grade {grade}, {name} {verdict} in the log"
+                detail = (
+                    f"{shown(document_id)}: grade {grade} in the file, but {verdict} by {name} in the log"
+                )
                 problems.add(path, "conflict", where, detail)
     problems.raise_if_any()
     known = log.known(event.id for event in given)

@@ -308,7 +308,7 @@ def verify(log: JudgmentLog) -> LogVerification:
     damaged: list[int] = []
     missing: list[int] = []
     try:
-        problems += (f"SQLite says: {line}" for line in log.structure())
+        problems += (f"SQLite reports: {line}" for line in log.structure())
         with log.at_one_moment():
             for stored in log.stored():
                 problem = _problem(log, stored)
@@ -318,15 +318,16 @@ def verify(log: JudgmentLog) -> LogVerification:
                     continue
                 sound += 1
                 if stored.own != stored.checksum(stored.before):
-                    problems.append(f"event {stored.sequence} is as it was, a checksum beside it is not")
+                    problems.append(
+                        f"event {stored.sequence} is intact, but a checksum beside it has changed"
+                    )
             missing = log.missing()
-            problems += (f"event {sequence} is gone" for sequence in missing)
+            problems += (f"event {sequence} is missing" for sequence in missing)
             covered, head = sound + len(damaged) + len(missing), log.head
             is_head_right = head.sequence == 0 or log.checksum_at(head.sequence) == head.checksum
             if not is_head_right or head.events != covered:
                 problems.append(
-                    f"the log has {counted(covered, 'event')} up to its last checksum, and says something else "
-                    "of its end"
+                    f"the log has {counted(covered, 'event')} up to its last checksum, but records another end"
                 )
     except DataError as error:
         problems.append(str(error))
@@ -335,7 +336,7 @@ def verify(log: JudgmentLog) -> LogVerification:
 
 def _problem(log: JudgmentLog, stored: StoredEvent) -> str | None:
     if not log.is_sound(stored):
-        return "is damaged: it is not what was written"
+        return "is damaged: its content has changed"
     try:
         stored.event().check()
     except (ValueError, DataError) as error:
@@ -353,7 +354,7 @@ def back_up(log: JudgmentLog, file: Path) -> LogVerification:
     if file.exists() or file.is_symlink():
         raise UsageError(f"{file} exists already: choose another name")
     if not file.parent.is_dir():
-        raise UsageError(f"there is no folder {file.parent}: make it, or choose another place")
+        raise UsageError(f"there is no folder {file.parent}: create it, or choose another place")
     temporary = beside(file)
     try:
         log.copy_to(temporary)
@@ -366,7 +367,7 @@ def back_up(log: JudgmentLog, file: Path) -> LogVerification:
         raise UsageError(f"{file} exists already: choose another name") from None
     except (OSError, sqlite3.Error) as error:
         why = reason(error) if isinstance(error, OSError) else str(error).lower()
-        raise SearchappError(f"{file} can't be written: {why}; nothing was left behind") from error
+        raise SearchappError(f"{file} can't be written: {why}; no partial file remains") from error
     finally:
         # SQLite's files beside a log that was not closed.
         for end in ("", "-wal", "-shm", "-journal"):

@@ -82,7 +82,7 @@ def synchronize(
     problems: dict[str, None] = {}  # sending and fetching may detect the same one
     exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems) if fetch else 0)
     if problems:
-        more = f", and {len(problems) - 1} more like it" if len(problems) > 1 else ""
+        more = f", and {len(problems) - 1} similar problems" if len(problems) > 1 else ""
         raise DataError(f"{next(iter(problems))}{more}; everything else has been exchanged")
     return exchanged
 
@@ -120,7 +120,7 @@ def _contradictions(log: JudgmentLog, index: EventIndex, events: Sequence[Event]
 
 
 def _contradiction(log: JudgmentLog, index: EventIndex, event_id: str) -> str:
-    return f"{log.path} and {index.address} have different judgments of the id {event_id}"
+    return f"{log.path} and {index.address} have different judgments with the id {event_id}"
 
 
 def waiting_label(unsent: int) -> str:
@@ -173,7 +173,7 @@ class Synchronizer:
         except SearchappError as error:
             self.trouble = str(error)
         except Exception as error:
-            self.trouble = f"judgments are exchanged no more: {type(error).__name__}: {error}"
+            self.trouble = f"judgments are no longer exchanged: {type(error).__name__}: {error}"
         finally:
             self._first_done.set()
             self._disconnect()

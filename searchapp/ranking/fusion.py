@@ -188,7 +188,7 @@ class ReciprocalRankFusion(Fusion):
 
     method: ClassVar[str] = "rrf"
     k: float = number(
-        "what is added to each rank: the greater, the less the first ranks stand out", default=RANK_CONSTANT
+        "constant added to each rank; a larger value favours the first ranks less", default=RANK_CONSTANT
     )
     normalization: Normalization = Normalization.max
 
@@ -351,9 +351,8 @@ class LearnedFusion(Fusion):
         relevant_rows = np.array(relevant, dtype=np.bool_)
         if not relevant_rows.any() or relevant_rows.all():
             raise DataError(
-                f"the candidates of the {counted(len(examples), 'solved topic')} are all alike relevant, so that "
-                "nothing tells one "
-                "from another: choose another recipe"
+                f"the candidates of the {counted(len(examples), 'training topic')} are all relevant or "
+                "all not relevant, so the fusion can't learn: choose another recipe"
             )
         trees = learning.grow_trees(
             names,
@@ -466,7 +465,7 @@ class _TreeFusion(Fusion):
         row = self._row(answers, document)
         if row is None:
             candidates = counted(self._recipe_fusion.candidates, "candidate")
-            return f"fused by sum, behind the {candidates} that {self.method} ranks", ()
+            return f"fused by sum, below the {candidates} that {self.method} ranks", ()
         trees = self._trees
         log_odds = float(trees.scores(row)[0])
         parts = trees.parts(row)[0].tolist()
@@ -478,15 +477,15 @@ class _TreeFusion(Fusion):
         ]
         if other_sum := sum(part for part, _, _ in parts_by_size[SHOWN:]):
             details.append(Explanation(other_sum, counted(len(parts_by_size) - SHOWN, "further feature")))
-        details.append(Explanation(trees.bias, "what the trees say of any candidate"))
+        details.append(Explanation(trees.bias, "bias of the trees"))
         learned = Explanation(
             log_odds,
-            f"log-odds of being relevant, by {counted(len(trees.roots), 'tree')}, the sum of",
+            f"log-odds of relevance by {counted(len(trees.roots), 'tree')}, sum of",
             tuple(details),
         )
         total = self._recipe_fusion.fused(answers)[document]
         parts_text = f"log-odds {log_odds:.4f}, {SUM_WEIGHT:g} * the weighted sum {total:.4f}"
-        lifted = f"{self._candidate_offset(answers):.4f}, which every candidate has"
+        lifted = f"{self._candidate_offset(answers):.4f} for every candidate"
         return f"fused by {self.method}: {parts_text}, and {lifted}", (learned,)
 
     def _row(self, answers: Weighted, document: str) -> Float64Array | None:

@@ -280,9 +280,7 @@ class Linear:
 
 def invalid_part(name: str) -> DataError:
     """Return the error for an invalid part of a model whose digest is right."""
-    return DataError(
-        f"the model's {name} are not what they should be: train again with `searchapp train TASK --rebuild`"
-    )
+    return DataError(f"the model's {name} are invalid: train again with `searchapp train TASK --rebuild`")
 
 
 def texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -711,14 +709,14 @@ def read_model(path: Path) -> StoredModel:
     try:
         with open_file(path) as file, zipfile.ZipFile(file) as packed:
             if sum(item.file_size for item in packed.infolist()) > _MAX_BYTES:
-                raise ValueError("it unpacks to more than any model")
+                raise ValueError("it is larger than any model")
         with open_file(path) as file, np.load(file, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files}
         if not all(isinstance(item, np.ndarray) and item.dtype.kind in _NUMBERS for item in arrays.values()):
-            raise ValueError("it has something else than numbers")
+            raise ValueError("it contains other values than numbers")
         header = parse_json(arrays.pop(_HEADER).tobytes().decode())
         if not isinstance(header, dict):
-            raise ValueError("its header is no object")
+            raise ValueError("its header is not an object")
     except OSError as error:
         raise unreadable(path, error) from error
     except (
@@ -730,12 +728,12 @@ def read_model(path: Path) -> StoredModel:
         zlib.error,
         RuntimeError,  # such as NotImplementedError for unsupported kinds of zip files
     ) as error:
-        raise DataError(f"{path} is not a model of searchapp, or damaged: {_AGAIN}") from error
+        raise DataError(f"{path} is not a model of searchapp, or is damaged: {_AGAIN}") from error
     if header.get("format") != MODEL_FORMAT:
-        raise DataError(f"{path} is a model of another version of searchapp: {_AGAIN}")
+        raise DataError(f"{path} was written by another version of searchapp: {_AGAIN}")
     digest = header.pop("digest", None)
     if digest != digest_of(header, arrays):
-        raise DataError(f"{path} is damaged, for its digest is not that of its content: {_AGAIN}")
+        raise DataError(f"{path} is damaged (wrong digest): {_AGAIN}")
     return StoredModel(header, arrays, digest)
 
 

@@ -130,9 +130,7 @@ def parse_query(text: str, fields: Collection[str] = ()) -> QueryGroup:
     reader = _Reader(text, fields)
     clauses = tuple(reader.clauses(0))
     if not reader.is_at_end:
-        raise BrokenQuery(
-            'no "(" is open that this ")" could close: put \\ before it if it is meant as it is', reader.at
-        )
+        raise BrokenQuery('this ")" has no "(": put \\ before it to search for it', reader.at)
     return QueryGroup(clauses)
 
 
@@ -154,12 +152,10 @@ def require_text(text: str) -> None:
     """
     surrogate = _SURROGATE.search(text)
     if surrogate is not None:
-        raise BrokenQuery("this is no character: the text is not UTF-8", surrogate.start())
+        raise BrokenQuery("invalid character: the text is not UTF-8", surrogate.start())
     word = _OVERLONG_WORD.search(text)
     if word is not None:
-        raise BrokenQuery(
-            f"here stand more than {MAX_WORD_LENGTH:,} characters without a blank", word.start()
-        )
+        raise BrokenQuery(f"this word has more than {MAX_WORD_LENGTH:,} characters", word.start())
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -194,8 +190,8 @@ class _Reader:
             self._operators += depth > 0 or occur is not Occur.may or not isinstance(clause.atom, QueryWord)
             if self._operators > MAX_OPERATORS:
                 raise BrokenQuery(
-                    f"at most {MAX_OPERATORS} parts of a query may be more than words, or stand in groups: leave out "
-                    "what begins here",
+                    f"a query can have at most {MAX_OPERATORS} phrases, groups and signs: leave out "
+                    "the rest from here",
                     start,
                 )
             yield clause
@@ -213,14 +209,14 @@ class _Reader:
         if named is None:
             return self._word(depth)
         if in_field:
-            raise BrokenQuery("a field can't stand inside of another: leave one of them out", self.at)
+            raise BrokenQuery("a field can't contain another field: leave one of them out", self.at)
         self.at = named.end()
         return FieldQuery(named[1], self._atom(depth, in_field=True), named.end())
 
     def _group(self, depth: int) -> QueryGroup:
         start = self.at
         if depth == MAX_DEPTH:
-            raise BrokenQuery(f"groups stand in each other more than {MAX_DEPTH} deep", start)
+            raise BrokenQuery(f"groups are nested more than {MAX_DEPTH} deep", start)
         self.at += 1
         clauses = tuple(self.clauses(depth + 1))
         if self.is_at_end:
@@ -234,7 +230,7 @@ class _Reader:
         if quoted is None:
             raise BrokenQuery("this quotation mark is not closed: add another or put \\ before it", start)
         if len(quoted[1].split()) > MAX_PHRASE_WORDS:
-            raise BrokenQuery(f"a phrase has at most {MAX_PHRASE_WORDS:,} words", start)
+            raise BrokenQuery(f"a phrase can have at most {MAX_PHRASE_WORDS:,} words", start)
         self.at = quoted.end()
         return QueryPhrase(quoted[1].replace('\\"', '"'))
 
@@ -269,7 +265,7 @@ class _Reader:
         if word.endswith("*") and word[-2:-1].isalnum():
             if len(word) > MAX_PREFIX_LENGTH + 1:
                 raise BrokenQuery(
-                    f"the beginning of a word has at most {MAX_PREFIX_LENGTH} characters", start
+                    f"the prefix before * can have at most {MAX_PREFIX_LENGTH} characters", start
                 )
             return QueryPrefix(word[:-1])
         return QueryWord(word)
@@ -508,7 +504,7 @@ class QueryCompiler:
         for filter_ in filters:
             if filter_.field not in self._fields.filters:
                 raise UsageError(
-                    f"documents can't be filtered by {choices_hint(filter_.field, self._fields.filters)}"
+                    f"unknown filter field {choices_hint(filter_.field, self._fields.filters)}"
                     if self._fields.filters
                     else "the documents of this task have no fields to filter by"
                 )
@@ -562,12 +558,12 @@ class QueryCompiler:
         if isinstance(inner, QueryGroup):
             return self._group(inner, (name, at))
         if isinstance(inner, FieldQuery):
-            raise BrokenQuery("a field can't stand inside of another: leave one of them out", at)
+            raise BrokenQuery("a field can't contain another field: leave one of them out", at)
         if self._fields.kinds[name] is FieldKind.text:
             return self._in_text(name, inner)
         if isinstance(inner, QueryPrefix):
             if self._fields.kinds[name] is not FieldKind.value:
-                raise BrokenQuery(f"{name} holds numbers, which have no beginnings: leave out the *", at)
+                raise BrokenQuery(f"{name} is a number field, which has no prefixes: leave out the *", at)
             return {"prefix": {name: {"value": inner.text}}}
         return self._value(name, inner.text, at)
 
@@ -598,7 +594,9 @@ class QueryCompiler:
     def _value(self, name: str, text: str, at: int) -> Query:
         if self._fields.kinds[name] is FieldKind.value:
             if len(text.encode()) > _MAX_VALUE_BYTES:
-                raise BrokenQuery(f"a value of {name} has at most {_MAX_VALUE_BYTES:,} bytes in UTF-8", at)
+                raise BrokenQuery(
+                    f"a value of {name} can have at most {_MAX_VALUE_BYTES:,} bytes in UTF-8", at
+                )
             return {"term": {name: {"value": text}}}
         return {"term": {name: {"value": self._number(name, text, at)}}}
 
@@ -606,12 +604,12 @@ class QueryCompiler:
         is_integer = self._fields.kinds[name] is FieldKind.integer
         if not (_INTEGER if is_integer else _NUMBER).fullmatch(text):
             expected = "whole numbers" if is_integer else "numbers"
-            raise BrokenQuery(f"{name} holds {expected}, and {shown(text)!r} is none", at)
+            raise BrokenQuery(f"{name} is a field of {expected}, not {shown(text)!r}", at)
         number: int | float = math.inf
         if len(text) <= _MAX_DIGITS:
             number = int(text) if is_integer else float(text)
         if abs(number) >= _OUT_OF_RANGE[self._fields.kinds[name]]:
-            raise BrokenQuery(f"{name} holds no number as large as {shown(text)}", at)
+            raise BrokenQuery(f"{shown(text)} is out of range for {name}", at)
         return number
 
 

@@ -151,8 +151,8 @@ class Ranker:
         hits = _fused_hits(self.fusion, self._weighted(answers), depth, self._own_document(topic))
         if self._topics_are_documents and topic.id in hits.document_ids:
             raise DataError(
-                f"{self.recipe.query.template.name} retrieves topic {topic.id} for itself: "
-                "exclude it in the template with must_not"
+                f"{self.recipe.query.template.name} retrieves the topic {topic.id} as a document for "
+                "itself: exclude it in the template with must_not"
             )
         return hits
 

@@ -112,8 +112,8 @@ class Recipe:
     def raised(self, depth: int) -> list[str]:
         """Return a sentence for each signal whose window is below the depth."""
         return [
-            f"the depth {depth:,} raises the window {signal.window:,} of the signal {signal.name}, so that the ranking "
-            f"may differ from that of a lower depth"
+            f"the depth {depth:,} raises the window {signal.window:,} of the signal {signal.name}, so "
+            "the ranking may differ from one at a lower depth"
             for signal in self.signals
             if 0 < signal.window < depth
         ]
@@ -172,8 +172,8 @@ def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
         reason = shard_dependence(template.body.get("query", {}))
         if reason is not None:
             yield (
-                f"{name} may rank differently on these {shards} shards than on one, for {reason}: "
-                "see docs/reference/engines.md, or index with --shards 1"
+                f"{name} may rank differently on these {shards} shards than on one, because of "
+                f"{reason}: see docs/reference/engines.md, or index with --shards 1"
             )
 
 
@@ -279,8 +279,8 @@ def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
     book = _book(task)
     suitable = [other for other in names(book) if load(book, other).takes_words]
     raise UsageError(
-        f"the recipe {book.task}/{recipe.name} needs more of a topic than words, which `searchapp rank` has: "
-        f"search with --recipe {' or '.join(suitable) or 'of your own'}"
+        f"the recipe {book.task}/{recipe.name} needs a complete topic, as in `searchapp rank`: search "
+        f"with --recipe {' or '.join(suitable) or 'of your own'}"
     )
 
 
@@ -299,14 +299,14 @@ def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Mutabl
     tables: dict[str, MutableMapping[str, Any]] = {}
     for table in described["signals"]:
         if not isinstance(table, MutableMapping) or not isinstance(table.get(_SIGNAL), str):
-            raise place.wrong(f"has a signal that does not say which: write {{ {_SIGNAL} = … }}")
+            raise place.wrong(f"has a signal without a kind: write {{ {_SIGNAL} = … }}")
         if table[_SIGNAL] not in KINDS:
             raise DataError(f"the recipe {place} has no signal {choices_hint(table[_SIGNAL], KINDS)}")
         name = table.setdefault(_NAME, table[_SIGNAL])
         if not isinstance(name, str) or not name:
-            raise place.wrong(f"has a signal whose name is {name!r}, and not text in quotes")
+            raise place.wrong(f"has a signal with the name {name!r}, which is not a string")
         if name in tables:
-            raise place.wrong(f"has two signals {name}: give each a {_NAME}")
+            raise place.wrong(f"has two signals named {name}: give each its own {_NAME}")
         tables[name] = table
     if not tables:
         raise place.wrong("has no signals")
@@ -346,7 +346,7 @@ class _WrittenRecipe:
         used = frozenset().union(*(query.template.variables for query in queries.values()))
         for key in sorted({f"{_RECIPE}{key}" for key in parameters} - used):
             raise DataError(
-                f"{query.template.name}: the variable {key} is set, but the template does not use it"
+                f"{query.template.name}: the parameter {key} is set, but the template does not use it"
             )
         if signals[0].needs & {Need.candidates, Need.leaders}:
             raise place.wrong(
@@ -446,7 +446,7 @@ def _query(
         return topic_query(place.book, described["template"], parameters)
     direct = next((signal.query for signal in signals if isinstance(signal, Direct)), None)
     if direct is None:
-        raise place.wrong("names no template, which says what a search asks, and has no direct signal")
+        raise place.wrong("has neither a template for searches nor a direct signal")
     return direct
 
 

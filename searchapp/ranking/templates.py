@@ -74,7 +74,7 @@ class Template:
             for key in node:
                 if "{{" in key:
                     with problems.at(f"{self.name}: {path or 'top level'}"):
-                        raise DataError(f"a key can't be a placeholder: {key}")
+                        raise DataError(f"a placeholder can't be a key: {key}")
             children = [(value, f"{path}.{key}".lstrip(".")) for key, value in node.items()]
         elif isinstance(node, list):
             children = [(value, f"{path}[{index}]") for index, value in enumerate(node)]
@@ -172,8 +172,8 @@ def _fill_function(node: Any) -> Callable[[Mapping[str, Any]], Any] | None:
 WEIGHT = "weight"
 WINDOW = "window"
 
-WHOLE = "a whole number from 1 on"
-NUMBER = "a number that is not negative"
+WHOLE = "a whole number of at least 1"
+NUMBER = "a non-negative number"
 TEXT = "text"
 
 
@@ -243,7 +243,7 @@ class RecipeTable:
             for other in self._values:
                 if is_renamed(other, key):
                     raise self._unknown(other, [key])
-            raise self.place.wrong(f"says no {key} for {self.name!r}")
+            raise self.place.wrong(f"has no {key} in {self.name!r}")
         return self._values.get(key, default)
 
     def required(self, key: str) -> Any:
@@ -299,7 +299,9 @@ class RecipeTable:
         """
         numbers = self._value(key, {})
         if not isinstance(numbers, Mapping):
-            raise self.place.wrong(f"has the {key} {numbers!r} in {self.name!r}, and not a table of numbers")
+            raise self.place.wrong(
+                f"has the {key} {numbers!r} in {self.name!r}, which is not a table of numbers"
+            )
         inner = RecipeTable(self.place, f"{self.name}.{key}", numbers, self._parameters)
         return {name: inner.number(name) for name in numbers}
 
@@ -325,7 +327,9 @@ class RecipeTable:
         value = self._value(key, default)
         self.settable[key] = value, TEXT
         if value is not None and (not isinstance(value, str) or not value):
-            raise self.place.wrong(f"has the {key} {value!r} in {self.name!r}, and not text in quotes")
+            raise self.place.wrong(
+                f"has the {key} {value!r} in {self.name!r}, which is not a non-empty string"
+            )
         return value
 
     def window(self, key: str, default: int) -> int:
@@ -380,7 +384,7 @@ template = partial(parameter, RecipeTable.query, key="template")
 window = partial(
     parameter,
     RecipeTable.window,
-    "how many documents the signal ranks at least, whatever the depth of the run",
+    "minimum number of documents that the signal ranks, whatever the depth of the run",
     default=0,
 )
 
@@ -424,7 +428,7 @@ def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -
         DataError: the template is unknown or invalid.
     """
     if not isinstance(name, str):
-        raise DataError(f"{book.file}: a template must be named by text in quotes, not by {name!r}")
+        raise DataError(f"{book.file}: the name of a template must be a string, not {name!r}")
     body = book.template(name)
     problems = ErrorCollector()
     full_name = f"{book.task}/{name}"
@@ -433,7 +437,7 @@ def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -
         template = Template({"sort": BEST_FIRST, **body}, full_name)
     if body.get("size") != "{{depth}}":
         with problems.at(f"{full_name}: size"):
-            raise DataError('a template must have "size": "{{depth}}", or --depth means nothing')
+            raise DataError('a template must have "size": "{{depth}}", else --depth has no effect')
     problems.raise_if_any()
     assert template is not None
     return TopicQuery(template, digest_json(body), parameters)

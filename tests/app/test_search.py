@@ -105,7 +105,7 @@ def test_the_recipe_of_searches_comes_first(nlps: TaskSearcher, checkthat: TaskS
     assert nlps.recipe().name == "words"
     with pytest.raises(UsageError, match="no recipe 'bm52'"):
         nlps.search(replace(RING, recipe="bm52"))
-    with pytest.raises(UsageError, match="checkthat/bm25 needs more of a topic than words"):
+    with pytest.raises(UsageError, match="checkthat/bm25 needs a complete topic"):
         checkthat.search(replace(RING, recipe="bm25"))
 
 

@@ -117,8 +117,8 @@ def test_qrels_without_their_format_are_told(offline: Cli, log: Path, qrels: Pat
     qrels.write_bytes(b"\xef\xbb\xbf" + qrels.read_bytes().replace(b"\n", b"\r\n"))
     told = take_in(offline, log, qrels, name=None)
     assert told.code == 4 and told.stderr == (
-        f"searchapp: {qrels}: line 1: another format: it is a line of qrels: import the file with --format qrels, and "
-        "--annotator says whose grades\n"
+        f"searchapp: {qrels}: line 1: another format: this is a line of qrels: import the file with "
+        "--format qrels, and name the annotator with --annotator\n"
     )
     told = offline("judgments", "import", TASK, qrels, "--annotator", "ann", "--log", log)
     assert told.code == 2 and "or name another --format" in told.stderr

@@ -195,8 +195,8 @@ def test_what_assign_tells_people_to_do_works(indexed: Cli, run: Path, tmp_path:
 
 def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -> None:
     refusals: list[tuple[dict[str, object], list[object], int, str]] = [
-        ({"split": "test"}, [], 2, "the assignment is of nlps test, the run of nlps dev"),
-        ({"task": "checkthat"}, [], 2, "the assignment is of checkthat dev"),
+        ({"split": "test"}, [], 2, "the assignment is for nlps test, the run for nlps dev"),
+        ({"task": "checkthat"}, [], 2, "the assignment is for checkthat dev"),
         ({"topics": {"anna": ["608"]}}, [], 2, "assigned to ann (did you mean anna?): name one of anna"),
         ({"topics": {"ben": ["608"], "eve": ["608"]}}, [], 2, "assigned to ann: name one of ben, eve"),
         ({"topics": {"ann": ["608", "x1", "x2"]}}, [], 2, "the run lacks 2 of the 3 topics"),

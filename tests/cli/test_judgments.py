@@ -57,7 +57,7 @@ def test_a_file_that_contradicts_the_log_is_refused_whole(offline: Cli, log: Pat
     out.write_text("\n".join([json.dumps(new), json.dumps(changed), '{"id": 1}', "no json"]))
     result = offline("judgments", "import", TASK, out, "--log", log)
     assert result.code == 4
-    for part in ("line 2", "another event of the id", "line 3", "line 4"):
+    for part in ("line 2", "a different event with the id", "line 3", "line 4"):
         assert part in result.stderr
     with JudgmentLog(log) as opened:
         assert len(opened) == 7
@@ -87,7 +87,7 @@ def test_contradicting_qrels_are_refused(offline: Cli, log: Path, tmp_path: Path
     assert offline(*arguments, "--json").json == {**told, "new": 0, "import": None}
     path.write_text("t1 0 d1 0\nt2 0 d8 1\n")
     result = offline(*arguments)
-    assert result.code == 4 and "the file says grade 0, ann grade 2 in the log" in result.stderr
+    assert result.code == 4 and "grade 0 in the file, but grade 2 by ann in the log" in result.stderr
     with JudgmentLog(log) as opened:
         assert len(opened) == 8
     assert offline("judgments", "import", TASK, path, "--format", "qrels", "--log", log).code == 2
@@ -273,16 +273,16 @@ def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
         ({"grade": True}, "a whole number"),
         ({"rank": 2**31}, "from 0 to 2147483647"),
         ({"grade": None}, "needs a grade"),
-        ({"task": "checkthat"}, "the event is of checkthat, not of explanation-2021"),
-        ({"annotator": " \t"}, "only white space"),
+        ({"task": "checkthat"}, "the event is for checkthat, not for explanation-2021"),
+        ({"annotator": " \t"}, "name in an event is blank"),
         ({"annotator": "ann", "kind": "model"}, "ann is a person elsewhere"),
         ({"document_id": "\ud83d"}, "half of a character"),
         ({"time": "yesterday"}, "not ISO 8601"),
         ({"time": "2026-01-01T00:00:00"}, "no time zone"),
         ({"time": "9999-12-31T23:59:59.999999+00:00"}, "not from 1970 to 9998"),
         ({"time": "0001-01-01T00:00:00+14:00"}, "not from 1970 to 9998"),
-        ({"action": "award"}, "a newer searchapp may know it"),
-        ({"stars": 5}, "a newer searchapp may know it"),
+        ({"action": "award"}, "a newer version of searchapp may know it"),
+        ({"stars": 5}, "a newer version of searchapp may know it"),
         ({"id": ""}, "is empty"),
         ({"kind": []}, "can't be read"),
     ],

@@ -44,7 +44,7 @@ def test_damaged_and_missing_events_are_named(offline: Cli, log: Path) -> None:
     told = offline("judgments", "verify", "--log", log)
     assert told.code == 4
     assert told.stdout.splitlines() == [
-        "event 2 is damaged: it is not what was written",
+        "event 2 is damaged: its content has changed",
         "event 4 is gone",
     ]
     assert f"{log} is damaged" in told.stderr and "restore a backup" in told.stderr
@@ -64,7 +64,7 @@ def test_commands_warn_of_damage_and_leave_it_out(offline: Cli, log: Path, tmp_p
     told = offline("judgments", "stats", TASK, "--log", log, "--json")
     assert told.json["events"] == 4
     assert told.stderr == (
-        f"warning: {log}: event 2 is damaged and left out: `searchapp judgments verify` says more\n"
+        f"warning: {log}: event 2 is damaged and left out: `searchapp judgments verify` reports details\n"
     )
     # What is sound can be kept in a new log.
     out, new = tmp_path / "all.jsonl", tmp_path / "new.sqlite"

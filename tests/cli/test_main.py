@@ -87,7 +87,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (
             ["search", "checkthat", "x", "--recipe", "bm25"],
             2,
-            "checkthat/bm25 needs more of a topic than words, which `searchapp rank` has: search with --recipe words",
+            "checkthat/bm25 needs a complete topic, as in `searchapp rank`: search with --recipe words",
         ),
         (["search", "checkthat", "x", "--recipe", "neighbours"], 2, "search with --recipe words"),
         (["search", "nlps", "x", "--filter", "speaker"], 2, "the filter 'speaker' is not FIELD=VALUE"),

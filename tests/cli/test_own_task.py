@@ -260,7 +260,7 @@ def test_rm3_and_the_cosine_need_no_solved_topics(offline: Cli, task: Path, tmp_
         assert offline("search", own, "soup with lentils", "--recipe", recipe, "--json").json["hits"]
     refused = offline("rank", own, "--split", "dev", "--recipe", "power", "--out", tmp_path / "power")
     assert refused.code == 4
-    assert "the signal power needs solved topics, and this task has none" in refused.stderr
+    assert "the signal power needs training topics, and this task has none" in refused.stderr
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "words"])

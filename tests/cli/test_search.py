@@ -90,9 +90,9 @@ def test_filters_leave_documents_with_a_value(checkthat: Cli) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("speker=X", "can't be filtered by 'speker' (did you mean speaker?): choose debate or part"),
+        ("speker=X", "unknown filter field 'speker' (did you mean speaker?): choose debate or part"),
         ("=X", "the filter '=X' is not FIELD=VALUE"),
-        ("line=x", "the filter line=x: line holds whole numbers, and 'x' is none"),
+        ("line=x", "the filter line=x: line is a field of whole numbers, not 'x'"),
     ],
 )
 def test_a_filter_that_makes_no_sense_is_a_mistake(checkthat: Cli, given: str, said: str) -> None:

@@ -116,7 +116,10 @@ def test_show_lists_what_can_be_set_of_a_recipe(offline: Cli) -> None:
     assert shown.code == 0 and shown.stdout.splitlines()[0].startswith(
         "nlps/neighbours  Votes of the most similar"
     )
-    assert "  k             7: how many of the nearest vote (a whole number from 1 on)\n" in shown.stdout
+    assert (
+        "  k             7: number of nearest neighbours that vote (a whole number of at least 1)\n"
+        in shown.stdout
+    )
     described = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
     assert [one["name"] for one in described["parameters"]] == [
         "direct",

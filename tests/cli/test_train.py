@@ -143,7 +143,7 @@ def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_
     path.write_bytes(content[: len(content) // 2])
     refused = rank(offline, TASK, tmp_path / "other")
     assert refused.code == 4 and not (tmp_path / "other").exists()
-    assert f"{path} is not a model of searchapp, or damaged" in refused.stderr
+    assert f"{path} is not a model of searchapp, or is damaged" in refused.stderr
     assert offline("train", TASK, "--split", "fold0", "--rebuild").code == 0
     assert path.read_bytes() == content
     assert offline("train", TASK, "--split", "fold1").code == 0

@@ -234,10 +234,10 @@ def test_halving_gives_the_best_ever_more_topics(
     [
         ((), 2, "no parameter to tune"),
         (("--param", "x=1,2"), 2, "has no parameter 'x'"),
-        (("--param", "k=0,1"), 2, "k must be a whole number from 1 on, not 0"),
-        (("--param", "k=a,b"), 2, "k must be a whole number from 1 on, not 'a'"),
+        (("--param", "k=0,1"), 2, "k must be a whole number of at least 1, not 0"),
+        (("--param", "k=a,b"), 2, "k must be a whole number of at least 1, not 'a'"),
         (("--param", "k=1.5,2"), 2, "k must be a whole number"),
-        (("--param", "direct=-1:1"), 2, "must be a number that is not negative, not -1.0"),
+        (("--param", "direct=-1:1"), 2, "must be a non-negative number, not -1.0"),
         (("--param", "b=0:2"), 2, "b must be a number from 0 to 1"),
         (("--param", "mapping.none.k1=1,2"), 2, "has no parameter 'mapping.none.k1'"),
         (("--param", "k=1,2", "--param", "neighbours.k=3,4"), 2, "k is given twice"),

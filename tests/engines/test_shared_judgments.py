@@ -303,7 +303,9 @@ def test_another_event_of_the_same_id_is_told_and_holds_up_nothing_else(
     with team.log("ben") as log:
         log.append([replace(events[4], grade=3), *(later := [event(f"e{number}") for number in range(5)])])
     for _ in range(2):  # it is told until somebody has looked into it
-        with pytest.raises(DataError, match=f"different judgments of the id {events[4].id}; everything else"):
+        with pytest.raises(
+            DataError, match=f"different judgments with the id {events[4].id}; everything else"
+        ):
             team.exchange("ben")
     assert ids(team.events("ben")) == ids([*events, *later]) == team.stored()
 

@@ -87,7 +87,7 @@ WRONG: dict[str, Wrong] = {
     "TOML key": lambda w, text: ["tasks", "show", _task(w, f"{quoted(text)} = 1")],
     "TOML value": lambda w, text: ["index", _task(w, f"training_split = {quoted(text)}")],
     "no TOML": lambda w, text: ["index", _task(w, f"{text} ] = [[")],
-    "annotator of an event": lambda w, text: _import(w, annotator=text + NUL + HALF),
+    "annotator's name in an event": lambda w, text: _import(w, annotator=text + NUL + HALF),
     "field of an event": lambda w, text: _import(w, **{text: 1}),
     "action of an event": lambda w, text: _import(w, action=text),
     "time of an event": lambda w, text: _import(w, time=text),

@@ -89,9 +89,12 @@ def test_an_assignment_is_read_as_it_was_written(tmp_path: Path) -> None:
         ('{"task": "nlps", "split": "dev", "seed": 0, "shared": []}', "lacks 'topics'"),
         ('{"task": "", "split": "dev", "seed": 0, "shared": [], "topics": {"a": ["t"]}}', "'task'"),
         ('{"task": "n", "split": "dev", "seed": true, "shared": [], "topics": {"a": ["t"]}}', "'seed'"),
-        ('{"task": "n", "split": "dev", "seed": 0, "shared": [], "topics": {"a": ["t", "t"]}}', "each once"),
+        (
+            '{"task": "n", "split": "dev", "seed": 0, "shared": [], "topics": {"a": ["t", "t"]}}',
+            "different topic ids",
+        ),
         ('{"task": "n", "split": "dev", "seed": 0, "shared": [], "topics": {"a": []}}', "'topics'"),
-        ('{"task": "n", "task": "m"}', "'?task'? is there twice"),
+        ('{"task": "n", "task": "m"}', "'?task'? occurs twice"),
     ],
 )
 def test_a_damaged_file_is_told_with_the_place(tmp_path: Path, text: str, told: str) -> None:

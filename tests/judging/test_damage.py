@@ -97,7 +97,9 @@ def test_a_damaged_event_is_reported_once_and_left_out(path: Path, statement: st
         for _ in range(2):
             assert [event for _, event in log.events("nlps")] == [events[0], *events[2:]]
         assert log.known([events[1].id]) == {}
-        assert told == [f"{path}: event 2 is damaged and left out: `searchapp judgments verify` says more"]
+        assert told == [
+            f"{path}: event 2 is damaged and left out: `searchapp judgments verify` reports details"
+        ]
         later = Author("ann").event("nlps", "t", "later", Action.grade, grade=0)
         assert log.append([later]) == 1
         assert [event for _, event in log.events("nlps")] == [events[0], *events[2:], later]
@@ -112,7 +114,7 @@ def test_an_event_that_is_gone_is_reported(path: Path) -> None:
     for place in (4, 2):
         change(path, f"DELETE FROM events WHERE sequence = {place}")
         told = Opened.of(path).told
-        assert f"{path}: event {place} is gone: `searchapp judgments verify` says more" in told
+        assert f"{path}: event {place} is missing: `searchapp judgments verify` reports details" in told
     with JudgmentLog(path) as log:
         assert verify(log).missing == (2, 4)
 
@@ -122,7 +124,7 @@ def test_events_that_are_gone_with_their_checksums_are_reported(path: Path) -> N
         log.append(made(4))
     change(path, "DELETE FROM events WHERE sequence > 2")
     change(path, "DELETE FROM checksums WHERE sequence > 2")
-    assert any("event 4 is gone" in words for words in Opened.of(path).told)
+    assert any("event 4 is missing" in words for words in Opened.of(path).told)
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def test_damage_behind_what_is_remembered_is_reported_when_it_is_looked_at(log: 
         assert view.opinion("ann", "t1", "d6") is None
     assert [words.partition(": ")[2].partition(":")[0] for words in told] == [
         "event 6 is damaged and left out",
-        "event 7 is gone",
+        "event 7 is missing",
     ]
 
 

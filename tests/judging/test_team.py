@@ -23,4 +23,4 @@ def test_a_synchronizer_that_breaks_down_says_so(tmp_path: Path, monkeypatch: py
     while synchronizer.trouble is None and time.monotonic() < end:
         time.sleep(0.01)
     synchronizer.stop(10)
-    assert synchronizer.trouble == "judgments are exchanged no more: ValueError: no such thing"
+    assert synchronizer.trouble == "judgments are no longer exchanged: ValueError: no such thing"

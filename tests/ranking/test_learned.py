@@ -92,7 +92,7 @@ def test_what_the_signals_gave_and_the_rest_come_to_the_score(learned: LearnedFu
     assert of_model.value == pytest.approx(sum(one.value for one in of_model.details))
     assert any("votes share is 1" in one.description for one in of_model.details)
     assert fusion.explained(weighted(), "last") == (
-        "fused by sum, behind the 3 candidates that learned ranks",
+        "fused by sum, below the 3 candidates that learned ranks",
         (),
     )
 
@@ -127,7 +127,7 @@ def test_a_model_of_other_signals_is_refused() -> None:
 
 
 def test_without_a_relevant_candidate_nothing_can_be_learned() -> None:
-    with pytest.raises(DataError, match="nothing tells one"):
+    with pytest.raises(DataError, match="the fusion can't learn"):
         LEARNED.train(SIGNALS, [replace(one, gold={"nowhere": 1.0}) for one in EXAMPLES], asking([]))
 
 

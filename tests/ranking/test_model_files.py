@@ -62,7 +62,7 @@ def test_every_damaged_byte_is_found(path: Path) -> None:
             assert "model.npz" in str(error) and "searchapp train" in str(error)
     for length in (0, 10, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:length])
-        with pytest.raises(DataError, match="is not a model of searchapp, or damaged"):
+        with pytest.raises(DataError, match="is not a model of searchapp, or is damaged"):
             learning.read_model(path)
 
 
@@ -79,7 +79,7 @@ def test_what_could_be_executed_is_not(path: Path, tmp_path: Path, monkeypatch: 
         lambda: np.savez(path, header=np.frombuffer(b"{}", np.uint8), weights=np.array([Harmful()], object)),
     ):
         write()
-        with pytest.raises(DataError, match="is not a model of searchapp, or damaged"):
+        with pytest.raises(DataError, match="is not a model of searchapp, or is damaged"):
             learning.read_model(path)
     assert not (tmp_path / "harm").exists()
 
@@ -93,7 +93,7 @@ def test_files_of_others_are_refused(path: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not a model of searchapp"):
         learning.read_model(path)
     np.savez(path, header=np.frombuffer(b'{"format": 99}', np.uint8))
-    with pytest.raises(DataError, match="is a model of another version of searchapp"):
+    with pytest.raises(DataError, match="was written by another version of searchapp"):
         learning.read_model(path)
     with pytest.raises(DataError, match="there is no such file"):
         learning.read_model(tmp_path / "nothing.npz")

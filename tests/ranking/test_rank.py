@@ -139,7 +139,9 @@ def test_candidates_are_those_of_the_first_signal_which_is_asked_once() -> None:
 
 
 def test_a_template_that_finds_a_topic_for_itself_is_refused() -> None:
-    with pytest.raises(DataError, match=r"mine/bm25 retrieves topic 1 for itself: exclude it"):
+    with pytest.raises(
+        DataError, match=r"mine/bm25 retrieves the topic 1 as a document for itself: exclude it"
+    ):
         Ranker(recipe(signals=[DIRECT]), inputs(topics_are_documents=True)).rank(TOPICS, 10, "tag")
 
 

@@ -142,14 +142,14 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SIGNALS.replace(', name = "far"', ""), "two signals neighbours: give each a name"),
+        (SIGNALS.replace(', name = "far"', ""), "two signals named neighbours: give each its own name"),
         (SIGNALS.replace("neighbours", "neighbors"), "has no signal 'neighbors'"),
         (SIGNALS.replace("k = 3,", ""), "says no k for 'neighbours'"),
         (SIGNALS.replace("k = 3,", "k = 3, kk = 3,"), "unknown key 'kk' .*in 'neighbours'"),
         (SIGNALS.replace("k = 3,", "k = true,"), "k must be a whole number"),
-        (SIGNALS.replace("0.5", "-0.5"), "weight must be a number that is not negative"),
-        (SIGNALS.replace("0.5", "nan"), "weight must be a number that is not negative"),
-        (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a number that is not negative"),
+        (SIGNALS.replace("0.5", "-0.5"), "weight must be a non-negative number"),
+        (SIGNALS.replace("0.5", "nan"), "weight must be a non-negative number"),
+        (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a non-negative number"),
         (
             SIGNALS + "fusion = { method = 'magic' }",
             "has no fusion 'magic': choose sum, mnz, rrf or learned",
@@ -158,14 +158,14 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
             SIGNALS + "fusion = { method = 'ranks' }",
             r"no fusion 'ranks' \(did you mean rrf\?\): choose sum",
         ),
-        (SIGNALS + "fusion = { method = 'rrf', k = -1 }", "k must be a number that is not negative"),
+        (SIGNALS + "fusion = { method = 'rrf', k = -1 }", "k must be a non-negative number"),
         (SIGNALS + "fusion = { method = 'sum', normalization = 'x' }", "has no normalization 'x'"),
         (SIGNALS + "fusion = { method = 'sum', constant = 1 }", "unknown key 'constant'"),
         (SIGNALS + "fusion = 'sum'", "fusion must be a table"),
         (SIGNALS + "baseline = 'tfidf'", "has the unknown key 'baseline'"),
         ("signals = []", "has no signals"),
-        ("signals = ['direct']", "has a signal that does not say which"),
-        ("signals = [{ signal = 'tfidf' }]", "names no template, which says what a search asks"),
+        ("signals = ['direct']", "has a signal without a kind"),
+        ("signals = [{ signal = 'tfidf' }]", "has neither a template for searches nor a direct signal"),
         (
             "signals = [{ signal = 'labelled', template = 'plain', k = 1, power = 1 }]\ntemplate = 'plain'",
             "begins with labelled, which needs candidates",
@@ -178,7 +178,7 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
         ),
         (
             beside_direct("'expansion', feedback_documents = 101"),
-            "grows by 101 documents in 'expansion': 100 can be",
+            "expands by 101 documents in 'expansion': the maximum is 100",
         ),
         (
             beside_direct("'labelled', template = 'plain', k = 3, power = 1, position_decay = 1"),

@@ -256,7 +256,7 @@ def test_a_recipe_outside_of_it_is_warned_of_on_several_shards_only() -> None:
     assert not list(shards.shard_warnings(outside, 1))
     (warning,) = shards.shard_warnings(outside, 3)
     assert warning.startswith(
-        "mine.json may rank differently on these 3 shards than on one, for its `more_like_this`"
+        "mine.json may rank differently on these 3 shards than on one, because of its `more_like_this`"
     )
 
 

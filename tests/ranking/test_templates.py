@@ -70,7 +70,7 @@ def test_a_placeholder_with_other_text_is_refused(leaf: str) -> None:
 
 
 def test_a_key_is_never_a_placeholder() -> None:
-    with pytest.raises(DataError, match="a key can't be a placeholder"):
+    with pytest.raises(DataError, match="a placeholder can't be a key"):
         Template({"match": {"{{topic.field}}": "x"}})
 
 

@@ -254,7 +254,7 @@ class Signal(ABC):
     listed_first: ClassVar[tuple[str, ...]] = ()
 
     name: str
-    weight: float = number("what the signal counts in the fusion", default=1.0)
+    weight: float = number("weight in the fusion", default=1.0)
     # The minimum number of documents to rank, so that a fusion does not depend on the depth of a run; 0 for no
     # minimum.
     window: int = field(default=0, kw_only=True)
@@ -390,7 +390,7 @@ def number_in(document: Document, field: str) -> float:
         if math.isfinite(number):
             return number
     raise DataError(
-        f"the document {document.id} has no number in {field}: correct the recipe, or choose another one"
+        f"the document {document.id} has no number in the field {field}: correct the recipe, or choose another one"
     )
 
 
@@ -407,9 +407,9 @@ class Voting(Signal):
     """
 
     query: TopicQuery = template()
-    k: int = whole("how many of the nearest vote")
+    k: int = whole("number of nearest neighbours that vote")
     power: float = number(
-        "how steeply a vote falls with the score: (s / s1) ** power, s1 being that of the nearest"
+        "how steeply votes fall with the score s: (s / s1) ** power, with the nearest neighbour's score s1"
     )
 
 
@@ -443,9 +443,7 @@ class Trained(Signal):
     # The parameters that training does not depend on.
     ranking_only: ClassVar[frozenset[str]] = frozenset()
 
-    cost: float = number(
-        "C of the linear model: what a mistake costs, the greater the less it is regularised"
-    )
+    cost: float = number("C of the linear model, the inverse of its regularisation strength")
     min_samples: int = whole("minimum number of training topics of a label")
     seed: int = whole("the seed of the training", default=SEED)
     without: tuple[str, ...] = ()  # kinds of features to omit, for ablation studies
@@ -511,8 +509,8 @@ def require_unseen(stored: StoredModel, topics: Sequence[Topic]) -> None:
     for topic in topics:
         if topic.id in seen:
             raise DataError(
-                f"the recipe's model was trained on the topic {topic.id} and knows its answers: rank another "
-                "split, or choose another recipe"
+                f"the recipe's model was trained on the topic {topic.id}: rank another split, or "
+                "choose another recipe"
             )
 
 
@@ -524,7 +522,8 @@ def require_labels(examples: Sequence[Example], labels: Sequence[str], what: str
     """
     if not labels:
         raise DataError(
-            f"none of the {len(examples):,} solved topics has {what} that enough others have: lower `min_samples` with "
+            f"none of the {len(examples):,} training topics has {what} that enough others have: lower "
+            "`min_samples` with "
             "--set, or choose another recipe"
         )
 

@@ -43,8 +43,8 @@ class Cocitation(Signal):
     kind: ClassVar[str] = "cocitation"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples, Need.candidates})
 
-    top: int = whole("beside how many of the first candidates documents count")
-    damping: float = number("how much less candidates count that few solved topics have")
+    top: int = whole("number of first candidates whose co-cited documents count")
+    damping: float = number("how much less candidates count that occur in few training topics")
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         return _Companions(self, inputs.examples().gold)
@@ -116,14 +116,15 @@ class _Companions(SignalScorer):
         details = tuple(
             Explanation(
                 sum(companion.value for companion in companions),
-                f"beside {candidate}, whose share is {companions[0].share:g}, in the solved topics "
+                f"beside {candidate}, whose share is {companions[0].share:g}, in the training topics "
                 + ", ".join(companion.solved for companion in companions),
             )
             for candidate, companions in by_candidate.items()
         )
         scale = ", as a share of the greatest" if request.normalization is Normalization.max else ""
         description = (
-            f"in solved topics together with {len(details)} of the first {self._signal.top} candidates{scale}"
+            f"in the gold of training topics together with {len(details)} of the first "
+            f"{self._signal.top} candidates{scale}"
         )
         return Explanation(value, description, details)
 

@@ -53,12 +53,12 @@ class Cosine(Signal):
 
     window: int = window()
     length_norm: float = number(
-        "how much the length of a document counts against it, 1 for a cosine", default=1.0
+        "exponent of the document's length in the normalization, 1 for a cosine", default=1.0
     )
     boosts: Mapping[str, float] = boosts()
-    kind_field: str | None = text("the field that says of what kind a document is", default=None)
+    kind_field: str | None = text("the field with the kind of a document", default=None)
     kind_prior: float = number(
-        "how far kinds are preferred that often are answers",
+        "how strongly kinds are preferred that are often gold",
         when=_has_kinds,
         required=_has_kinds,
         default=0.0,
@@ -96,7 +96,7 @@ class _Matching(TopicScorer):
             return None
         value = float(self._scores(topic)[row])
         vector = self._space.topic_vector(topic, self._boosts)
-        factor, description = 1.0, "weights of the terms of topic and document, by the lengths of both"
+        factor, description = 1.0, "term weights of topic and document, normalized by both lengths"
         if self._kinds is not None:
             factor = float(self._kinds.factors(topic)[row])
             description += f", times {factor:.3g} for {self._kinds.name(document_id)}"

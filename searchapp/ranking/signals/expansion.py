@@ -51,10 +51,10 @@ class Expansion(Signal):
         "feedback_weight",
     )
 
-    method: str = choice((GREEDY, RM3), "how the topic grows", default=GREEDY)
-    feedback_documents: int = whole("how many of the documents that lead it grows by")
-    feedback_terms: int = whole("how many terms a relevance model keeps", when=_is_model, default=20)
-    feedback_weight: float = number("what they weigh beside the topic", when=_is_model, default=0.5)
+    method: str = choice((GREEDY, RM3), "expansion method", default=GREEDY)
+    feedback_documents: int = whole("number of first documents that expand the topic")
+    feedback_terms: int = whole("number of terms of the relevance model", when=_is_model, default=20)
+    feedback_weight: float = number("their weight relative to the topic", when=_is_model, default=0.5)
     boosts: Mapping[str, float] = boosts()
 
     @classmethod
@@ -63,7 +63,9 @@ class Expansion(Signal):
         values = table.parameters(cls)
         documents = values["feedback_documents"]
         if documents > LEADERS:
-            raise table.place.wrong(f"grows by {documents} documents in {table.name!r}: {LEADERS} can be had")
+            raise table.place.wrong(
+                f"expands by {documents} documents in {table.name!r}: the maximum is {LEADERS}"
+            )
         return cls(name=table.name, **values)
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
@@ -101,13 +103,13 @@ class _ExpansionScorer(SignalScorer):
             if vector[term] > 0:
                 origin = next((id_ for id_, terms in sources.items() if term in terms), None)
                 description = f"{self._space.names[term]}, " + (
-                    "of the topic" if origin is None else f"which {origin} has"
+                    "of the topic" if origin is None else f"from {origin}"
                 )
                 details.append(Explanation(float(vector[term] * weight), description))
         details.sort(key=lambda part: -part.value)
         count = len(self._feedback_documents(leaders))
         description = (
-            f"terms of the {counted(count, 'document')} that the signals before it rank highest, grown by "
+            f"terms of the {counted(count, 'document')} that the preceding signals rank highest, expanded by "
             f"{self._signal.method}"
         )
         return Explanation(value, description, tuple(details[:SHOWN]))

@@ -55,11 +55,11 @@ class Labelled(Voting):
     )
 
     candidates: int | None = whole(
-        "how many of the first signal's documents ask; left out: all", default=None
+        "number of the first signal's documents that are used; omitted: all", default=None
     )
-    position_decay: float = number("how steeply a vote falls with the distance of positions", default=0.0)
+    position_decay: float = number("how steeply votes fall with the distance of positions", default=0.0)
     group_field: str | None = text(
-        "the field with what a document is a part of, for its position", required=_uses_position, default=None
+        "the field that names the text of a document, for its position", required=_uses_position, default=None
     )
     position_field: str | None = text(
         "the field with a document's number, for its position", required=_uses_position, default=None

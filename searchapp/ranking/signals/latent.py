@@ -30,8 +30,8 @@ class Latent(ExplanatoryPower):
     """The votes of the `k` nearest training topics in a space of `dimensions`."""
 
     kind: ClassVar[str] = "latent"
-    dimensions: int = whole("how many dimensions the latent space has")
-    seed: int = whole("where the search for the space begins", default=SEED)
+    dimensions: int = whole("number of dimensions of the latent space")
+    seed: int = whole("seed of the decomposition", default=SEED)
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         require_learn()

@@ -62,13 +62,13 @@ MEASURES: Mapping[str, str] = {
     "money": "whether it has an amount of dollars",
     "magnitude": "ln(1 + words such as million and half)",
     "year": "whether it has the number of a year",
-    "capitals": "share of words with a capital letter, the first apart",
+    "capitals": "share of capitalised words, without the first word",
     "names": "ln(1 + runs of such words)",
     "question": "whether it ends with a question mark",
-    "position": "how much of the transcript has gone by, from 0 to 1",
-    "change": "whether another speaker had the line before",
-    "past": "ln(1 + verbs in the past)",
-    "future": "ln(1 + verbs of what will or may be)",
+    "position": "position in the transcript, from 0 to 1",
+    "change": "whether another speaker spoke the line before",
+    "past": "ln(1 + past-tense verbs)",
+    "future": "ln(1 + modal verbs)",
     "first": "ln(1 + words such as I and our)",
     "second": "ln(1 + words such as you)",
 }
@@ -352,17 +352,17 @@ class Lines(Trained):
     )
 
     min_samples: int = whole("minimum number of lines with a word", key="min_df")
-    style_weight: float = number("what a measure's deviation from its mean weighs beside the words")
+    style_weight: float = number("weight of the style measures relative to the words")
     topic_balance: float = number(
-        "lines of a solved topic weigh by its number of relevant ones to the power of minus this"
+        "lines of a training topic weigh its number of relevant lines to the power of minus this"
     )
-    group_field: str = text("the field with the transcript that a line is in, which topics have too")
+    group_field: str = text("the field with the transcript of a line, which topics have too")
     position_field: str = text("the field with a line's number")
-    speaker_field: str = text("the field with who speaks")
+    speaker_field: str = text("the field with the speaker")
     reaction_speaker: str | None = text(
-        "the speaker of reactions, which are ranked last and not learned from", default=None
+        "the speaker of reactions, which are ranked last and not used for training", default=None
     )
-    context_weight: float = number("what the lines before and after count")
+    context_weight: float = number("weight of the lines before and after")
 
     def train(
         self,
@@ -379,7 +379,8 @@ class Lines(Trained):
             transcript = transcripts.of(example.topic)
             if not transcript:
                 raise DataError(
-                    f"the solved topic {example.topic.id} has no documents with its {self.group_field}: correct the "
+                    f"the training topic {example.topic.id} has no documents with its "
+                    f"{self.group_field}: correct the "
                     "recipe, or choose another one"
                 )
             lines += line_features([spoken for _document, spoken in transcript])
@@ -389,7 +390,8 @@ class Lines(Trained):
             counts += [max(1, sum(relevant)) ** -self.topic_balance] * len(relevant)
         if not any(labels) or all(labels):
             raise DataError(
-                f"the lines of the {counted(len(examples), 'solved topic')} are all relevant, or none is: choose "
+                f"the lines of the {counted(len(examples), 'training topic')} are all relevant or all "
+                "not relevant: choose "
                 "another recipe"
             )
         mean = math.fsum(counts) / len(counts)
@@ -420,7 +422,8 @@ class Transcripts:
             position, speaker = number_in(document, signal.position_field), fields.get(signal.speaker_field)
             if not isinstance(speaker, str | None):
                 raise DataError(
-                    f"the document {document.id} has no text in {signal.speaker_field}: correct the recipe, or choose "
+                    f"the document {document.id} has no text in the field {signal.speaker_field}: "
+                    "correct the recipe, or choose "
                     "another one"
                 )
             transcript = fields.get(signal.group_field)

@@ -68,19 +68,17 @@ class MultiClass(Trained):
     ranking_only: ClassVar[frozenset[str]] = frozenset({"steepness", "category_steepness"})
     listed_first: ClassVar[tuple[str, ...]] = ("cost", "steepness", "category_field")
 
-    cutoff: int | None = whole(
-        "how many ranks count in the gain that is expected; left out: all", default=None
-    )
-    power: float = number("the power of a grade in the gain that is expected", default=1.0)
+    cutoff: int | None = whole("cut-off of the expected gain; omitted: none", default=None)
+    power: float = number("exponent of a grade in the expected gain", default=1.0)
     category_field: str | None = text(
-        "the field of documents that is predicted first; left out: none", default=None
+        "the field of documents that is predicted first; omitted: none", default=None
     )
     category_cost: float = number(
-        "as cost, of the model that predicts the field", when=_has_values, default_of="cost"
+        "cost of the model that predicts the field", when=_has_values, default_of="cost"
     )
-    steepness: float = number("how steeply probabilities follow margins")
+    steepness: float = number("steepness of the logistic function from margins to probabilities")
     category_steepness: float = number(
-        "as steepness, of the model that predicts the field", when=_has_values, default_of="steepness"
+        "steepness for the model that predicts the field", when=_has_values, default_of="steepness"
     )
 
     def parameters(self) -> dict[str, Any]:
@@ -184,9 +182,7 @@ def _value_function(field: str | None, documents: Iterable[Document]) -> Any:
         return lambda _document: NO_VALUE
     values = {document.id: document.fields.get(field) for document in documents}
     if not any(isinstance(value, str) for value in values.values()):
-        raise DataError(
-            f"no document has the field {field}, by which the recipe groups them: correct the recipe"
-        )
+        raise DataError(f"no document has the field {field}, which groups documents: correct the recipe")
     return lambda document: value if isinstance(value := values.get(document), str) else None
 
 

@@ -36,7 +36,7 @@ class MultiLabel(Trained):
     kind: ClassVar[str] = "multilabel"
     features: ClassVar[tuple[str, ...]] = KINDS
     ranking_only: ClassVar[frozenset[str]] = frozenset({"steepness"})
-    steepness: float = number("how steeply probabilities follow margins")
+    steepness: float = number("steepness of the logistic function from margins to probabilities")
 
     def train(
         self,

@@ -88,7 +88,7 @@ class NeighbourScorer(SignalScorer):
     """
 
     similarity: ClassVar[str] = "score"
-    votes_text: ClassVar[tuple[str, str]] = "votes of", "nearest solved topic"
+    votes_text: ClassVar[tuple[str, str]] = "votes of", "nearest training topic"
 
     def __init__(self, gold: Gold, power: float) -> None:
         self._gold = gold
@@ -116,7 +116,7 @@ class NeighbourScorer(SignalScorer):
         details = [
             Explanation(
                 vote.value,
-                f"solved topic {vote.topic_id}: its grade {vote.grade:g} * ({vote.score:g} / {best:g})^{power:g}",
+                f"training topic {vote.topic_id}: its grade {vote.grade:g} * ({vote.score:g} / {best:g})^{power:g}",
             )
             for vote in votes
         ]

@@ -57,4 +57,4 @@ class _Counted(TopicScorer):
         if document_id not in counts:
             return None
         value = self.scores(topic, request)[document_id]
-        return Explanation(value, f"an answer of {counts[document_id]:g} solved topics")
+        return Explanation(value, f"in the gold of {counts[document_id]:g} training topics")

@@ -34,9 +34,9 @@ class ExplanatoryPower(Signal):
 
     kind: ClassVar[str] = "power"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-    k: int = whole("how many of the nearest solved topics vote")
+    k: int = whole("number of nearest training topics that vote")
     power: float = number(
-        "how steeply a vote falls with the cosine: (s / s1) ** power, s1 being that of the nearest"
+        "how steeply votes fall with the cosine s: (s / s1) ** power, with the nearest topic's cosine s1"
     )
     boosts: Mapping[str, float] = boosts()
 
@@ -48,7 +48,7 @@ class SimilarTopics(NeighbourScorer, TopicScorer):
     """The training topics with the greatest cosines vote."""
 
     similarity = "cosine"
-    votes_text = "used by", "most similar solved topic"
+    votes_text = "used by", "most similar training topic"
 
     def __init__(self, signal: ExplanatoryPower, space: TermSpace) -> None:
         super().__init__(space.gold, signal.power)

@@ -42,8 +42,8 @@ class Prior(Signal):
         used = sorted(name for name in self.query.template.variables if name.startswith(_TOPIC))
         if used:
             raise DataError(
-                f"{self.query.template.name} asks for {used[0]}, and the signal {self.name!r} is the same for all "
-                "topics: use the signal direct, or another template"
+                f"{self.query.template.name} uses {used[0]}, but the signal {self.name!r} is the same "
+                "for all topics: use the signal direct, or another template"
             )
 
     def prepare(self, inputs: Inputs) -> SignalScorer:

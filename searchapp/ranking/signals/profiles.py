@@ -36,7 +36,9 @@ class Profiles(Signal):
 
     kind: ClassVar[str] = "profiles"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
-    topic_weight: float = number("how much the words of topics count that a document answered", default=1.0)
+    topic_weight: float = number(
+        "weight of the words of training topics with the document as gold", default=1.0
+    )
     boosts: Mapping[str, float] = boosts()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
@@ -94,7 +96,7 @@ class _ProfileScorer(TopicScorer):
         cited = int(self._cited[row]) - int(number is not None and self._gold[row, number] > 0)
         length = float(np.sqrt(profile.multiply(profile).sum()))
         topics = counted(cited, "solved topic")
-        description = f"cosine of the topic and the document grown by {topics} that it is an answer to"
+        description = f"cosine of the topic and the document, expanded by {topics} with it as gold"
         return Explanation(value, description, self._space.shared_terms(vector, profile, 1 / length))
 
     def _without(self, topic: Topic) -> dict[int, Any]:

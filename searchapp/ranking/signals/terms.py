@@ -42,8 +42,8 @@ def terms_of(mapping: Mapping[str, Any]) -> Terms:
         analyzer = registry.analyzer(field.get("analyzer", DEFAULT))
     except (NotSupported, BadSettings) as error:
         raise DataError(
-            f"the terms of documents can't be had without Elasticsearch, whose analyzer has {error}: choose a recipe "
-            "without signals of terms"
+            f"terms of documents can't be computed without Elasticsearch: {error}; choose a recipe "
+            "without term signals"
         ) from error
     return lambda text: (term for term, _position in analyzer.terms(text))
 
@@ -91,7 +91,7 @@ class TermSpace:
         """
         if not self.solved:
             raise DataError(
-                f"the signal {signal} needs solved topics, and this task has none: choose another recipe"
+                f"the signal {signal} needs training topics, and this task has none: choose another recipe"
             )
         return self
 

@@ -63,7 +63,7 @@ def test_the_explanation_and_the_votes_come_to_the_score() -> None:
     assert found is not None and found.value == scores(ready, asked())["coset"]
     assert [part.value for part in found.details] == [0.25, 0.25]
     assert "together with 2 of the first 2 candidates" in found.description
-    assert "beside ring, whose share is 0.5, in the solved topics q4" in str(found.details[1])
+    assert "beside ring, whose share is 0.5, in the training topics q4" in str(found.details[1])
     votes = ready.votes(asked(), "coset")
     assert {vote.topic_id for vote in votes} == {"q2", "q4"}
     assert sum(vote.value for vote in votes) == pytest.approx(found.value)

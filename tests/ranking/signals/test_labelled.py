@@ -59,7 +59,7 @@ def test_positions_need_numbers() -> None:
         "l", query=QUERY, k=200, power=1.0, position_decay=1.0, group_field="debate", position_field="line"
     )
     labels = GradedDocuments({"d:1": Document("d:1", "", {"debate": "d", "line": "first"})}, {})
-    with pytest.raises(DataError, match="document d:1 has no number in line: correct the recipe"):
+    with pytest.raises(DataError, match="document d:1 has no number in the field line: correct the recipe"):
         signal.prepare(inputs(labels))
 
 
@@ -138,7 +138,7 @@ def test_parameters_can_be_set_and_are_recorded() -> None:
     known = "candidates, direct, fusion.k, group_field, k, labelled, position_decay, "
     with pytest.raises(UsageError, match=f"no parameter 'steep': it has {known}"):
         recipes.load("checkthat", "neighbours", {"steep": 1})
-    with pytest.raises(UsageError, match=r"k must be a whole number from 1 on, not 0"):
+    with pytest.raises(UsageError, match=r"k must be a whole number of at least 1, not 0"):
         recipes.load("checkthat", "neighbours", {"k": 0})
 
 

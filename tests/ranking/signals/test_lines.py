@@ -99,7 +99,7 @@ def test_a_solved_debate_is_ranked_by_the_others() -> None:
 
 
 def test_a_model_that_has_seen_the_debate_is_refused() -> None:
-    with pytest.raises(DataError, match="trained on the topic a and knows its answers"):
+    with pytest.raises(DataError, match="trained on the topic a: rank another split"):
         scores(scorer(trainer=Trainer(sees_all=True)), "a")
 
 
@@ -177,8 +177,8 @@ def test_training_is_the_same_every_time() -> None:
 @pytest.mark.parametrize(
     ("examples", "said"),
     [
-        ([Example(topic("x"), {"x:1": 1.0})], "the solved topic x has no documents with its debate"),
-        ([Example(topic("a"), {})], "the lines of the 1 solved topic are all relevant, or none is"),
+        ([Example(topic("x"), {"x:1": 1.0})], "the training topic x has no documents with its debate"),
+        ([Example(topic("a"), {})], "the lines of the 1 training topic are all relevant or all not relevant"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused(examples: list[Example], said: str) -> None:

@@ -66,7 +66,7 @@ def test_a_vote_is_explained_by_the_topics_that_gave_it() -> None:
     explained = scorer.explain(asked, "b")
     assert explained is not None
     assert (explained.value, [part.value for part in explained.details]) == (6.0, [1.0, 0.5])
-    assert "votes of 2 of the 2 nearest solved topics" in explained.description
+    assert "votes of 2 of the 2 nearest training topics" in explained.description
     assert "q2" in explained.details[1].description
     assert scorer.explain(asked, "c") is None, "no topic votes for its own answers"
     (answer,) = scorer.answers(asked, lambda _done: None)

@@ -68,5 +68,5 @@ def test_it_is_explained_by_the_query() -> None:
 
 def test_a_template_that_asks_for_the_topic_is_refused() -> None:
     match = {"size": "{{depth}}", "query": {"match": {"text": {"query": "{{topic.text}}"}}}}
-    with pytest.raises(DataError, match="asks for topic.text, and the signal"):
+    with pytest.raises(DataError, match="uses topic.text, but the signal"):
         recipe(match)

@@ -97,7 +97,7 @@ def test_a_model_is_kept_as_it_is() -> None:
 )
 def test_a_header_that_says_something_else_is_refused(key: str, value: object) -> None:
     model = fitted()
-    with pytest.raises(DataError, match=f"the model's {key} are not what they should be"):
+    with pytest.raises(DataError, match=f"the model's {key} are invalid"):
         LineModel.read({**model.header(), key: value}, model.arrays())
-    with pytest.raises(DataError, match="the model's means are not"):
+    with pytest.raises(DataError, match="the model's means are invalid"):
         LineModel.read(model.header(), {**model.arrays(), "means": model.arrays()["idf"]})

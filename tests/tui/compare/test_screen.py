@@ -194,7 +194,7 @@ def test_j_judges_into_the_same_log_and_the_figures_follow(compared: Compared) -
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await answered(pilot, screen)
         await enter(pilot, screen, "1")
-        assert "j begins judging" in text_of(app) and not compared.log.exists()
+        assert "j starts judging" in text_of(app) and not compared.log.exists()
         await enter(pilot, screen, "j")
         assert "judged: no judgments on these topics yet" in text_of(app)
         topic, (one, two, *_) = screen.topic_id, screen.ranking.documents
@@ -276,7 +276,7 @@ def test_the_next_measure_orders_the_topics_anew(compared: Compared) -> None:
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await answered(pilot, screen)
         await enter(pilot, screen, "r")
-        assert "two runs are compared" in text_of(app)
+        assert "there are only two runs" in text_of(app)
         await enter(pilot, screen, "M")
         assert screen.measure == "RR" and text_of(app).splitlines()[1].strip().startswith("RR ")
         values = compare(compared.request(measures=("RR",))).topics[0].topics

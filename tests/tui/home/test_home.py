@@ -42,7 +42,7 @@ def test_with_nothing_indexed_it_says_what_to_do(at_home: AtHome) -> None:
         assert "● embedded answers" in text and "nlps" in text and "checkthat" in text
         assert "Nothing is indexed yet. i indexes its sample" in text
         await pilot.press("enter")
-        assert isinstance(pilot.app.screen, Choose) and "Index nlps: from what?" in seen(pilot)
+        assert isinstance(pilot.app.screen, Choose) and "Index nlps from which source?" in seen(pilot)
         await pilot.press("escape", "tab")
         assert "No runs yet" in seen(pilot)
         await pilot.press("e")
@@ -205,7 +205,7 @@ TOO_LONG, NOBODYS = "x" * 300 + ".toml", "~nobody-of-this-name/x.toml"
 @pytest.mark.parametrize("keys", [("i", "f"), ("n",)])
 def test_a_path_that_no_file_can_have_is_refused(at_home: AtHome, keys: tuple[str, ...]) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
-        for path, said in ((TOO_LONG, "file name too long"), (NOBODYS, "begins with ~")):
+        for path, said in ((TOO_LONG, "file name too long"), (NOBODYS, "no user on this machine")):
             await pilot.press(*keys)
             pilot.app.post_message(events.Paste(path))
             await pilot.pause()

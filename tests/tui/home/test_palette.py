@@ -69,7 +69,7 @@ def test_keys_that_are_typed_at_once_find_and_do_it(at_home: AtHome) -> None:
         await in_front(pilot, ConfigScreen)
         await pilot.press("q")
         palette = await opened(pilot)
-        await pilot.press(*"workhere", "enter")
+        await pilot.press(*"workson", "enter")
         await comes(pilot, lambda: isinstance(pilot.app.screen, ReportDialog))
         await pilot.press("escape")
         palette = await opened(pilot)

@@ -14,7 +14,7 @@ def test_from_nothing_to_a_search_on_a_small_terminal(tmp_path: Path) -> None:
     with Terminal("browse", home=tmp_path, columns=80, lines=24, NO_COLOR="1") as terminal:
         terminal.wait_for("Nothing is indexed yet")
         terminal.press("i")
-        terminal.wait_for("Index nlps: from what")
+        terminal.wait_for("Index nlps from which source")
         terminal.press("s")
         terminal.wait_for("70 documents are indexed")
         terminal.wait_for("▶ nlps-sample +70")

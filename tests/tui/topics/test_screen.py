@@ -224,7 +224,7 @@ def test_j_judges_with_the_keys_of_judging_into_the_same_log(walked: Walked) -> 
         await answered(pilot, screen)
         topic, (first, second, third, *_) = screen.topic_id, screen.ranking.documents
         await enter(pilot, screen, "1")
-        assert "j begins judging" in text_of(app) and not (walked.home / "judgments.sqlite").exists()
+        assert "j starts judging" in text_of(app) and not (walked.home / "judgments.sqlite").exists()
         await enter(pilot, screen, "j", "1", "x", "s", "n", *"why?", "enter")
         await enter(pilot, screen, "e")
         lost = screen.document_id
