@@ -51,14 +51,14 @@ def groups(data: Path, by: str) -> dict[str, list[str]]:
 
 def voices(debate: Path) -> str:
     """Whether one voice or several have three quarters of what is said, as the official breakdown tells."""
-    from searchapp.tasks.checkthat.scorer import ONE_VOICE, REACTIONS
+    from searchapp.tasks.checkthat.scorer import MIN_MAIN_SPEAKER_SHARE, REACTIONS
 
     spoken: defaultdict[str, int] = defaultdict(int)
     for line in debate.read_text(encoding="utf-8").splitlines():
         speaker = line.split("\t")[1]
         if speaker not in REACTIONS:
             spoken[speaker] += 1
-    return "one" if max(spoken.values()) >= ONE_VOICE * sum(spoken.values()) else "several"
+    return "one" if max(spoken.values()) >= MIN_MAIN_SPEAKER_SHARE * sum(spoken.values()) else "several"
 
 
 def main() -> None:

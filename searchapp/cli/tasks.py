@@ -136,7 +136,7 @@ def new(
     of_documents = [starter.detect(file, header=header) for file in documents or ()]
     of_topics = None if topics is None else starter.detect(topics, header=header)
     of_gold = None if gold is None else starter.detect(gold, gold=True, header=header)
-    text = starter.text_of(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
+    text = starter.task_file_text(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
     for seen in (*of_documents, of_topics, of_gold):
         if seen is not None and seen.assumed is not None:
             say(settings, seen.assumed)
@@ -331,7 +331,7 @@ def get(
     """
     from searchapp.fetching.fetch import make_plan
 
-    folder = out or folders.fetched(task, settings.home)
+    folder = out or folders.download_folder(task, settings.home)
     plan = make_plan(sources.load(task), folder, overwrite=overwrite)
     if plan.downloads:
         if not accept_terms and not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -407,7 +407,7 @@ def verify(
 def _folder_in_use(settings: Settings, task: str) -> Path:
     """Return the folder of `index --data`, or else the default folder for fetched files."""
     remembered = folders.remembered_folders(settings.home).get(task)
-    return remembered or folders.fetched(task, settings.home)
+    return remembered or folders.download_folder(task, settings.home)
 
 
 def _fetch(
@@ -544,7 +544,7 @@ def _report_files(
         InvalidFiles: files are missing or differ.
     """
     again = f"searchapp data get {task}"
-    if folder != folders.fetched(task, settings.home):
+    if folder != folders.download_folder(task, settings.home):
         again += f" --out {shlex.quote(str(folder))}"
     for path in others:
         warn(f"{folder / path} is not one of the official files, but may be read with them")

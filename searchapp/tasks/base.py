@@ -203,10 +203,10 @@ class Collection(ABC):
 
     def with_indexes(self, names: Mapping[str, str]) -> Self:
         """Return a copy with other index names, as of a variant with its own mappings."""
-        other = copy(self)
-        other.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
-        other.renamed = names
-        return other
+        copied = copy(self)
+        copied.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
+        copied.renamed = names
+        return copied
 
     def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
         """Return, as JSON, how a task file reads a split's files; empty for a shipped task.
@@ -243,9 +243,9 @@ class Collection(ABC):
             if split not in solved:
                 choice = choices_hint(split, solved) if solved else f"{split!r}: it has none at all"
                 raise UsageError(f"{self.info.reference} has no solved topics in the split {choice}")
-        other = copy(self)
-        other.chosen = frozenset(splits)
-        return other
+        copied = copy(self)
+        copied.chosen = frozenset(splits)
+        return copied
 
     def example_files(self, split: str) -> list[Path]:
         """Return the files with the training topics."""
@@ -412,13 +412,13 @@ def shipped(info: TaskInfo, collection: Callable[[Path], C_co], official: Offici
         return None if info.training_mapping is None else resources.index_mapping(info.training_mapping)
 
     def recipe_book() -> RecipeBook:
-        own = resources.recipe_book(info.name)
+        task_book = resources.recipe_book(info.name)
 
         def template(name: str) -> dict[str, Any]:
-            is_own = (own.file.parent / f"{name}.json").exists() or name not in general_names()
-            return own.template(name) if is_own else general(info, name)
+            has_template = (task_book.file.parent / f"{name}.json").exists() or name not in general_names()
+            return task_book.template(name) if has_template else general(info, name)
 
-        return replace(own, template=template, depth=info.default_depth)
+        return replace(task_book, template=template, depth=info.default_depth)
 
     return Task(
         info,

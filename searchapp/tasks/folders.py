@@ -61,19 +61,19 @@ def remember_folder(home: Path, task: str, folder: Path | None) -> bool:
     """
     with file_lock(home / FOLDERS_FILE):
         try:
-            before = remembered_folders(home)
+            old_folders = remembered_folders(home)
         except _NewerFormat:
             raise
         except DataError:
-            before = {}
-        after = {name: path for name, path in before.items() if name != task}
+            old_folders = {}
+        new_folders = {name: path for name, path in old_folders.items() if name != task}
         if folder is not None:
-            after[task] = folder
-        if after == before:
+            new_folders[task] = folder
+        if new_folders == old_folders:
             return False
         content = {
             "format": FOLDERS_FORMAT,
-            "folders": {name: str(path) for name, path in sorted(after.items())},
+            "folders": {name: str(path) for name, path in sorted(new_folders.items())},
         }
         with atomic_file(home / FOLDERS_FILE) as file:
             file.write(f"{json.dumps(content, indent=2)}\n".encode())
@@ -127,10 +127,10 @@ def own_folder(task: Task, home: Path) -> Path:
     """Return the default folder of a task's files: that of its TOML file, or the target of `data get`."""
     if task.info.folder is not None:
         return task.info.folder
-    return fetched(task.name, home) if task.info.file is None else task.info.file.parent
+    return download_folder(task.name, home) if task.info.file is None else task.info.file.parent
 
 
-def fetched(name: str, home: Path) -> Path:
+def download_folder(name: str, home: Path) -> Path:
     """Return the folder into which `data get` puts the files of a shared task."""
     return home / "data" / name
 

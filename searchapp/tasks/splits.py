@@ -86,8 +86,8 @@ class SplitFiles(Collection):
     def is_masked(self, split: str) -> bool:
         if self.info.require_split(split) != TEST:
             return False
-        solved = list(self.solved(self.file(split)))
-        return bool(solved) and not any(solved)
+        has_gold = list(self.solved(self.file(split)))
+        return bool(has_gold) and not any(has_gold)
 
     @abstractmethod
     def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[Any]:
@@ -252,10 +252,14 @@ class AnswersFormat(OfficialFormat[P, C]):
                 entry.wrong("unknown question", f"{shown(prediction.id)} is not in the split {split.name}")
             # To the official scorers, an id of another JSON type belongs to another question.
             elif prediction.official_id != questions[prediction.id]:
-                is_, should = type_name(prediction.official_id), type_name(questions[prediction.id])
-                here = f"the id {shown(prediction.id)} is {is_} here"
+                actual_type, expected_type = (
+                    type_name(prediction.official_id),
+                    type_name(questions[prediction.id]),
+                )
+                detail = f"the id {shown(prediction.id)} is {actual_type} here"
                 entry.wrong(
-                    "wrong type of id", f"{here} and {should} in the questions; the scorer compares both"
+                    "wrong type of id",
+                    f"{detail} and {expected_type} in the questions; the scorer compares both",
                 )
         if not problems.stopped:  # unread questions are not missing
             for id_ in sorted(topics - answered):
@@ -276,9 +280,9 @@ def words_of(name: str) -> str:
     """
     words = []
     for index, letter in enumerate(name):
-        before, after = name[index - 1 : index], name[index + 1 : index + 2]
-        is_first = letter.isupper() and (not before.isupper() or after.islower())
-        if index and (is_first or letter.isdigit() != before.isdigit()):
+        previous, following = name[index - 1 : index], name[index + 1 : index + 2]
+        is_first = letter.isupper() and (not previous.isupper() or following.islower())
+        if index and (is_first or letter.isdigit() != previous.isdigit()):
             words.append(" ")
         words.append(" " if letter in "_-/" else letter)
     return " ".join("".join(words).lower().split())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.formats.records import Unsupported
-from searchapp.tasks.own.starter import format_in, header_of
+from searchapp.tasks.own.starter import detect_format, detect_header
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_the_format_is_that_of_the_content(
 ) -> None:
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
-    assert format_in(path) == format_
+    assert detect_format(path) == format_
     path.write_bytes(gzip.compress(content.encode()))
-    assert format_in(path.rename(tmp_path / f"{name}.gz")) == format_
+    assert detect_format(path.rename(tmp_path / f"{name}.gz")) == format_
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_format_is_that_of_the_content(
 )
 def test_gold_may_be_qrels(tmp_path: Path, name: str, content: str, format_: str) -> None:
     (tmp_path / name).write_text(content)
-    assert format_in(tmp_path / name, with_qrels=True) == format_
+    assert detect_format(tmp_path / name, with_qrels=True) == format_
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_not_supported_is_said_with_what_to_do(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(Unsupported, match=message):
-        format_in(tmp_path / name)
+        detect_format(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,6 @@ def test_what_is_not_supported_is_said_with_what_to_do(
 def test_a_header_line_is_told_from_values(tmp_path: Path, rows: list[str], there: bool) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("\n".join(rows) + "\n")
-    has_header, because, read = header_of(path, "tsv")
+    has_header, because, read = detect_header(path, "tsv")
     assert has_header is there, because
     assert read == [row.split("\t") for row in rows]

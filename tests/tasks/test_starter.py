@@ -14,13 +14,13 @@ from searchapp.tasks.own import starter
 
 def test_what_is_written_without_any_file_is_a_task(tmp_path: Path) -> None:
     path = tmp_path / "task.toml"
-    path.write_text(starter.text_of(path, "mine"))
+    path.write_text(starter.task_file_text(path, "mine"))
     task = tasks.load(str(path))
     assert (task.name, task.info.splits) == ("mine", ())
 
 
 def test_every_line_that_is_commented_out_can_be_used(tmp_path: Path) -> None:
-    lines = starter.text_of(tmp_path / "task.toml", "mine").splitlines()
+    lines = starter.task_file_text(tmp_path / "task.toml", "mine").splitlines()
     settings = [
         line.removeprefix("# ")
         for line in lines
@@ -39,7 +39,7 @@ def test_columns_are_filled_in(tmp_path: Path) -> None:
     gold.write_text("query-id\tcorpus-id\tscore\n1\td1\t2\n")
     path = tmp_path / "task.toml"
     seen = [starter.detect(documents), starter.detect(topics), starter.detect(gold, gold=True)]
-    path.write_text(starter.text_of(path, "mine", seen[:1], seen[1], seen[2]))
+    path.write_text(starter.task_file_text(path, "mine", seen[:1], seen[1], seen[2]))
     held = tomllib.loads(path.read_text())
     assert held["documents"] == {"file": "data/d.csv", "id": "doc_id", "text": "body"}
     assert held["topics"]["dev"] == {
@@ -59,7 +59,7 @@ def test_columns_are_filled_in(tmp_path: Path) -> None:
 def test_without_a_known_name_the_first_column_is_the_id_and_the_longest_the_text(tmp_path: Path) -> None:
     path = tmp_path / "d.tsv"
     path.write_text("nr\tshort\tlong\n1\ta\tabc\n")
-    text = starter.text_of(tmp_path / "task.toml", "mine", [starter.detect(path)])
+    text = starter.task_file_text(tmp_path / "task.toml", "mine", [starter.detect(path)])
     assert 'id = "nr"\ntext = "long"' in text
 
 
@@ -81,7 +81,7 @@ def test_a_file_that_cannot_be_described_is_refused(
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises((UsageError, InvalidFiles), match=error):
-        starter.text_of(tmp_path / "task.toml", "mine", [starter.detect(path)])
+        starter.task_file_text(tmp_path / "task.toml", "mine", [starter.detect(path)])
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name
         "its columns are called id, text"
     )
     path = tmp_path / "task.toml"
-    path.write_text(starter.text_of(path, "mine", seen[:1], seen[1], seen[2]))
+    path.write_text(starter.task_file_text(path, "mine", seen[:1], seen[1], seen[2]))
     task = tasks.load(str(path))
     problems = Problems()
     assert [one.id for one in task.collection(tmp_path).documents.read(problems)] == ["d1", "d2"]
@@ -151,7 +151,7 @@ def test_gold_without_a_header_line_is_understood_by_its_columns(
     path = tmp_path / "task.toml"
     documents, topics = starter.detect(tmp_path / "d.jsonl"), starter.detect(tmp_path / "t.jsonl")
     gold = starter.detect(tmp_path / "g.tsv", gold=True)
-    path.write_text(starter.text_of(path, "mine", [documents], topics, gold))
+    path.write_text(starter.task_file_text(path, "mine", [documents], topics, gold))
     task = tasks.load(str(path))
     part = DataSplit(task.collection(tmp_path), "dev")
     assert task.official.grades([tmp_path / "g.tsv"], part) == expected
@@ -164,7 +164,7 @@ def test_the_format_is_written_where_the_name_does_not_tell_it(tmp_path: Path) -
     path = tmp_path / "task.toml"
     documents, topics = starter.detect(tmp_path / "d.csv"), starter.detect(tmp_path / "t.dat")
     gold = starter.detect(tmp_path / "g.dat", gold=True)
-    path.write_text(starter.text_of(path, "mine", [documents], topics, gold))
+    path.write_text(starter.task_file_text(path, "mine", [documents], topics, gold))
     held = tomllib.loads(path.read_text())
     assert held["documents"] == {"file": "d.csv", "format": "tsv", "id": "id", "text": "text"}
     assert held["topics"]["dev"]["format"] == "jsonl"
@@ -179,4 +179,4 @@ def test_files_of_documents_must_agree_on_their_header_lines(tmp_path: Path) -> 
     (tmp_path / "b.tsv").write_text("2\tb\n3\tc\n")
     seen = [starter.detect(tmp_path / name) for name in ("a.tsv", "b.tsv")]
     with pytest.raises(UsageError, match="some files of documents have a header line and others none"):
-        starter.text_of(tmp_path / "task.toml", "mine", seen)
+        starter.task_file_text(tmp_path / "task.toml", "mine", seen)

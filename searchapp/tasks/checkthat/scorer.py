@@ -30,7 +30,7 @@ MEANS = {"AP": "MAP", "RR": "MRR"}
 SUFFIX = ".tsv"
 
 # The least share of one speaker in the spoken lines of a speech or press conference.
-ONE_VOICE = 0.75
+MIN_MAIN_SPEAKER_SHARE = 0.75
 
 # The speakers of reactions, as spelled in the data.
 REACTIONS = frozenset({"SYSTEM", "SYSYTEM", "AUDIENCE", "AUDIENCE MEMBERS"})
@@ -69,7 +69,7 @@ class CheckThatScorer:
         return {path.name: _grades(read_gold(path)) for path in gold.files}
 
     def score(self, predictions: Sequence[DebatePrediction], gold: GoldFiles) -> Scored:
-        _check_files(predictions, gold.files)
+        _require_valid_files(predictions, gold.files)
         ranked: dict[str, list[int]] = {}
         labels: dict[str, dict[int, int]] = {}
         for prediction, path in zip(predictions, gold.files, strict=True):
@@ -104,8 +104,8 @@ class CheckThatScorer:
             ranked = ranking(_scores(prediction, labels), labels, prediction.name)
             name = prediction.name.removesuffix(SUFFIX)
             debates.append(_Debate(name, prediction.name, ranked, labels, speakers))
-        made = {"debate": _by_debate, "event": _by_event, "speaker": _by_speaker}
-        return [made[name](debates) for name in wanted]
+        functions = {"debate": _by_debate, "event": _by_event, "speaker": _by_speaker}
+        return [functions[name](debates) for name in wanted]
 
 
 def line_number(document_id: str) -> int:
@@ -113,14 +113,14 @@ def line_number(document_id: str) -> int:
     return int(document_id.rpartition(":")[2])
 
 
-def _check_files(predictions: Sequence[DebatePrediction], gold: Sequence[Path]) -> None:
+def _require_valid_files(predictions: Sequence[DebatePrediction], gold: Sequence[Path]) -> None:
     """Raise the errors that the official scorer raises before it reads gold, in its order."""
     if len(predictions) != len(gold):
         names = {prediction.path.name if prediction.path else prediction.name for prediction in predictions}
-        lacking = [path.name for path in gold if path.name not in names]
-        none_of = f" (none of {', '.join(lacking)})" if 0 < len(lacking) < len(gold) else ""
+        missing_names = [path.name for path in gold if path.name not in names]
+        hint = f" (none of {', '.join(missing_names)})" if 0 < len(missing_names) < len(gold) else ""
         raise NotScorable(
-            f"predictions: {len(predictions)}{none_of}, gold files: {len(gold)}: give a gold file for each debate, in "
+            f"predictions: {len(predictions)}{hint}, gold files: {len(gold)}: give a gold file for each debate, in "
             "order",
             f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) provided. Cannot score.",
         )
@@ -236,29 +236,29 @@ def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[
     warnings = []
     per_file = {name: figures(ranked[name], labels[name]) for name in ranked}
     scored = list(per_file.values())
-    of_first = {name: value for name, value in scored[0].items() if name != "R"}
-    values = means(scored) if len(ranked) > 1 else of_first
+    first_figures = {name: value for name, value in scored[0].items() if name != "R"}
+    values = means(scored) if len(ranked) > 1 else first_figures
     if any(len(numbers) < CUTOFFS[-1] for numbers in ranked.values()):
-        warnings.append(_without_precision(ranked))
-    if empty := [name for name in per_file if not per_file[name]["R"]]:
+        warnings.append(_short_debate_warning(ranked))
+    if empty_debates := [name for name in per_file if not per_file[name]["R"]]:
         warnings.append(
-            f"{len(empty)} of {len(per_file)} debates have no check-worthy line, such as {empty[0]}: "
+            f"{len(empty_debates)} of {len(per_file)} debates have no check-worthy line, such as {empty_debates[0]}: "
             "every figure of theirs is 0 and counts in the means"
         )
     for name, relevant in labels.items():
-        others = Counter(label for label in relevant.values() if label not in (0, 1))
-        if others:
-            shown_labels = ", ".join(shown(str(label)) for label in sorted(others))
+        other_labels = Counter(label for label in relevant.values() if label not in (0, 1))
+        if other_labels:
+            shown_labels = ", ".join(shown(str(label)) for label in sorted(other_labels))
             warnings.append(
                 f"the gold of {name} has the labels {shown_labels}, which count as not check-worthy"
             )
     measure = "MAP" if len(ranked) > 1 else "AP"
-    missing = _names(scored)
-    per_topic = {name: {**missing, **of_file} for name, of_file in per_file.items()}
+    all_names = _names(scored)
+    per_topic = {name: {**all_names, **figures_of_file} for name, figures_of_file in per_file.items()}
     return OfficialScore(measure, values, per_topic, tuple(warnings))
 
 
-def _without_precision(ranked: Mapping[str, Sequence[int]]) -> str:
+def _short_debate_warning(ranked: Mapping[str, Sequence[int]]) -> str:
     short = [
         f"{name} ({len(numbers)} lines)" for name, numbers in ranked.items() if len(numbers) < CUTOFFS[-1]
     ]
@@ -287,7 +287,11 @@ class _Debate:
         spoken = Counter(speaker for speaker in self.speakers.values() if speaker not in REACTIONS)
         if not spoken:
             return "reactions alone"
-        return "one voice" if max(spoken.values()) >= ONE_VOICE * spoken.total() else "several voices"
+        return (
+            "one voice"
+            if max(spoken.values()) >= MIN_MAIN_SPEAKER_SHARE * spoken.total()
+            else "several voices"
+        )
 
 
 def _by_debate(debates: Sequence[_Debate]) -> Breakdown:
@@ -306,7 +310,7 @@ def _by_event(debates: Sequence[_Debate]) -> Breakdown:
         BreakdownRow(group, len(of_debate), means(list(of_debate.values())), tuple(of_debate))
         for group, of_debate in sorted(groups.items())
     ]
-    title = f"by event: one voice has at least {ONE_VOICE:.0%} of the spoken lines"
+    title = f"by event: one voice has at least {MIN_MAIN_SPEAKER_SHARE:.0%} of the spoken lines"
     return Breakdown("event", title, tuple(rows), counted="debates")
 
 

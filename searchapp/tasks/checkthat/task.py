@@ -40,7 +40,7 @@ from searchapp.tasks.checkthat.scorer import CUTOFFS, SUFFIX, CheckThatScorer, D
 from searchapp.text import counted
 
 # How many relevant texts must have a term: a term of a single text is chance.
-FEWEST = 2
+MIN_RELEVANT_TEXTS = 2
 
 # How often the query repeats a term whose relevance weight equals its idf.
 COPIES = 4
@@ -89,7 +89,9 @@ class TermCounts:
 
     def query(self, terms: int) -> list[str]:
         """Return the `terms` most characteristic terms, best first, repeated in proportion to their weights."""
-        weights = {term: self.weight(term) for term, r in self.containing_relevant.items() if r >= FEWEST}
+        weights = {
+            term: self.weight(term) for term, r in self.containing_relevant.items() if r >= MIN_RELEVANT_TEXTS
+        }
         # BM25 multiplies each copy of a term by its idf.
         best = sorted(weights, key=lambda term: (-self.containing_relevant[term] * weights[term], term))
         return [
@@ -109,7 +111,7 @@ TRAINING = "training"
 WITH_TEST = "checkthat-with-test"
 
 # How many characteristic terms, and pairs of terms, the query of a topic has.
-TERMS = 200
+QUERY_TERMS = 200
 
 # The topic fields with characteristic terms, and the mapping's analyzers for the terms.
 QUERIES = {"words": "claims", "pairs": "claim_pairs"}
@@ -139,13 +141,13 @@ class CheckThatCollection(Collection):
         # Documents, topics, gold and official files all come from the lines, 3 MB for all debates: lines are cached,
         # documents are not.
         self._debates: dict[Path, CachedReader[Sequence[DebateLine]]] = {}
-        every = DocumentSource(
+        all_debates = DocumentSource(
             self._all_files, lambda problems: self._read(self._all_files(), problems), cached=False
         )
         training = DocumentSource(
-            self._training, lambda problems: self._read(self._training(), problems), cached=False
+            self._training_files, lambda problems: self._read(self._training_files(), problems), cached=False
         )
-        super().__init__(INFO, folder, every, {WITH_TEST: every, INFO.index_name: training})
+        super().__init__(INFO, folder, all_debates, {WITH_TEST: all_debates, INFO.index_name: training})
 
     def lines(self, path: Path, problems: Problems) -> Sequence[DebateLine]:
         if path not in self._debates:
@@ -173,7 +175,7 @@ class CheckThatCollection(Collection):
         registry = AnalysisRegistry(resources.index_mapping(INFO.mapping)["settings"]["analysis"])
         labelled = {
             path: _term_counts(self.lines(path, Problems(lenient=True)), registry)
-            for path in self._training()
+            for path in self._training_files()
             if path.exists()
         }
         totals = {name: TermCounts() for name in QUERIES}
@@ -187,13 +189,13 @@ class CheckThatCollection(Collection):
                 continue
             queries = {}
             for name, total in totals.items():
-                others = total.without(labelled[path][name]) if path in labelled else total
-                if not others.relevant:
+                other_counts = total.without(labelled[path][name]) if path in labelled else total
+                if not other_counts.relevant:
                     raise DataError(
                         f"{self.folder / TRAINING} has no debate with check-worthy lines to rank {path.stem} by: put "
                         "labelled debates there"
                     )
-                queries[name] = " ".join(others.query(TERMS))
+                queries[name] = " ".join(other_counts.query(QUERY_TERMS))
             topics.append(_topic(path, lines, queries))
         return topics
 
@@ -201,32 +203,37 @@ class CheckThatCollection(Collection):
         return sum(bool(self.lines(path, problems)) for path in self.split_files(split))
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        own = self.split_files(split) if split not in INFO.splits else []
+        own_files = self.split_files(split) if split not in INFO.splits else []
         for path in self.example_files(split):
-            if path not in own:
+            if path not in own_files:
                 lines = self.lines(path, problems)
                 yield Example(
                     _topic(path, lines, {}), {_id(path, line): 1.0 for line in lines if line.label == 1}
                 )
 
-    def _training(self) -> list[Path]:
+    def _training_files(self) -> list[Path]:
         return self.split_files(TRAINING)
 
     def _all_files(self) -> list[Path]:
         existing = [split for split in INFO.splits if (self.folder / split).is_dir()]
-        return [path for split in existing for path in self.split_files(split)] or self._training()
+        return [path for split in existing for path in self.split_files(split)] or self._training_files()
 
     def _read(self, files: Sequence[Path], problems: Problems) -> Iterator[Document]:
         for path in files:
             if problem := unusable_id(path.stem):
                 detail = f"rename the file, whose name is the debate's: {problem[1]}"
                 problems.add(path, problem[0], detail=detail, skippable=False)
-            part = path.parent.name
-            if part != TRAINING and (self.folder / TRAINING / path.name).exists():
+            split_folder = path.parent.name
+            if split_folder != TRAINING and (self.folder / TRAINING / path.name).exists():
                 detail = f"{TRAINING} has a debate of that name already"
                 problems.add(path, "duplicate debate", detail=detail, skippable=False)
             for line in self.lines(path, problems):
-                fields = {"debate": path.stem, "part": part, "line": line.number, "speaker": line.speaker}
+                fields = {
+                    "debate": path.stem,
+                    "part": split_folder,
+                    "line": line.number,
+                    "speaker": line.speaker,
+                }
                 yield Document(_id(path, line), line.text, fields)
 
 

@@ -181,15 +181,15 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
             if statement not in statements:
                 report("unknown statement", f"line {line}", f"{statement} is not in the split {split.name}")
                 continue
-            distinct = ranked.setdefault(statement, set())
+            premises_of_statement = ranked.setdefault(statement, set())
             if premise not in premises:
                 report("unknown premise", f"line {line}", f"{premise} is not in {KNOWLEDGE_BASE}")
             elif premise == statement:
                 report("statement among its own premises", f"line {line}", premise)
-            elif premise in distinct:
+            elif premise in premises_of_statement:
                 report("repeated premise", f"line {line}", f"{premise} for {statement}")
             else:
-                distinct.add(premise)
+                premises_of_statement.add(premise)
         required = split.options.cutoff or CUTOFF
         for statement in sorted(statements):
             entry = EntryProblems(path.name, f"statement {statement}", problems)

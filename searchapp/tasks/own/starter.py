@@ -24,10 +24,10 @@ from searchapp.text import counted
 SAMPLE_ROWS = 100
 
 # The longest column name, in characters and words: a longer cell is a text.
-LONGEST_NAME, MOST_WORDS = 60, 5
+MAX_NAME_LENGTH, MAX_NAME_WORDS = 60, 5
 
 # The most labels in a task file.
-MOST_GRADES = 20
+MAX_GRADE = 20
 
 # Common names of columns; the first one that a file has is used.
 IDS = ("id", "_id", "docid", "doc_id", "document_id", "did", "pid", "qid", "query_id", "topic_id", "uid")
@@ -50,7 +50,7 @@ _QRELS = re.compile(r"\S+\s+\S+\s+\S+\s+[+-]?\d+\s*")
 _JSON = re.compile(r"\s*\{")
 
 
-def format_in(path: Path, *, with_qrels: bool = False) -> str | None:
+def detect_format(path: Path, *, with_qrels: bool = False) -> str | None:
     """Detect the format of a file from its first line and its name; None if neither shows it.
 
     Raises:
@@ -73,19 +73,19 @@ def format_in(path: Path, *, with_qrels: bool = False) -> str | None:
 
 def _table_format(lines: Sequence[str], by_name: str | None) -> str | None:
     """Return the format of a table by its name, unless only another format splits its lines."""
-    marks = {"tsv": "\t", "csv": ","}
-    if not lines or (by_name is not None and marks[by_name] in lines[0]):
+    separators = {"tsv": "\t", "csv": ","}
+    if not lines or (by_name is not None and separators[by_name] in lines[0]):
         return by_name
     complete = lines[:-1] or lines  # the last line may be cut
-    for name, mark in marks.items():
-        if all(mark in line for line in complete):
+    for name, separator in separators.items():
+        if all(separator in line for line in complete):
             return name
-    if other := records.other_separator([lines[0]], by_name or "csv"):
-        raise Unsupported(f"its cells are separated by {other[0]}: {other[1]}")
+    if other_separator := records.other_separator([lines[0]], by_name or "csv"):
+        raise Unsupported(f"its cells are separated by {other_separator[0]}: {other_separator[1]}")
     return by_name
 
 
-def header_of(path: Path, format_: str) -> tuple[bool, str, list[list[str]]]:
+def detect_header(path: Path, format_: str) -> tuple[bool, str, list[list[str]]]:
     """Return whether a table's first row names its columns, the reason as a clause, and the first rows.
 
     Raises:
@@ -93,30 +93,30 @@ def header_of(path: Path, format_: str) -> tuple[bool, str, list[list[str]]]:
         OSError: the file can't be read.
     """
     rows = list(itertools.islice(records.read_rows(path, format_), SAMPLE_ROWS))
-    return *(_header(rows[0], rows[1:]) if rows else (True, "it is empty")), rows
+    return *(_is_header(rows[0], rows[1:]) if rows else (True, "it is empty")), rows
 
 
-def _header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> tuple[bool, str]:
-    columns = [[row[index] for row in rest if index < len(row)] for index in range(len(first))]
-    for cell in first:
+def _is_header(first_row: Sequence[str], other_rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
+    columns = [[row[index] for row in other_rows if index < len(row)] for index in range(len(first_row))]
+    for cell in first_row:
         if cell.strip().lower() in NAMES:
             return True, f"the first line has {cell.strip()!r}"
-    for cell in first:
+    for cell in first_row:
         if _NUMBER.fullmatch(cell.strip()):
             return False, f"the first line has the number {cell.strip()}"
-        if len(cell) > LONGEST_NAME or len(cell.split()) > MOST_WORDS:
+        if len(cell) > MAX_NAME_LENGTH or len(cell.split()) > MAX_NAME_WORDS:
             return False, "the first line has a text"
-    for cell, others in zip(first, columns, strict=True):
-        if others and all(_NUMBER.fullmatch(other.strip()) for other in others):
+    for cell, values in zip(first_row, columns, strict=True):
+        if values and all(_NUMBER.fullmatch(value.strip()) for value in values):
             return True, f"below {cell.strip()!r} there are numbers"
-    for cell, others in zip(first, columns, strict=True):
-        shape = _shape(cell)
-        if "9" in shape and others and all(_shape(other) == shape for other in others):
+    for cell, values in zip(first_row, columns, strict=True):
+        kinds = _character_kinds(cell)
+        if "9" in kinds and values and all(_character_kinds(value) == kinds for value in values):
             return False, f"{cell.strip()!r} looks like what is below it"
     return True, "nothing in the first line looks like a value"
 
 
-def _shape(cell: str) -> str:
+def _character_kinds(cell: str) -> str:
     """Return the kinds of characters in a cell: `doc-17` and `doc-4` have the same shape."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", cell.strip()))
 
@@ -156,7 +156,7 @@ def detect(path: Path, *, gold: bool = False, header: bool | None = None) -> Det
     """
     problems = Problems()
     try:
-        format_ = format_in(path, with_qrels=gold)
+        format_ = detect_format(path, with_qrels=gold)
         if format_ is None:
             suffixes = " or ".join(records.FORMATS.values())
             raise UsageError(
@@ -166,29 +166,29 @@ def detect(path: Path, *, gold: bool = False, header: bool | None = None) -> Det
             return DetectedFile(path, format_, (), ())
         names, assumed = None, None
         if not records.has_keys(format_):
-            has_header, because, rows = header_of(path, format_)
+            has_header, reason, rows = detect_header(path, format_)
             if not (has_header if header is None else header):
                 names = _column_names(rows, gold=gold)
             if header is None and rows:
-                assumed = _assumption(path, because, names)
+                assumed = _assumption(path, reason, names)
     except Unsupported as error:
         problems.add(path, "unsupported file", detail=str(error), skippable=False)
     except OSError as error:
         problems.add_unopened(path, error)
     problems.raise_if_any()
     assert format_ is not None
-    read = records.read_records(path, format_, problems, columns=names)
-    first = tuple(record.values for record in itertools.islice(read, SAMPLE_ROWS))
+    records_read = records.read_records(path, format_, problems, columns=names)
+    first_records = tuple(record.values for record in itertools.islice(records_read, SAMPLE_ROWS))
     problems.raise_if_any()
-    columns = tuple(dict.fromkeys(itertools.chain.from_iterable(first)))
-    return DetectedFile(path, format_, columns, first, names is None, assumed)
+    columns = tuple(dict.fromkeys(itertools.chain.from_iterable(first_records)))
+    return DetectedFile(path, format_, columns, first_records, names is None, assumed)
 
 
-def _assumption(path: Path, because: str, names: Sequence[str] | None) -> str:
+def _assumption(path: Path, reason: str, names: Sequence[str] | None) -> str:
     if names is None:
-        return f"{path}: its first line names the columns, as it seems ({because}): else use --no-header"
-    without = f"it has no header line, as it seems ({because}): else use --header"
-    return f"{path}: {without}; its columns are called {', '.join(names)}"
+        return f"{path}: its first line names the columns, as it seems ({reason}): else use --no-header"
+    assumption = f"it has no header line, as it seems ({reason}): else use --header"
+    return f"{path}: {assumption}; its columns are called {', '.join(names)}"
 
 
 def _column_names(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
@@ -203,9 +203,9 @@ def _column_names(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
         if len(set(cells)) == len(cells) and all(cell.split() == [cell] for cell in cells)
     ]
     id_ = ids[0] if ids else 0
-    others = [index for index in range(width) if index != id_]
-    if others:
-        names[max(others, key=lambda index: sum(map(len, columns[index])))] = "text"
+    other_columns = [index for index in range(width) if index != id_]
+    if other_columns:
+        names[max(other_columns, key=lambda index: sum(map(len, columns[index])))] = "text"
     if names:
         names[id_] = "id"
     return names
@@ -220,7 +220,7 @@ def name_for(path: Path) -> str:
     return name if task_file.name_problem(name) is None else "my-task"
 
 
-def text_of(
+def task_file_text(
     target: Path,
     name: str,
     documents: Sequence[DetectedFile] = (),
@@ -305,7 +305,7 @@ def _labels(gold: DetectedFile | None) -> Sequence[str]:
     if gold is None:
         return task_file.GRADES
     problems = Problems()
-    grades = task_file.read_grades(gold.path, _grade_layout(gold), problems, MOST_GRADES)
+    grades = task_file.read_grades(gold.path, _grade_layout(gold), problems, MAX_GRADE)
     highest = max((grade.grade for grade in grades), default=1)
     problems.raise_if_any()
     if highest < len(task_file.GRADES):
@@ -316,15 +316,15 @@ def _labels(gold: DetectedFile | None) -> Sequence[str]:
 def _documents(target: Path, documents: Sequence[DetectedFile]) -> str:
     if not documents:
         return _DOCUMENTS
-    first = documents[0]
-    for other in documents[1:]:
-        if missing := set(first.columns) - set(other.columns):
+    first_file = documents[0]
+    for other_file in documents[1:]:
+        if missing := set(first_file.columns) - set(other_file.columns):
             raise UsageError(
-                f"{other.path} has no {min(missing)!r}, which {first.path} has: describe them yourself"
+                f"{other_file.path} has no {min(missing)!r}, which {first_file.path} has: describe them yourself"
             )
     files = [_quoted(_relative(document.path, target)) for document in documents]
     key = f"file = {files[0]}" if len(files) == 1 else f"files = [{', '.join(files)}]"
-    return "\n".join(["", "[documents]", key, *_columns(first)]) + "\n"
+    return "\n".join(["", "[documents]", key, *_columns(first_file)]) + "\n"
 
 
 def _topics(target: Path, topics: DetectedFile | None, gold: DetectedFile | None) -> str:
@@ -344,8 +344,8 @@ def _columns(file: DetectedFile) -> list[str]:
             f"{file.path} has {counted(len(file.columns), 'column')}: an id and a text are needed"
         )
     id_ = _column(file.columns, IDS) or file.columns[0]
-    others = [column for column in file.columns if column != id_]
-    text = _column(others, TEXTS) or max(others, key=lambda column: _length(file, column))
+    other_columns = [column for column in file.columns if column != id_]
+    text = _column(other_columns, TEXTS) or max(other_columns, key=lambda column: _length(file, column))
     names = ", ".join(map(_quoted, file.columns))
     lines = [] if file.stated_format is None else [f"format = {_quoted(file.stated_format)}"]
     lines += [
@@ -355,7 +355,7 @@ def _columns(file: DetectedFile) -> list[str]:
     ]
     fields = [
         column
-        for column in others
+        for column in other_columns
         if column not in (text, "id", "text") and task_file.FIELD.fullmatch(column)
     ]
     if fields:
@@ -382,8 +382,8 @@ def _grade_layout(gold: DetectedFile) -> GradeLayout:
     if gold.names == GOLD_COLUMNS[2]:
         return GradeLayout(gold.format, grade=1, columns=gold.names)
     columns = []
-    for noun, known in (("topic", TOPICS), ("document", DOCUMENTS), ("grade", GRADES)):
-        column = _column(gold.columns, known)
+    for noun, common_names in (("topic", TOPICS), ("document", DOCUMENTS), ("grade", GRADES)):
+        column = _column(gold.columns, common_names)
         if column is None:
             raise UsageError(
                 f"{gold.path} has no column called {noun}: it has {', '.join(gold.columns)}; leave out --gold and "

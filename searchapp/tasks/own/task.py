@@ -142,10 +142,10 @@ def _recipe_book(own: OwnFile, path: Path) -> RecipeBook:
     def template(name: str) -> dict[str, Any]:
         if name.endswith(".json"):
             return resources.read_json(path.parent / name)
-        shipped = base.general_names()
-        if name not in shipped:
+        templates = base.general_names()
+        if name not in templates:
             raise DataError(
-                f"{path}: there is no template {choices_hint(name, shipped)}, or name a .json file of your own"
+                f"{path}: there is no template {choices_hint(name, templates)}, or name a .json file of your own"
             )
         return base.general(own.info, name)
 
@@ -204,14 +204,16 @@ class OwnCollection(Collection):
 
     def _judged(self, topics: SplitTopics, problems: Problems) -> set[str] | None:
         """Return the topics in a split's gold if its topics file serves several splits, as in BEIR."""
-        sharing = [other for other in self._own.topics.values() if other.file == topics.file]
-        if topics.gold is None or len(sharing) < 2:
+        splits_with_file = [other for other in self._own.topics.values() if other.file == topics.file]
+        if topics.gold is None or len(splits_with_file) < 2:
             return None
-        of_gold = Problems()
+        gold_problems = Problems()
         path, highest = self.folder / topics.gold.file, len(self.info.grades) - 1
-        judged = {grade.topic for grade in task_file.read_grades(path, topics.gold.layout, of_gold, highest)}
-        if of_gold.stopped:  # `check_split` reports the problems of single grades
-            problems.add_all(of_gold)
+        judged = {
+            grade.topic for grade in task_file.read_grades(path, topics.gold.layout, gold_problems, highest)
+        }
+        if gold_problems.stopped:  # `check_split` reports the problems of single grades
+            problems.add_all(gold_problems)
         return judged
 
     def check_split(self, split: str, problems: Problems) -> int:
@@ -222,15 +224,15 @@ class OwnCollection(Collection):
             topic_ids = {topic.id for topic in topics}
             documents = self.documents.ids()
             path = self.folder / gold.file
-            of_gold = Problems()
-            for grade in task_file.read_grades(path, gold.layout, of_gold, len(self.info.grades) - 1):
+            gold_problems = Problems()
+            for grade in task_file.read_grades(path, gold.layout, gold_problems, len(self.info.grades) - 1):
                 where = f"line {grade.line}"
                 if grade.topic not in topic_ids:
                     detail = f"{shown(grade.topic)} is not in the split {split}"
-                    of_gold.add(path, "unknown topic", where, detail)
+                    gold_problems.add(path, "unknown topic", where, detail)
                 elif documents and grade.document not in documents:
-                    of_gold.add(path, "unknown document", where, shown(grade.document))
-            problems.add_all(of_gold)
+                    gold_problems.add(path, "unknown document", where, shown(grade.document))
+            problems.add_all(gold_problems)
         return len(topics)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
@@ -290,10 +292,10 @@ class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
         trec.read_run(path, problems)
         if split is None:
             return
-        own = Problems(lenient=True)
-        topics = {topic.id for topic in split.topics(own)}
-        documents = {document.id for document in split.collection.documents.read(own)}
-        own.raise_if_any()
+        data_problems = Problems(lenient=True)
+        topics = {topic.id for topic in split.topics(data_problems)}
+        documents = {document.id for document in split.collection.documents.read(data_problems)}
+        data_problems.raise_if_any()
         for line, (topic, _, document, *_rest) in trec.read_lines(path, Problems(lenient=True), trec.RUN):
             where = f"line {line}"
             if topic not in topics:
@@ -306,9 +308,9 @@ class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
 
     def grades(self, files: Sequence[Path], split: DataSplit[OwnCollection]) -> Grades:
         gold = split.gold(files)
-        own = self._own.topics[self._own.info.require_split(split.name)].gold
+        split_gold = self._own.topics[self._own.info.require_split(split.name)].gold
         # As in `evaluate`, other gold files may have topics outside the split.
-        if own is not None and list(files) == [split.collection.folder / own.file]:
+        if split_gold is not None and list(files) == [split.collection.folder / split_gold.file]:
             gold = replace(gold, folder=split.collection.folder)
         return self.scorer.qrels(gold)
 

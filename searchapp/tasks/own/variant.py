@@ -54,7 +54,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     problems.raise_if_any()
     extends = root.text(EXTENDS, "", required=True)
     mapping, training_mapping = _json_file(root, "mapping"), _json_file(root, "training_mapping")
-    names = {key: root.text(key) for key in ("recipe", "search_recipe")}
+    recipe_names = {key: root.text(key) for key in ("recipe", "search_recipe")}
     recipes = {table.name: table.content for table in root.tables("recipes")}
     root.raw("tuned")  # written by `searchapp tune`, see `ranking.tuned`
     root.finish()
@@ -80,22 +80,24 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
 
         return RecipeBook(book.task, path, {**book.recipes, **recipes}, template, book.depth)
 
-    known = recipe_book().recipes
-    for key, name in names.items():
-        if name is not None and name not in known:
-            root.wrong("unknown recipe", f"there is no recipe {name!r}: {', '.join(sorted(known))}", key)
+    known_recipes = recipe_book().recipes
+    for key, name in recipe_names.items():
+        if name is not None and name not in known_recipes:
+            root.wrong(
+                "unknown recipe", f"there is no recipe {name!r}: {', '.join(sorted(known_recipes))}", key
+            )
     problems.raise_if_any()
     info = replace(
         base.info,
         variant=path,
-        default_recipe=names["recipe"] or base.info.default_recipe,
-        search_recipe=names["search_recipe"] or base.info.search_recipe,
+        default_recipe=recipe_names["recipe"] or base.info.default_recipe,
+        search_recipe=recipe_names["search_recipe"] or base.info.search_recipe,
         mapping=mapping or base.info.mapping,
         training_mapping=training_mapping or base.info.training_mapping,
     )
-    varied = replace(base, info=info, recipe_book=recipe_book)
+    variant = replace(base, info=info, recipe_book=recipe_book)
     if mapping is None and training_mapping is None:
-        return varied
+        return variant
 
     def read_mapping(name: str | None, of_task: dict[str, Any]) -> dict[str, Any]:
         """Return a mapping of the variant, which stores the fields of the task's; or the task's own."""
@@ -120,7 +122,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
         shared = mapping if of_task == base.index_mapping() else None
         return read_mapping(training_mapping or shared, of_task)
 
-    return with_mappings(base, varied, documents, examples)
+    return with_mappings(base, variant, documents, examples)
 
 
 def _json_file(root: TomlTable, key: str) -> str | None:

@@ -63,23 +63,23 @@ def count_slots(predicted: Any, gold: Any, where: str) -> tuple[RelationCounts, 
     # Like the official script, iterate over the letters of a slot that is a text.
     accepted = [relation for slot in gold for relation in slot]
     right = sum(relation in accepted for relation in predicted)
-    remaining, filled = list(predicted), 0
+    unused, filled = list(predicted), 0
     for slot in gold:
         for relation in slot:
-            if relation in remaining:
-                remaining.remove(relation)
+            if relation in unused:
+                unused.remove(relation)
                 filled += 1
                 break
     slots = [[slot] if isinstance(slot, str) else slot for slot in gold]
     return (
         RelationCounts(len(predicted), right, len(gold), filled),
         RelationCounts(
-            len(predicted), _right_once(predicted, slots), len(gold), _best_assignment(predicted, slots)
+            len(predicted), _count_right_once(predicted, slots), len(gold), _best_assignment(predicted, slots)
         ),
     )
 
 
-def _right_once(predicted: Sequence[Any], slots: Sequence[Sequence[Any]]) -> int:
+def _count_right_once(predicted: Sequence[Any], slots: Sequence[Sequence[Any]]) -> int:
     """Count the right predicted relations, a repeated one at most once for each slot that has it."""
     return sum(
         predicted[:index].count(relation) < sum(relation in slot for slot in slots)
@@ -136,9 +136,9 @@ def json_name(value: Any) -> str:
     return "null" if value is None else names.get(type(value), "an object")
 
 
-MICRO = ("Micro precision", "Micro recall", "Micro F1")
+MICRO_MEASURES = ("Micro precision", "Micro recall", "Micro F1")
 KNOWLEDGE_BASES = ("dbpedia", "wikidata")
-OTHER = "(other)"
+OTHER_GROUP = "(other)"
 _COMMON_WORDS = 15
 
 
@@ -232,10 +232,10 @@ class RelationScorer:
         )
 
     def qrels(self, gold: GoldFiles) -> Qrels:
-        return _qrels(self._questions(RelationPredictions({}), gold))
+        return _qrels(self._scored_questions(RelationPredictions({}), gold))
 
     def score(self, predictions: RelationPredictions, gold: GoldFiles) -> Scored:
-        questions = self._questions(predictions, gold)
+        questions = self._scored_questions(predictions, gold)
         if not questions:
             raise NotScorable(f"{gold.file} has no question to score", "ZeroDivisionError: division by zero")
         per_topic = {question.name: question.official.figures() for question in questions}
@@ -249,18 +249,18 @@ class RelationScorer:
         rankings = predictions.rankings
         if rankings is None:
             names = {str(id_) for id_ in predictions.answers}
-            known = {question.name for question in questions} & names
+            answered_names = {question.name for question in questions} & names
             rankings = {
                 str(id_): list(_relations(answer))
                 for id_, answer in predictions.answers.items()
-                if str(id_) in known
+                if str(id_) in answered_names
             }
         return Scored(official, len(questions), rankings, _qrels(questions))
 
     def breakdown(
         self, predictions: RelationPredictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
-        questions = self._questions(predictions, gold)
+        questions = self._scored_questions(predictions, gold)
         for name in wanted:
             if name == "relations":
                 yield _breakdown(name, "by number of gold relations", questions, _size)
@@ -270,7 +270,7 @@ class RelationScorer:
             elif name == "namespace":
                 yield _breakdown(name, "by namespaces of the gold relations", questions, _namespaces)
 
-    def _questions(self, predictions: RelationPredictions, gold: GoldFiles) -> list[_ScoredQuestion]:
+    def _scored_questions(self, predictions: RelationPredictions, gold: GoldFiles) -> list[_ScoredQuestion]:
         """Return the gold questions with their counts, in the order of the file; a repeated id has its last entry.
 
         Raises:
@@ -334,7 +334,7 @@ def _honest(questions: Sequence[_ScoredQuestion]) -> dict[str, float]:
     honest |= {name: value for name, value in macro.items() if value != official[name]}
     counts = [question.honest for question in questions]
     micro = RelationCounts(*map(sum, zip(*counts, strict=True))).figures()
-    return honest | dict(zip(MICRO, micro.values(), strict=True))
+    return honest | dict(zip(MICRO_MEASURES, micro.values(), strict=True))
 
 
 def _warnings(questions: Sequence[_ScoredQuestion]) -> Iterator[str]:
@@ -373,7 +373,7 @@ def _breakdown(
     if name == "relations":
         order = sorted(groups, key=int)
     else:
-        order = sorted(groups, key=lambda group: (group == OTHER, -len(groups[group]), group))
+        order = sorted(groups, key=lambda group: (group == OTHER_GROUP, -len(groups[group]), group))
     rows = tuple(
         BreakdownRow(
             group,
@@ -398,7 +398,7 @@ def _first_word(question: _ScoredQuestion) -> str:
 def _common_first_word(questions: Sequence[_ScoredQuestion]) -> Callable[[_ScoredQuestion], str]:
     words = Counter(map(_first_word, questions))
     common = {word for word, _count in words.most_common(_COMMON_WORDS)}
-    return lambda question: word if (word := _first_word(question)) in common else OTHER
+    return lambda question: word if (word := _first_word(question)) in common else OTHER_GROUP
 
 
 def _namespaces(question: _ScoredQuestion) -> str:

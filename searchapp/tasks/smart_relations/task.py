@@ -150,7 +150,7 @@ def read_questions(
             if not masked:
                 entry.note("no gold", "it has no relation, so that nothing is learned from it")
         elif gold and not (masked and not value.get("relations")):
-            relations = entry.gold(slots=slots)
+            relations = entry.gold_slots(slots=slots)
         if entry.good:
             yield RelationQuestion(str(id_), text, relations)
 
@@ -161,7 +161,7 @@ def read_predictions(
     """Read the predictions of an official file, in order."""
     for line, id_, entry in _entries(path, problems, known):
         # A relation may be repeated: the official scorers count each occurrence as a prediction.
-        relations = entry.flat()
+        relations = entry.predicted_relations()
         if entry.good:
             yield RelationPrediction(line, str(id_), id_, relations)
 
@@ -191,7 +191,7 @@ class _RelationsReader(EntryReader):
         super().__init__(path, where, value, problems)
         self._known = known
 
-    def gold(self, *, slots: bool) -> Slots:
+    def gold_slots(self, *, slots: bool) -> Slots:
         listed = self.list_of("relations") or []
         if not slots:
             return tuple((relation,) for relation in self._relations(listed))
@@ -208,22 +208,22 @@ class _RelationsReader(EntryReader):
                 result.append(tuple(dict.fromkeys(relations)))
         return tuple(result)
 
-    def flat(self) -> tuple[str, ...]:
+    def predicted_relations(self) -> tuple[str, ...]:
         listed = self.list_of("relations") or []
         if self.value.get("relations") == []:
             self.wrong("no relation", "the official scorer needs at least one")
         return self._relations(listed)
 
     def _relations(self, listed: Sequence[Any]) -> tuple[str, ...]:
-        good = []
+        relations = []
         for relation in listed:
             if not isinstance(relation, str):
                 self.wrong("wrong type", f"a relation is {type_name(relation)}, not a string")
             elif self._known is not None and relation not in self._known:
                 self.wrong("unknown relation", f"{shown(relation)} is not in the vocabulary")
             else:
-                good.append(relation)
-        return tuple(good)
+                relations.append(relation)
+        return tuple(relations)
 
 
 # Cuts a ranking to the answer; docs/tasks/smart-relations.md has the reasons.
@@ -257,7 +257,7 @@ class RelationsCollection(FoldFiles):
         def path_of(suffix: str) -> Path:
             return folder / f"smart-2021-rl-{key}-{suffix}.json"
 
-        def file(split: str) -> Path:
+        def split_path(split: str) -> Path:
             path = path_of(split)
             return path_of("test-questions") if split == TEST and not path.exists() else path
 
@@ -265,7 +265,7 @@ class RelationsCollection(FoldFiles):
         documents = DocumentSource(
             lambda: [vocabulary], lambda problems: read_vocabulary(vocabulary, problems)
         )
-        super().__init__(info, folder, documents, file)
+        super().__init__(info, folder, documents, split_path)
         self._slots = slots
 
     def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[RelationQuestion]:
