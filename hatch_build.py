@@ -38,7 +38,7 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
         else:
             self._made = tempfile.mkdtemp()
             library = Path(self._made) / compiling.LIBRARY.name
-        problem = compiling.compiled(library)
+        problem = compiling.compile_library(library)
         if problem:
             self._remove_made()
         if problem and wanted == "yes":

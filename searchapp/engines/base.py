@@ -231,7 +231,7 @@ class Index(Protocol):
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         """Yield the hits of each body in order; draw bodies as needed."""
 
-    def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
+    def search_beside(self, requests: Sequence[tuple[Index, Body]]) -> list[Hits]:
         """Return the hits of bodies on several indexes of the same engine, with one request to a server."""
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
@@ -260,9 +260,9 @@ class Index(Protocol):
     def close(self) -> None: ...
 
 
-def search_one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
+def search_one_by_one(requests: Iterable[tuple[Index, Body]]) -> list[Hits]:
     """Search each body separately."""
-    return [hits for index, body in asked for hits in index.search([body])]
+    return [hits for index, body in requests for hits in index.search([body])]
 
 
 class Engine(Protocol):

@@ -134,8 +134,8 @@ class EmbeddedIndex:
             yield self._hits(ranking)
             advance(1)
 
-    def search_beside(self, asked: Sequence[tuple[EngineIndex, Body]]) -> list[Hits]:
-        return search_one_by_one(asked)
+    def search_beside(self, requests: Sequence[tuple[EngineIndex, Body]]) -> list[Hits]:
+        return search_one_by_one(requests)
 
     def _ranked(self, bodies: Iterable[Body]) -> Iterator[list[Ranking]]:
         remaining = iter(bodies)

@@ -219,13 +219,13 @@ def invalid(problem: str) -> Refused:
     return Refused(f"this can't be searched or indexed: {problem}")
 
 
-def known_only(given: Mapping[str, Any], known: Collection[str], label: str) -> None:
+def known_only(options: Mapping[str, Any], known: Collection[str], label: str) -> None:
     """Reject unknown parameters: ignoring one could change the ranking silently.
 
     Raises:
         Refused: there is one.
     """
-    unknown = [f"`{name}`" for name in given if name not in known]
+    unknown = [f"`{name}`" for name in options if name not in known]
     if unknown:
         raise unsupported(f"{' and '.join(unknown)} in {label}")
 

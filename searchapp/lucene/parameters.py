@@ -104,14 +104,14 @@ def of_int(number: int) -> float:
 
 def float32_of_text(text: str) -> float:
     """Return the result of `Float.parseFloat`: the float32 nearest to the decimal number."""
-    given = double(text)
-    rounded, other = _neighbours(given)
+    parsed = double(text)
+    rounded, other = _neighbours(parsed)
     if other is None:
         return rounded
     exact = _fraction(text.strip(_TRIMMED))
-    if exact == Fraction(given):
+    if exact == Fraction(parsed):
         return rounded
-    return max(rounded, other) if exact > Fraction(given) else min(rounded, other)
+    return max(rounded, other) if exact > Fraction(parsed) else min(rounded, other)
 
 
 def float32_of_json(number: int | float) -> float:
@@ -214,25 +214,25 @@ def signless(value: Any, label: str) -> float:
     return rounded
 
 
-def finite(given: float, label: str) -> float:
+def finite(number_: float, label: str) -> float:
     """Reject a number that is not finite."""
-    if not math.isfinite(given):
-        raise invalid(f"{label} is {given}, which is too great or no number")
-    return given
+    if not math.isfinite(number_):
+        raise invalid(f"{label} is {number_}, which is too great or no number")
+    return number_
 
 
-def supported_finite(given: float, label: str) -> float:
+def supported_finite(number_: float, label: str) -> float:
     """Reject a number that is not finite, but that Elasticsearch accepts."""
-    if not math.isfinite(given):
-        raise unsupported(f"{given} as {label}")
-    return given
+    if not math.isfinite(number_):
+        raise unsupported(f"{number_} as {label}")
+    return number_
 
 
-def no_nan(given: float, label: str) -> float:
+def no_nan(number_: float, label: str) -> float:
     """Reject NaN, which Elasticsearch accepts."""
-    if math.isnan(given):
+    if math.isnan(number_):
         raise unsupported(f"NaN as {label}")
-    return given
+    return number_
 
 
 def is_number(value: Any) -> bool:
@@ -244,18 +244,18 @@ def integer(value: Any, label: str) -> int:
     """Read an integer of 32 bits; drop decimals."""
     if isinstance(value, str):
         try:
-            given: int | float = double(value)
+            number_: int | float = double(value)
         except ValueError as error:
             raise invalid(f"{label}: {error}") from error
     elif is_number(value):
-        given = value
+        number_ = value
     else:
         raise invalid(f"{label} must be a number, not {value!r}")
-    if given != given:  # NaN; an integer may be too great for `math.isnan`
+    if number_ != number_:  # NaN; an integer may be too great for `math.isnan`
         return 0
-    if not -LARGEST_INTEGER - 1 <= given <= LARGEST_INTEGER:
+    if not -LARGEST_INTEGER - 1 <= number_ <= LARGEST_INTEGER:
         raise invalid(f"{label} is {shown(value)}, which is no integer of 32 bits")
-    return int(given)
+    return int(number_)
 
 
 def flag(value: Any, label: str) -> bool:
@@ -269,10 +269,10 @@ def flag(value: Any, label: str) -> bool:
 
 def name(value: Any, label: str) -> str:
     """Read the non-empty name of a field or of an analyzer."""
-    given = raw_text(value, label)
-    if not given:
+    text_ = raw_text(value, label)
+    if not text_:
         raise invalid(f"{label} must be a name, not {value!r}")
-    return given
+    return text_
 
 
 def listed(value: Any, label: str) -> Sequence[Any]:
@@ -284,18 +284,18 @@ def listed(value: Any, label: str) -> Sequence[Any]:
 
 def boost(value: Any, label: str) -> float:
     """Read a boost, which must not be negative but may be infinite or `NaN`."""
-    given = signless(value, f"the boost of {label}")
-    if given < 0:
-        raise invalid(f"the boost of {label} is {given:g}, but must not be negative")
-    return given
+    number_ = signless(value, f"the boost of {label}")
+    if number_ < 0:
+        raise invalid(f"the boost of {label} is {number_:g}, but must not be negative")
+    return number_
 
 
 def share(value: Any, label: str) -> float:
     """Read a number from 0 to 1."""
-    given = no_nan(signless(value, label), label)
-    if not 0 <= given <= 1:
-        raise invalid(f"{label} is {given:g}, but must be from 0 to 1")
-    return given
+    number_ = no_nan(signless(value, label), label)
+    if not 0 <= number_ <= 1:
+        raise invalid(f"{label} is {number_:g}, but must be from 0 to 1")
+    return number_
 
 
 def text(value: Any, label: str) -> str:
@@ -307,10 +307,10 @@ def text(value: Any, label: str) -> str:
 
 def term(value: Any, label: str) -> str:
     """Read a text to search for as one term, of at most `LONGEST_TERM` bytes."""
-    given = text(value, label)
-    if len(given) * 3 > LONGEST_TERM and len(given.encode("utf-8", "surrogatepass")) > LONGEST_TERM:
+    text_ = text(value, label)
+    if len(text_) * 3 > LONGEST_TERM and len(text_.encode("utf-8", "surrogatepass")) > LONGEST_TERM:
         raise invalid(f"{label} has more than {LONGEST_TERM:,} bytes")
-    return given
+    return text_
 
 
 def raw_text(value: Any, label: str) -> str:
@@ -329,23 +329,25 @@ def raw_text(value: Any, label: str) -> str:
 
 def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], label: str) -> str:
     """Read one of several words, in lower case."""
-    given = raw_text(value, label).upper().lower()
-    if given not in choices:
+    word = raw_text(value, label).upper().lower()
+    if word not in choices:
         raise invalid(f"{label} must be {' or '.join(choices)}, not {value!r}")
-    return given
+    return word
 
 
-def without_lists(given: Mapping[str, Any], names: Sequence[str], label: str) -> None:
+def without_lists(options: Mapping[str, Any], names: Sequence[str], label: str) -> None:
     """Reject parameters that are null or lists, which Elasticsearch ignores or unwraps."""
     for parameter in names:
-        if parameter in given and (given[parameter] is None or isinstance(given[parameter], list | tuple)):
-            raise unsupported(f"`{parameter}` of {label} that is {given[parameter]!r}")
+        if parameter in options and (
+            options[parameter] is None or isinstance(options[parameter], list | tuple)
+        ):
+            raise unsupported(f"`{parameter}` of {label} that is {options[parameter]!r}")
 
 
-def without_null(given: Mapping[str, Any], names: Sequence[str], label: str) -> None:
+def without_null(options: Mapping[str, Any], names: Sequence[str], label: str) -> None:
     """Reject parameters that are null, which Elasticsearch does not replace by the default here."""
     for parameter in names:
-        if parameter in given and given[parameter] is None:
+        if parameter in options and options[parameter] is None:
             raise invalid(f"`{parameter}` of {label} is null")
 
 

@@ -36,7 +36,7 @@ class Counting:
 def test_no_more_batches_are_drawn_than_can_be_under_way() -> None:
     batches = Counting(50)
     senders: Senders[int] = Senders(lambda _: time.sleep(0.001), 3)
-    for _batch in senders.sent(batches):
+    for _batch in senders.send_all(batches):
         batches.done += 1
     assert batches.done == 50 and batches.most <= 2 * 3 + 1
 
@@ -44,7 +44,7 @@ def test_no_more_batches_are_drawn_than_can_be_under_way() -> None:
 def test_several_are_sent_at_once() -> None:
     together = threading.Barrier(3, timeout=10)  # breaks unless three come
     senders: Senders[int] = Senders(lambda _: _pass(together), 3)
-    assert sorted(senders.sent(range(3))) == [0, 1, 2]
+    assert sorted(senders.send_all(range(3))) == [0, 1, 2]
 
 
 def _pass(barrier: threading.Barrier) -> None:
@@ -61,7 +61,7 @@ def test_after_one_failure_nothing_more_is_begun() -> None:
         time.sleep(0.01)
 
     with pytest.raises(EngineRefused):
-        list(Senders(send, 2).sent(range(100)))
+        list(Senders(send, 2).send_all(range(100)))
     so_far = len(begun)
     time.sleep(0.1)
     assert len(begun) == so_far <= 4 + 2 * 2 + 1
@@ -72,7 +72,7 @@ def test_who_waits_is_known_to_each_thread() -> None:
     senders: Senders[int] = Senders(lambda _: seen.append(current_patience()), 2)
     waiting = Patience(request_seconds=1, retry_seconds=1)
     with waiting:
-        list(senders.sent(range(4)))
+        list(senders.send_all(range(4)))
     assert seen == [waiting] * 4
 
 

@@ -65,7 +65,7 @@ class Server:
     version: str = UNKNOWN
     is_serverless: bool = False
 
-    def allowed(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def supported_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the index settings; empty for a serverless project, which rejects all."""
         return {} if self.is_serverless else dict(settings)
 
@@ -272,19 +272,19 @@ class Wire:
     media_version: int | None = None  # of bodies; None for the client's default
     has_others: bool = False  # with several addresses, a hanging one is abandoned early
 
-    def versioned(self, headers: HttpHeaders | None) -> HttpHeaders:
+    def with_version(self, headers: HttpHeaders | None) -> HttpHeaders:
         """Set the version of bodies in the headers of a request."""
-        versioned = HttpHeaders() if headers is None else headers.copy()
+        with_version = HttpHeaders() if headers is None else headers.copy()
         if self.is_plain:
             media_type = r"application/\1"
         elif self.media_version is None:
-            return versioned
+            return with_version
         else:
             media_type = rf"application/vnd.elasticsearch+\1; compatible-with={self.media_version}"
         for name in ("accept", "content-type"):
-            if name in versioned:
-                versioned[name] = _MEDIA_TYPE.sub(media_type, versioned[name])
-        return versioned
+            if name in with_version:
+                with_version[name] = _MEDIA_TYPE.sub(media_type, with_version[name])
+        return with_version
 
 
 class Node(Urllib3HttpNode):
@@ -307,8 +307,8 @@ class Node(Urllib3HttpNode):
         request_timeout: Any = DEFAULT,
     ) -> Any:
         if current_patience() is not None:
-            given = self.config.request_timeout if request_timeout is DEFAULT else request_timeout
-            request_timeout = limited_timeout(REQUEST_TIMEOUT_SECONDS if given is None else given)
+            timeout = self.config.request_timeout if request_timeout is DEFAULT else request_timeout
+            request_timeout = limited_timeout(REQUEST_TIMEOUT_SECONDS if timeout is None else timeout)
         answer = self._perform(method, target, body, headers, request_timeout)
         if answer.meta.status == 400 and _REFUSED_MEDIA_TYPE in answer.body and not self.wire.is_plain:
             # A node of 8.x in a cluster during its upgrade. It has not executed the request, and nodes of 9.x accept
@@ -325,9 +325,9 @@ class Node(Urllib3HttpNode):
         began, outcome, received = time.perf_counter(), "", 0
         try:
             if self.wire.pinned is not None:
-                given = self.config.request_timeout if timeout is DEFAULT else timeout
-                self.wire.pinned.learn(self.config, self.wire.proxy, given or REQUEST_TIMEOUT_SECONDS)
-            answer = self._answer(method, target, body, self.wire.versioned(headers), timeout)
+                seconds = self.config.request_timeout if timeout is DEFAULT else timeout
+                self.wire.pinned.learn(self.config, self.wire.proxy, seconds or REQUEST_TIMEOUT_SECONDS)
+            answer = self._answer(method, target, body, self.wire.with_version(headers), timeout)
             outcome, received = str(answer.meta.status), len(answer.body)
             return answer
         except TransportError as error:

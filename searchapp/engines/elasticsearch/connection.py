@@ -349,7 +349,7 @@ class Connection:
             raise error.error from error
         except (ApiError, TransportError) as error:
             seconds = retrying.statistics.get("delay_since_first_attempt", 0)
-            raise self.translated(action, error, seconds, is_first=attempts is not None) from error
+            raise self.translate(action, error, seconds, is_first=attempts is not None) from error
         except RecursionError as error:
             raise EngineRefused(
                 f"the answer of {self.url} is nested too deeply to be read ({action}): is it an Elasticsearch?"
@@ -372,14 +372,14 @@ class Connection:
             ):
                 raise
 
-    def tidying(self) -> Connection:
+    def cleanup_connection(self) -> Connection:
         """Return a connection for clean-up requests, which are sent once with a short time limit."""
         client = self.client.options(request_timeout=TIDYING_SECONDS)
-        tidying = Connection(client, self.url, 1, TIDYING_SECONDS)
-        tidying.server = self.server
-        return tidying
+        cleanup_connection = Connection(client, self.url, 1, TIDYING_SECONDS)
+        cleanup_connection.server = self.server
+        return cleanup_connection
 
-    def translated(
+    def translate(
         self, action: str, error: ApiError | TransportError, seconds: float = 0, *, is_first: bool = False
     ) -> EngineError:
         """Translate an exception of the client into an error with action, address and advice."""

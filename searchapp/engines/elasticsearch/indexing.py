@@ -77,7 +77,7 @@ class Senders(Generic[T]):
     def stopped(self) -> bool:
         return self._stop.is_set()
 
-    def sent(self, batches: Iterable[T]) -> Iterator[T]:
+    def send_all(self, batches: Iterable[T]) -> Iterator[T]:
         """Yield each batch once it is sent, in any order; draw batches as needed.
 
         Raises:
@@ -189,7 +189,7 @@ class BulkWriter:
             self._monitor.call(f"send documents to {self._alias}", send_rest)
 
         senders: Senders[Batch] = Senders(send_batch, THREADS)
-        for batch in senders.sent(self._batches(documents)):
+        for batch in senders.send_all(self._batches(documents)):
             advance(len(batch))
 
     def compare(self, documents: Iterable[Document]) -> None:
@@ -204,7 +204,7 @@ class BulkWriter:
             if missing := self._missing(batch):
                 raise UnusableVersion(f"{self._alias} lacks the document {missing[0].id}: index again")
 
-        for _ in Senders(require_batch, THREADS).sent(self._batches(documents)):
+        for _ in Senders(require_batch, THREADS).send_all(self._batches(documents)):
             pass
 
     def _batches(self, documents: Iterable[Document]) -> Iterator[Batch]:
@@ -431,7 +431,9 @@ class _Builder:
 
     def _discard(self, index: str) -> None:
         """Delete an unfinished version if the server responds and no other builder has taken it over."""
-        versions = IndexVersions(self.connection.tidying(), self.versions.name, self.versions.alias)
+        versions = IndexVersions(
+            self.connection.cleanup_connection(), self.versions.name, self.versions.alias
+        )
         with suppress(EngineError):
             self.lock.require_ours()
             versions.remove_unserved(index, self.lock.token)
@@ -461,7 +463,7 @@ class _Builder:
         body["settings"] = {
             **body.get("settings", {}),
             "refresh_interval": "-1",  # not searched yet
-            **server.allowed(
+            **server.supported_settings(
                 {
                     "number_of_shards": self.spec.shards,
                     **WITHOUT_REPLICAS,
@@ -533,7 +535,7 @@ class _Builder:
         settings = {
             "index": {
                 "refresh_interval": None,
-                **connection.server.allowed(replicas_settings(self.spec.replicas)),
+                **connection.server.supported_settings(replicas_settings(self.spec.replicas)),
             }
         }
         connection.call(

@@ -179,7 +179,7 @@ class JudgmentIndex:
                     )
                 existing.append(result["_id"])
         except (ApiError, TransportError) as error:
-            raise connection.translated(f"send judgments to {self._alias}", error) from error
+            raise connection.translate(f"send judgments to {self._alias}", error) from error
         return new, self._different(existing, by_id_)
 
     def fetch(self, after: int, up_to: int) -> EventPage:
@@ -245,7 +245,9 @@ class JudgmentIndex:
         self._connection.create_index(
             f"create the index {self._name}",
             self._name,
-            settings=self._connection.server.allowed({"number_of_shards": 1, "auto_expand_replicas": "0-1"}),
+            settings=self._connection.server.supported_settings(
+                {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+            ),
             mappings={
                 "dynamic": "strict",
                 "_meta": {"searchapp": {"holds": "judgments", "format": FORMAT}},

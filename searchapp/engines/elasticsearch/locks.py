@@ -229,7 +229,7 @@ class Locks:
         Raises:
             _Conflict: it has another state.
         """
-        connection = self._connection.tidying() if brief else self._connection
+        connection = self._connection.cleanup_connection() if brief else self._connection
         condition: dict[str, Any] = {"op_type": "create"}
         if state.seq_no >= 0:
             condition = {"if_seq_no": state.seq_no, "if_primary_term": state.primary_term}
@@ -331,7 +331,9 @@ class Locks:
         self._connection.create_index(
             f"create the index {self._index}",
             self._index,
-            settings=self._connection.server.allowed({"number_of_shards": 1, "auto_expand_replicas": "0-1"}),
+            settings=self._connection.server.supported_settings(
+                {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+            ),
             mappings={
                 "dynamic": "false",  # no search reads it
                 "_meta": {"searchapp": {"holds": "locks", "format": FORMAT}},

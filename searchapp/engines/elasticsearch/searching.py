@@ -277,7 +277,7 @@ class ElasticsearchIndex:
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
-        for batch in _batches(map(self._ranked, bodies)):
+        for batch in _batches(map(self._ranking_body, bodies)):
             try:
                 responses = self._responses(batch)
             except QueryRefused as error:
@@ -289,7 +289,7 @@ class ElasticsearchIndex:
 
     def search_beside(self, requests: Sequence[tuple[Index, Body]]) -> list[Hits]:
         own_asks = [
-            _Ask(index.info.version, index._ranked(body))
+            _Ask(index.info.version, index._ranking_body(body))
             for index, body in requests
             if isinstance(index, ElasticsearchIndex) and index._connection is self._connection
         ]
@@ -305,11 +305,11 @@ class ElasticsearchIndex:
             return answers
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
-        hits = self._search_and_count(self._asked(body), _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
+        hits = self._search_and_count(self._sent_body(body), _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
         return [search_hit(hit) for hit in hits["hits"]]
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
-        asked = {**self._asked(body), "track_total_hits": True}
+        asked = {**self._sent_body(body), "track_total_hits": True}
         hits = self._search_and_count(asked, _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
         return [search_hit(hit) for hit in hits["hits"]], hits["total"]["value"]
 
@@ -357,13 +357,13 @@ class ElasticsearchIndex:
         }
         return Counts(answer["hits"]["total"]["value"], values)
 
-    def _asked(self, body: Body) -> Body:
+    def _sent_body(self, body: Body) -> Body:
         """Return the body to send, for equal rankings from several segments and shards."""
         sent = normal_body(body)
         return sent if self._info.shards == 1 else shard_safe(sent, self._numbers)
 
-    def _ranked(self, body: Body) -> Body:
-        asked = self._asked(body)
+    def _ranking_body(self, body: Body) -> Body:
+        asked = self._sent_body(body)
         return ids_and_scores(asked) if self._sorts_by_id else asked
 
     def _search(self, body: Body) -> Mapping[str, Any]:
@@ -435,10 +435,10 @@ class ElasticsearchIndex:
             )
             problem: EngineError | None = None
             for number, response in zip(rest, answer["responses"], strict=True):
-                put_off = self._put_off(response, asks[number].version)
-                if put_off is None:
-                    responses[number] = self._answered(response, number)
-                problem = put_off or problem
+                retry_error = self._retry_error(response, asks[number].version)
+                if retry_error is None:
+                    responses[number] = self._checked(response, number)
+                problem = retry_error or problem
             if problem is not None:
                 raise NotYet(problem)
 
@@ -463,7 +463,7 @@ class ElasticsearchIndex:
                 raise Replaced(index) from error
             raise
 
-    def _answered(self, response: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    def _checked(self, response: Mapping[str, Any], number: int) -> Mapping[str, Any]:
         if "error" not in response:
             return response
         if is_forbidden(response["error"]):
@@ -476,7 +476,7 @@ class ElasticsearchIndex:
             f"{self._connection.url} refused a query on {self._info.version}: {problem}", number
         )
 
-    def _put_off(self, response: Mapping[str, Any], version: str) -> EngineError | None:
+    def _retry_error(self, response: Mapping[str, Any], version: str) -> EngineError | None:
         """Return the error if the search of a batch must be repeated."""
         error = response.get("error")
         if error is None:

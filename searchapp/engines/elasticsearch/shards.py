@@ -160,7 +160,7 @@ class ShardMonitor:
             NotYet: a shard has been without a node for a shorter time.
         """
         try:
-            missing = copies(self._connection.tidying(), self._index, self._shards).without_primary
+            missing = copies(self._connection.cleanup_connection(), self._index, self._shards).without_primary
         except EngineError:
             return  # the state of the shards is unknown
         if not missing:
@@ -240,7 +240,7 @@ def replicas_settings(replicas: int | None) -> dict[str, Any]:
 
 def replicate(connection: Connection, info: IndexInfo, replicas: int) -> None:
     """Change the number of replicas of a version, and wait for them."""
-    settings = {"index": connection.server.allowed(replicas_settings(replicas))}
+    settings = {"index": connection.server.supported_settings(replicas_settings(replicas))}
     connection.call(
         f"change the replicas of {info.version}",
         lambda client: client.indices.put_settings(index=info.version, settings=settings),

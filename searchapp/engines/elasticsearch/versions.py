@@ -83,13 +83,13 @@ class IndexVersions:
             Split: the alias points to several versions.
             EngineRefused: as `behind`.
         """
-        versions = self.behind()
+        versions = self.with_alias()
         if len(versions) > 1:
             names = [version.info.version for version in versions]
             raise Split(self._connection.url, self.alias, names, self.name)
         return versions[0] if versions else None
 
-    def behind(self) -> list[IndexVersion]:
+    def with_alias(self) -> list[IndexVersion]:
         """Return the versions that have the alias, oldest first; several only after a failure.
 
         Raises:
@@ -339,12 +339,12 @@ def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Rep
     Raises:
         EngineRefused: another program made the alias, or the other process takes too long.
     """
-    versions.behind()  # rejects another program's alias before the lock is created
+    versions.with_alias()  # rejects another program's alias before the lock is created
     with locks.hold(versions.alias):
-        behind = versions.behind()
-        survivor, flaws = _best(connection, behind)
-        if survivor is not None and len(behind) > 1:
-            others = [version.info.version for version in behind if version is not survivor]
+        versions_with_alias = versions.with_alias()
+        survivor, flaws = _best(connection, versions_with_alias)
+        if survivor is not None and len(versions_with_alias) > 1:
+            others = [version.info.version for version in versions_with_alias if version is not survivor]
             versions.keep_only(survivor.info.version, others)
         removed = versions.remove_leftovers()
     if survivor is None:
@@ -352,10 +352,10 @@ def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Rep
     return Repair(versions.name, survivor.info.version, tuple(removed), flaws)
 
 
-def _best(connection: Connection, behind: list[IndexVersion]) -> tuple[IndexVersion | None, str]:
+def _best(connection: Connection, versions: list[IndexVersion]) -> tuple[IndexVersion | None, str]:
     """Return the newest complete version without a flaw, else the newest version, and its flaw."""
     newest, problem = None, ""
-    for version in reversed(behind):
+    for version in reversed(versions):
         problem_of_version = flaw(connection, version)
         if (
             not problem_of_version

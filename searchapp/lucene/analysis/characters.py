@@ -48,11 +48,11 @@ def _categories() -> dict[str, str]:
 def category_set(*names: str, last: int = 0x10FFFF) -> str:
     """Return the code points of general categories (`Lu`, or the prefix `L`), for brackets."""
     chosen = [key for key in CATEGORIES if key.startswith(names)]
-    ranges = merged([pair for key in chosen for pair in parse_ranges(_categories()[key])])
+    ranges = merge_ranges([pair for key in chosen for pair in parse_ranges(_categories()[key])])
     return as_set([(low, min(high, last)) for low, high in ranges if low <= last])
 
 
-def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge adjacent and overlapping ranges."""
     result: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
@@ -77,7 +77,7 @@ def _lower_cases() -> dict[int, int]:
 
 @cache
 def _cased() -> re.Pattern[str]:
-    return re.compile(f"[{as_set(merged([(code, code) for code in _lower_cases()]))}]")
+    return re.compile(f"[{as_set(merge_ranges([(code, code) for code in _lower_cases()]))}]")
 
 
 def lower(text: str) -> str:

@@ -234,8 +234,8 @@ def compile_java(
         BadSettings: Java rejects the pattern too.
     """
     pattern = options.text(setting, default)
-    given = options.text("flags", "") if has_flags else ""
-    flags = {name.upper() for name in given.split("|") if name}
+    flag_names = options.text("flags", "") if has_flags else ""
+    flags = {name.upper() for name in flag_names.split("|") if name}
     if refused := sorted(flags & _REFUSED_FLAGS):
         raise options.not_supported(f"flag {refused[0]}")
     if unknown := sorted(flags - _FLAGS):

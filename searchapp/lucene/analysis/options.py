@@ -89,8 +89,8 @@ class Options:
 
     def refuse(self, *names: str) -> None:
         """Reject these settings as unsupported if they are present."""
-        if given := [f"`{name}`" for name in names if name in self._settings]:
-            raise self.not_supported(" and ".join(given))
+        if refused := [f"`{name}`" for name in names if name in self._settings]:
+            raise self.not_supported(" and ".join(refused))
 
     def not_supported(self, construct: str) -> NotSupported:
         """Return the error for a part of this component, such as "`flags` COMMENTS"."""

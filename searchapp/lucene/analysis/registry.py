@@ -19,10 +19,10 @@ from searchapp.lucene.analysis.token_filters import (
     NO_WORDS,
     AnyFilter,
     TermFilter,
-    changing,
+    change_terms,
     lowercase,
-    marking,
-    stemming,
+    mark_keywords,
+    stem_terms,
     stop_words,
     stopword_list,
 )
@@ -54,8 +54,8 @@ def _english(options: Options) -> Parts:
     words = options.strings("stem_exclusion", [])
     if words == [NO_WORDS] and not options.is_list("stem_exclusion"):
         words = []
-    exclusion = marking(frozenset(words).__contains__)
-    filters = changing(possessive_english), lowercase(options), stopwords, exclusion, stemming(porter)
+    exclusion = mark_keywords(frozenset(words).__contains__)
+    filters = change_terms(possessive_english), lowercase(options), stopwords, exclusion, stem_terms(porter)
     return standard_tokenizer(Options(options.piece, {})), filters
 
 
@@ -102,7 +102,7 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "lowercase": token_filters.lowercase,
     "ngram": partial(token_filters.NGramFilter, edge=False),
     "pattern_replace": token_filters.pattern_replace,
-    "porter_stem": lambda _options: stemming(porter),
+    "porter_stem": lambda _options: stem_terms(porter),
     "shingle": token_filters.ShingleFilter,
     "snowball": token_filters.snowball,
     "stemmer": token_filters.stemmer,

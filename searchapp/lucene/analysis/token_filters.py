@@ -302,22 +302,22 @@ def stream_filters(
     return stages
 
 
-def changing(change: Callable[[str], str]) -> TermFilter:
+def change_terms(change: Callable[[str], str]) -> TermFilter:
     """Return a filter that changes every term."""
     return lambda term, keyword: (change(term), keyword)
 
 
-def stemming(stem: Callable[[str], str]) -> TermFilter:
+def stem_terms(stem: Callable[[str], str]) -> TermFilter:
     """Return a filter that changes every term except keywords."""
     return lambda term, keyword: (term if keyword else stem(term), keyword)
 
 
-def keeping(is_wanted: Callable[[str], bool]) -> TermFilter:
+def keep_terms(is_wanted: Callable[[str], bool]) -> TermFilter:
     """Return a filter that removes unwanted terms."""
     return lambda term, keyword: (term, keyword) if is_wanted(term) else None
 
 
-def marking(is_keyword: Callable[[str], bool]) -> TermFilter:
+def mark_keywords(is_keyword: Callable[[str], bool]) -> TermFilter:
     """Return a filter that marks keywords."""
     return lambda term, keyword: (term, keyword or is_keyword(term))
 
@@ -347,19 +347,19 @@ NO_WORDS = "_none_"
 def lowercase(options: Options) -> TermFilter:
     """Make a filter of type `lowercase` (Lucene's `LowerCaseFilter`)."""
     options.refuse("language")
-    return changing(lower)
+    return change_terms(lower)
 
 
 def asciifolding(options: Options) -> TermFilter:
     """Make a filter of type `asciifolding` (Lucene's `ASCIIFoldingFilter`)."""
     if options.boolean("preserve_original", False):
         raise options.not_supported("`preserve_original`")
-    return changing(fold)
+    return change_terms(fold)
 
 
 def trim(_options: Options) -> TermFilter:
     """Make a filter of type `trim` (Lucene's `TrimFilter`)."""
-    return changing(lambda term: term.strip(JAVA_WHITESPACE))
+    return change_terms(lambda term: term.strip(JAVA_WHITESPACE))
 
 
 def stop(options: Options) -> TermFilter:
@@ -375,7 +375,7 @@ def stop(options: Options) -> TermFilter:
 def stop_words(words: Sequence[str], ignore_case: bool = False) -> TermFilter:
     """Return a filter that removes these words."""
     is_stop_word = _membership(words, ignore_case)
-    return keeping(lambda term: not is_stop_word(term))
+    return keep_terms(lambda term: not is_stop_word(term))
 
 
 def _membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool]:
@@ -387,11 +387,11 @@ def _membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool
 
 def stopword_list(options: Options, default: str) -> list[str]:
     """Read the setting `stopwords`, and replace the names of lists such as `_english_` by their words."""
-    given = options.strings("stopwords", []) if "stopwords" in options else [default]
-    if given == [NO_WORDS] and not options.is_list("stopwords"):  # in a list, `_none_` is a word
+    setting = options.strings("stopwords", []) if "stopwords" in options else [default]
+    if setting == [NO_WORDS] and not options.is_list("stopwords"):  # in a list, `_none_` is a word
         return []
     words: list[str] = []
-    for word in given:
+    for word in setting:
         if word == "_english_":
             words += ENGLISH_STOPWORDS
         elif re.fullmatch("_[a-z]+_", word) and word != NO_WORDS:
@@ -406,7 +406,7 @@ def length(options: Options) -> TermFilter:
     low, high = options.integer("min", 0), options.integer("max", 2**31 - 1)
     if not 0 <= low <= high:
         raise options.bad(f"`min` {low} and `max` {high} are no range")
-    return keeping(lambda term: low <= utf16_length(term) <= high)
+    return keep_terms(lambda term: low <= utf16_length(term) <= high)
 
 
 def truncate(options: Options) -> TermFilter:
@@ -414,17 +414,17 @@ def truncate(options: Options) -> TermFilter:
     units = options.integer("length")
     if units < 1:
         raise options.bad(f"`length` must be positive, not {units}")
-    return LeavingHalves(stemming(lambda term: joined_units(utf16_units(term)[:units])))
+    return LeavingHalves(stem_terms(lambda term: joined_units(utf16_units(term)[:units])))
 
 
 _STEMMERS = {
-    "english": stemming(porter),
-    "porter": stemming(porter),
-    "porter2": stemming(porter2),
-    "minimal_english": stemming(minimal_english),
-    "minimalenglish": stemming(minimal_english),
-    "possessive_english": changing(possessive_english),
-    "possessiveenglish": changing(possessive_english),
+    "english": stem_terms(porter),
+    "porter": stem_terms(porter),
+    "porter2": stem_terms(porter2),
+    "minimal_english": stem_terms(minimal_english),
+    "minimalenglish": stem_terms(minimal_english),
+    "possessive_english": change_terms(possessive_english),
+    "possessiveenglish": change_terms(possessive_english),
 }
 
 
@@ -441,7 +441,7 @@ def snowball(options: Options) -> TermFilter:
     language = options.text("language", "English")
     if language.lower() != "english":
         raise options.not_supported(f"the language {language}")
-    return stemming(porter2)
+    return stem_terms(porter2)
 
 
 def keyword_marker(options: Options) -> TermFilter:
@@ -449,10 +449,10 @@ def keyword_marker(options: Options) -> TermFilter:
     options.refuse("keywords_path")
     ignore_case = options.boolean("ignore_case", False)
     if "keywords_pattern" not in options:
-        return marking(_membership(options.strings("keywords"), ignore_case))
+        return mark_keywords(_membership(options.strings("keywords"), ignore_case))
     if "keywords" in options:
         raise options.bad("`keywords` and `keywords_pattern` exclude each other")
-    return marking(compile_java(options, "keywords_pattern", has_flags=False).matches)
+    return mark_keywords(compile_java(options, "keywords_pattern", has_flags=False).matches)
 
 
 def stemmer_override(options: Options) -> TermFilter:
@@ -479,7 +479,7 @@ def pattern_replace(options: Options) -> TermFilter:
     pattern = compile_java(options)
     template = replacement_template(options, pattern)
     count = 0 if options.boolean("all", True) else 1
-    change = changing(lambda term: pattern.substitute(template, term, count))
+    change = change_terms(lambda term: pattern.substitute(template, term, count))
     return LeavingHalves(change) if pattern.leaves_halves else change
 
 

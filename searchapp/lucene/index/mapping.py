@@ -173,9 +173,9 @@ class Schema:
         return cls(fields, analysis, stored), problems
 
 
-def _object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return a part of a mapping, which must be an object if present."""
-    return parameters.mapping(given.get(name, {}), f"`{name}` of a mapping")
+    return parameters.mapping(parent.get(name, {}), f"`{name}` of a mapping")
 
 
 class _FieldParser:
@@ -222,9 +222,9 @@ class _FieldParser:
         if similarity not in self._similarities:
             raise unsupported(f"the similarity `{similarity}` of the field {name}")
         default = self._default("default", "standard")
-        for given in ("analyzer", "search_analyzer"):
-            if given in described:
-                parameters.name(described[given], f"`{given}` of the field {name}")
+        for parameter in ("analyzer", "search_analyzer"):
+            if parameter in described:
+                parameters.name(described[parameter], f"`{parameter}` of the field {name}")
         searching = described.get("analyzer") or self._default("default_search", default)
         return Field(
             name,
@@ -253,26 +253,22 @@ def _check_meta(meta: Mapping[str, Any], name: str) -> None:
 def _similarity(name: str, options: Any) -> dict[str, BM25]:
     """Return the similarity by its name; empty if Elasticsearch ignores it."""
     label = f"the similarity {name}"
-    parameters_given = {
-        key: value for key, value in parameters.mapping(options, label).items() if value is not None
-    }
-    if not parameters_given:
+    settings = {key: value for key, value in parameters.mapping(options, label).items() if value is not None}
+    if not settings:
         return {}
     if name in ("BM25", "boolean") or "." in name:
         raise invalid(f"{label} has a name that is taken or has a dot")
-    if "type" not in parameters_given:
+    if "type" not in settings:
         raise invalid(f"{label} has no `type`")
-    if parameters.raw_text(parameters_given["type"], f"the type of {label}") != "BM25":
-        raise unsupported(f"the type `{parameters_given['type']}` of {label}")
-    known_only(parameters_given, {"type", "k1", "b", "discount_overlaps"}, label)
-    if not parameters.flag(
-        parameters_given.get("discount_overlaps", True), f"`discount_overlaps` of {label}"
-    ):
+    if parameters.raw_text(settings["type"], f"the type of {label}") != "BM25":
+        raise unsupported(f"the type `{settings['type']}` of {label}")
+    known_only(settings, {"type", "k1", "b", "discount_overlaps"}, label)
+    if not parameters.flag(settings.get("discount_overlaps", True), f"`discount_overlaps` of {label}"):
         raise unsupported(f"`discount_overlaps: false` of {label}")
     k1, b = (
         # Elasticsearch keeps the numbers of settings as text.
         parameters.any_number(
-            parameters.raw_text(parameters_given.get(key, default), f"{key} of {label}"), f"{key} of {label}"
+            parameters.raw_text(settings.get(key, default), f"{key} of {label}"), f"{key} of {label}"
         )
         for key, default in (("k1", DEFAULT_K1), ("b", DEFAULT_B))
     )

@@ -118,11 +118,11 @@ class TermPositions:
         self._end = end
         self._first = 0  # index of the first document whose positions begin at `_start`
 
-    def whole(self) -> tuple[Numbers, NDArray[np.unsignedinteger], Numbers]:
-        """Return all documents, frequencies and positions. Call it before `of`, which advances the start."""
+    def all(self) -> tuple[Numbers, NDArray[np.unsignedinteger], Numbers]:
+        """Return all documents, frequencies and positions. Call it before `select`, which advances the start."""
         return self.documents, self._frequencies, self._positions[self._start : self._end]
 
-    def of(self, wanted: Numbers) -> tuple[Numbers, Int64s, Numbers]:
+    def select(self, wanted: Numbers) -> tuple[Numbers, Int64s, Numbers]:
         """Return documents, the term's frequency in each, and its positions, document by document.
 
         The result may contain documents between the wanted ones.
@@ -145,7 +145,7 @@ class TermPositions:
             marked[wanted - wanted[0]] = True
             indices = np.flatnonzero(marked.take(documents - wanted[0]))
         counts = frequencies.take(indices).astype(np.int64)
-        # From each document to the next one; the first of all stands at the beginning.
+        # From each document to the next one; the first one begins at 0.
         starts = np.cumsum(np.add.reduceat(frequencies, indices, dtype=np.int64))
         return wanted, counts, positions.take(_ranges(np.append(0, starts[:-1]), counts))
 
@@ -331,7 +331,7 @@ class FieldReader:
         rank = self.rank(term)
         if rank is None:
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
-        return self.living(self._postings_in([self._part(rank)]))
+        return self.live_postings(self._postings_in([self._part(rank)]))
 
     @property
     def has_impacts(self) -> bool:
@@ -382,7 +382,7 @@ class FieldReader:
                     frequencies[rank] += other._live_frequency(term)
         return frequencies
 
-    def counted(self, documents: Mask) -> Int64s:
+    def count_by_term(self, documents: Mask) -> Int64s:
         """Count the marked documents that contain each term, by rank."""
         sums = np.concatenate([[0], np.cumsum(documents[self._documents.all()])])
         starts = self._starts.all()
@@ -401,7 +401,7 @@ class FieldReader:
 
     def all_postings(self) -> Postings:
         """Return the postings of all terms, by rank, in the ranges of `starts` and `parts`."""
-        return self.living(self._postings_in([slice(0, self.postings_count)]))
+        return self.live_postings(self._postings_in([slice(0, self.postings_count)]))
 
     def postings_of(self, terms: Sequence[str]) -> tuple[Postings, Int64s]:
         """Return the concatenated postings of terms, and the number of each."""
@@ -415,7 +415,7 @@ class FieldReader:
         counts = np.diff(before[np.append(0, np.cumsum(counts))])
         return Postings(postings.documents[is_live], postings.frequencies[is_live]), counts
 
-    def living(self, postings: Postings) -> Postings:
+    def live_postings(self, postings: Postings) -> Postings:
         is_live = self._liveness(postings.documents)
         if is_live is None:
             return postings
@@ -459,11 +459,11 @@ class FieldReader:
         """See `similarity.LENGTHS`."""
         return int(self._norms.all()[document]) if self.field.is_text else WITHOUT_NORM
 
-    def between(self, low: Any, high: Any) -> Numbers:
+    def documents_between(self, low: Any, high: Any) -> Numbers:
         """Return the documents with a number from `low` to `high`, both inclusive."""
         return self._only_live(self._documents[_range_of(self._values.all(), low, high)])
 
-    def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
+    def compare_range(self, low: Any, high: Any) -> tuple[bool, bool]:
         """Return whether `low` to `high` includes all numbers of the index, and whether it includes none."""
         values = [segment._live_values for segment in (self, *self._others)]
         ranges = [_range_of(segment_values, low, high) for segment_values in values]
@@ -610,7 +610,7 @@ class IndexReader:
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
         return self.sources.sources(documents.tolist())
 
-    def everything(self) -> Mask:
+    def live_mask(self) -> Mask:
         return np.ones(self.count, bool) if self.live is None else self.live.copy()
 
     def sum_of_parts(self, here: int, count: Callable[[IndexReader], int]) -> int:
@@ -672,7 +672,7 @@ class DirectoryReader:
         self.fields = parts[0].fields
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether the files still exist and belong to this version."""
         for (
             segment
@@ -685,7 +685,7 @@ class DirectoryReader:
                     return False
         return True
 
-    def reopened(self) -> DirectoryReader:
+    def reopen(self) -> DirectoryReader:
         return DirectoryReader(self.folder, self.schema, self.manifest)
 
     def verify(self) -> None:

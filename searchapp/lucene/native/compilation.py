@@ -60,7 +60,7 @@ def remove(library: Path) -> None:
     checksum_of(library).unlink(missing_ok=True)
 
 
-def compiled(library: Path, sources: Sequence[Path] = SOURCES) -> str:
+def compile_library(library: Path, sources: Sequence[Path] = SOURCES) -> str:
     """Compile to the file `library`, and write its checksum; return the reason of a failure, or ""."""
     import subprocess  # only a build needs it
 

@@ -32,7 +32,7 @@ from searchapp.lucene.queries.query import (
     Parser,
     Query,
     ScoredLeaf,
-    boosted,
+    apply_boost_parameter,
     check_clause_count,
     document_mask,
     exact_value,
@@ -42,7 +42,7 @@ from searchapp.lucene.queries.query import (
     rewrite_once,
     without_boosts,
 )
-from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, restricted, total, total_of_few
+from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, restrict, total, total_of_few
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE
@@ -199,7 +199,7 @@ class Bool(Query):
     # Matching and scoring
 
     def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
-        mask = rows.reader.everything() if scope is None else scope.copy()
+        mask = rows.reader.live_mask() if scope is None else scope.copy()
         # Clauses that read scores come last, when their scope is known; among them, the excluding ones first.
         included = [(clause, False) for clause in (*self.must, *self.filter)]
         excluded = [(clause, True) for clause in self.must_not]
@@ -224,7 +224,7 @@ class Bool(Query):
         # Only matching documents must have values.
         scope = self.matching(rows, boost, scope)
         scores = self._scores(rows, boost, scope)
-        return restricted(scores, scores.mask() & scope)
+        return restrict(scores, scores.mask() & scope)
 
     def _scores(self, rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Scores:
         scores = self._included_scores(rows, boost, scope)
@@ -232,7 +232,7 @@ class Bool(Query):
             mask = scores.mask()
             for clause in self.filter:
                 mask = mask & clause.matching(rows, boost, scope)
-            scores = restricted(scores, mask)
+            scores = restrict(scores, mask)
         for clause in self.must_not:
             scores = _without(scores, clause, rows, boost, scope)
         return scores
@@ -241,7 +241,7 @@ class Bool(Query):
         if not self.must and not self.filter:
             return self._optional_scores(rows, self.minimum, boost, scope)
         if self.should and self.minimum == 0 and all(map(is_zero_match_all, self.must)):
-            return Scores(self._optional_scores(rows, 0, boost, scope).values, rows.reader.everything())
+            return Scores(self._optional_scores(rows, 0, boost, scope).values, rows.reader.live_mask())
         required = self._required_scores(rows, boost, scope)
         if not self.should:
             return required
@@ -249,11 +249,11 @@ class Bool(Query):
         # Lucene rounds both sides before it adds them.
         values = (required.values.astype(np.float64) + optional.values).astype(np.float32)
         mask = required.mask() & optional.mask() if self.minimum > 0 else required.mask()
-        return restricted(Scores(values, mask), mask)
+        return restrict(Scores(values, mask), mask)
 
     def _required_scores(self, rows: ScoreRows, boost: np.float32, scope: Mask | None) -> Scores:
         if not self.must:
-            return Scores(np.zeros(rows.count, np.float32), rows.reader.everything())
+            return Scores(np.zeros(rows.count, np.float32), rows.reader.live_mask())
         clauses = [clause.scores(rows, boost, scope) for clause in self.must]
         if len(clauses) == 1:
             return clauses[0]
@@ -262,7 +262,7 @@ class Bool(Query):
         for scores in clauses:
             sums += scores.values
             mask &= scores.mask()
-        return restricted(Scores(sums.astype(np.float32), mask), mask)
+        return restrict(Scores(sums.astype(np.float32), mask), mask)
 
     def _optional_scores(
         self, rows: ScoreRows, minimum: int, boost: np.float32, scope: Mask | None
@@ -287,7 +287,7 @@ class Bool(Query):
             counts[row.documents] += 1
         for other in others:
             counts += other.mask()
-        return restricted(sums, counts >= minimum)
+        return restrict(sums, counts >= minimum)
 
     # Printing
 
@@ -330,7 +330,7 @@ def _without(
 ) -> Scores:
     """Remove the documents of a query; may modify `scores`."""
     if not isinstance(excluded, Leaf) or not excluded.has_few_documents:
-        return restricted(scores, scores.mask() & ~excluded.matching(rows, boost, scope))
+        return restrict(scores, scores.mask() & ~excluded.matching(rows, boost, scope))
     documents = excluded.documents(rows.reader)  # faster than a mask of all
     scores.values[documents] = 0
     if scores.matching is not None:
@@ -637,10 +637,10 @@ _CLAUSES = ("must", "must_not", "should", "filter")
 
 def read_bool(parser: Parser, content: Any) -> Query:
     """Read `bool`; without clauses it matches all documents."""
-    given = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
+    options = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
     clauses: dict[str, tuple[Query, ...]] = {}
     for name in _CLAUSES:
-        described = given.get(name)
+        described = options.get(name)
         if described is not None and not isinstance(described, list | tuple | Mapping):
             raise invalid(
                 f"`{name}` of the query `bool` must be a query or a list of them, not {described!r}"
@@ -651,10 +651,10 @@ def read_bool(parser: Parser, content: Any) -> Query:
         raise Reported
     must, must_not, should, filters = clauses.values()
     query = Bool(must, must_not, should, filters)
-    minimum = given.get("minimum_should_match")
+    minimum = options.get("minimum_should_match")
     text = None if minimum is None else parameters.raw_text(minimum, "minimum_should_match")
     if not len(query):
-        return boosted(MatchAll(), given, "bool")
+        return apply_boost_parameter(MatchAll(), options, "bool")
     # Elasticsearch sees some contradictions in the clauses (`BoolQueryBuilder.doRewrite`).
     if any(map(is_nothing, (*must, *filters))) or any(map(_is_everything, must_not)):
         return MatchNone()
@@ -663,7 +663,7 @@ def read_bool(parser: Parser, content: Any) -> Query:
     query = with_minimum(query, text)
     if len(must_not) == len(query):
         query = Bool(must_not=must_not, filter=(MatchAll(),))
-    return boosted(query, given, "bool")
+    return apply_boost_parameter(query, options, "bool")
 
 
 def _is_everything(query: Query) -> bool:
@@ -673,18 +673,18 @@ def _is_everything(query: Query) -> bool:
 
 def read_dis_max(parser: Parser, content: Any) -> Query:
     """Read `dis_max`."""
-    given = parser.options(content, "dis_max", ("queries", "tie_breaker"))
-    queries = parser.queries(required(given, "queries", "dis_max"), "dis_max.queries")
+    options = parser.options(content, "dis_max", ("queries", "tie_breaker"))
+    queries = parser.queries(required(options, "queries", "dis_max"), "dis_max.queries")
     if not queries:
         raise invalid("the query `dis_max` has no `queries`")
-    tie_breaker = parameters.share(given.get("tie_breaker", 0), "tie_breaker")
-    return boosted(DisMax(queries, tie_breaker), given, "dis_max")
+    tie_breaker = parameters.share(options.get("tie_breaker", 0), "tie_breaker")
+    return apply_boost_parameter(DisMax(queries, tie_breaker), options, "dis_max")
 
 
 def read_exists(parser: Parser, content: Any) -> Query:
     """Read `exists`: documents with a value in a field, or in any field of an object."""
-    given = parser.options(content, "exists", ("field",))
-    name = parameters.name(required(given, "field", "exists"), "`field` of the query `exists`")
+    options = parser.options(content, "exists", ("field",))
+    name = parameters.name(required(options, "field", "exists"), "`field` of the query `exists`")
     field = parser.field(name)
     fields = (
         [field.name] if field else [key for key in parser.reader.schema.fields if key.startswith(f"{name}.")]
@@ -692,4 +692,6 @@ def read_exists(parser: Parser, content: Any) -> Query:
     if not fields:
         return MatchNone()
     leaves = tuple(map(Exists, fields))
-    return boosted(Constant(leaves[0] if len(leaves) == 1 else Bool(should=leaves)), given, "exists")
+    return apply_boost_parameter(
+        Constant(leaves[0] if len(leaves) == 1 else Bool(should=leaves)), options, "exists"
+    )

@@ -19,7 +19,7 @@ from searchapp.lucene.queries.query import (
     Leaf,
     Parser,
     Query,
-    boosted,
+    apply_boost_parameter,
     check_clause_count,
     document_mask,
     exact_value,
@@ -105,13 +105,13 @@ def read_boosting(parser: Parser, content: Any) -> Query:
     """Read `boosting`."""
     described = parameters.mapping(content, "the query `boosting`")
     parameters.without_lists(described, ("boost", "negative_boost"), "the query `boosting`")
-    given = parser.options(described, "boosting", ("positive", "negative", "negative_boost"))
-    negative_boost = parameters.signless(required(given, "negative_boost", "boosting"), "negative_boost")
+    options = parser.options(described, "boosting", ("positive", "negative", "negative_boost"))
+    negative_boost = parameters.signless(required(options, "negative_boost", "boosting"), "negative_boost")
     factor = parameters.supported_finite(negative_boost, "negative_boost")
     if factor < 0:
         raise invalid(f"negative_boost is {factor:g}, but must not be negative")
-    positive = parser.query(required(given, "positive", "boosting"))
-    negative = parser.query(required(given, "negative", "boosting"))
+    positive = parser.query(required(options, "positive", "boosting"))
+    negative = parser.query(required(options, "negative", "boosting"))
     if is_nothing(positive):
         return positive
-    return boosted(Boosting(positive, negative, factor, original=negative), given, "boosting")
+    return apply_boost_parameter(Boosting(positive, negative, factor, original=negative), options, "boosting")

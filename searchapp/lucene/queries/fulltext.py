@@ -35,9 +35,9 @@ from searchapp.lucene.queries.query import (
     PositionSpans,
     Query,
     ScoredLeaf,
-    boosted,
+    apply_boost,
+    apply_boost_parameter,
     explain,
-    multiplied_by,
     required,
 )
 from searchapp.lucene.queries.scores import most_of_a_rare_term
@@ -54,7 +54,7 @@ def _compiled_postings(
     documents = np.ascontiguousarray(documents, np.int32)
     packed, alive = [], []
     for term, position in zip(terms, positions, strict=True):
-        term_documents, frequencies, term_positions = term.whole()
+        term_documents, frequencies, term_positions = term.all()
         types = term_documents.dtype.str, frequencies.dtype.kind, term_positions.dtype.str
         if types != ("<i4", "u", "<i4") or len(term_documents) != len(frequencies):
             raise IndexError("the positions of a term are not those of documents")
@@ -124,7 +124,7 @@ class Phrase(ScoredLeaf):
 
     def postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
         """Return the documents with the phrase, among ascending documents or all (None), and its frequencies."""
-        return field.living(self._postings_among(field, among))
+        return field.live_postings(self._postings_among(field, among))
 
     def _postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
         positions = [field.positions(term) for term in self.terms]
@@ -156,7 +156,7 @@ class Phrase(ScoredLeaf):
         # Rarest term first: positions of the others are read only in the remaining documents.
         order = np.argsort([len(term.documents) for term in terms], kind="stable").tolist()
         for turn, number in enumerate(order):
-            term_documents, counts, positions = terms[number].of(remaining)
+            term_documents, counts, positions = terms[number].select(remaining)
             position_ends = np.cumsum(counts)
             offset = self.positions[number] - self.positions[0]
             if not turn:
@@ -375,17 +375,17 @@ class _FieldMatch:
     boost: float
 
     @classmethod
-    def read(cls, parser: Parser, name: str, given: Mapping[str, Any], query: str) -> _FieldMatch:
+    def read(cls, parser: Parser, name: str, options: Mapping[str, Any], query: str) -> _FieldMatch:
         field = parser.field(name or NAMELESS)
-        parameters.without_null(given, _MATCH, f"the query `{query}`")
-        minimum = given.get("minimum_should_match")
+        parameters.without_null(options, _MATCH, f"the query `{query}`")
+        minimum = options.get("minimum_should_match")
         return cls(
             field,
-            _analyzer(parser, given) or (field.search_analyzer if field else None),
-            parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`"),
+            _analyzer(parser, options) or (field.search_analyzer if field else None),
+            parameters.choice(options.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`"),
             None if minimum is None else parameters.raw_text(minimum, "minimum_should_match"),
-            _zero_terms(given),
-            parameters.boost(given.get("boost", 1), f"the query `{query}`"),
+            _zero_terms(options),
+            parameters.boost(options.get("boost", 1), f"the query `{query}`"),
         )
 
     def query(self, parser: Parser, words: Any) -> Query:
@@ -416,45 +416,45 @@ class _FieldMatch:
 def read_match(parser: Parser, content: Any) -> Query:
     """Read `match`: the terms of a text in one field."""
 
-    name, given = parser.on_field(content, "match", "query", _MATCH)
-    match = _FieldMatch.read(parser, name, given, "match")
-    required(given, "query", "match")
-    holder, key = (given, "query") if isinstance(content[name], Mapping) else (content, name)
-    return multiplied_by(parser.read_text(holder, key, partial(match.query, parser)), match.boost)
+    name, options = parser.on_field(content, "match", "query", _MATCH)
+    match = _FieldMatch.read(parser, name, options, "match")
+    required(options, "query", "match")
+    holder, key = (options, "query") if isinstance(content[name], Mapping) else (content, name)
+    return apply_boost(parser.read_text(holder, key, partial(match.query, parser)), match.boost)
 
 
 def read_match_phrase(parser: Parser, content: Any) -> Query:
     """Read `match_phrase`: the terms of a text on consecutive positions."""
     known = ("slop", "analyzer", "zero_terms_query")
-    name, given = parser.on_field(content, "match_phrase", "query", known)
-    parameters.without_null(given, known, "the query `match_phrase`")
-    if parameters.integer(given.get("slop", 0), "`slop`") != 0:
-        raise unsupported(f"`slop: {given['slop']}` of the query `match_phrase`, only 0")
-    zero_terms = _zero_terms(given)
-    query = _phrase(parser, name, required(given, "query", "match_phrase"), given, zero_terms)
-    return boosted(query, given, "match_phrase")
+    name, options = parser.on_field(content, "match_phrase", "query", known)
+    parameters.without_null(options, known, "the query `match_phrase`")
+    if parameters.integer(options.get("slop", 0), "`slop`") != 0:
+        raise unsupported(f"`slop: {options['slop']}` of the query `match_phrase`, only 0")
+    zero_terms = _zero_terms(options)
+    query = _phrase(parser, name, required(options, "query", "match_phrase"), options, zero_terms)
+    return apply_boost_parameter(query, options, "match_phrase")
 
 
 def read_multi_match(parser: Parser, content: Any) -> Query:
     """Read `multi_match`: the terms of a text in several fields, ignoring fields that the mapping lacks."""
     known = ("query", "fields", "type", "tie_breaker", *_MATCH)
-    given = parser.options(content, "multi_match", known)
-    parameters.without_null(given, known, "the query `multi_match`")
-    kind = parameters.raw_text(given.get("type", "best_fields"), "`type` of the query `multi_match`")
+    options = parser.options(content, "multi_match", known)
+    parameters.without_null(options, known, "the query `multi_match`")
+    kind = parameters.raw_text(options.get("type", "best_fields"), "`type` of the query `multi_match`")
     if kind not in _TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
-    boosts = _field_boosts(given.get("fields", ()))
-    words = required(given, "query", "multi_match")
-    tie_breaker = parameters.signless(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
+    boosts = _field_boosts(options.get("fields", ()))
+    words = required(options, "query", "multi_match")
+    tie_breaker = parameters.signless(options.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # rejected even where nothing matches
     queries = []
     for name, boost in boosts.items():
-        match = _FieldMatch.read(parser, name, given, "multi_match")
+        match = _FieldMatch.read(parser, name, options, "multi_match")
         if match.field is not None:
-            queries.append(multiplied_by(match.query(parser, words), boost))
+            queries.append(apply_boost(match.query(parser, words), boost))
     if len(queries) > 1:
         queries = [DisMax(tuple(queries), parameters.share(tie_breaker, "tie_breaker"))]
-    return boosted(queries[0] if queries else MatchNone(late=True), given, "multi_match")
+    return apply_boost_parameter(queries[0] if queries else MatchNone(late=True), options, "multi_match")
 
 
 def _field_boosts(described: Any) -> dict[str, float]:
@@ -469,9 +469,9 @@ def _field_boosts(described: Any) -> dict[str, float]:
     return {name: parameters.boost(boost, f"{label}, {name},") for name, boost in boosts.items()}
 
 
-def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any], zero_terms: Query) -> Query:
+def _phrase(parser: Parser, name: str, words: Any, options: Mapping[str, Any], zero_terms: Query) -> Query:
     field = parser.field(name)
-    named = _analyzer(parser, given)
+    named = _analyzer(parser, options)
     text = parameters.text(words, f"the text for {name}")
     if field is None:
         return MatchNone(late=True)
@@ -534,15 +534,15 @@ def _stacked(field: Field, terms: list[str]) -> Query:
     return Synonym(field.name, tuple(sorted(terms)))
 
 
-def _analyzer(parser: Parser, given: Mapping[str, Any]) -> str | None:
+def _analyzer(parser: Parser, options: Mapping[str, Any]) -> str | None:
     """Return the analyzer that a query names, which must exist even if no text is analyzed."""
-    if "analyzer" not in given:
+    if "analyzer" not in options:
         return None
-    name = parameters.name(given["analyzer"], "`analyzer`")
+    name = parameters.name(options["analyzer"], "`analyzer`")
     parser.analyzers.analyzer(name)
     return name
 
 
-def _zero_terms(given: Mapping[str, Any]) -> Query:
-    name = given.get("zero_terms_query", "none")
+def _zero_terms(options: Mapping[str, Any]) -> Query:
+    name = options.get("zero_terms_query", "none")
     return _ZERO_TERMS[parameters.choice(name, tuple(_ZERO_TERMS), "zero_terms_query")]

@@ -25,7 +25,7 @@ from searchapp.lucene.queries.query import (
     Leaf,
     Parser,
     Query,
-    boosted,
+    apply_boost_parameter,
     check_clause_count,
     document_mask,
     exact_value,
@@ -34,7 +34,7 @@ from searchapp.lucene.queries.query import (
     required,
     rewrite,
 )
-from searchapp.lucene.queries.scores import Doubles, ScoreRows, Scores, restricted
+from searchapp.lucene.queries.scores import Doubles, ScoreRows, Scores, restrict
 from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE, Float32s
 
@@ -87,17 +87,17 @@ class FieldValue:
 
     def values(self, reader: IndexReader, documents: Numbers) -> Doubles:
         """Return modifier(value * factor) for the smallest value of each document."""
-        given = (
+        values = (
             reader.fields[self.field].smallest(documents) if self.mapped else np.full(len(documents), np.nan)
         )
         if self.missing is not None:
-            given = np.where(np.isnan(given), self.missing, given)
-        elif np.isnan(given).any():
+            values = np.where(np.isnan(values), self.missing, values)
+        elif np.isnan(values).any():
             raise invalid(
                 f"a document has no value in {self.field}: give `field_value_factor` a value for them with `missing`"
             )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            result = MODIFIERS[self.modifier](given * self.factor)
+            result = MODIFIERS[self.modifier](values * self.factor)
         if (result < 0).any():
             raise invalid(
                 f"`field_value_factor` on {self.field} comes to a negative number for some document"
@@ -220,7 +220,7 @@ class FunctionScore(Query):
         values[documents] = self._final_scores(rows, documents, inner.values[documents], mask)
         if self.min_score is not None:
             mask = mask & (values >= np.float32(self.min_score))
-        return restricted(Scores(values, mask), mask)
+        return restrict(Scores(values, mask), mask)
 
     def _final_scores(self, rows: ScoreRows, documents: Numbers, scores: Float32s, mask: Mask) -> Float32s:
         """Return the final scores of the documents of the mask."""
@@ -340,19 +340,19 @@ def read_function_score(parser: Parser, content: Any) -> Query:
     described = parameters.mapping(content, "the query `function_score`")
     # Elasticsearch ignores parameters that are null.
     present = {name: value for name, value in described.items() if value is not None}
-    given = parser.options(present, "function_score", known)
-    query = parser.query(given["query"]) if "query" in given else MatchAll()
-    own = [name for name in _FUNCTION if name in given]
-    if len(own) + ("functions" in given) > 1:
+    options = parser.options(present, "function_score", known)
+    query = parser.query(options["query"]) if "query" in options else MatchAll()
+    own = [name for name in _FUNCTION if name in options]
+    if len(own) + ("functions" in options) > 1:
         raise invalid("`function_score` has several functions: list them in `functions`")
-    listed = [{name: given[name] for name in own}] if own else given.get("functions", ())
+    listed = [{name: options[name] for name in own}] if own else options.get("functions", ())
     functions = tuple(_function(parser, function) for function in parameters.listed(listed, "`functions`"))
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
-    score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
-    boost_mode = parameters.choice(given.get("boost_mode", "multiply"), tuple(BOOST_MODES), "boost_mode")
-    min_score = _finite_number(given["min_score"], "min_score") if "min_score" in given else None
+    score_mode = parameters.choice(options.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
+    boost_mode = parameters.choice(options.get("boost_mode", "multiply"), tuple(BOOST_MODES), "boost_mode")
+    min_score = _finite_number(options["min_score"], "min_score") if "min_score" in options else None
     max_boost = parameters.no_nan(
-        parameters.any_number(given.get("max_boost", LARGEST), "max_boost"), "max_boost"
+        parameters.any_number(options.get("max_boost", LARGEST), "max_boost"), "max_boost"
     )
     if is_nothing(query):
         return query
@@ -372,7 +372,7 @@ def read_function_score(parser: Parser, content: Any) -> Query:
         min_score,
         single=single,
     )
-    return boosted(function_score, given, "function_score")
+    return apply_boost_parameter(function_score, options, "function_score")
 
 
 def _finite_number(value: Any, label: str) -> float:
@@ -381,15 +381,15 @@ def _finite_number(value: Any, label: str) -> float:
 
 
 def _function(parser: Parser, described: Any) -> ScoreFunction:
-    given = parameters.mapping(described, "a function of `function_score`")
-    known_only(given, {"filter", *_FUNCTION}, "a function of `function_score`")
+    options = parameters.mapping(described, "a function of `function_score`")
+    known_only(options, {"filter", *_FUNCTION}, "a function of `function_score`")
     for name in ("filter", *_FUNCTION):
-        if isinstance(given.get(name), list | tuple):  # Elasticsearch reads its elements
+        if isinstance(options.get(name), list | tuple):  # Elasticsearch reads its elements
             raise unsupported(f"a list as `{name}` of a function")
-    weight, value = (given.get(name) for name in _FUNCTION)
+    weight, value = (options.get(name) for name in _FUNCTION)
     if weight is None and value is None:
         raise invalid("a function of `function_score` has neither weight nor field_value_factor")
-    condition = None if given.get("filter") is None else _filter(parser, given["filter"])
+    condition = None if options.get("filter") is None else _filter(parser, options["filter"])
     if weight is not None:
         weight = parameters.boost(weight, "a function")
         weight = parameters.supported_finite(weight, "the weight of a function")
@@ -406,12 +406,12 @@ def _filter(parser: Parser, described: Any) -> Query | None:
 
 
 def _field_value(parser: Parser, described: Any) -> FieldValue:
-    given: Mapping[str, Any] = parameters.mapping(described, "`field_value_factor`")
-    known_only(given, {"field", "factor", "modifier", "missing"}, "`field_value_factor`")
-    given = {name: value for name, value in given.items() if value is not None}
-    parameters.without_lists(given, ("field", "modifier"), "`field_value_factor`")
+    options: Mapping[str, Any] = parameters.mapping(described, "`field_value_factor`")
+    known_only(options, {"field", "factor", "modifier", "missing"}, "`field_value_factor`")
+    options = {name: value for name, value in options.items() if value is not None}
+    parameters.without_lists(options, ("field", "modifier"), "`field_value_factor`")
     name = parameters.raw_text(
-        required(given, "field", "field_value_factor"), "`field` of `field_value_factor`"
+        required(options, "field", "field_value_factor"), "`field` of `field_value_factor`"
     )
     if not name:
         raise unsupported("`field_value_factor` on a field without a name")
@@ -420,9 +420,9 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
         raise unsupported(f"`field_value_factor` on {name}, which is no number of the mapping")
     return FieldValue(
         name,
-        _finite_number(given.get("factor", 1), "factor"),
-        parameters.choice(given.get("modifier", "none"), tuple(MODIFIERS), "modifier"),
-        _missing(given["missing"]) if "missing" in given else None,
+        _finite_number(options.get("factor", 1), "factor"),
+        parameters.choice(options.get("modifier", "none"), tuple(MODIFIERS), "modifier"),
+        _missing(options["missing"]) if "missing" in options else None,
         mapped=field is not None,
     )
 

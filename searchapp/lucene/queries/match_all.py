@@ -15,7 +15,15 @@ from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
-from searchapp.lucene.queries.query import Boost, Constant, Leaf, Parser, Query, boosted, required
+from searchapp.lucene.queries.query import (
+    Boost,
+    Constant,
+    Leaf,
+    Parser,
+    Query,
+    apply_boost_parameter,
+    required,
+)
 from searchapp.lucene.queries.scores import ScoreRows
 from searchapp.lucene.similarity import ONE
 
@@ -28,10 +36,10 @@ class MatchAll(Leaf):
     late: bool = dataclass_field(default=False, compare=False)
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
-        return np.flatnonzero(reader.everything()).astype(np.int32)
+        return np.flatnonzero(reader.live_mask()).astype(np.int32)
 
     def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
-        return rows.reader.everything()
+        return rows.reader.live_mask()
 
     def notation(self, schema: Schema) -> str:
         return "*:*"
@@ -39,7 +47,7 @@ class MatchAll(Leaf):
 
 def read_match_all(parser: Parser, content: Any) -> Query:
     """Read `match_all`."""
-    return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")
+    return apply_boost_parameter(MatchAll(), parser.options(content, "match_all", ()), "match_all")
 
 
 _ALL_DOCUMENTS = (MatchAll(), Constant(MatchAll()))
@@ -106,9 +114,9 @@ class Exists(Leaf):
 
 def read_constant_score(parser: Parser, content: Any) -> Query:
     """Read `constant_score`: a filter whose documents all have the same score."""
-    given = parser.options(content, "constant_score", ("filter",))
-    inner = parser.query(required(given, "filter", "constant_score"))
-    return boosted(inner if is_nothing(inner) else Constant(inner), given, "constant_score")
+    options = parser.options(content, "constant_score", ("filter",))
+    inner = parser.query(required(options, "filter", "constant_score"))
+    return apply_boost_parameter(inner if is_nothing(inner) else Constant(inner), options, "constant_score")
 
 
 MOST_IDS = 10_000  # Elasticsearch's default of `index.max_result_window`
@@ -162,12 +170,12 @@ def _printed_id(term: bytes) -> str:
 
 def read_ids(parser: Parser, content: Any) -> Query:
     """Read `ids`."""
-    given = parser.options(content, "ids", ("values",))
-    values = given.get("values", ())
+    options = parser.options(content, "ids", ("values",))
+    values = options.get("values", ())
     listed = [values] if isinstance(values, str) else parameters.listed(values, "`values` of the query `ids`")
     ids = tuple(sorted({parameters.raw_text(value, "an id") for value in listed}))
     if "" in ids:
         raise invalid("an id is empty")
     if len(ids) > MOST_IDS:
         raise invalid(f"the query `ids` has {len(ids):,} ids, and at most {MOST_IDS:,} are allowed")
-    return boosted(Ids(ids) if ids else MatchNone(), given, "ids")
+    return apply_boost_parameter(Ids(ids) if ids else MatchNone(), options, "ids")

@@ -20,7 +20,7 @@ from searchapp.lucene.index.mapping import INTEGERS, Field, Schema
 from searchapp.lucene.index.reader import IndexReader
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.match_all import Exists, MatchAll, MatchNone
-from searchapp.lucene.queries.query import Constant, Leaf, Parser, Query, boosted
+from searchapp.lucene.queries.query import Constant, Leaf, Parser, Query, apply_boost_parameter
 
 LONG = 64
 
@@ -123,7 +123,7 @@ class NumberRange(Leaf):
     field: str
     low: float
     high: float
-    whole: bool = False  # whether the range includes all numbers of the field
+    covers_field: bool = False  # whether the range includes all numbers of the field
     is_point: bool = False  # whether the query is a single integer, which Elasticsearch looks up differently
 
     def __eq__(self, other: object) -> bool:
@@ -133,26 +133,26 @@ class NumberRange(Leaf):
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return self.field, self.whole, self.is_point, _signed(self.low, self.high)
+        return self.field, self.covers_field, self.is_point, _signed(self.low, self.high)
 
     def resolved(self, reader: IndexReader) -> Leaf:
         """Follow `PointRangeQuery.rewrite` and `IndexOrDocValuesQuery.rewrite`."""
-        whole, none = reader.fields[self.field].extent(self.low, self.high)
-        if whole and reader.in_all(self.field):
+        covers_field, none = reader.fields[self.field].compare_range(self.low, self.high)
+        if covers_field and reader.in_all(self.field):
             return MatchAll()
         if self.is_point:
             return self
-        return MatchNone() if none else replace(self, whole=whole)
+        return MatchNone() if none else replace(self, covers_field=covers_field)
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
-        return reader.fields[self.field].between(self.low, self.high)
+        return reader.fields[self.field].documents_between(self.low, self.high)
 
     def notation(self, schema: Schema) -> str:
         # Lucene chooses the faster of two queries while it searches.
         by_values = self.constant_notation(schema)
         if self.is_point:
             return by_values
-        if self.whole:
+        if self.covers_field:
             by_index = Exists(self.field).notation(schema)
         else:
             low, high = (
@@ -182,16 +182,20 @@ def _sortable(value: float, *, is_float: bool) -> int:
 
 def of_number(field: Field, value: Any) -> Query:
     """Return the query for documents with a number."""
-    given = NumberValue.read(value, f"the number for {field.name}")
+    parsed = NumberValue.read(value, f"the number for {field.name}")
     if field.type not in INTEGERS:
-        number = given.in_type(field)
+        number = parsed.in_type(field)
         return NumberRange(field.name, number, number) if math.isfinite(number) else MatchNone(late=True)
     type_bits, bits = INTEGERS[field.type] + 1, _bits(field)
     # Small integers are checked in their own type, the others when the number is read.
-    in_type = type_bits > 16 or math.isnan(given.double) or _fits(given.double, type_bits)
-    if not in_type or given.has_decimals or not _fits(given.digits() if bits == LONG else given.double, bits):
+    in_type = type_bits > 16 or math.isnan(parsed.double) or _fits(parsed.double, type_bits)
+    if (
+        not in_type
+        or parsed.has_decimals
+        or not _fits(parsed.digits() if bits == LONG else parsed.double, bits)
+    ):
         return MatchNone(late=True)
-    integer = given.truncated(bits)
+    integer = parsed.truncated(bits)
     assert integer is not None
     return NumberRange(field.name, integer, integer, is_point=True)
 
@@ -214,7 +218,7 @@ class NumberInSet(Leaf):
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         field = reader.fields[self.field]
-        return np.concatenate([field.between(number, number) for number in self.numbers])
+        return np.concatenate([field.documents_between(number, number) for number in self.numbers])
 
     def notation(self, schema: Schema) -> str:
         kind = schema.fields[self.field].type
@@ -223,11 +227,11 @@ class NumberInSet(Leaf):
 
 def of_numbers(field: Field, values: Iterable[Any]) -> Query:
     """Return the query for documents with one of several numbers."""
-    given = [NumberValue.read(value, f"a number for {field.name}") for value in values]
+    parsed = [NumberValue.read(value, f"a number for {field.name}") for value in values]
     if field.type in INTEGERS:
-        numbers: list[float] = [value.required_integer(field) for value in given if not value.has_decimals]
+        numbers: list[float] = [value.required_integer(field) for value in parsed if not value.has_decimals]
     else:
-        numbers = [value.in_type(field) for value in given]
+        numbers = [value.in_type(field) for value in parsed]
         if not all(map(math.isfinite, numbers)):
             raise invalid(f"a number for {field.name} is no finite {field.type}")
     if not numbers:
@@ -237,9 +241,9 @@ def of_numbers(field: Field, values: Iterable[Any]) -> Query:
 
 def read_range(parser: Parser, content: Any) -> Query:
     """Read `range`: numbers between bounds; without bounds, all documents with a value."""
-    name, given = parameters.single(content, "the query `range`")
-    given = parser.options(given, "range", ("gt", "gte", "lt", "lte"))
-    bounds = {bound: value for bound, value in given.items() if bound != "boost"}
+    name, options = parameters.single(content, "the query `range`")
+    options = parser.options(options, "range", ("gt", "gte", "lt", "lte"))
+    bounds = {bound: value for bound, value in options.items() if bound != "boost"}
     for bound, value in bounds.items():
         if value is not None:
             parameters.term(value, f"`{bound}` for {name}")
@@ -252,9 +256,9 @@ def read_range(parser: Parser, content: Any) -> Query:
     low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
     high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
     if bounds.get(low) is None and bounds.get(high) is None:
-        return boosted(Constant(Exists(name)), given, "range")
+        return apply_boost_parameter(Constant(Exists(name)), options, "range")
     read = _integer_range if field.type in INTEGERS else _decimal_range
-    return boosted(read(field, bounds, low, high), given, "range")
+    return apply_boost_parameter(read(field, bounds, low, high), options, "range")
 
 
 def _bound(field: Field, bounds: Mapping[str, Any], name: str) -> NumberValue | None:
@@ -265,14 +269,14 @@ def _bound(field: Field, bounds: Mapping[str, Any], name: str) -> NumberValue | 
 def _integer_range(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
     smallest, greatest = -(1 << _bits(field) - 1), (1 << _bits(field) - 1) - 1
     first, last = smallest, greatest
-    if given := _bound(field, bounds, low):
-        first = given.required_integer(field)
-        first += given.double > 0 if given.has_decimals else low == "gt"
+    if bound := _bound(field, bounds, low):
+        first = bound.required_integer(field)
+        first += bound.double > 0 if bound.has_decimals else low == "gt"
         if first > greatest:
             return MatchNone(late=True)  # Elasticsearch does not read the other bound
-    if given := _bound(field, bounds, high):
-        last = given.required_integer(field)
-        last -= given.double < 0 if given.has_decimals else high == "lt"
+    if bound := _bound(field, bounds, high):
+        last = bound.required_integer(field)
+        last -= bound.double < 0 if bound.has_decimals else high == "lt"
         if last < smallest:
             return MatchNone(late=True)
     return NumberRange(field.name, first, last)

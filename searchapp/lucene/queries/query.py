@@ -431,12 +431,12 @@ class Boost(Wrapper):
         return self.query.explanation(rows, document, np.float32(self.boost) * boost)
 
 
-def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
+def apply_boost_parameter(query: Query, options: Mapping[str, Any], name: str) -> Query:
     """Apply the parameter `boost` to a query."""
-    return multiplied_by(query, parameters.boost(given.get("boost", 1), f"the query `{name}`"))
+    return apply_boost(query, parameters.boost(options.get("boost", 1), f"the query `{name}`"))
 
 
-def multiplied_by(query: Query, boost: float) -> Query:
+def apply_boost(query: Query, boost: float) -> Query:
     """Apply a boost to a query."""
     if boost == 1 or query.matches_nothing:
         return query
@@ -470,7 +470,7 @@ REMEMBERED_TEXTS = 16
 class QueryText:
     """A text in a query: its location, the function that parses a replacement, and the resulting query."""
 
-    given: Mapping[str, Any]
+    options: Mapping[str, Any]
     key: str
     read: Callable[[str], Query]
     query: Query
@@ -600,32 +600,34 @@ class Parser:
             (position, [term for term, _ in group]) for position, group in groupby(pairs, key=itemgetter(1))
         ]
 
-    def read_text(self, given: Mapping[str, Any], key: str, read: Callable[[str], Query]) -> Query:
+    def read_text(self, options: Mapping[str, Any], key: str, read: Callable[[str], Query]) -> Query:
         """Parse a text, and record it for bodies that differ only in this text."""
-        query = read(given[key])
-        if self._texts is not None and isinstance(given[key], str):
-            self._texts.append(QueryText(given, key, read, query))
+        query = read(options[key])
+        if self._texts is not None and isinstance(options[key], str):
+            self._texts.append(QueryText(options, key, read, query))
         return query
 
     def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:
         """Return the parameters of a query; reject unknown ones."""
-        given = parameters.mapping(content, f"the query `{name}`")
-        known_only(given, {*known, "boost"}, f"the query `{name}`")
-        parameters.boost(given.get("boost", 1), f"the query `{name}`")  # rejected even where nothing matches
-        return given
+        options = parameters.mapping(content, f"the query `{name}`")
+        known_only(options, {*known, "boost"}, f"the query `{name}`")
+        parameters.boost(
+            options.get("boost", 1), f"the query `{name}`"
+        )  # rejected even where nothing matches
+        return options
 
     def on_field(
         self, content: Any, name: str, value: str, known: Iterable[str]
     ) -> tuple[str, Mapping[str, Any]]:
         """Return the field of a query and its parameters; `{"match": {"text": "x"}}` is short for its `value`."""
-        field_name, given = parameters.single(content, f"the query `{name}`")
-        if not isinstance(given, Mapping):
-            given = {value: given}
-        return field_name, self.options(given, name, {*known, value})
+        field_name, options = parameters.single(content, f"the query `{name}`")
+        if not isinstance(options, Mapping):
+            options = {value: options}
+        return field_name, self.options(options, name, {*known, value})
 
 
-def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
+def required(options: Mapping[str, Any], parameter: str, name: str) -> Any:
     """Return a parameter; reject a query without it."""
-    if given.get(parameter) is None:
+    if options.get(parameter) is None:
         raise invalid(f"the query `{name}` lacks `{parameter}`")
-    return given[parameter]
+    return options[parameter]

@@ -53,12 +53,12 @@ class ScoreRow(NamedTuple):
     positive: bool  # whether no score is 0
     is_common: bool = False  # whether the row is added after others, which can affect the last bit
     dense: NDArray[Any] | None = None  # the scores of every document, if the row is dense
-    whole: int | None = None  # document frequency in the index; None if it is the length of the row
+    index_frequency: int | None = None  # document frequency in the index; None if it is the length of the row
 
     @property
     def frequency(self) -> int:
         """The number of matching documents in the whole index."""
-        return len(self.documents) if self.whole is None else self.whole
+        return len(self.documents) if self.index_frequency is None else self.index_frequency
 
     @property
     def bytes(self) -> int:
@@ -114,7 +114,7 @@ class ScoreRows:
         if missing := [term for term in terms if term not in known]:
             self._compute(name, missing, boost)
 
-    def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> ScoreRow | None:
+    def field_row(self, name: str, terms: Iterable[str], boost: np.float32) -> ScoreRow | None:
         """Return the concatenated rows of all terms of a field, by rank; None if `terms` are too few."""
         known = self._whole.get((name, float(boost)))
         if known is not None:
@@ -294,7 +294,7 @@ def total_of_few(rows: Sequence[ScoreRow]) -> ScoreRow | None:
     return ScoreRow(documents, scores, all(row.positive for row in rows))
 
 
-def restricted(scores: Scores, mask: Mask) -> Scores:
+def restrict(scores: Scores, mask: Mask) -> Scores:
     """Return the scores of the documents of a mask."""
     return Scores(scores.values * mask, mask)
 

@@ -27,7 +27,7 @@ from searchapp.lucene.queries.query import (
     PositionSpans,
     Query,
     ScoredLeaf,
-    boosted,
+    apply_boost_parameter,
     explain_idf,
     frequency_of,
     required,
@@ -84,11 +84,11 @@ def of_value(field: Field, value: Any) -> Query:
 
 def read_term(parser: Parser, content: Any) -> Query:
     """Read `term`: an indexed term or a number."""
-    name, given = parser.on_field(content, "term", "value", ("term",))
+    name, options = parser.on_field(content, "term", "value", ("term",))
     # `term` is an older name of `value`; the last one counts.
-    keys = [key for key in given if key in ("value", "term")]
-    value = required({"value": given[keys[-1]]} if keys else {}, "value", "term")
-    for key, parameter in given.items():
+    keys = [key for key in options if key in ("value", "term")]
+    value = required({"value": options[keys[-1]]} if keys else {}, "value", "term")
+    for key, parameter in options.items():
         if isinstance(parameter, Mapping) or (key == "value" and isinstance(parameter, list | tuple)):
             raise invalid(f"the query `term` on {name} needs one value, not {parameter!r}")
     if isinstance(value, list | tuple):  # Elasticsearch searches for a term that no document has
@@ -97,8 +97,8 @@ def read_term(parser: Parser, content: Any) -> Query:
     field = parser.field(name)
     if field is None:
         return MatchNone()
-    holder, key = (given, keys[-1]) if isinstance(content[name], Mapping) else (content, name)
-    return boosted(parser.read_text(holder, key, partial(of_value, field)), given, "term")
+    holder, key = (options, keys[-1]) if isinstance(content[name], Mapping) else (content, name)
+    return apply_boost_parameter(parser.read_text(holder, key, partial(of_value, field)), options, "term")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +171,8 @@ class Prefix(MarkedLeaf):
 
 def read_prefix(parser: Parser, content: Any) -> Query:
     """Read `prefix`."""
-    name, given = parser.on_field(content, "prefix", "value", ())
-    value = parameters.raw_text(required(given, "value", "prefix"), f"the prefix for {name}")
+    name, options = parser.on_field(content, "prefix", "value", ())
+    value = parameters.raw_text(required(options, "value", "prefix"), f"the prefix for {name}")
     field = parser.field(name)
     if field is None:
         return MatchNone()
@@ -180,7 +180,7 @@ def read_prefix(parser: Parser, content: Any) -> Query:
         raise invalid(f"the query `prefix` needs a text or keyword field, {name} is {field.type}")
     if len(value.encode("utf-16-le", "surrogatepass")) > 2 * LONGEST_PREFIX:
         raise invalid(f"the prefix for {name} has more than {LONGEST_PREFIX:,} characters")
-    return boosted(Prefix(name, value), given, "prefix")
+    return apply_boost_parameter(Prefix(name, value), options, "prefix")
 
 
 MOST_TERMS = 65_536  # Elasticsearch's default of `index.max_terms_count`
@@ -210,14 +210,14 @@ class TermInSet(MarkedLeaf):
 
 def read_terms(parser: Parser, content: Any) -> Query:
     """Read `terms`: any of several terms or numbers."""
-    given = parameters.mapping(content, "the query `terms`")
-    named = {name: value for name, value in given.items() if name != "boost"}
+    options = parameters.mapping(content, "the query `terms`")
+    named = {name: value for name, value in options.items() if name != "boost"}
     name, values = parameters.single(named, "the query `terms`")
     if isinstance(values, Mapping):
         raise unsupported("the lookup of terms in another index")
     if not isinstance(values, list | tuple):
         raise invalid("the query `terms` needs a list of values")
-    parameters.boost(given.get("boost", 1), "the query `terms`")  # rejected even where nothing matches
+    parameters.boost(options.get("boost", 1), "the query `terms`")  # rejected even where nothing matches
     label = f"a term for {name}"
     if any(isinstance(value, Mapping) for value in values):
         raise unsupported(f"an object as {label}")
@@ -230,5 +230,5 @@ def read_terms(parser: Parser, content: Any) -> Query:
             f"the query `terms` on {name} has {len(values):,} values, and at most {MOST_TERMS:,} are allowed"
         )
     if field.is_number:
-        return boosted(number_range.of_numbers(field, values), given, "terms")
-    return boosted(TermInSet(name, tuple(sorted(set(texts)))), given, "terms")
+        return apply_boost_parameter(number_range.of_numbers(field, values), options, "terms")
+    return apply_boost_parameter(TermInSet(name, tuple(sorted(set(texts)))), options, "terms")

@@ -291,7 +291,7 @@ class _Tables:
                 wanted[clause.key].append(clause.terms)
         common = most_of_a_rare_term(self._reader.whole_count)
         for (name, factor), terms in wanted.items():
-            row = self._rows.whole(name, chain.from_iterable(terms), np.float32(factor))
+            row = self._rows.field_row(name, chain.from_iterable(terms), np.float32(factor))
             if row is not None:
                 field = self._reader.fields[name]
                 frequencies = field.document_frequencies if self._reader.is_part else None

@@ -167,7 +167,7 @@ def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple
         first = last
 
 
-def read_highlight(given: Any) -> dict[str, HighlightTags]:
+def read_highlight(highlight: Any) -> dict[str, HighlightTags]:
     """Read the `highlight` of a search body without its `highlight_query`; return the tags by field.
 
     Raises:
@@ -176,7 +176,7 @@ def read_highlight(given: Any) -> dict[str, HighlightTags]:
     problems = ErrorCollector()
     tags: dict[str, HighlightTags] = {}
     with problems.at("highlight"):
-        described = parameters.mapping(given, "`highlight`")
+        described = parameters.mapping(highlight, "`highlight`")
         with problems.at("highlight"):
             known_only(
                 described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`"
@@ -233,19 +233,19 @@ def _tags(options: Mapping[str, Any], path: str, problems: ErrorCollector) -> Hi
 
 
 def _type(options: Mapping[str, Any]) -> str:
-    given = options.get("type", "unified")
-    if not isinstance(given, str):
-        raise invalid(f"`type` of `highlight` is {parameters.shown(given)}, which is no text")
-    return given
+    type_ = options.get("type", "unified")
+    if not isinstance(type_, str):
+        raise invalid(f"`type` of `highlight` is {parameters.shown(type_)}, which is no text")
+    return type_
 
 
 def _fragments(options: Mapping[str, Any]) -> int:
     return parameters.integer(options.get("number_of_fragments", 5), "`number_of_fragments` of `highlight`")
 
 
-def _tag(given: Any) -> str:
+def _tag(value: Any) -> str:
     """Return the first of the tags; `plain` ignores the others."""
-    tags = [given] if isinstance(given, str) else parameters.listed(given, "the tags of `highlight`")
+    tags = [value] if isinstance(value, str) else parameters.listed(value, "the tags of `highlight`")
     texts = [parameters.raw_text(tag, "a tag of `highlight`") for tag in tags]
     if not texts:
         raise unsupported("`highlight` with an empty list of tags")

@@ -40,21 +40,21 @@ class SourceFilter:
     excludes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Any) -> SourceFilter:
+    def of(cls, value: Any) -> SourceFilter:
         """Read the `_source` of a search body: true, false, a name, names, or includes and excludes."""
-        if isinstance(given, bool):
-            return cls(None if given else ())
+        if isinstance(value, bool):
+            return cls(None if value else ())
         problems = ErrorCollector()
         excludes: tuple[str, ...] = ()
-        if isinstance(given, Mapping):
+        if isinstance(value, Mapping):
             with problems.at("_source"):
-                known_only(given, {"includes", "excludes"}, "`_source`")
+                known_only(value, {"includes", "excludes"}, "`_source`")
             includes, excludes = (
-                _names(given.get(key, ()), f"_source.{key}", problems, only_text=True)
+                _names(value.get(key, ()), f"_source.{key}", problems, only_text=True)
                 for key in ("includes", "excludes")
             )
         else:
-            includes = _names(given, "_source", problems)
+            includes = _names(value, "_source", problems)
         problems.raise_if_any()
         return cls(includes or None, excludes)
 
@@ -71,10 +71,10 @@ def _is_covered(property_name: str, names: tuple[str, ...]) -> bool:
     return property_name in names or any(parent in names for parent in objects(property_name))
 
 
-def _names(given: Any, path: str, problems: ErrorCollector, *, only_text: bool = False) -> tuple[str, ...]:
+def _names(value: Any, path: str, problems: ErrorCollector, *, only_text: bool = False) -> tuple[str, ...]:
     names: list[str] = []
-    is_list = isinstance(given, list | tuple)
-    for number, name in enumerate(given if is_list else [given]):
+    is_list = isinstance(value, list | tuple)
+    for number, name in enumerate(value if is_list else [value]):
         with problems.at(f"{path}[{number}]" if is_list else path):
             if not isinstance(name, str) and (only_text or not is_list):
                 raise invalid(f"`_source` must name properties, not {name!r}")
@@ -145,17 +145,21 @@ class TemplateCache:
                 return build(queries) if clauses <= MOST_CLAUSES else None
         return None
 
-    def add(self, body: Any, noted: Sequence[QueryText], query: Query, rewritten: Query) -> None:
+    def add(self, body: Any, query_texts: Sequence[QueryText], query: Query, rewritten: Query) -> None:
         """Add the rewritten form of a body, and the texts recorded while its `query` was parsed."""
-        placed: list[tuple[QueryText, JsonPath]] = []
-        pattern = _pattern(body, {id(text.given): text for text in noted}, placed, ())
-        if not noted or len(noted) != len(placed) or len(noted) != len({id(text) for text, _path in placed}):
+        text_paths: list[tuple[QueryText, JsonPath]] = []
+        pattern = _pattern(body, {id(text.options): text for text in query_texts}, text_paths, ())
+        if (
+            not query_texts
+            or len(query_texts) != len(text_paths)
+            or len(query_texts) != len({id(text) for text, _path in text_paths})
+        ):
             return
-        queries = [text.query for text, _path in placed]
+        queries = [text.query for text, _path in text_paths]
         template = next((known for known in self._templates if known.texts(body) is not None), None)
         if template is None:
             template = _Template(
-                pattern, [path for _text, path in placed], [text.read for text, _path in placed]
+                pattern, [path for _text, path in text_paths], [text.read for text, _path in text_paths]
             )
             self._templates = [template, *self._templates[: MOST_TEMPLATES - 1]]
         if len(template.results) < MOST_RESULTS:
@@ -199,21 +203,24 @@ class _Literal:
 
 
 def _pattern(
-    node: Any, noted: Mapping[int, QueryText], placed: list[tuple[QueryText, JsonPath]], path: JsonPath
+    node: Any,
+    query_texts: Mapping[int, QueryText],
+    text_paths: list[tuple[QueryText, JsonPath]],
+    path: JsonPath,
 ) -> Any:
-    """Return a pattern that equals a part of a query with any texts; append the texts to `placed`."""
+    """Return a pattern that equals a part of a query with any texts; append the texts to `text_paths`."""
     if isinstance(node, Mapping):
-        text = noted.get(id(node))
+        text = query_texts.get(id(node))
         key = None
         if text is not None:
             key = text.key
-            placed.append((text, (*path, key)))
+            text_paths.append((text, (*path, key)))
         return {
-            name: _AnyText() if name == key else _pattern(value, noted, placed, (*path, name))
+            name: _AnyText() if name == key else _pattern(value, query_texts, text_paths, (*path, name))
             for name, value in node.items()
         }
     if isinstance(node, list):
-        return [_pattern(value, noted, placed, (*path, index)) for index, value in enumerate(node)]
+        return [_pattern(value, query_texts, text_paths, (*path, index)) for index, value in enumerate(node)]
     return node if type(node) is str else _Literal(node)
 
 
@@ -355,7 +362,7 @@ class BodyReader:
         marked: Query | None = None
         frame: Frame | None = None
         with problems.at():
-            query, noted = self._parser.read(body["query"]) if "query" in body else (MatchAll(), [])
+            query, query_texts = self._parser.read(body["query"]) if "query" in body else (MatchAll(), [])
         with problems.at():
             frame = self.frame(body)
         highlight = body.get("highlight")
@@ -365,7 +372,7 @@ class BodyReader:
                 marked = self._parser.query_at(f"highlight.{HIGHLIGHT_QUERY}", highlight[HIGHLIGHT_QUERY])
         problems.raise_if_any()
         assert query is not None and frame is not None
-        return Request(rewrite(query), query if marked is None else marked, frame), noted
+        return Request(rewrite(query), query if marked is None else marked, frame), query_texts
 
     def ranked(self, body: Body) -> Request:
         """Read a search body for ranking, without the query to highlight."""
@@ -376,9 +383,9 @@ class BodyReader:
             frame = self.frame(body)
             if frame.highlight is None:
                 return Request(query, query, frame)
-        request, noted = self._read(normal, body)
+        request, query_texts = self._read(normal, body)
         if written is not None and request.frame.highlight is None:
-            self._templates.add(written, noted, request.marked, request.query)
+            self._templates.add(written, query_texts, request.marked, request.query)
         return request
 
     def frame(self, body: Body) -> Frame:

@@ -261,9 +261,9 @@ class Index:
             IndexReplaced: it was removed.
         """
         try:
-            return Index(self.reader.reopened(), self.analyzers)
+            return Index(self.reader.reopen(), self.analyzers)
         except InvalidInput:
-            if self.reader.is_there:
+            if self.reader.exists:
                 raise
             raise IndexReplaced(self.reader.manifest.version) from None
 
@@ -433,7 +433,7 @@ class Index:
         try:
             yield
         except (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error):
-            if self.reader.is_there:
+            if self.reader.exists:
                 self.reader.verify()
             raise
 
@@ -455,7 +455,7 @@ def _commonest(masks: Sequence[tuple[IndexReader, Mask]], name: str, most: int) 
         field = reader.fields.get(name)
         if field is None or field.field.is_number or field.field.is_text:
             raise unsupported(f"counting the values of {name}, only of keyword fields")
-        by_rank = field.counted(mask)
+        by_rank = field.count_by_term(mask)
         ranks = np.flatnonzero(by_rank)
         if len(masks) == 1:
             ranks = ranks[np.argsort(-by_rank[ranks], kind="stable")][:most]

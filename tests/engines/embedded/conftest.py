@@ -96,7 +96,7 @@ def compiled_with(common: Path, *options: str) -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         patch.setenv("CC", " ".join([command, *options]))
         if not path.exists():
-            assert compilation.compiled(path) == ""
+            assert compilation.compile_library(path) == ""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "LIBRARY", path)
         native._loaded.cache_clear()

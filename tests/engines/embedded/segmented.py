@@ -125,7 +125,7 @@ def content(reader: DirectoryReader) -> list[Any]:
     documents: list[tuple[str, Any]] = []
     counted: list[Any] = []
     for one in reader.parts:
-        numbers = np.flatnonzero(one.everything())
+        numbers = np.flatnonzero(one.live_mask())
         documents += zip(one.ids_of(numbers), one.sources_of(numbers), strict=True)
         assert [one.document(id_) for id_ in one.ids_of(numbers)] == numbers.tolist()
     for name in reader.fields:
@@ -141,7 +141,7 @@ def content(reader: DirectoryReader) -> list[Any]:
         lengths: Counter[int] = Counter()
         if fields[0].field.is_text:
             for field, one in zip(fields, reader.parts, strict=True):
-                lengths.update(field.norms[one.everything()].tolist())
+                lengths.update(field.norms[one.live_mask()].tolist())
         counted.append((name, statistics, present, of_field, lengths))
     return [sorted(documents, key=lambda document: document[0]), counted]
 

@@ -114,9 +114,13 @@ def drawn_clauses(seed: int, is_part: bool) -> list[list[ScoreRow]]:
         size = int(random.choice([0, 1, 2, 5, 12, COUNT]))
         documents = np.sort(random.choice(COUNT, size, replace=False)).astype(np.int32)
         greatest = random.integers(1, len(SCORES), endpoint=True)  # most are drawn without the greatest ones
-        whole = size + int(random.choice([0, 1, 3, COUNT])) if is_part else None
+        frequency = size + int(random.choice([0, 1, 3, COUNT])) if is_part else None
         return ScoreRow(
-            documents, random.choice(SCORES[:greatest], size), True, bool(random.integers(2)), whole=whole
+            documents,
+            random.choice(SCORES[:greatest], size),
+            True,
+            bool(random.integers(2)),
+            index_frequency=frequency,
         )
 
     return [[row() for _ in range(random.integers(7))] for _ in range(random.integers(1, 5))]
@@ -125,10 +129,10 @@ def drawn_clauses(seed: int, is_part: bool) -> list[list[ScoreRow]]:
 def table_of(row: ScoreRow) -> PostingsTable:
     """A row as a term of a field that is scored whole."""
     table = PostingsTable.of_row(row)
-    if row.whole is None:
+    if row.index_frequency is None:
         return table
-    common = row.whole - row.is_common
-    return table._replace(frequencies=np.array([row.whole], np.int64), common=common)
+    common = row.index_frequency - row.is_common
+    return table._replace(frequencies=np.array([row.index_frequency], np.int64), common=common)
 
 
 @given(
@@ -257,7 +261,7 @@ def test_what_was_compiled_from_another_source_is_not_used(
     older = tmp_path / "kernels.c"
     older.write_text(compilation.SOURCES[0].read_text() + "/* older */\n")
     path = tmp_path / "older.so"
-    assert compilation.compiled(path, [older]) == ""
+    assert compilation.compile_library(path, [older]) == ""
     monkeypatch.setattr(compilation, "LIBRARY", path)
     native._loaded.cache_clear()
     assert native.library() is None
@@ -306,12 +310,12 @@ def test_a_compiler_may_come_with_options(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", f"{os.environ.get('CC') or 'cc'} -g0")
-    assert compilation.compiled(tmp_path / "made.so", compilation.SOURCES[-1:]) == ""
+    assert compilation.compile_library(tmp_path / "made.so", compilation.SOURCES[-1:]) == ""
     assert compilation.is_sound(tmp_path / "made.so")
     compilation.remove(tmp_path / "made.so")
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv("CC", "'cc")
-    assert compilation.compiled(tmp_path / "made.so") == "CC is no command: 'cc"
+    assert compilation.compile_library(tmp_path / "made.so") == "CC is no command: 'cc"
 
 
 def test_a_compiler_that_fails_leaves_nothing_behind(
@@ -319,8 +323,8 @@ def test_a_compiler_that_fails_leaves_nothing_behind(
 ) -> None:
     source = tmp_path / "kernels.c"
     source.write_text("#error no\n")
-    assert "failed: " in compilation.compiled(tmp_path / "made.so", [source])
-    assert "failed: " in compilation.compiled(tmp_path / "absent" / "made.so")
+    assert "failed: " in compilation.compile_library(tmp_path / "made.so", [source])
+    assert "failed: " in compilation.compile_library(tmp_path / "absent" / "made.so")
     monkeypatch.setenv("CC", "no-such-compiler")
-    assert compilation.compiled(tmp_path / "made.so") == "there is no C compiler"
+    assert compilation.compile_library(tmp_path / "made.so") == "there is no C compiler"
     assert [path.name for path in tmp_path.iterdir()] == ["kernels.c"]

@@ -22,7 +22,7 @@ from searchapp.lucene.queries.query import (
     Parser,
     PositionSpans,
     Query,
-    boosted,
+    apply_boost_parameter,
     explain,
 )
 from searchapp.lucene.queries.scores import ScoreRows, Scores
@@ -63,7 +63,7 @@ class Suffix(MarkedLeaf):
 
 def read(parser: Parser, content: Any) -> Query:
     name, given = parser.on_field(content, "suffix", "value", ())
-    return boosted(Suffix(name, given["value"]), given, "suffix")
+    return apply_boost_parameter(Suffix(name, given["value"]), given, "suffix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Halved(Query):
 
 def read_halved(parser: Parser, content: Any) -> Query:
     given = parser.options(content, "halved", ("query",))
-    return boosted(Halved(parser.query(given["query"])), given, "halved")
+    return apply_boost_parameter(Halved(parser.query(given["query"])), given, "halved")
 
 
 @pytest.fixture

@@ -129,8 +129,8 @@ def test_positions_that_are_nowhere_are_no_crash(
     with closing(EmbeddedEngine(tmp_path, "test")) as engine:
         engine.build("altered", spec_of(documents), documents)
         index = engine.open("altered")
-        whole = TermPositions.whole
-        monkeypatch.setattr(TermPositions, "whole", lambda term: alter(whole(term)))
+        read_all = TermPositions.all
+        monkeypatch.setattr(TermPositions, "all", lambda term: alter(read_all(term)))
         with pytest.raises(IndexError, match="positions"):
             frequencies(Phrase("text", ("a", "b"), (0, 1)), index)
 
