@@ -162,7 +162,7 @@ class IndexSpec:
     documents_digest: str = ""
     shards: int = 1
     owner: str = ""  # the file of a user's own task, whose name alone does not identify the index
-    replicas: int | None = None  # none: one replica as soon as there is a second node
+    replicas: int | None = None  # None: one replica as soon as there is a second node
 
 
 class VersionState(StrEnum):
@@ -181,7 +181,7 @@ class StoredVersion:
     name: str
     version: str
     state: VersionState
-    info: IndexInfo | None  # none if the version does not record its source yet
+    info: IndexInfo | None  # None if the version does not record its source yet
     bytes: int | None  # size on disk with replicas; None if the engine does not report it
     says_name: bool  # whether the version records its own name, which excludes an index of another prefix
 

@@ -41,7 +41,7 @@ class ReportedError(Exception):
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The default calls the class with the message alone, whatever parameters its __init__ has.
+        # The default calls the class with the message alone, which does not fit all `__init__` methods.
         return restored, (type(self), self.args, self.__dict__)
 
 

@@ -120,7 +120,7 @@ class ElasticsearchEngine:
 
     def remove(self, name: str) -> None:
         versions = self._versions(name)
-        versions.with_alias()  # refuses a name that is not ours
+        versions.with_alias()  # rejects another program's alias
         with self._locks.hold(versions.alias, wait=0):
             for version in versions.all():
                 versions.delete(version.info.version)

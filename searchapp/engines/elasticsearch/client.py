@@ -116,7 +116,7 @@ def refuse_product(url: str, about: object) -> EngineRefused | None:
         version = about.get("version") if isinstance(about, Mapping) else None
         return _opensearch(url, version.get("number") if isinstance(version, Mapping) else None)
     if isinstance(about, Mapping) and about.get("tagline") == "You Know, for Search":
-        try:  # before 7.14 no server named itself
+        try:  # servers before 7.14 send no product header
             identify_server(url, about)
         except EngineRefused as error:
             return error
@@ -178,7 +178,7 @@ class PinnedCertificate:
 
     def __init__(self, fingerprint: str) -> None:
         # The client fetches the certificate chain without verification, and then trusts only the certificate with the
-        # fingerprint. TLS still verifies that the server has a key for which this certificate vouches.
+        # fingerprint. TLS still verifies that the server has a key that this certificate signs.
         self._fingerprint = bytes.fromhex(fingerprint)
         self._lock = threading.Lock()
         self._is_known = False

@@ -138,7 +138,7 @@ def is_blocked(error: EngineError) -> bool:
 def unreachable(url: str, action: str, error: TransportError, timeout: float) -> EngineError:
     """Return the error for a request without a usable answer within `timeout` seconds."""
     if isinstance(error, TlsError):
-        # The text of OpenSSL: `str(error)` is only "TLS error".
+        # The message of OpenSSL; `str(error)` is only "TLS error".
         return EngineUnreachable(_of_tls(url, str(error.message)))
     if isinstance(error, ConnectionTimeout):
         return EngineUnreachable(

@@ -62,7 +62,7 @@ T = TypeVar("T")
 class Senders(Generic[T]):
     """Calls `send` with each batch in `threads` threads; the queue holds as many batches again.
 
-    After a failure no further batch begins, and `stopped` tells running calls to give up.
+    After a failure no further batch begins, and `stopped` signals running calls to give up.
     """
 
     def __init__(self, send: Callable[[T], None], threads: int) -> None:

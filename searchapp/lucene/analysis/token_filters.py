@@ -210,7 +210,7 @@ class NGramFilter(StreamFilter):
         grams = [self._grams(term) for term in tokens.terms]
         out = tokens.keep([i for i, parts in enumerate(grams) for _ in parts])
         out.terms = [part for parts in grams for part in parts]
-        out.trailing -= tokens.trailing  # Lucene's filters drop the holes at the end of their input
+        out.trailing -= tokens.trailing  # Lucene's filters drop the gaps at the end of their input
         return out
 
     def _grams(self, term: str) -> list[str]:
@@ -526,7 +526,7 @@ class SynonymFilter(StreamFilter):
             position += 1
             is_token = i < len(terms)
             if is_token and (slot.keep or not slot.matched):
-                position += tokens.positions[i] - before - 1  # a replaced token loses the holes before it
+                position += tokens.positions[i] - before - 1  # a replaced token loses the gaps before it
                 length = tokens.lengths[i] if tokens.lengths else 1
                 marked = tokens.keywords is not None and tokens.keywords[i]
                 rows.append((terms[i], position, length, spans[i], marked))

@@ -280,7 +280,7 @@ class StandardTokenizer(Tokenizer):
     def spans(self, text: str) -> Spans:
         is_ascii = text.isascii()
         classes = text if is_ascii else text.translate(_RULES.classes)
-        if is_ascii or not _RULES.has_emoji.search(classes):  # then words are enough
+        if is_ascii or not _RULES.has_emoji.search(classes):  # the word rule suffices
             scan = _RULES.scan_ascii if is_ascii else _RULES.scan
             spans = [match.span(1) for match in scan.finditer(classes) if match[1]]
             if self._are_short(end - start for start, end in spans):
@@ -320,7 +320,7 @@ _AFTER_LETTERS = (
 # fmt: on
 
 
-# Expressions with all of Unicode would take half a second to compile.
+# Expressions with all of Unicode instead of class letters would take half a second to compile.
 class _ClassLetters(dict[int, str]):
     """Maps code points to the letters of their classes, computed at the first access."""
 

@@ -43,7 +43,7 @@ def of_postings(
     table: Impacts, frequencies: NDArray[np.unsignedinteger], norms: NDArray[np.uint8]
 ) -> Impacts:
     """Return the impacts of postings; `norms` are the length codes of their documents."""
-    # One index instead of two takes a sixth of the time.
+    # A look-up by one flat index takes a sixth of the time.
     indices = norms.astype(np.uint16)
     indices *= np.uint16(COUNTED + 1)
     indices += np.minimum(frequencies, COUNTED).astype(np.uint16)

@@ -258,7 +258,7 @@ class FieldReader:
         with np.errstate(all="ignore"):
             ratios = np.where(is_equal, 1.0, self.norm_inverses.astype(np.float64) / written)
             if not (np.isfinite(ratios) & (ratios > 0)).all():
-                self._impacts = self._greatest = None  # they are computed again
+                self._impacts = self._greatest = None  # computed on use
                 return
             self.edges_above = (impacts.EDGES * (ratios.max() * (1 + SLACK))).astype(np.float32)
 
@@ -371,7 +371,7 @@ class FieldReader:
         if self._deleted is not None:
             frequencies[self._deleted.ranks] -= self._deleted.counts
         for other in self._others:
-            if len(self.terms) < len(other.terms):  # the terms of the smaller dictionary are looked up
+            if len(self.terms) < len(other.terms):  # look up the terms of the smaller dictionary
                 frequencies += np.fromiter(
                     (other._live_frequency(term.decode()) for term in self.terms), np.int64, len(frequencies)
                 )
@@ -482,7 +482,9 @@ class FieldReader:
     def smallest(self, documents: NDArray[Any]) -> NDArray[np.float64]:
         """Return the smallest number of each document; NaN for a document without one."""
         smallest = np.full(self.documents, np.nan)
-        smallest[self._documents.all()[::-1]] = self._values.all()[::-1]  # the first one is written last
+        smallest[self._documents.all()[::-1]] = self._values.all()[
+            ::-1
+        ]  # the smallest number of a document is written last
         return np.asarray(smallest[documents])
 
 
@@ -535,7 +537,7 @@ class IndexReader:
         self.schema = schema
         self.first = first
         self.count = manifest.documents
-        self.live: Mask | None = None  # none if no document is deleted
+        self.live: Mask | None = None  # None if no document is deleted
         self.dead: Numbers | None = None  # deleted documents, ascending
         self.sources = DocumentStore(self.folder)
         try:
@@ -720,7 +722,7 @@ class DirectoryReader:
         scores = np.concatenate([numbers for _documents, numbers in rankings])
         order = np.argsort(-scores, kind="stable")
         end = first + size
-        if len(order) > end > 0:  # all documents with the score of the last one
+        if len(order) > end > 0:  # keep all documents with the score of the last one
             order = order[: int((-scores[order]).searchsorted(-scores[order[end - 1]], "right"))]
         documents, scores = documents[order], scores[order]
         segments = np.searchsorted([part.first for part in self.parts], documents, "right")

@@ -161,7 +161,7 @@ class SegmentPlan:
             raise IndexReplaced(live.version)
         kept = [LiveDocuments(*live_segment) for live_segment in self.kept]
         for documents in kept:
-            documents.segment.manifest.require_verified()  # it must not become part of a new version if damaged
+            documents.segment.manifest.require_verified()  # a new version must not contain damage
         merged: list[LiveDocuments] = []
         first = 0
         for live_segment in self.merged:

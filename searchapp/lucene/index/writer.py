@@ -419,7 +419,7 @@ class IndexWriter:
         except PatternTimeout as error:
             if len(batch) == 1:
                 raise PatternTimeout(f"the document {batch[0][0]}: {error}; nothing was changed") from error
-            for document in batch:  # the message names the document that takes too long
+            for document in batch:  # find the slow document, to name it
                 self._packed([document])
             raise
 

@@ -655,7 +655,7 @@ def read_bool(parser: Parser, content: Any) -> Query:
     text = None if minimum is None else parameters.raw_text(minimum, "minimum_should_match")
     if not len(query):
         return apply_boost_parameter(MatchAll(), options, "bool")
-    # Elasticsearch sees some contradictions in the clauses (`BoolQueryBuilder.doRewrite`).
+    # Elasticsearch recognises some contradictions while parsing (`BoolQueryBuilder.doRewrite`).
     if any(map(is_nothing, (*must, *filters))) or any(map(_is_everything, must_not)):
         return MatchNone()
     if len(should) == len(query) and all(map(is_nothing, should)):

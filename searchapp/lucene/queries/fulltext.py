@@ -446,7 +446,7 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
     boosts = _field_boosts(options.get("fields", ()))
     words = required(options, "query", "multi_match")
     tie_breaker = parameters.signless(options.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
-    parameters.text(words, "the text of a query")  # rejected even where nothing matches
+    parameters.text(words, "the text of a query")  # reject it even if nothing matches
     queries = []
     for name, boost in boosts.items():
         match = _FieldMatch.read(parser, name, options, "multi_match")

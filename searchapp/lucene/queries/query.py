@@ -66,7 +66,7 @@ class Query:
 
     __slots__ = ()
 
-    # Whether no document matches, whatever the index holds.
+    # Whether no document matches in any index.
     matches_nothing: ClassVar[bool] = False
 
     # Parts
@@ -370,7 +370,7 @@ class Constant(Wrapper):
         return Constant(children[0])
 
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        yield from ()  # the terms inside do not make the score
+        yield from ()  # the score does not depend on the terms
 
     def rewritten(self) -> Query:
         inner = self.query.rewritten().only_matching()
@@ -611,9 +611,7 @@ class Parser:
         """Return the parameters of a query; reject unknown ones."""
         options = parameters.mapping(content, f"the query `{name}`")
         known_only(options, {*known, "boost"}, f"the query `{name}`")
-        parameters.boost(
-            options.get("boost", 1), f"the query `{name}`"
-        )  # rejected even where nothing matches
+        parameters.boost(options.get("boost", 1), f"the query `{name}`")  # reject it even if nothing matches
         return options
 
     def on_field(

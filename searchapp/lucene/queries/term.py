@@ -217,7 +217,7 @@ def read_terms(parser: Parser, content: Any) -> Query:
         raise unsupported("the lookup of terms in another index")
     if not isinstance(values, list | tuple):
         raise invalid("the query `terms` needs a list of values")
-    parameters.boost(options.get("boost", 1), "the query `terms`")  # rejected even where nothing matches
+    parameters.boost(options.get("boost", 1), "the query `terms`")  # reject it even if nothing matches
     label = f"a term for {name}"
     if any(isinstance(value, Mapping) for value in values):
         raise unsupported(f"an object as {label}")

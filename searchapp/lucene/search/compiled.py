@@ -341,7 +341,7 @@ def search_batch(rows: ScoreRows, requests: Sequence[Request]) -> list[Ranking |
         excluded = chain.from_iterable(leaf.documents(reader).tolist() for leaf in query.excluded)
         clauses = [tables.clause(clause) for clause in query.clauses]
         topics.append(BatchTopic(clauses, frame.end, query.all_match, query.tie_breaker, list(excluded)))
-    if not topics or not tables.are_positive:  # with a score of 0 a document may match or not
+    if not topics or not tables.are_positive:  # a document with the score 0 may match or not
         return unanswered
     rankings = best_of_batch(library, tables.tables, topics, reader.ranks, reader.by_rank, FEW, reader.dead)
     for index, ranking in zip(flat, rankings, strict=True):
@@ -360,7 +360,7 @@ WEIGHTS = (1e-12, 1e12)  # between these weights all scores have the full precis
 
 SMALLEST_PRUNED = 50_000  # in a smaller index, `search_batch` scores a batch of queries as fast
 
-SIZE_SHARE = 400  # at most one document in this many may be wanted
+SIZE_SHARE = 400  # at most one document in this many may be requested
 
 EXCLUDED_SHARE = 64  # at most one document in this many may be excluded
 
@@ -449,7 +449,7 @@ class DocumentBitmaps:
         library = native.library()
         assert library is not None
         if library.searchapp_mark(term.documents.ctypes.data, frequency, self._count, bitmap.ctypes.data):
-            self._maps.clear()  # no key has the row of the memory that was taken
+            self._maps.clear()  # the row taken from memory has no key
             raise IndexError("the postings of a term are not those of documents")
         self._maps[term.key] = bitmap
         return bitmap
@@ -495,7 +495,7 @@ class Pruner:
         with np.errstate(over="ignore", invalid="ignore"):
             flat = self._flat(query)
             excluded = None if flat is None else self._excluded(flat.excluded)
-            # The lock may be held by another thread, or for ever, by one that did not survive the fork of this process.
+            # Another thread may hold the lock, or for ever a thread that did not survive the fork of this process.
             if flat is None or excluded is None or not self._lock.acquire(blocking=False):
                 return None
             try:
@@ -538,7 +538,7 @@ class Pruner:
 
     @cached_property
     def _query(self) -> _Query:
-        # Made for the first query: it reads the order of the ids.
+        # Created for the first query, because it reads the order of the ids.
         self._ranks = np.ascontiguousarray(self._reader.ranks, np.int32)
         return _Query(
             count=self._reader.count,

@@ -177,7 +177,7 @@ def _outcome(query: Query) -> TextOutcome:
         return ""
     if isinstance(query, Term):
         return query.field
-    return query if isinstance(query, MatchNone) else "?"  # for which there is no builder
+    return query if isinstance(query, MatchNone) else "?"  # without a builder
 
 
 class _AnyText:
