@@ -185,7 +185,7 @@ class InvalidFiles(DataError):
 
 
 def _in_one_line(group: Sequence[Problem]) -> str:
-    return str(group[0]) + (f"; {len(group):,} objects lack it, this is the first" if len(group) > 1 else "")
+    return str(group[0]) + (f"; {len(group):,} objects lack it, the first is shown" if len(group) > 1 else "")
 
 
 class NotScorable(DataError):

@@ -60,7 +60,7 @@ def open_file(path: Path) -> BufferedReader:
     try:
         return open(path, "rb", opener=_open)  # Path.open takes no opener
     except ValueError as error:  # NUL, or half a character
-        raise NotAFileError(errno.EINVAL, "that is no name that a file can have", str(path)) from error
+        raise NotAFileError(errno.EINVAL, "not a valid file name", str(path)) from error
 
 
 def _open(path: str, flags: int) -> int:
@@ -146,7 +146,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 _TOO_DEEP = f"lists and objects are nested more than {MOST_LEVELS} deep"
-_HALVED = "an escape is half of a character"
+_HALVED = "an escape is half of a surrogate pair"
 _INFINITE = "a number is too large"
 _DIGITS = "a number has too many digits"
 
@@ -267,7 +267,7 @@ def require_place(path: Path, *, replace: bool) -> None:
     if not replace and path.exists():
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
     if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent}: make it, or choose another place")
+        raise UsageError(f"there is no folder {path.parent}: create it, or choose another one")
 
 
 def require_folder(path: Path) -> None:
@@ -277,7 +277,7 @@ def require_folder(path: Path) -> None:
         UsageError: the path is `STDOUT`.
     """
     if path == STDOUT:
-        raise UsageError("several files are written, and stdout takes one: name a folder with --out")
+        raise UsageError("several files can't be written to stdout: give a folder with --out")
 
 
 def _write_stdout(content: bytes) -> None:
@@ -357,7 +357,7 @@ def lock_on(path: Path) -> Iterator[None]:
         with _exclusive(path, "rb"):
             yield
     except OSError as error:
-        raise SearchappError(f"{path} could not be locked: {reason(error)}") from error
+        raise SearchappError(f"{path} can't be locked: {reason(error)}") from error
 
 
 @contextmanager
@@ -380,7 +380,7 @@ def exclusive_folder(folder: Path, refusal: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("a+b")
     except OSError as error:
-        raise SearchappError(f"{folder} could not be written to: {reason(error)}") from error
+        raise SearchappError(f"{folder} is not writable: {reason(error)}") from error
     with lock:
         until = time.monotonic() + LEAVING_SECONDS
         while _lock(lock.fileno()) is False:
@@ -423,7 +423,7 @@ def require_writable(folder: Path) -> None:
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise UsageError(f"{nearest} is not a folder that can be written to: choose another place")
+        raise UsageError(f"{nearest} is not a writable folder: choose another one")
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
@@ -544,10 +544,10 @@ def unreadable(path: Path, error: OSError) -> DataError:
 
 
 def _failed(path: Path, error: OSError) -> str:
-    return f"{path} could not be written: {reason(error)}; nothing was left behind"
+    return f"{path} could not be written: {reason(error)}; no partial file remains"
 
 
-NESTED_TOO_DEEP = "has objects or lists nested more than some 900 deep: flatten them"
+NESTED_TOO_DEEP = "has objects or lists nested more than about 900 levels deep: flatten them"
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:

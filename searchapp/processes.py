@@ -75,8 +75,7 @@ class ProcessEnded(SearchappError):
     def __init__(self, ended_by: int = 0) -> None:
         by = f" ({signal.Signals(ended_by).name})" if ended_by else ""
         super().__init__(
-            f"the process that was at it was ended from outside{by}: for want of memory perhaps, try again with fewer "
-            "at a time"
+            f"a worker process was killed{by}, possibly for lack of memory: try again with fewer processes"
         )
 
 
@@ -157,8 +156,8 @@ class Worker:
 
 def _crashed(ended_by: int) -> SearchappError:
     return SearchappError(
-        f"a process that read or wrote files crashed ({signal.Signals(ended_by).name}): the disk or the memory may be "
-        "faulty, `searchapp doctor` reads every file of the indexes"
+        f"a worker process crashed while it read or wrote files ({signal.Signals(ended_by).name}): the disk "
+        f"or the memory may be faulty; `searchapp doctor` checks every file of the indexes"
     )
 
 

@@ -328,7 +328,7 @@ def test_each_item_has_a_process_of_its_own_and_one_that_fails_leaves_the_others
         if item == "first":
             waiting.append("later")  # what comes of an answer may be work as well
     assert str(found["raises"]) == "no" and isinstance(found["raises"], EngineRefused)
-    assert "was ended from outside (SIGKILL)" in str(found["SIGKILL"])
+    assert "was killed (SIGKILL)" in str(found["SIGKILL"])
     assert "crashed (SIGSEGV)" in str(found["SIGSEGV"])
     done = [outcome for outcome in found.values() if not isinstance(outcome, BaseException)]
     assert [item for item, _, _ in done] == ["first", "spreads", "later"] or len(done) == 3

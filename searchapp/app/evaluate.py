@@ -238,7 +238,7 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
     names: Mapping[str, float] = next(iter(evaluation.measures.per_topic.values()), {})
     scored = [topic for topic in ranked if topic in names] or ranked
     notes += directory.learning_warnings(
-        path, manifest, scored, "--per-topic --json prints the figures of the others"
+        path, manifest, scored, "--per-topic --json prints the figures of other topics"
     )
     return replace(evaluation, warnings=(*changes, *evaluation.warnings, *notes))
 
@@ -496,26 +496,26 @@ def _counted_rankings(
     if manifest is None:
         if held_out:
             raise UsageError(
-                f"{path} is a TREC run, which does not record what it has learned from: leave out --held-out"
+                f"{path} is a TREC run, which does not record its training topics: leave out --held-out"
             )
         return judged, ()
     topics = [ranking.topic_id for ranking in judged]
     if not held_out:
         return judged, directory.learning_warnings(
-            path, manifest, topics, "--held-out scores the others alone"
+            path, manifest, topics, "--held-out scores only the other topics"
         )
     seen = directory.judged_topics(path, manifest)
     counted_rankings = [ranking for ranking in judged if ranking.topic_id not in seen]
     if not counted_rankings:
         raise DataError(
-            f"{path} has learned from every judged topic that it ranks, so that --held-out leaves none: judge others"
+            f"{path} was trained on every judged topic that it ranks, so --held-out leaves none: judge other topics"
         )
     if len(counted_rankings) == len(judged):
         return counted_rankings, ()
     out = len(judged) - len(counted_rankings)
     are, them = ("is", "it") if out == 1 else ("are", "them")
     return counted_rankings, (
-        f"{out:,} of {counted(len(judged), 'judged topic')} {are} left out, because the run has learned from {them}",
+        f"{out:,} of {counted(len(judged), 'judged topic')} {are} left out, because the run was trained on {them}",
     )
 
 

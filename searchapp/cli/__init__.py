@@ -29,7 +29,7 @@ from searchapp.text import suggestion
 app = typer.Typer(
     name="searchapp",
     cls=RootGroup,
-    help="A bench for ranked retrieval in the terminal: index, search, rank and score shared tasks.",
+    help="Ranked retrieval in the terminal: index, search, rank, judge and score shared tasks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -108,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         else:
             path = "searchapp" if context is None else context.command_path
             message = _renamed_option(error, context) or _clause(error.format_message())
-            complain(f"{message}: `{path} --help` says what there is")
+            complain(f"{message}: see `{path} --help`")
         return 2
     if code == 130:  # Typer's code for Ctrl-C
         complain("interrupted")

@@ -28,10 +28,10 @@ app = typer.Typer()
 
 @command(app, with_sources=True)
 def browse(resolution: Resolution) -> None:
-    """Open the home of the terminal interface: tasks and runs, and what can be done with them.
+    """Open the home screen: tasks, indexes, runs and their figures.
 
-    It lists what is indexed and how good the runs are, indexes a task, and opens searching, judging, the checks of
-    `doctor` and the settings, each by a key; `ctrl+p` finds everything by words.
+    Keys of the home screen index a task and open the search, judging, check and settings screens; `ctrl+p` searches all
+    commands.
     """
     if not has_screen():
         raise UsageError("the home screen needs a terminal: `searchapp tasks` lists the tasks without one")
@@ -54,8 +54,8 @@ HOME = "browse"
 def serve(
     resolution: Resolution,
     task: str | None = argument(
-        "A task to search or judge: see `searchapp tasks`; a task of your own by its TOML file, once "
-        "indexed also by its name. Without it the home screen is served.",
+        "Task to search or judge: a name (see `searchapp tasks`), or the TOML file of your own task. Without "
+        "it, the home screen is served.",
         default=None,
         completes="tasks",
     ),
@@ -70,18 +70,19 @@ def serve(
     data: DataOption = None,
     annotator: AnnotatorOption = None,
     host: str = option(
-        "Address to listen at; any but a loopback address lets other machines connect.",
+        "Address to listen on; other machines can connect unless it is a loopback address.",
         default="127.0.0.1",
     ),
-    port: int = option("Port to listen at; 0 takes any that is free.", default=8000, min=0, max=65535),
+    port: int = option("Port to listen on; 0 chooses a free one.", default=8000, min=0, max=65535),
     public_url: str | None = option(
-        "Address of a reverse proxy before the server, such as https://search.example.org.", metavar="URL"
+        "Address of a reverse proxy in front of the server, such as https://search.example.org.",
+        metavar="URL",
     ),
 ) -> None:
-    """Serve the home screen, the search screen of a task, or the judging screen of a run, to browsers.
+    """Serve the home screen, the search screen of a task, or the judging screen of a run to browsers.
 
-    The address to open, with its token, goes to stderr; whoever has it can do there what you can do here. Each
-    window runs a process of its own, which ends with the window. Ctrl-C ends the server and all of them.
+    The address with its token is printed on stderr. Anyone who has it can do everything that you can do in these
+    screens. Each window runs its own process, which ends with the window. Ctrl-C ends the server and all windows.
     """
     import asyncio
 
@@ -90,16 +91,16 @@ def serve(
     from searchapp.serving.server import ScreenServer, WindowProgram
 
     if blind and run is None:
-        raise UsageError("--blind is for judging: name a run with --run, or leave it out")
+        raise UsageError("--blind is for judging: give a run with --run, or leave out --blind")
     if recipe is not None and run is not None:
-        raise UsageError("--recipe is for searching and --run for judging: choose one of them")
+        raise UsageError("--recipe is for searching and --run for judging: give one of them")
     settings = resolution.settings
     url = None if public_url is None else checked(public_url)
     options = {"--run": run, "--recipe": recipe, "--data": data, "--annotator": annotator}
     given = [f"{option}={value}" for option, value in options.items() if value is not None]
     if task is None:
         if given:
-            raise UsageError(f"{given[0].partition('=')[0]} is for the screen of a task: name the task, too")
+            raise UsageError(f"{given[0].partition('=')[0]} is for the screen of a task: give the task, too")
         name, arguments = "searchapp", [HOME]
     else:
         name = _require_ready(settings, task, run, recipe, data)
@@ -117,11 +118,11 @@ def serve(
 
 
 def _print_address(name: str, listening: Listening, guard: Guard, public_url: str | None) -> None:
-    _remark(f"{name} is served until Ctrl-C: open {guard.address}")
+    _remark(f"serving {name} until Ctrl-C: open {guard.address}")
     if not listening.is_loopback and not (public_url or "").startswith("https:"):
         warn(
-            "other machines can connect, and nothing on the way is encrypted, the token neither: put a proxy with TLS "
-            "before the server, or connect through ssh"
+            "other machines can connect, and the connection is not encrypted, not even the token: put a "
+            "proxy with TLS in front of the server, or connect through ssh"
         )
 
 
@@ -148,7 +149,7 @@ def _require_ready(
     loaded = load(task)
     if run is not None:
         if not run.exists():
-            raise UsageError(f"{run} does not exist: name a run directory, or a TREC run, with --run")
+            raise UsageError(f"{run} does not exist: give a run directory or a TREC run with --run")
         return loaded.name
     book = loaded.recipe_book()
     recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))

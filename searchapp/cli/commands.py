@@ -240,15 +240,18 @@ GLOBAL_OPTIONS = {
     "url": (
         list[str] | None,
         option(
-            "Address of an Elasticsearch server, which is then the engine; once for each node.",
+            "Address of an Elasticsearch server; selects the engine elasticsearch. Repeat it for several nodes.",
             rich_help_panel=_PANEL,
         ),
     ),
-    "home": (Path | None, option("Folder for searchapp's own data.", rich_help_panel=_PANEL)),
+    "home": (
+        Path | None,
+        option("Home directory of indexes, judgments, models and settings.", rich_help_panel=_PANEL),
+    ),
     "insecure": (
         bool,
         flag(
-            "Let credentials go to another machine without TLS, where others on the network can read them.",
+            "Allow credentials to go to another machine without TLS, although others on the network can read them.",
             rich_help_panel=_PANEL,
         ),
     ),
@@ -256,7 +259,7 @@ GLOBAL_OPTIONS = {
     "verbose": (
         bool,
         flag(
-            "Print each request to a server or search of the embedded engine, and tracebacks with errors.",
+            "Print each server request or embedded search, and tracebacks of errors.",
             rich_help_panel=_PANEL,
         ),
     ),
@@ -268,7 +271,7 @@ _PRINTING = ("as_json", "as_csv", "as_latex", "as_markdown")
 TaskArgument = Annotated[
     str,
     argument(
-        "A task: see `searchapp tasks`; a task of your own by its TOML file, once indexed also by its name.",
+        "Name of a task (see `searchapp tasks`), or TOML file of your own task; once indexed, also its name.",
         metavar="TASK",
         completes="tasks",
     ),
@@ -276,11 +279,9 @@ TaskArgument = Annotated[
 RunArgument = Annotated[Path, argument("A run directory.", completes="runs")]
 DataOption = Annotated[
     Path | None,
-    option(
-        "Folder with the task's official files; by default the one that was indexed, which is remembered."
-    ),
+    option("Folder with the task's official files; default: the folder of the last `index --data`."),
 ]
-OverwriteOption = Annotated[bool, flag("Replace what is there already.")]
+OverwriteOption = Annotated[bool, flag("Replace existing output.")]
 JsonOption = Annotated[bool, flag("Print one JSON document on stdout.", "--json")]
 
 
@@ -323,7 +324,7 @@ def command(
                 given = next((name for name, value in values.items() if value), None)
                 if given is None:
                     return
-                raise typer.BadParameter(f"put the options of {context.invoked_subcommand} behind its name")
+                raise typer.BadParameter(f"put the options of {context.invoked_subcommand} after its name")
 
             def act() -> None:
                 from searchapp.config.resolution import resolution
@@ -339,7 +340,7 @@ def command(
                 printing = next((flag for flag in _PRINTING if values.get(flag)), None)
                 if printing and values.get("out") == STDOUT:
                     flag = printing.replace("as_", "--")
-                    raise UsageError(f"--out - and {flag} both write to stdout: leave one of them out")
+                    raise UsageError(f"--out - and {flag} both write to stdout: give one of them")
                 arguments = {each.name: _assembled(each.name, hints[each.name], values) for each in own}
                 function(resolved if with_sources else resolved.settings, **arguments)
 
@@ -444,13 +445,13 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         raise
     except Exception as error:
         if is_lack_of_memory(error):
-            message = "there is not enough memory: end other programs, or allow more with `ulimit -v`"
+            message = "not enough memory: end other programs, or allow more with `ulimit -v`"
         elif isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else "the output could not be written: "
             message = f"{where}{reason(error)}"
         else:
             kind = type(error).__name__
-            message = f"an internal error, {kind} ({error}): please report it with what --verbose prints"
+            message = f"an internal error, {kind} ({error}): please report it with the output of --verbose"
         _report(message, verbose=verbose)
         if isinstance(error, OSError):
             try:
@@ -500,8 +501,8 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
     folder = data_folder(task, settings.home, data)
     if data is None and task.info.file is None and not has_data(folder):
         raise DataError(
-            f"there is no data of {task.name} in {folder}: fetch it with `searchapp data get {task.name}`, "
-            "or name the folder that it is in with --data"
+            f"{folder} has no data of {task.name}: fetch it with `searchapp data get {task.name}`, or give "
+            f"its folder with --data"
         )
     return folder
 
@@ -509,7 +510,7 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
 SetOption = Annotated[
     list[str] | None,
     option(
-        "Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists what can be set.",
+        "Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists them.",
         "--set",
         metavar="NAME=VALUE",
     ),
@@ -519,13 +520,14 @@ SetOption = Annotated[
 TrainingSplitOption = Annotated[
     list[str] | None,
     option(
-        "Learn only from the training topics of this split; repeat it for several splits. By default all training "
-        "topics that the split may use: for nlps and explanation-* those of train, and for test those of dev too.",
+        "Learn only from the training topics of this split; repeat it for several splits. Default: all "
+        "training topics that the split may use; for nlps and explanation-* those of train, for test also "
+        "those of dev.",
         metavar="SPLIT",
         completes="splits",
     ),
 ]
-DepthOption = Annotated[int | None, option("Documents per topic; the task's own by default.", min=1)]
+DepthOption = Annotated[int | None, option("Documents per topic; default: the task's depth.", min=1)]
 
 
 def parameters_of(settings: list[str]) -> dict[str, object]:
@@ -535,7 +537,7 @@ def parameters_of(settings: list[str]) -> dict[str, object]:
         name, equals, text = setting.partition("=")
         if not equals or not name:
             raise UsageError(
-                f"--set {setting}: use the form NAME=VALUE; `searchapp tasks show TASK --recipe R` lists what there is"
+                f"--set {setting}: use the form NAME=VALUE; `searchapp tasks show TASK --recipe R` lists the parameters"
             )
         try:
             values[name] = parse_json(text)
@@ -560,6 +562,9 @@ PERMUTATIONS = 100_000
 SEED = 20_071_109
 
 PermutationsOption = Annotated[
-    int, option("Sign vectors of the randomisation test, where there are more in all.", min=1)
+    int,
+    option(
+        "Random sign vectors of the randomisation test; if there are fewer in total, all are used.", min=1
+    ),
 ]
-SeedOption = Annotated[int, option("Seed of what is drawn at random.", min=0)]
+SeedOption = Annotated[int, option("Seed of the random numbers.", min=0)]

@@ -54,8 +54,8 @@ class EvaluatingOptions(JudgedOptions):
     """Options for scoring runs against judgments; TREC runs need no task."""
 
     qrels: Path | None = option(
-        "Score against the grades in a qrels file, TREC's or BEIR's, instead of gold; TREC runs without "
-        "--task by the field's measures alone."
+        "Score against the grades in a TREC or BEIR qrels file instead of gold; TREC runs without --task "
+        "have no official figure."
     )
 
 
@@ -67,29 +67,31 @@ def evaluate(
     settings: Settings,
     *,
     runs: list[Path] = argument(
-        "Run directories, official files, or folders of them; with --qrels or --judgments TREC runs.",
+        "Run directories, official files, or folders of these; with --qrels or --judgments also TREC runs.",
         completes="runs",
     ),
     task: str | None = option("Task of an official file or a TREC run.", metavar="TASK", completes="tasks"),
-    data: Path | None = option("Folder with the task's official files; a run directory knows its own."),
+    data: Path | None = option(
+        "Folder with the task's official files; default: the folder that the run directory records."
+    ),
     split: str | None = option("Split of an official file or a TREC run.", completes="splits"),
     gold: GoldOption = None,
     by: ByOption = None,
     measure: list[str] | None = option(
-        "A measure beside the official figures, by default those that the task names: any measure that "
-        "ir-measures knows, as AP, RR, P@5, nDCG@10, R(rel=2)@100. Can be given several times.",
+        "An additional measure in ir-measures' notation, such as AP, RR, P@5, nDCG@10 or R(rel=2)@100; "
+        "repeatable. Default: the measures of the task.",
         metavar="NAME",
         completes="measures",
     ),
     scorer: ScorerOptions,
     judged: EvaluatingOptions,
-    fail_under: float | None = option("Exit with 5 if an official figure is below this."),
-    per_topic: bool = flag("With --json: the figures of each topic too."),
+    fail_under: float | None = option("Exit with code 5 if an official figure is below this value."),
+    per_topic: bool = flag("With --json: also print the figures of each topic."),
     as_json: JsonOption = False,
 ) -> None:
-    """Score runs exactly as the task's organisers do, with an honest figure where theirs misleads.
+    """Score runs exactly as the official scorer does, with an honest figure where the official one misleads.
 
-    A file that their scorer stops on or refuses has no figure: that is an error with exit code 4.
+    If the official scorer stops on a file or rejects it, there is no figure, and the exit code is 4.
     """
     from searchapp.app.evaluate import GoldSource, Judgments, Subject, evaluate_judged
     from searchapp.app.evaluate import evaluate as score
@@ -154,7 +156,7 @@ def _grades(settings: Settings, subjects: Sequence[Subject], judged: JudgedOptio
     task = subjects[0].task
     if task is None:
         raise UsageError(
-            f"{subjects[0].path} is a TREC run, which does not name its task: name it with --task"
+            f"{subjects[0].path} is a TREC run, which does not record its task: give it with --task"
         )
     return judged_grades(settings, task.name, judged.aggregation, judged.log)
 
@@ -163,16 +165,16 @@ def _grades(settings: Settings, subjects: Sequence[Subject], judged: JudgedOptio
 def validate(
     settings: Settings,
     file: Path = argument("An official file."),
-    task: str = option("The task that it is for.", default=REQUIRED, metavar="TASK", completes="tasks"),
-    split: str | None = option("The split that it is for.", completes="splits"),
+    task: str = option("Task of the file.", default=REQUIRED, metavar="TASK", completes="tasks"),
+    split: str | None = option("Split of the file.", completes="splits"),
     data: DataOption = None,
-    cutoff: int | None = option("nlps: premises that each statement needs; 500 by default.", min=1),
+    cutoff: int | None = option("nlps: required number of premises per statement; default: 500.", min=1),
     as_json: JsonOption = False,
 ) -> None:
-    """Find everything in an official file that the organisers would not accept, with line numbers.
+    """Report everything in an official file that the task would not accept, with line numbers.
 
-    With --split the file is compared with the questions, and, where their gold is there, with what the organisers'
-    scorer stops at.
+    With --split, compare the file with the topics of the split and, if their gold is available, report what would stop
+    the official scorer.
     """
     from searchapp.app.evaluate import validate as validated
     from searchapp.tasks.base import DataSplit
@@ -202,7 +204,10 @@ def validate(
     problems.raise_if_any()
     warn_all(warnings)
     if warnings:
-        say(settings, f"{file}: the organisers' format checker lets it pass, and their scorer stops on it")
+        say(
+            settings,
+            f"{file}: the official format checker accepts this file, but the official scorer stops on it",
+        )
     else:
         say(settings, f"{file}: a valid {loaded.name} file" + (f" for the split {split}" if split else ""))
 
@@ -210,8 +215,7 @@ def validate(
 BaselineOption = Annotated[
     Path | None,
     option(
-        "The run that all others are compared with; by default the first of two, and of more runs every "
-        "pair is compared.",
+        "Run to compare all others with; default: the first of two runs. With more runs, every pair is compared.",
         completes="runs",
     ),
 ]
@@ -231,9 +235,11 @@ class ComparingOptions:
     )
     permutations: PermutationsOption = PERMUTATIONS
     seed: SeedOption = SEED
-    force: bool = flag("Compare runs of other topics, data, documents or judgments, and say so everywhere.")
+    force: bool = flag(
+        "Compare runs even if their topics, data, documents or judgments differ, with a warning."
+    )
     data: Path | None = option(
-        "Folder with the task's official files, if they are not where the runs had them."
+        "Folder with the task's official files; default: the folder that the runs record."
     )
     gold: GoldOption = None
     scorer: ScorerOptions = field(default_factory=ScorerOptions)
@@ -292,7 +298,7 @@ class ReportingOptions(ComparingOptions):
     """Options for comparing runs in a report; `--force` has another help."""
 
     force: bool = flag(
-        "Compare runs of other topics, data, documents or judgments, and say so in the report."
+        "Compare runs even if their topics, data, documents or judgments differ, with a warning in the report."
     )
 
 
@@ -300,53 +306,52 @@ class ReportingOptions(ComparingOptions):
 def compare(
     settings: Settings,
     *,
-    runs: list[Path] = argument("Run directories: two or more of one split.", completes="runs"),
+    runs: list[Path] = argument("Two or more run directories of one split.", completes="runs"),
     baseline: BaselineOption = None,
     measure: list[str] | None = option(
-        "A measure to test: any that ir-measures knows, or the official one; topics are looked at by the "
-        "first. By default the official one, and three that the task names. Can be given several times.",
+        "Measure to test, in ir-measures' notation or the official one; repeatable. The first measure also "
+        "orders the topics. Default: the official measure and the first three of the task.",
         metavar="NAME",
         completes="measures",
     ),
     by: ByOption = None,
     topics: int = option(
-        "Topics with the greatest gains, and with the greatest losses, that are shown.",
+        "Number of topics to show with the largest gains, and with the largest losses.",
         default=TOPICS,
         min=0,
     ),
     depth: int | None = option(
-        "Documents of a ranking that count for gained and lost ones.",
+        "Depth of the rankings in which gained and lost documents are counted.",
         min=1,
         show_default="the first measure's cut-off, or 10",
     ),
     options: ComparingOptions,
     screen: bool = flag(
-        "Go through the topics on a screen, two rankings side by side, and judge what has moved."
+        "Open a screen that shows each topic with two rankings side by side, to inspect and judge."
     ),
-    topic: str | None = option("--screen: topic to begin with."),
+    topic: str | None = option("--screen: first topic to show."),
     as_csv: bool = flag("Print the tests as CSV, every figure at full precision.", "--csv"),
     as_latex: bool = flag("Print the tests as a LaTeX table for the package booktabs.", "--latex"),
     as_markdown: bool = flag("Print the tests as a Markdown table.", "--markdown"),
     as_json: JsonOption = False,
 ) -> None:
-    """Compare runs: how much they differ, whether that can be told from chance, and where the difference is.
+    """Compare runs: size and significance of the differences, and the topics where they occur.
 
-    The figures are those of `searchapp evaluate`. Each pair of runs is tested topic by topic: t-test, Wilcoxon
-    test, randomisation test, with a bootstrap interval and the effect size; several pairs with corrections, and
-    Tukey's tests. Runs that do not share their topics, data, documents and judgments are refused.
+    The figures equal those of `searchapp evaluate`. Each pair of runs is tested topic by topic: t-test, Wilcoxon test,
+    randomisation test, a bootstrap interval and the effect size; several pairs with corrections for multiple
+    comparisons and Tukey's tests. Runs with different topics, data, documents or judgments are rejected unless --force
+    is given.
     """
     from searchapp.app.compare import compare as compared
     from searchapp.cli.experiment_tables import comparison_printout
 
     layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     if screen and layout is not Layout.text:
-        raise UsageError(
-            "--screen shows what --json, --csv, --latex and --markdown print: choose one of them"
-        )
+        raise UsageError("--screen excludes --json, --csv, --latex and --markdown: give one of them")
     if screen and not has_screen():
-        raise UsageError("the compare screen needs a terminal: leave --screen out")
+        raise UsageError("the compare screen needs a terminal: leave out --screen")
     if topic is not None and not screen:
-        raise UsageError("--topic is where the screen begins: give --screen with it")
+        raise UsageError("--topic requires --screen")
     request = options.request(settings, runs, baseline, measure, by, depth)
     if screen:
         _show_comparison(request, settings, topic, options.judged)
@@ -393,18 +398,18 @@ def report(
     settings: Settings,
     *,
     runs: list[Path] = argument(
-        "Run directories: one, or several of one split. Or the folder of a bench.", completes="runs"
+        "One run directory, several of one split, or the folder of a bench.", completes="runs"
     ),
     out: Path = option("HTML file to write; - is stdout.", default=REQUIRED),
     baseline: BaselineOption = None,
     measure: list[str] | None = option(
-        "A measure to show and test, as in `compare`. Can be given several times.",
+        "Measure to show and test, as in `compare`; repeatable.",
         metavar="NAME",
         completes="measures",
     ),
     by: ByOption = None,
     depth: int | None = option(
-        "Documents of a ranking that count for found, gained and lost ones.",
+        "Depth of the rankings in which found, gained and lost documents are counted.",
         min=1,
         show_default="the first measure's cut-off, or 10",
     ),
@@ -412,12 +417,12 @@ def report(
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write one HTML file on a run, or on several beside each other, which needs no network and no other file.
+    """Write one self-contained HTML file about one run, several runs or a bench.
 
-    A report of runs has the figures of `evaluate` with intervals, the tests of `compare`, topics, breakdowns,
-    curves of precision and recall, with --judgments how far annotators agree, and how to get each number again.
-    Breakdowns are all that the task has, unless --by chooses. Runs that do not share their topics, data, documents
-    and judgments are refused, as in `compare`. The report of a bench has its figures as a heatmap, and its tests.
+    A report of runs contains the figures of `evaluate` with intervals, the tests of `compare`, topics, all breakdowns
+    (or those of --by), precision and recall curves, with --judgments the agreement of annotators, and the commands that
+    reproduce each number. Runs with different topics, data, documents or judgments are rejected as in `compare`. The
+    report of a bench contains its figures as a heatmap, and its tests.
     """
     from searchapp.app.experiments.bench_result import is_bench
     from searchapp.app.report import JudgedIn
@@ -429,7 +434,7 @@ def report(
     if any(map(is_bench, runs)):
         if len(runs) > 1:
             raise UsageError(
-                f"{', '.join(map(str, runs))}: the folder of a bench has a report of its own: name it alone"
+                f"{', '.join(map(str, runs))}: the folder of a bench has its own report: give it alone"
             )
         _report_bench(settings, runs[0], out, overwrite=overwrite, as_json=as_json)
         return
@@ -444,7 +449,7 @@ def report(
     warn_all(result.warnings)
     if as_json:
         print_json(result.to_json())
-    say(settings, f"the report of {', '.join(map(str, runs))} is written to {out}")
+    say(settings, f"wrote the report of {', '.join(map(str, runs))} to {out}")
 
 
 def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: bool, as_json: bool) -> None:
@@ -456,7 +461,7 @@ def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: boo
         file.write(bench_page(result))
     if as_json:
         print_json(result.to_json())
-    say(settings, f"the report of the bench {folder} is written to {out}")
+    say(settings, f"wrote the report of the bench {folder} to {out}")
 
 
 def _people(settings: Settings, task: str, annotators: list[str] | None, log: Path | None) -> People:

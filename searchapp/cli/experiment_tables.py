@@ -136,10 +136,10 @@ def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
             TableColumn("difference", [signed(pair.tests.mean) for _, pair, _ in rows]),
             TableColumn("at least", [signed(doubt.low) for _, _, doubt in rows]),
             TableColumn("at most", [signed(doubt.high) for _, _, doubt in rows]),
-            TableColumn("in the other's favour", [signed(doubt.reversed) for _, _, doubt in rows]),
+            TableColumn("favouring the worse run", [signed(doubt.reversed) for _, _, doubt in rows]),
             text_column("the difference is", [DUE[doubt.due] for _, _, doubt in rows]),
         ],
-        "What documents that nobody has judged can do to these differences",
+        "Possible influence of unjudged documents on these differences",
     )
 
 
@@ -148,7 +148,7 @@ def _topics_table(comparison: Comparison, differences: TopicDifferences, count: 
     first, second = comparison.runs[differences.first].name, comparison.runs[differences.second].name
     chosen = differences.ends(count)
     documents = counted(comparison.depth, "document")
-    heading = f"{comparison.measures[0].name} by topic: {second} less {first}, the first {documents}"
+    heading = f"{comparison.measures[0].name} by topic: {second} − {first}, first {documents}"
     if not chosen:
         return ResultTable([], heading, instead="no topic differs")
     return ResultTable(
@@ -196,8 +196,8 @@ def _alike_table(alike: Sequence[RunOverlap], names: Sequence[str]) -> ResultTab
                 for k in of_first.jaccard
             ),
         ],
-        f"How alike the rankings are: RBO with p = {of_first.persistence:g}; tau over the documents that both have "
-        f"among their first {of_first.tau_depth}",
+        f"Similarity of the rankings: RBO with p = {of_first.persistence:g}; tau over the documents in the "
+        f"first {of_first.tau_depth} of both",
     )
 
 
@@ -269,7 +269,7 @@ def _bench_tables(bench: BenchResult) -> Iterator[ResultTable]:
                 styles=[_style(difference, most) for difference in differences],
             )
         )
-    yield ResultTable(columns, f"Difference to {bench.systems[bench.baseline].name}")
+    yield ResultTable(columns, f"Difference from {bench.systems[bench.baseline].name}")
 
 
 def _bench_figure(column: BenchColumn, measure: BenchMeasure | None, index: int) -> str:
@@ -371,34 +371,32 @@ def _ablation_rows(ablation: Ablation) -> Iterator[dict[str, object]]:
 
 def _ablation_legend(ablation: Ablation) -> Iterator[str]:
     yield (
-        "gain: what the recipe as it is has more, so what the part gains that is missing; interval: BCa bootstrap over "
-        f"topics; p-values are two-sided, of the randomisation test "
-        f"({counted(ablation.permutations, 'sign vector')} of seed "
-        f"{ablation.seed}), corrected by Holm among the variants of one kind"
+        f"gain: full recipe − variant, the gain of the missing part; interval: BCa bootstrap over topics; "
+        f"p-values: two-sided randomisation test ({counted(ablation.permutations, 'sign vector')} with seed "
+        f"{ablation.seed}), Holm-corrected among the variants of one kind"
     )
     yield (
-        f"CPU s: seconds of processors for ranking {counted(ablation.topics, 'topic')} to depth {ablation.depth:,}, "
-        "without indexing "
-        "and training; cost: what the missing part takes of them"
+        f"CPU s: processor seconds for ranking {counted(ablation.topics, 'topic')} to depth "
+        f"{ablation.depth:,}, without indexing and training; cost: processor seconds of the missing part"
     )
     if ablation.folds > 1:
-        yield f"topics are ranked in {ablation.folds:,} folds, each by the solved topics of the others"
+        yield f"topics are ranked in {ablation.folds:,} folds, each with the training topics of the other folds"
     yield (
-        "weights and parameters are those of the recipe in every row; the learned fusion is trained anew for the "
-        "signals that are left"
+        "weights and parameters are those of the recipe in every row; the learned fusion is trained again "
+        "for the remaining signals"
         if ablation.learned
-        else "weights and parameters are those of the recipe in every row; none is chosen anew for what is left"
+        else "weights and parameters are those of the recipe in every row; none is tuned again for a variant"
     )
     if ablation.dependent:
         yield (
-            f"{', '.join(ablation.dependent)}: told what signals before it rank highest, in every row as in the recipe "
-            "as it is, whether these count or not"
+            f"{', '.join(ablation.dependent)}: depends on the first documents of earlier signals; in every "
+            f"row they are those of the full recipe"
         )
     completed = [variant.name for variant in ablation.variants if variant.completed]
     if completed:
         yield (
-            f"{', '.join(completed)}: the official scorer asks for more documents than are retrieved; those of the "
-            "other signals follow in the order of their ids"
+            f"{', '.join(completed)}: the official scorer requires more documents than are retrieved; "
+            f"documents of the other signals follow in the order of their ids"
         )
 
 
@@ -413,7 +411,7 @@ def trials_table(tune_result: TuneResult) -> ResultTable:
     return ResultTable(
         [
             text_column(
-                "trial", ["as it was" if result.trial == 0 else str(result.trial) for result in best]
+                "trial", ["original" if result.trial == 0 else str(result.trial) for result in best]
             ),
             *(
                 TableColumn(dimension.name, [str(result.set.get(dimension.name, "")) for result in best])

@@ -56,27 +56,27 @@ app = typer.Typer()
 def bench(
     settings: Settings,
     file: Path | None = argument(
-        "TOML file that names recipes, tasks and the baseline: see --example.", default=None
+        "TOML file with recipes, tasks and the baseline: see --example.", default=None
     ),
     out: Path | None = option(
         "Folder for the runs and the result.",
-        show_default="what the file says, or a folder named like it",
+        show_default="`out` of the file, or a folder named like the file",
     ),
     workers: int | None = option(
-        "Cells that are ranked at once.", min=1, max=256, show_default="as many as processors"
+        "Cells to rank at the same time.", min=1, max=256, show_default="the number of processors"
     ),
-    overwrite: bool = flag("Rank every cell anew, also those that would be kept."),
-    example: bool = flag("Print a file to start from, and do nothing else."),
-    as_csv: bool = flag("Print the figures as CSV, every one at full precision.", "--csv"),
+    overwrite: bool = flag("Rank every cell again, even if it is up to date."),
+    example: bool = flag("Print an example file and exit."),
+    as_csv: bool = flag("Print the figures as CSV with full precision.", "--csv"),
     as_latex: bool = flag("Print the figures as LaTeX tables for the package booktabs.", "--latex"),
     as_markdown: bool = flag("Print the figures as Markdown tables.", "--markdown"),
     as_json: JsonOption = False,
 ) -> None:
     """Rank every recipe of a file on every split, and compare the figures with those of a baseline.
 
-    Each cell is a run directory, which is kept as long as nothing has changed that it was made from: a bench that
-    was stopped goes on where it was when it is run again. Cells that fail are reported, and the others go on. The
-    figures and tests are those of `searchapp evaluate` and `searchapp compare`.
+    Each cell is a run directory. A finished cell is kept until one of its inputs changes, so an interrupted bench
+    continues when you run it again. If a cell fails, the bench reports it and continues. Figures and tests equal those
+    of `searchapp evaluate` and `searchapp compare`.
     """
     from searchapp.app.experiments import bench_plan
     from searchapp.app.experiments.bench import BenchRequest, run_bench
@@ -87,7 +87,7 @@ def bench(
         show(bench_plan.EXAMPLE.rstrip("\n"))
         return
     if file is None:
-        raise UsageError("name the file of the bench; `searchapp bench --example` prints one to start from")
+        raise UsageError("give the file of a bench; `searchapp bench --example` prints an example")
     plan = bench_plan.read_plan(file, settings)
     if out is not None:
         require_folder(out)
@@ -114,7 +114,7 @@ def _report(settings: Settings, bench_result: BenchResult) -> None:
             warn(f"{column.name}: {warning}")
     faults: dict[str, list[str]] = {}
     for system, column, cell in bench_result.failed:
-        lenient = f"; for --lenient write lenient = true in [tasks.{column.task}]"
+        lenient = f"; in a bench, write lenient = true in [tasks.{column.task}]"
         advice = lenient if "--lenient" in (cell.error or "") else ""
         faults.setdefault(f"{cell.error}{advice}", []).append(f"{column.name}, {system.name}")
     for fault, names in faults.items():
@@ -149,7 +149,7 @@ def _validation(
     chosen = tuple(dict.fromkeys(splits or training_splits(task, collection)))
     if not chosen:
         raise UsageError(
-            f"{task.reference} has no training topics: name a split with --split, and add --allow-reported"
+            f"{task.reference} has no training topics: give a split with --split, and add --allow-reported"
         )
     return CrossValidationRequest(task, collection, chosen, lenient=scorer.lenient, options=scorer, **more)
 
@@ -163,40 +163,39 @@ def ablate(
     *,
     task: TaskArgument,
     split: list[str] = option(
-        "Split whose topics are ranked: see `searchapp tasks`. Can be given several times: their topics "
-        "count together.",
+        "Split to rank: see `searchapp tasks`; repeatable, the topics of all splits are pooled.",
         default=REQUIRED,
         completes="splits",
     ),
     data: DataOption = None,
-    recipe: str = option("Recipe that is taken apart.", default=RECIPE, completes="recipes"),
+    recipe: str = option("Recipe to study.", default=RECIPE, completes="recipes"),
     set_: SetOption = None,
     measure: list[str] | None = option(
-        "A measure beside the official one: any that ir-measures knows. Can be given several times.",
+        "An additional measure in ir-measures' notation; repeatable.",
         metavar="NAME",
         completes="measures",
     ),
     depth: DepthOption = None,
     folds: int | None = option(
-        "In how many folds topics are divided that are solved ones of each other, as those of train.",
+        "Number of folds for topics that are training topics themselves, such as those of train.",
         min=2,
-        show_default="5, of less than 50 topics each is one",
+        show_default="5; with fewer than 50 topics, one per topic",
     ),
-    features: bool = flag("Train models without each kind of features too, which takes as many trainings."),
+    features: bool = flag("Also train a model without each kind of features; every kind needs one training."),
     permutations: PermutationsOption = PERMUTATIONS,
     seed: SeedOption = SEED,
     scorer: RankingScorerOptions,
-    as_csv: bool = flag("Print the table as CSV, every figure at full precision.", "--csv"),
+    as_csv: bool = flag("Print the table as CSV with full precision.", "--csv"),
     as_latex: bool = flag("Print the table as LaTeX for the package booktabs.", "--latex"),
     as_markdown: bool = flag("Print the table in Markdown.", "--markdown"),
     as_json: JsonOption = False,
 ) -> None:
-    """Take a recipe apart: without each of its signals, and each signal alone, with what a part gains and costs.
+    """Run an ablation study: a recipe without each of its signals, and each signal alone.
 
-    Every signal ranks once, on this machine, whatever the number of variants. The figures are those of `searchapp
-    evaluate`, intervals and tests those of `searchapp compare`, paired by topic. Topics that are solved ones
-    themselves are divided into folds, each ranked by the solved topics of the others. Weights and parameters stay
-    what they are when a part is left out.
+    The table shows what each part gains and costs. Every signal ranks once, on this machine, for all variants. Figures
+    equal those of `searchapp evaluate`; intervals and tests, paired by topic, those of `searchapp compare`. Topics that
+    are training topics themselves are divided into folds, each ranked with the training topics of the other folds.
+    Weights and parameters stay the same in all variants.
     """
     from searchapp.app.experiments.ablation import AblationRequest
     from searchapp.app.experiments.ablation import ablate as taken_apart
@@ -229,17 +228,19 @@ def learning_curve(
     *,
     task: TaskArgument,
     split: str = option(
-        "Split whose topics are judged and scored: see `searchapp tasks`.",
+        "Split with the topics to judge and score: see `searchapp tasks`.",
         default=REQUIRED,
         completes="splits",
     ),
     data: DataOption = None,
-    recipe: str = option("Recipe to rank with, which learns.", default=RECIPE, completes="recipes"),
+    recipe: str = option(
+        "Recipe to rank with; it must learn from training topics.", default=RECIPE, completes="recipes"
+    ),
     set_: SetOption = None,
     points: str | None = option(
         "Numbers of judged topics.",
         metavar="N,N,...",
-        show_default="0 and 1/16, 1/8, 1/4, 1/2 and all of those that can be judged",
+        show_default="0, and 1/16, 1/8, 1/4, 1/2 and all of the topics to judge",
     ),
     test_topics: int | None = option(
         "Number of test topics: never judged, scored at every point.",
@@ -251,29 +252,29 @@ def learning_curve(
     ),
     seed: int = option("Seed of what is drawn at random.", default=CURVE_SEED, min=0),
     judgments_only: bool = flag("Learn only from judged topics, not from the training topics of the task."),
-    judgments: bool = flag("Learn from what people have judged; by default gold stands in."),
+    judgments: bool = flag("Learn from people's judgments; by default from gold."),
     rule: RuleOption = Rule.majority,
     annotator: AnnotatorsOption = None,
     log: LogOption = None,
     measure: str | None = option(
-        "Measure to score by: any that ir-measures knows.",
+        "Measure to score by, in ir-measures' notation.",
         metavar="NAME",
         show_default="the official one",
         completes="measures",
     ),
     depth: DepthOption = None,
     scorer: RankingScorerOptions,
-    out: Path | None = option("SVG file to draw the curve into; - is stdout."),
+    out: Path | None = option("SVG file for the curve; - is stdout."),
     overwrite: OverwriteOption = False,
-    as_csv: bool = flag("Print the points as CSV, every figure at full precision.", "--csv"),
+    as_csv: bool = flag("Print the points as CSV with full precision.", "--csv"),
     as_markdown: bool = flag("Print the points as a Markdown table.", "--markdown"),
     as_json: JsonOption = False,
 ) -> None:
-    """Show what judging brings: the score of topics that nobody has judged, by how many others are judged.
+    """Show how judging improves the ranking: the score of unjudged topics by the number of judged topics.
 
-    Some topics of the split are never judged, and these alone are scored. Of the others growing samples count as
-    solved, like the topics of train. The organisers' gold says what is right, and stands in for a judge unless
-    --judgments takes what people have judged. Topics rank on this machine.
+    The test topics of the split are never judged, and only they are scored. Growing samples of the other topics become
+    training topics, like those of train. Their grades come from the official gold, or with --judgments from people's
+    judgments. The embedded engine ranks on this machine.
     """
     from searchapp.app.experiments.learning_curve import LearningRequest
     from searchapp.app.experiments.learning_curve import learning_curve as learned
@@ -299,7 +300,7 @@ def learning_curve(
     if out is not None:
         with atomic_file(out, replace=overwrite) as file:
             file.write(curve_picture(result))
-        say(settings, f"the curve is drawn into {out}")
+        say(settings, f"wrote the curve to {out}")
     warn_all(request.recipe.raised(result.depth))
     if out != STDOUT:
         width = stdout_console().width
@@ -310,7 +311,7 @@ def _numbers(points: str | None) -> tuple[int, ...]:
     result = []
     for text in [] if points is None else points.split(","):
         if not text.strip().isdecimal():
-            raise UsageError(f"--points {points}: name whole numbers with commas between them, as 0,50,100")
+            raise UsageError(f"--points {points}: give whole numbers separated by commas, such as 0,50,100")
         result.append(int(text))
     return tuple(result)
 
@@ -328,58 +329,57 @@ def tune(
     *,
     task: TaskArgument,
     param: list[str] | None = option(
-        "Parameter and its values: NAME=1,2,3, NAME=LOW:HIGH or NAME=LOW:HIGH:log. NAME is as for --set, or k1 or b "
-        "of the mapping. Repeat it for several parameters.",
+        "Parameter to tune and its values: NAME=1,2,3, NAME=LOW:HIGH or NAME=LOW:HIGH:log; repeatable. NAME "
+        "is a parameter of --set, or k1 or b of the mapping.",
         metavar="NAME=VALUES",
     ),
     space: Path | None = option("TOML file with a table [params]: the same names and values."),
-    recipe: str | None = option("Recipe that is tuned.", show_default="the task's own", completes="recipes"),
+    recipe: str | None = option("Recipe to tune.", show_default="the task's own", completes="recipes"),
     set_: SetOption = None,
     data: DataOption = None,
     split: list[str] | None = option(
-        "Split whose topics are cross-validated, by default those of solved topics; can be given several "
-        "times.",
+        "Split to cross-validate; repeatable. Default: the splits of the training topics.",
         completes="splits",
     ),
     search: SearchMethod = option(
-        "grid: all combinations; random: --trials of them; halving: the best third of them on ever more "
-        "topics.",
+        "grid: all combinations; random: --trials random ones; halving: successive halving, which keeps the "
+        "best third at each step on more topics.",
         default=SearchMethod.random,
     ),
     trials: int | None = option(
-        "How many are tried.", min=1, max=10_000, show_default="30, of a grid all of them"
+        "Number of combinations to try.", min=1, max=10_000, show_default="30; all of a grid"
     ),
     folds: int | None = option(
-        "Folds.", min=2, show_default="5, or one for each topic where there are fewer than 50"
+        "Number of folds.", min=2, show_default="5; with fewer than 50 topics, one per topic"
     ),
-    seed: int = option("Of the folds, and of what is tried.", default=2021, min=0),
+    seed: int = option("Seed of the folds and the random combinations.", default=2021, min=0),
     measure: str | None = option(
-        "What is tuned for, in ir-measures' notation or by its official name.",
+        "Measure to maximise, in ir-measures' notation or by its official name.",
         show_default="the official measure",
     ),
-    depth: int | None = option("Documents per topic; the task's own depth by default.", min=1),
+    depth: int | None = option("Documents per topic; default: the task's depth.", min=1),
     scorer: TuningScorerOptions,
-    workers: int = option("Processes that try; their number changes nothing else.", default=1, min=1, max=64),
-    out: Path | None = option("TOML file for the best recipe, which `rank` takes as a task; - is stdout."),
+    workers: int = option("Number of processes; it does not change the results.", default=1, min=1, max=64),
+    out: Path | None = option("TOML file for the best recipe, to use as TASK of `rank`; - is stdout."),
     overwrite: OverwriteOption = False,
     trials_dir: Path | None = option(
         "Folder with the finished trials, from which an interrupted tuning continues.",
-        show_default="one in the home folder",
+        show_default="a folder in the home directory",
     ),
     restart: bool = flag("Discard the finished trials."),
     allow_reported: bool = flag(
         "Allow tuning on a split for which results are reported; runs and tables record it."
     ),
     lenient: bool = flag(
-        "Leave invalid topics and solved topics out, and go on where the official scorer stops."
+        "Skip invalid topics and training topics, and continue where the official scorer stops."
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Try values of a recipe's parameters by cross-validation on solved topics, and write the best recipe.
+    """Tune parameters of a recipe by cross-validation on training topics, and write the best recipe.
 
-    Each topic is ranked with the solved topics of the other folds. A tuning that was ended goes on when the same
-    command is given again. What is found is for the embedded engine as for Elasticsearch, which rank alike; the
-    trials run on this machine.
+    Each topic is ranked with the training topics of the other folds. An interrupted tuning continues when you run the
+    same command again. The embedded engine ranks on this machine; its results hold for Elasticsearch too, because both
+    engines rank alike.
     """
     from searchapp.app.experiments import tuning
     from searchapp.app.experiments.tuning import TuneRequest
@@ -408,7 +408,7 @@ def tune(
     try:
         result = carry_out(request, settings, for_person(settings))
     except KeyboardInterrupt:
-        remark("trials that are done are kept: the same command goes on from there")
+        remark("finished trials are kept: run the same command again to continue")
         raise
     written = [] if out is None else tuning.write_recipe(result, out, overwrite=overwrite)
     if as_json:
@@ -428,7 +428,7 @@ def tune(
         index = f"`searchapp index {written[0]}`, then " if len(written) > 1 else ""
         say(
             settings,
-            f"{written[0]} is written: {index}`searchapp rank {written[0]} --split SPLIT --out DIR`",
+            f"wrote {written[0]}: {index}`searchapp rank {written[0]} --split SPLIT --out DIR`",
         )
 
 
@@ -441,13 +441,13 @@ def _print_trials(tune_result: TuneResult) -> None:
     remark(
         f"{request.validation.task.name}/{request.recipe}, {', '.join(request.validation.splits)}: "
         f"{counted(tune_result.folds, 'fold')}, seed {request.validation.seed}; "
-        f"{counted(len(tune_result.trials) - 1, 'trial')}, {request.search.value}; differences "
-        "from the recipe as it was, randomisation test"
+        f"{counted(len(tune_result.trials) - 1, 'trial')}, {request.search.value}; differences from the "
+        f"original recipe, randomisation test"
     )
     if tune_result.chosen is not None:
         remark(
-            "the best of many looks better than it is: each topic by the trial that is best on the other folds gives "
-            f"{number(tune_result.chosen)}"
+            f"the best of many trials is too optimistic: cross-validated, with the best trial of the other "
+            f"folds for each topic, the value is {number(tune_result.chosen)}"
         )
 
 

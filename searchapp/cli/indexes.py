@@ -48,35 +48,34 @@ def index(
     settings: Settings,
     task: TaskArgument,
     data: Path | None = option(
-        "Folder with the task's official files, which is remembered for all other commands; by default "
-        "the remembered one, else the one that `data get` fills."
+        "Folder with the task's official files, which other commands remember; default: the remembered "
+        "folder, or else that of `data get`."
     ),
-    rebuild: bool = flag("Build from all documents, even if nothing has changed."),
-    replace: bool = flag("Replace the index also if fewer than half of its documents stay as they are."),
-    lenient: bool = flag("Leave invalid entries out instead of stopping."),
+    rebuild: bool = flag("Build the index from all documents, even if nothing has changed."),
+    replace: bool = flag("Replace the index even if fewer than half of its documents stay unchanged."),
+    lenient: bool = flag("Skip invalid entries instead of stopping."),
     shards: int | None = option(
-        "Number of shards on Elasticsearch; by default those that the index has, and for a new one as "
-        "many as its documents and the cluster's nodes ask for: one for less than half a million documents.",
+        "Number of shards on Elasticsearch; default: as in the existing index. For a new index it depends on "
+        "the number of documents and nodes: one below half a million documents.",
         min=1,
         max=64,
     ),
     replicas: int | None = option(
-        "Copies of each shard on other nodes; by default those that the index has, and for a new one one "
-        "where there is a second node.",
+        "Copies of each shard on other nodes; default: as in the existing index. A new index has one if "
+        "there is a second node.",
         min=0,
         max=16,
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Index a task's documents with the analyzers made for them.
+    """Index a task's documents with the analyzers of its mapping.
 
-    Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
-    new version is built beside the one that serves, which is replaced only when the new one is complete.
-    Without a server, documents that have not changed are taken over into it and not analyzed again. On
-    Elasticsearch a build that was interrupted goes on where it was.
+    If the index already contains exactly these documents under this mapping, nothing happens. Otherwise a new version
+    is built beside the live one and replaces it when complete. The embedded engine copies unchanged documents and does
+    not analyze them again. On Elasticsearch, an interrupted build resumes.
 
-    If fewer than half of the indexed documents stay as they are, --replace must be given:
-    judgments name documents by their ids.
+    If fewer than half of the indexed documents stay unchanged, --replace is required, because judgments refer to
+    documents by their ids.
     """
     from searchapp.app.index import index_task, outcome_sentences
 
@@ -134,9 +133,9 @@ def _remember(settings: Settings, task: Task, data: Path) -> None:
     """Store the folder of the data for other commands; a failure is only a warning."""
     try:
         if folders.remember(task, settings.home, data):
-            say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
+            say(settings, f"{task.name}: remembered the folder of its files, {data.resolve()}")
     except SearchappError as error:
-        warn(f"the folder must be named with --data again: {error}")
+        warn(f"the folder was not remembered; give it with --data again: {error}")
 
 
 group = typer.Typer(cls=CommandGroup, help="List, remove and repair indexes.", no_args_is_help=True)
@@ -145,10 +144,10 @@ app.add_typer(group, name="indexes")
 
 @command(group, "list")
 def list_(settings: Settings, as_json: JsonOption = False) -> None:
-    """List every index of the engine in use, the solved topics that `rank` has indexed too.
+    """List every index of the engine in use, including the indexes of training topics that `rank` builds.
 
-    One version of an index serves. Beside it there may be one that is being built, and leftovers of builds that
-    were killed, which the next build removes.
+    Each index has one live version. It can also have a version that is being built, and leftovers of killed builds,
+    which the next build removes.
     """
     from searchapp.app import index
 
@@ -160,21 +159,21 @@ def list_(settings: Settings, as_json: JsonOption = False) -> None:
     elif result:
         _print(result)
     else:
-        say(settings, f"{info.location} has no index yet: `searchapp index TASK` makes one")
+        say(settings, f"{info.location} has no index yet: `searchapp index TASK` builds one")
 
 
 @command(group)
 def remove(
     settings: Settings,
     names: list[str] = argument(
-        "Indexes, as `searchapp indexes list` names them.", metavar="NAME", completes="indexes"
+        "Names of indexes: see `searchapp indexes list`.", metavar="NAME", completes="indexes"
     ),
-    yes: bool = flag("Remove without being asked.", "--yes", "-y"),
+    yes: bool = flag("Remove without confirmation.", "--yes", "-y"),
     as_json: JsonOption = False,
 ) -> None:
-    """Remove indexes with all their versions; files, runs and judgments are left alone.
+    """Remove indexes with all their versions, but no files, runs or judgments.
 
-    Only what searchapp has made with this SEARCHAPP_INDEX_PREFIX is removed.
+    Only indexes that searchapp built with this SEARCHAPP_INDEX_PREFIX can be removed.
     """
     from searchapp.app import index
 
@@ -188,21 +187,21 @@ def remove(
             {"removed": [_described_version(version) for versions in result.values() for version in versions]}
         )
     for name in result:
-        say(settings, f"{name} is removed")
+        say(settings, f"removed {name}")
 
 
 @command(group)
 def repair(
     settings: Settings,
     name: str | None = argument(
-        "An index, as `searchapp indexes list` names it; all of them by default.", default=None
+        "Name of an index: see `searchapp indexes list`; default: all indexes.", default=None
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Make one version of each index on an Elasticsearch serve, and remove leftovers of builds.
+    """Repair Elasticsearch indexes whose alias points to two versions, and remove leftovers of builds.
 
-    While the alias of an index is on two versions, every command refuses the index. The newest of the two that
-    holds what it was built from then serves. Other faults of an index are reported.
+    As long as the alias of an index points to two versions, every command rejects the index. The newer version that
+    contains all of its documents becomes the only live one. Other faults of an index are reported.
     """
     from searchapp.app import index
 
@@ -223,9 +222,9 @@ def repair(
     for outcome in repaired:
         if not as_json and (outcome.serving or outcome.removed):
             removed = f"; removed: {', '.join(outcome.removed)}" if outcome.removed else ""
-            show(f"{outcome.name}: {outcome.serving or 'nothing'} serves{removed}")
+            show(f"{outcome.name}: {outcome.serving or 'nothing'} is live{removed}")
     if not repaired:
-        say(settings, f"{settings.address} has no index yet: `searchapp index TASK` makes one")
+        say(settings, f"{settings.address} has no index yet: `searchapp index TASK` builds one")
     if problems := [outcome.problem for outcome in repaired if outcome.problem]:
         raise EngineRefused(*problems)
 
@@ -240,7 +239,7 @@ def _require_consent(result: Mapping[str, Sequence[StoredVersion]], location: st
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("there is no terminal to ask on whether indexes may be removed: add --yes")
+        raise UsageError("there is no terminal to confirm the removal: add --yes")
     listing = ", ".join(f"{name} ({_content(versions)})" for name, versions in result.items())
     if ask(f"Remove {listing} from {location}? [y/N] ").lower() not in ("y", "yes"):
         raise SearchappError("nothing was removed")

@@ -58,45 +58,43 @@ def judge(
     settings: Settings,
     task: TaskArgument,
     run: Path | None = option(
-        "Run directory, or TREC run, whose rankings are judged; without one, what a recipe ranks now.",
+        "Run directory or TREC run to judge; without one, a recipe ranks now.",
         completes="runs",
     ),
     recipe: RankNowOption = None,
     annotator: AnnotatorOption = None,
-    kind: Kind = option("Whether the annotator is a person or a model.", default=Kind.person),
-    blind: bool = flag("Hide ranks, scores and other people's grades, and shuffle the documents."),
-    seed: int | None = option("Seed of the order with --blind; by default one for each annotator.", min=0),
+    kind: Kind = option("Kind of annotator.", default=Kind.person),
+    blind: bool = flag("Hide ranks, scores and the grades of others, and shuffle the documents."),
+    seed: int | None = option("Seed of the order with --blind; default: one per annotator.", min=0),
     assignment: Path | None = option(
-        "File of `judgments assign`: only the annotator's topics, in their order."
+        "File of `judgments assign`: show only the annotator's topics, in their order."
     ),
-    topic: str | None = option("Topic to begin with."),
+    topic: str | None = option("First topic to show."),
     depth: str | None = option(
-        "Documents of each ranking to judge, of those that have a score; all: every document, those "
-        "without a score last and marked.",
+        "Number of documents with a score to judge per topic; all: every document, with unscored documents "
+        "last and marked.",
         metavar="N|all",
         show_default="the task's judging depth; of a pool, all",
     ),
-    show_others: bool = flag(
-        "Show what others say of a document before you have judged it; the log says so."
-    ),
+    show_others: bool = flag("Show the grades of others before you judge a document; the log records this."),
     data: Path | None = option(
-        "Folder with the topics, if they are not where the run had them, or fetched with `data get`."
+        "Folder with the topics; default: the folder that the run records, or that of `data get`."
     ),
     split: str | None = option(
-        "Split of a TREC run's topics, any by default; without a run the one that is ranked.",
-        show_default="without a run dev, or the first that is there",
+        "Split of a TREC run's topics, default: any; without a run, the split to rank.",
+        show_default="without a run dev, or the first available split",
         completes="splits",
     ),
     log_file: LogOption = None,
-    plain: bool = flag("Ordinary prompts, for screen readers and simple terminals."),
+    plain: bool = flag("Use prompts instead of a screen, for screen readers and simple terminals."),
     shared: bool | None = option(
-        "Exchange judgments with everybody who uses the same Elasticsearch; default: SEARCHAPP_SHARED.",
+        "Exchange judgments with all users of the same Elasticsearch; default: SEARCHAPP_SHARED.",
         "--shared/--no-shared",
     ),
 ) -> None:
-    """Judge the documents of a run, topic by topic; every key that is pressed is saved at once.
+    """Judge the documents of a run topic by topic; every key press is saved immediately.
 
-    Without --run a recipe ranks the topics of a split now, each when it is opened.
+    Without --run, a recipe ranks the topics of a split now, each when you open it.
     """
     from searchapp.app.inspection.pages import LocalFirst, RunPages, require_topic
     from searchapp.app.inspection.topics import TopicsRequest, open_now
@@ -107,17 +105,17 @@ def judge(
     from searchapp.tui.kit.descriptions import session_summary
 
     if seed is not None and not blind:
-        raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
+        raise UsageError("--seed requires --blind: add --blind, or leave out --seed")
     if show_others and blind:
-        raise UsageError("--show-others shows what --blind hides: choose one of them")
+        raise UsageError("--show-others and --blind exclude each other: give one of them")
     if recipe is not None and run is not None:
-        raise UsageError("--recipe ranks now, and --run names what was ranked: leave one of them out")
+        raise UsageError("--recipe and --run exclude each other: give one of them")
     if depth not in (None, "all") and (not depth.isdecimal() or int(depth) < 1):
-        raise UsageError(f"--depth {depth}: give a number from 1 on, or all")
+        raise UsageError(f"--depth {depth}: give a number from 1, or all")
     limit = int(depth) if depth not in (None, "all") else None
     simple = plain or os.environ.get("TERM") == "dumb"
     if not simple and not has_screen():
-        raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
+        raise UsageError("the judging screen needs a terminal: use --plain for prompts")
     loaded = load(task)
     name = annotator_name(annotator or settings.annotator)
     assigned = None if assignment is None else assignments.read(assignment)
@@ -161,7 +159,7 @@ def judge(
             from searchapp.tui.judge.prompts import JudgePrompts
 
             warn_all(
-                f"{name} judges {loaded.name} in another window already ({other}): the latest judgment counts"
+                f"{name} is already judging {loaded.name} in another window ({other}): the latest judgment counts"
                 for other in presence.others
             )
             JudgePrompts(judging, pages, title, topic).converse()
@@ -175,9 +173,9 @@ def judge(
         for line in session_summary(summary(judging), loaded.info.grades):
             say(settings, line)
         if left := judging.session.waiting:
-            say(settings, f"{counted(left, 'judgment')} {'is' if left == 1 else 'are'} not in {log.path}")
+            say(settings, f"{counted(left, 'judgment')} not saved in {log.path}")
         else:
-            say(settings, f"every judgment is in {log.path}")
+            say(settings, f"all judgments are saved in {log.path}")
 
 
 # Maximum number of printed documents of a topic that are not relevant.
@@ -192,40 +190,40 @@ def topics(
     settings: Settings,
     task: TaskArgument,
     run: Path | None = option(
-        "Run directory, or TREC run; without one, what a recipe ranks now.", completes="runs"
+        "Run directory or TREC run; without one, a recipe ranks now.", completes="runs"
     ),
     recipe: RankNowOption = None,
     split: str | None = option(
-        "Split whose topics are ranked, or those of a TREC run.",
-        show_default="dev, or the first that is there",
+        "Split to rank, or split of a TREC run's topics.",
+        show_default="dev, or the first available split",
         completes="splits",
     ),
     depth: int | None = option(
-        "Documents of each ranking that count: gold behind them is missed.", min=1, show_default="all"
+        "Depth of the rankings: relevant documents below it count as missed.", min=1, show_default="all"
     ),
-    topic: str | None = option("Topic to begin with; without a terminal the only one."),
+    topic: str | None = option("First topic to show; without a screen, the only one."),
     order: Order = option(
-        "Order of the topics: as in the run, worst first, or most missed first.", default=Order.file
+        "Order of the topics: as in the file, worst first, or most missed first.", default=Order.file
     ),
     failures: bool = flag(
-        "Only topics that miss gold, or have other documents before it, the worst first; with --topic "
-        "also its first documents that are not relevant."
+        "Show only topics with missed relevant documents or with others ranked before them, worst first; "
+        "with --topic, also print its first non-relevant documents."
     ),
     data: Path | None = option(
-        "Folder with the topics and their gold, if they are not where the run had them."
+        "Folder with the topics and their gold; default: the folder that the run records."
     ),
     annotator: str | None = option(
-        "Name of who judges on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        "Name of the annotator for judging on the screen; default: SEARCHAPP_ANNOTATOR, or the name of the account.",
         completes="annotators",
     ),
     log_file: LogOption = None,
-    plain: bool = flag("Print the topics, or one of them, instead of opening the screen."),
+    plain: bool = flag("Print the topics, or one topic, instead of opening a screen."),
     as_json: JsonOption = False,
 ) -> None:
-    """Walk the topics of a run: the figure of each, its ranking with the gold marked, and the gold that is missed.
+    """Show the topics of a run: figures, rankings with relevant documents marked, and missed relevant documents.
 
-    On a terminal a screen opens. Without one, or with --plain or --json, the topics are printed with their figures,
-    or with --topic one of them with its gold: the rank of each relevant document, or why it has none.
+    On a terminal, a screen opens. Otherwise, or with --plain or --json, print the topics with their figures, or with
+    --topic one topic with its relevant documents: the rank of each, or why it has none.
     """
     from searchapp.app.inspection.topics import TopicsRequest, open_topics
 
@@ -268,7 +266,7 @@ def _print_topics(
             advance(1)
     figures = opened.figures(Run(opened.pages.name, tuple(rankings)))
     if figures.instead_of is not None:
-        warn(f"{figures.name} in place of {opened.task.info.official_measure}: {figures.instead_of}")
+        warn(f"{figures.name} instead of {opened.task.info.official_measure}: {figures.instead_of}")
     topics = opened.in_order(Order.worst if failures and order is Order.file else order, figures)
     if failures:
         topics = [topic for topic in topics if topic in figures.topics and figures.topics[topic].fails]
@@ -305,7 +303,10 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
         raise DataError(ranked.no_gold)
     missed = opened.look_for_missed(topic)
     if missed.differs:
-        warn("the recipe ranks otherwise now than for the run: the ranks of missed gold are those of now")
+        warn(
+            "the recipe now ranks differently than in the run: the "
+            "ranks of missed documents are those of the present ranking"
+        )
     ranks = {document: rank for rank, document in enumerate(ranked.documents[: opened.depth], start=1)}
     result = sorted((ranks[document], document) for document in ranked.relevant if document in ranks)
     others = [(rank, ranked.documents[rank - 1]) for rank in ranked.not_relevant[:NOT_RELEVANT]]
@@ -355,36 +356,35 @@ def adjudicate(
     task: TaskArgument,
     annotator: str = option("Name of the annotator who decides.", default=REQUIRED, completes="annotators"),
     between: list[str] | None = option(
-        "Only between this annotator and others named, a model too; can be given several times. "
-        "All people by default.",
+        "Only disagreements among these annotators, people or models; repeatable. Default: all people.",
         completes="annotators",
     ),
     run: Path | None = option(
-        "Run directory, or TREC run: its topics, and what its recipe matches. A document whose text "
-        "has changed since it was ranked is not graded.",
+        "Run directory or TREC run whose topics and matches are shown; a document that has changed since it "
+        "was ranked can't be graded.",
         completes="runs",
     ),
     data: DataOption = None,
-    topic: str | None = option("Decide on this topic only."),
-    document: str | None = option("Decide on this document only."),
-    grade: int | None = option("The deciding grade, without being asked.", min=0),
-    reason: str = option("With --grade: why, for the record.", default=""),
+    topic: str | None = option("Only this topic."),
+    document: str | None = option("Only this document."),
+    grade: int | None = option("Decide with this grade, without a prompt.", min=0),
+    reason: str = option("With --grade: the reason to record.", default=""),
     log: LogOption = None,
-    plain: bool = flag("Ordinary prompts, for screen readers and simple terminals."),
+    plain: bool = flag("Use prompts instead of a screen, for screen readers and simple terminals."),
 ) -> None:
-    """Go through the documents that annotators disagree on, and write deciding events.
+    """Decide on the documents whose grades disagree, and record the decisions.
 
-    One key decides, saves and moves on. With --topic, --document and --grade one decision is written without a
-    question. Without a terminal there are prompts.
+    One key decides, saves and goes to the next document. With --topic, --document and --grade, one decision is recorded
+    without a prompt. Without a terminal there are prompts instead of a screen.
     """
     from searchapp.app.sessions import PATIENCE_SECONDS
     from searchapp.judging.session import Adjudication, Session
 
     loaded = load(task)
     if not annotator.strip():
-        raise UsageError("who decides? Name the annotator with --annotator NAME")
+        raise UsageError("no annotator: give your name with --annotator NAME")
     if reason and grade is None:
-        raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
+        raise UsageError("--reason requires --grade: on the screen and in prompts, type the reason there")
     simple = plain or os.environ.get("TERM") == "dumb" or grade is not None or not has_screen()
     patience = PATIENCE_SECONDS if grade is None else None
     with open_judgments(settings, log, loaded.name, between, patience=patience) as (opened, _):
@@ -403,10 +403,10 @@ def adjudicate(
         adjudication = Adjudication(session, between, topic, document)
         total = len(adjudication.disputes)
         if adjudication.next_open() is None and (simple or not total):
-            state = f"all {total:,} disputed documents are decided" if total else "nobody disagrees"
+            state = f"all {total:,} disputed documents are decided" if total else "no grades disagree"
             if total == 1:
                 state = "the only disputed document is decided"
-            say(settings, f"there is nothing to decide: {state} on {loaded.name}")
+            say(settings, f"{loaded.name}: {state}")
             return
         title = f"{loaded.name} · {author.annotator} decides"
         topics_in_dispute = {dispute.topic_id for dispute in adjudication.disputes}
@@ -419,8 +419,8 @@ def adjudicate(
                 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 
                 warn_all(
-                    f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
-                    "said last holds"
+                    f"{author.annotator} is already deciding on {loaded.name} in another window ({other}): "
+                    f"the latest decision counts"
                     for other in presence.others
                 )
                 AdjudicatePrompts(adjudication, pages, title).converse()
@@ -443,24 +443,23 @@ def adjudicate(
 @command(judgments_app)
 def pool(
     settings: Settings,
-    runs: list[Path] = argument("Run directories, or TREC runs.", completes="runs"),
+    runs: list[Path] = argument("Run directories or TREC runs.", completes="runs"),
     out: Path = option("Run directory to write.", default=REQUIRED),
-    depth: int = option("Documents that each run gives a topic.", default=10, min=1),
-    task: str | None = option("Task of TREC runs, where no run directory says it."),
-    split: str | None = option("--task: the split of the topics."),
-    data: Path | None = option("--task: folder with the task's official files."),
+    depth: int = option("Documents per topic from each run.", default=10, min=1),
+    task: str | None = option("Task of TREC runs, if no run directory records it."),
+    split: str | None = option("With --task: split of the topics."),
+    data: Path | None = option("With --task: folder with the task's official files."),
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a pool of the top of several runs: a run directory that can be judged like any other.
+    """Pool the first documents of several runs: a run directory that can be judged like any other.
 
-    Documents come in the order of the best rank that a run gives them. TREC runs are ordered by score, as trec_eval
-    does.
+    Documents are ordered by their best rank in any of the runs. TREC runs are ordered by score, as trec_eval does.
     """
     from searchapp.app.pool import scope_of, write_pool
 
     if (task is None) != (split is None):
-        raise UsageError("name both the task and the split of TREC runs: --task and --split")
+        raise UsageError("TREC runs need both --task and --split")
     with ExitStack() as stack:
         scope = None
         if task is not None and split is not None:
@@ -474,8 +473,8 @@ def pool(
         print_json({"run": str(out), "topics": manifest.topics, "documents": manifest.hits})
     say(
         settings,
-        f"{counted(manifest.hits, 'document')} of {counted(manifest.topics, 'topic')}, the first {depth} of "
-        f"{counted(len(runs), 'run')}, written to {out}",
+        f"wrote {counted(manifest.hits, 'document')} for {counted(manifest.topics, 'topic')} to {out}, the "
+        f"first {depth} of {counted(len(runs), 'run')}",
     )
 
 
@@ -483,7 +482,7 @@ def pool(
 def assign(
     settings: Settings,
     task: TaskArgument,
-    split: str = option("Split whose topics are shared out.", default=REQUIRED, completes="splits"),
+    split: str = option("Split whose topics are assigned.", default=REQUIRED, completes="splits"),
     out: Path = option("File to write, for `judge --assignment`; - is stdout.", default=REQUIRED),
     quota: list[str] = option(
         "An annotator and the number of topics to judge; repeat it for each annotator.",
@@ -491,13 +490,15 @@ def assign(
         metavar="NAME=TOPICS",
     ),
     data: DataOption = None,
-    overlap: float = option("Share of each quota that several people judge.", default=0.2, min=0, max=1),
+    overlap: float = option(
+        "Fraction of each quota that several annotators judge.", default=0.2, min=0, max=1
+    ),
     annotators_per_topic: int = option("Number of annotators of each shared topic.", default=2, min=2),
-    seed: int = option("Seed that decides which topics are drawn, and their order.", default=0),
+    seed: int = option("Seed of the choice of topics and their order.", default=0),
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Share topics out among annotators, some of them to several, so that agreement can be measured."""
+    """Assign topics to annotators, some topics to several annotators, to measure agreement."""
     from searchapp.judging.assignment import Assigned, write
     from searchapp.judging.assignment import assign as shared_out
     from searchapp.tasks.folders import data_folder
@@ -515,7 +516,7 @@ def assign(
         write(file, assigned)
     if as_json:
         print_json(assigned.to_json())
-    say(settings, f"written to {out}; with DIR a run of {split}, each judges with:")
+    say(settings, f"wrote {out}; to judge a run DIR of {split}, each annotator types:")
     for name, own in result.topics.items():
         judge = shlex.join(["judge", task, "--assignment", str(out), "--annotator", name])
         shared = len(set(own) & set(result.shared))
@@ -532,7 +533,7 @@ def _quotas(given: list[str]) -> dict[str, int]:
         name, equals, number = quota.rpartition("=")
         name = name.strip()
         if not equals or not name or not number.isdecimal():
-            raise UsageError(f"--quota {quota}: use the form NAME=TOPICS, for instance ann=20")
+            raise UsageError(f"--quota {quota}: use the form NAME=TOPICS, such as ann=20")
         if name in quotas:
             raise UsageError(f"--quota {quota}: {name} has a quota already")
         quotas[name] = int(number)
@@ -550,11 +551,11 @@ def _document_to_grade(
     from searchapp.judging.session import SeenDocument
 
     if topic is None or document is None:
-        raise UsageError("--grade decides on one document: name it with --topic and --document")
+        raise UsageError("--grade decides on one document: give --topic and --document")
     if grade >= len(task.info.grades):
         raise UsageError(f"{task.name} has the grades 0 to {len(task.info.grades) - 1}, not {grade}")
     if not session.view.opinions(topic, document):
-        raise UsageError(f"nobody has judged document {document} of topic {topic}: check both ids")
+        raise UsageError(f"document {document} of topic {topic} has no judgment: check both ids")
     return SeenDocument(topic, document)
 
 
@@ -578,11 +579,11 @@ def _pages(
         except DataError as error:
             warn(str(error))
         if not topics:
-            warn("the texts of the topics are missing: name a run with --run, or their folder with --data")
+            warn("no texts of the topics: give a run with --run, or the folder of the topics with --data")
         try:
             index = documents.index(task, folder)
         except EngineError as error:
-            warn(f"the documents are missing: {error}")
+            warn(f"no texts of the documents: {error}")
             index = None
         yield Pages(
             task,

@@ -44,19 +44,19 @@ def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Itera
 
 LogOption = Annotated[
     Path | None,
-    option("File with the judgments.", "--log", show_default="judgments.sqlite in searchapp's folder"),
+    option("Judgment log.", "--log", show_default="judgments.sqlite in the home directory"),
 ]
 AnnotatorOption = Annotated[
     str | None,
     option(
-        "Name of the annotator; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        "Name of the annotator; default: SEARCHAPP_ANNOTATOR, or the name of the account.",
         completes="annotators",
     ),
 ]
 RankNowOption = Annotated[
     str | None,
     option(
-        "Recipe to rank with, without a run: see `searchapp tasks show TASK`.",
+        "Recipe to rank with if no run is given: see `searchapp tasks show TASK`.",
         "--recipe",
         show_default="the task's own",
         completes="recipes",
@@ -65,8 +65,8 @@ RankNowOption = Annotated[
 AnnotatorsOption = Annotated[
     list[str] | None,
     option(
-        "Only what this annotator says, a model too, and decides; can be given several times. All people by "
-        "default, and every decision.",
+        "Use only the grades and decisions of this annotator, a person or a model; repeatable. Default: the "
+        "grades of all people, and every decision.",
         "--annotator",
         completes="annotators",
     ),
@@ -81,7 +81,7 @@ def require_log(settings: Settings, path: Path | None) -> Path:
     """
     path = path or settings.judgments
     if not path.exists():
-        raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
+        raise DataError(f"{path}: no judgments yet: create some with `searchapp judge`")
     return path
 
 
@@ -133,28 +133,27 @@ def open_judgments(
         view = open_view(log, task)
         if not view.count:
             raise DataError(
-                f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first"
+                f"{log.path} has no judgments of {task}: create some with `searchapp judge {task}`"
             )
         known = view.annotators()
         for name in annotators or ():
             if name not in known:
                 named = f"{name!r}{suggestion(name, known)}"
-                raise UsageError(f"no annotator {named} has judged {task}: there are {', '.join(known)}")
+                raise UsageError(f"{task} has no annotator {named}: choose from {', '.join(known)}")
         yield log, view
 
 
 GoldOption = Annotated[
     list[Path] | None,
     option(
-        "Gold file, instead of --data and --split; several in the order of theirs, as `--gold A B`, "
-        "`--gold A,B` or `--gold A --gold B`."
+        "Gold file, instead of --data and --split; several in the order of the official files, as `--gold A "
+        "B`, `--gold A,B` or `--gold A --gold B`."
     ),
 ]
 ByOption = Annotated[
     list[str] | None,
     option(
-        "Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
-        "several times.",
+        "Break the figures down by this group of topics (see `searchapp tasks show TASK`), or by `all`; repeatable.",
         metavar="GROUP",
         completes="breakdowns",
     ),
@@ -166,7 +165,7 @@ class RankingScorerOptions(ScorerOptions):
     """Options of the official scorer for a command that also ranks the topics."""
 
     lenient: bool = flag(
-        "Leave invalid topics and solved topics out, and continue where the official scorer stops."
+        "Skip invalid topics and training topics, and continue where the official scorer stops."
     )
 
 
@@ -183,17 +182,15 @@ RuleOption = Annotated[
 class JudgedOptions:
     """Options for scoring runs against judgments."""
 
-    judgments: bool = flag("Score against what people have judged, instead of gold.")
-    qrels: Path | None = option(
-        "Score against the grades in a qrels file, TREC's or BEIR's, instead of gold."
-    )
+    judgments: bool = flag("Score against judgments instead of gold.")
+    qrels: Path | None = option("Score against the grades in a TREC or BEIR qrels file instead of gold.")
     unjudged: Unjudged = option(
-        "How retrieved documents without a grade count.", default=Unjudged.nonrelevant
+        "Treatment of retrieved documents without a grade.", default=Unjudged.nonrelevant
     )
     rule: RuleOption = Rule.majority
     annotator: AnnotatorsOption = None
     held_out: bool = flag(
-        "--judgments, --qrels: only topics that the run has not learned from, see `rank --with-judgments`."
+        "--judgments, --qrels: score only topics that the run was not trained on, see `rank --with-judgments`."
     )
     log: LogOption = None
 
@@ -210,12 +207,12 @@ class JudgedOptions:
         if not self.judgments and self.qrels is None:
             if self.held_out:
                 raise UsageError(
-                    "--held-out is for --judgments and --qrels: the organisers' gold is scored whole"
+                    "--held-out requires --judgments or --qrels: the official gold is scored completely"
                 )
             return False
         if source.gold or source.by:
             raise UsageError(
-                "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
+                "--gold and --by need the official gold: leave them out with --judgments or --qrels"
             )
         return True
 

@@ -71,13 +71,13 @@ def export(
     task: TaskArgument,
     out: Path = option("File to write; - is stdout.", default=REQUIRED),
     format_: JudgmentFormat = option(
-        "jsonl: every event; qrels: the grade that holds; trec: every annotator's grade; "
-        "official: the task's own gold file.",
+        "jsonl: every event; qrels: one grade per document; trec: every annotator's grade; official: the "
+        "task's gold file.",
         "--format",
         default=JudgmentFormat.jsonl,
     ),
-    data: Path | None = option("official: folder with the task's official files."),
-    split: str | None = option("official: the split that the topics are of.", completes="splits"),
+    data: Path | None = option("With official: folder with the task's official files."),
+    split: str | None = option("With official: split of the topics.", completes="splits"),
     rule: Rule = option(
         "qrels, official: how the grades of several annotators become one, unless the document was adjudicated.",
         "--aggregation",
@@ -96,7 +96,7 @@ def export(
     loaded = load(task)
     task = loaded.name
     if annotator and format_ is JudgmentFormat.jsonl:
-        raise UsageError("jsonl holds every event: leave out --annotator, or choose another format")
+        raise UsageError("jsonl contains every event: leave out --annotator, or choose another format")
     with open_judgments(settings, log, task, annotator) as (opened, view):
         events = (event for _, event in opened.events(task))
         if format_ in (JudgmentFormat.jsonl, JudgmentFormat.trec):
@@ -105,21 +105,21 @@ def export(
                     written = exchange.write_jsonl(file, sorted(events, key=lambda event: event.order))
                 else:
                     written = exchange.write_annotators(file, view, annotator)
-            say(settings, f"{counted(written, 'line')} written to {out}")
+            say(settings, f"wrote {counted(written, 'line')} to {out}")
             return
         grades = aggregate(view, Aggregation(rule, annotator)).grades
     if format_ is JudgmentFormat.official:
         if split is None:
-            raise UsageError("name the split of the judged topics with --split")
+            raise UsageError("give the split of the judged topics with --split")
         part = DataSplit(loaded.collection(data_folder(loaded, settings.home, data)), split)
         topics = {topic.id for topic in part.topics(Problems(lenient=True))}
         of_split = {topic: given for topic, given in grades.items() if topic in topics}
         write_files(out, loaded.official.gold(of_split, part), replace=overwrite)
-        say(settings, f"the gold of {counted(len(of_split), 'topic')} is written to {out}")
+        say(settings, f"wrote the gold of {counted(len(of_split), 'topic')} to {out}")
         return
     with atomic_file(out, replace=overwrite) as file:
         trec.write_qrels(file, grades)
-    say(settings, f"{counted(sum(map(len, grades.values())), 'line')} written to {out}")
+    say(settings, f"wrote {counted(sum(map(len, grades.values())), 'line')} to {out}")
 
 
 @command(group, "import")
@@ -127,38 +127,37 @@ def import_(
     settings: Settings,
     task: TaskArgument,
     file: Path = argument(
-        "A file with judgments; official: or the folder of gold files that export has written."
+        "File with judgments; for official also a folder of gold files from `judgments export`."
     ),
     format_: JudgmentFormat = option(
-        "jsonl, or one annotator's grades: qrels, or official, the task's own gold file.",
+        "jsonl: events; qrels or official (the task's gold file): grades of one annotator.",
         "--format",
         default=JudgmentFormat.jsonl,
     ),
-    annotator: str | None = option("qrels, official: whose grades these are.", completes="annotators"),
-    kind: Kind = option("qrels, official: a person's, or a model's.", default=Kind.person),
-    data: Path | None = option("Folder with the task's official files: which topics there are."),
-    split: str | None = option("The split that the topics are of; any by default. Official needs it."),
-    lenient: bool = flag("Import judgments on topics and documents that the task does not have, too."),
+    annotator: str | None = option("qrels, official: annotator of the grades.", completes="annotators"),
+    kind: Kind = option("qrels, official: kind of annotator.", default=Kind.person),
+    data: Path | None = option("Folder with the task's official files, to check the topics."),
+    split: str | None = option("Split of the topics; default: any. The format official requires it."),
+    lenient: bool = flag("Also import judgments of topics and documents that the task does not have."),
     log: LogOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import judgments from a file: all of them or, if one contradicts the log, none.
 
-    A judgment is stored once: to import a file a second time changes nothing. Topics are looked up in the
-    task's files and documents in its index. An import can be retracted: `judgments imports` lists the files,
-    `judgments retract` retracts one, and to import it again restores its judgments.
+    A judgment is stored once: importing a file again changes nothing. Topics are checked against the task's files and
+    documents against its index. To undo an import, find its number with `judgments imports` and give it to `judgments
+    retract`; importing the file again restores its judgments.
     """
     from searchapp.judging import exchange
     from searchapp.tasks.folders import data_folder
 
     if format_ is JudgmentFormat.trec:
-        raise UsageError("the format trec can only be written: import jsonl, qrels or official")
+        raise UsageError("the format trec can only be exported: import jsonl, qrels or official")
     if (annotator is None) != (format_ is JudgmentFormat.jsonl):
         raise UsageError(
-            "name whose grades these are with --annotator"
+            "give the annotator of these grades with --annotator"
             if annotator is None
-            else "a file of the format jsonl names its annotators itself: leave out --annotator, or name "
-            "another --format"
+            else "a jsonl file contains its annotators: leave out --annotator, or give another --format"
         )
     loaded = load(task)
     highest = len(loaded.info.grades) - 1
@@ -232,15 +231,13 @@ def _check_ids(
             ),
         ]
     warn_all(
-        f"whether {task.name} has the {looked_up.kind}s of {incoming.path} could not be checked: {looked_up.why_not}"
+        f"the {looked_up.kind}s of {incoming.path} could not be checked: {looked_up.why_not}"
         for looked_up in result
         if looked_up.why_not
     )
     unknown = "; ".join(str(looked_up) for looked_up in result if looked_up.unknown)
     if unknown and not lenient:
-        raise DataError(
-            f"{incoming.path}: {unknown}: name the task that they are of, or import them all the same with --lenient"
-        )
+        raise DataError(f"{incoming.path}: {unknown}: give their task, or import them anyway with --lenient")
     if unknown:
         warn(f"{incoming.path}: {unknown}")
 
@@ -255,7 +252,7 @@ def _gold_grades(task: Task, file: Path, collection: Collection, split: str | No
     from searchapp.tasks.base import DataSplit
 
     if split is None:
-        raise UsageError("name the split of the judged topics with --split")
+        raise UsageError("give the split of the judged topics with --split")
     part = DataSplit(collection, split)
     files = [file]
     if file.is_dir():
@@ -267,7 +264,7 @@ def _gold_grades(task: Task, file: Path, collection: Collection, split: str | No
     topics = {topic.id for topic in part.topics(Problems(lenient=True))}
     for topic in grades:
         if topic not in topics:
-            raise DataError(f"{file}: {task.name} {split} has no topic {shown(topic)}: name another --split")
+            raise DataError(f"{file}: {task.name} {split} has no topic {shown(topic)}: give another --split")
     return grades
 
 
@@ -275,9 +272,9 @@ def _gold_grades(task: Task, file: Path, collection: Collection, split: str | No
 def imports(
     settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False
 ) -> None:
-    """List the files that judgments were imported from: number, time, and how many judgments still hold.
+    """List the imported files of judgments: number, time, and how many of their judgments are current.
 
-    Judgments from the team's cluster are not imports, and each machine lists its own.
+    Judgments from the team's cluster are not imports. Each machine has its own list.
     """
     task = load(task).name
     with open_judgments(settings, log, task) as (opened, view):
@@ -290,9 +287,9 @@ def imports(
             {"task": task, "imports": [{**asdict(imported), "active": hold} for imported, hold in result]}
         )
     elif not result:
-        say(settings, f"no judgments of {task} came from a file")
+        say(settings, f"no judgments of {task} were imported")
     else:
-        names = ("import", "when", "format", "judgments", "still hold", "file")
+        names = ("import", "when", "format", "judgments", "current", "file")
         rows = (
             (
                 str(imported.number),
@@ -311,13 +308,13 @@ def imports(
 def retract(
     settings: Settings,
     task: TaskArgument,
-    number: int = option("The import's number, see `judgments imports`.", "--import", default=REQUIRED),
+    number: int = option("Number of the import: see `judgments imports`.", "--import", default=REQUIRED),
     log: LogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Retract the judgments of an import that still hold; earlier judgments hold again.
+    """Retract the current judgments of an import, and restore the judgments that they replaced.
 
-    Nothing is deleted: the log gets a retraction for each judgment. Importing the file again restores them.
+    Nothing is deleted: the log gets a retraction for each judgment. Importing the file again restores its judgments.
     """
     from searchapp.judging.exchange import retract_import
 
@@ -326,22 +323,22 @@ def retract(
         known = {imported.number: imported for imported in opened.imports(task)}
         if number not in known:
             listed = ", ".join(map(str, known)) or "none"
-            raise UsageError(f"there is no import {number} of {task} in {opened.path}: it has {listed}")
+            raise UsageError(f"{opened.path} has no import {number} of {task}: choose from {listed}")
         retracted = retract_import(opened, number, view)
     if as_json:
         print_json({"task": task, "import": number, "retracted": retracted})
     file = known[number].file
     if not retracted:
-        say(settings, f"nothing of import {number} ({file}) holds any more: nothing is retracted")
+        say(settings, f"import {number} ({file}) has no current judgments: nothing was retracted")
     else:
-        say(settings, f"{counted(retracted, 'judgment')} of import {number} ({file}) retracted")
+        say(settings, f"retracted {counted(retracted, 'judgment')} of import {number} ({file})")
 
 
 @command(checks)
 def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
-    """Exchange judgments of all tasks with everybody who uses the same Elasticsearch and prefix.
+    """Exchange judgments of all tasks with all users of the same Elasticsearch and prefix.
 
-    Events that the server lacks are sent, events that the log lacks are fetched; a repetition changes nothing.
+    Send the events that the server lacks, and fetch those that the log lacks. Running it again changes nothing.
     """
     from searchapp.app.sessions import exchange
 
@@ -356,8 +353,8 @@ def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False)
         )  # fmt: skip
     say(
         settings,
-        f"{counted(result.sent, 'judgment')} sent to {address}, {result.fetched:,} new from it"
-        + (f"; {waiting:,} written since not sent yet" if waiting else ""),
+        f"sent {counted(result.sent, 'judgment')} to {address}, received {result.fetched:,}"
+        + (f"; {waiting:,} newer not sent yet" if waiting else ""),
     )
 
 
@@ -373,7 +370,7 @@ class ListedAction(StrEnum):
 
 @command(group)
 def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False) -> None:
-    """Show how much each annotator has judged, with which grades, and how fast."""
+    """Show the number of judgments of each annotator, their grades, and the time per judgment."""
     from searchapp.judging.agreement import progress
 
     task = load(task).name
@@ -421,9 +418,9 @@ def agreement(
 ) -> None:
     """Show how far annotators agree beyond chance, and where they disagree most.
 
-    Kappa is Cohen's, plain and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is
-    perfect agreement, 0 agreement by chance. Models are annotators like others here. A grade that was given in
-    view of others' judgments, or changed after these could be seen, is not independent: the output counts these.
+    Kappa is Cohen's, unweighted and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is perfect
+    agreement, 0 is agreement by chance. Models count as annotators. A grade given in view of others' judgments, or
+    changed after they became visible, is not independent: the output counts such grades.
     """
     from searchapp.judging.agreement import agreement as measured
 
@@ -441,25 +438,23 @@ def list_(
     settings: Settings,
     task: TaskArgument,
     annotator: list[str] | None = option(
-        "Only this annotator, a model too; can be given several times.",
+        "Only this annotator, a person or a model; repeatable.",
         show_default="everybody",
         completes="annotators",
     ),
-    topic: list[str] | None = option("Only this topic; can be given several times.", show_default="all"),
+    topic: list[str] | None = option("Only this topic; repeatable.", show_default="all"),
     action: list[ListedAction] | None = option(
-        "Only grades, skips, “can't tell”, mere notes, or decisions; can be given several times.",
+        "Only grades, skips, “can't tell”, notes without a grade, or decisions; repeatable.",
         show_default="all",
     ),
-    grade: list[int] | None = option(
-        "Only this grade; can be given several times.", min=0, show_default="all"
-    ),
-    with_notes: bool = flag("Only what has a note or a reason."),
+    grade: list[int] | None = option("Only this grade; repeatable.", min=0, show_default="all"),
+    with_notes: bool = flag("Only judgments with a note or a reason."),
     log: LogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the judgments that hold: annotator, topic, document, grade, reason and time.
+    """List the current judgments: annotator, topic, document, grade, reason and time.
 
-    Judgments that were undone or replaced are not listed; `judgments export` has every event.
+    Undone and replaced judgments are not listed; `judgments export` writes every event.
     """
     from searchapp.judging.judgments import JudgmentFilter, list_judgments
 
@@ -473,7 +468,7 @@ def list_(
     if as_json:
         print_json({"task": loaded.name, "judgments": [asdict(judgment) for judgment in result]})
     elif result:
-        names = ("when (UTC)", "annotator", "topic", "document", "says", "rank", "note")
+        names = ("when (UTC)", "annotator", "topic", "document", "judgment", "rank", "note")
         rows = (
             (
                 f"{datetime.fromisoformat(judgment.time).astimezone(UTC):%Y-%m-%d %H:%M}",
@@ -488,7 +483,7 @@ def list_(
             for judgment in result
         )
         ResultTable.of_rows(names, rows, texts=(0, 1, 2, 3, 4, 6)).print_folded()
-    say(settings, f"{len(result):,} listed")
+    say(settings, counted(len(result), "judgment"))
 
 
 def _print_agreement(result: Agreement, most: int) -> None:
@@ -523,7 +518,7 @@ def _print_agreement(result: Agreement, most: int) -> None:
         for (topic, document), grades in result.disputed[:most]
     ]
     for names, rows, texts in (
-        (("annotator", "grades", "in view of others'", "not known"), seen, (0,)),
+        (("annotator", "grades", "in view of others'", "not recorded"), seen, (0,)),
         (("annotators", "documents", "kappa", "linear", "quadratic"), pairs, (0,)),
         (("topic", "documents", "alpha"), topics, (0,)),
         (("topic", "document", "grades"), disputed, (0, 1, 2)),
@@ -542,9 +537,9 @@ def _in_sight_words(sight_counts: SightCounts) -> str:
     """
     known = sight_counts.grades - sight_counts.unknown
     if not known:
-        return "whether grades were given in view of others' judgments is not known: they are older than its record"
+        return "it is not recorded whether grades were given in view of others' judgments"
     share = f"{sight_counts.saw_others / known:.1%}"
-    unknown = f"; of {sight_counts.unknown:,} more it is not known" if sight_counts.unknown else ""
+    unknown = f"; not recorded for {sight_counts.unknown:,} more" if sight_counts.unknown else ""
     were = "was" if sight_counts.saw_others == 1 else "were"
     return (
         f"{sight_counts.saw_others:,} of {counted(known, 'grade')} ({share}) {were} given in view of others' "
@@ -580,9 +575,9 @@ SHOWN = 20
 
 @command(checks)
 def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
-    """Check the whole log for damage: every event, its checksum, and the file's structure.
+    """Check the whole log for damage: every event, its checksum, and the structure of the file.
 
-    Exits with 4 if anything is wrong, and says which events are damaged or gone.
+    If anything is damaged, list the damaged or missing events and exit with code 4.
     """
 
     path = require_log(settings, log)
@@ -591,8 +586,8 @@ def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = Fals
     _report_check(settings, path, verdict, as_json)
     if not verdict.is_sound:
         raise DataError(
-            f"{path} is damaged: damaged events are left out of everything; restore a backup, or keep the "
-            "others, with `searchapp judgments export` and `import --log` into a new log"
+            f"{path} is damaged: damaged events are ignored; restore a backup, or copy the intact events "
+            f"with `searchapp judgments export` and `import --log` to a new log"
         )
 
 
@@ -603,9 +598,9 @@ def backup(
     log: LogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy the log to a new file while people judge, and verify the copy.
+    """Copy the log to a new file, even during judging, and verify the copy.
 
-    The copy is one file that opens with --log. An existing file is never replaced.
+    The copy is a single file for --log. An existing file is never replaced.
     """
 
     path = require_log(settings, log)
@@ -613,7 +608,7 @@ def backup(
         verdict = back_up(opened, file)
     _report_check(settings, file, verdict, as_json)
     if not verdict.is_sound:
-        raise DataError(f"{file} is written, but {path} is damaged, and so is its copy: keep earlier backups")
+        raise DataError(f"wrote {file}, but {path} and therefore the copy are damaged: keep earlier backups")
 
 
 def _report_check(settings: Settings, path: Path, verdict: LogVerification, as_json: bool) -> None:
@@ -625,4 +620,4 @@ def _report_check(settings: Settings, path: Path, verdict: LogVerification, as_j
     if len(verdict.problems) > SHOWN:
         show(f"and {len(verdict.problems) - SHOWN:,} more: --json lists them all")
     if verdict.is_sound:
-        say(settings, f"{path}: {counted(verdict.events, 'event')}, every one as it was written")
+        say(settings, f"{path}: {counted(verdict.events, 'event')}, all intact")

@@ -60,21 +60,19 @@ app = typer.Typer()
 def rank(
     settings: Settings,
     task: TaskArgument,
-    split: str = option(
-        "Split whose topics are ranked: see `searchapp tasks`.", default=REQUIRED, completes="splits"
-    ),
+    split: str = option("Split to rank: see `searchapp tasks`.", default=REQUIRED, completes="splits"),
     out: Path = option("Run directory to write.", default=REQUIRED),
     data: DataOption = None,
     recipe: str | None = option("Recipe to rank with: see `searchapp tasks show TASK`.", completes="recipes"),
     depth: int | None = option(
-        "Documents per topic; the task's own depth by default. Signals that are fused rank as many as "
-        "their window says, and more above it.",
+        "Documents per topic; default: the task's depth. A recipe with several signals fuses as many "
+        "documents as its window, or the depth if it is larger.",
         min=1,
     ),
     set_: SetOption = None,
     training_split: TrainingSplitOption = None,
     tag: str | None = option("Name of the run in TREC files.", show_default="searchapp-<recipe>"),
-    with_judgments: bool = flag("Let topics that people have judged count as solved ones."),
+    with_judgments: bool = flag("Use judged topics as training topics."),
     rule: Rule = option(
         "--with-judgments: how the grades of several annotators become one, unless the document was adjudicated.",
         "--aggregation",
@@ -82,7 +80,7 @@ def rank(
     ),
     annotator: AnnotatorsOption = None,
     log: LogOption = None,
-    lenient: bool = flag("Leave invalid topics and solved topics out instead of stopping."),
+    lenient: bool = flag("Skip invalid topics and training topics instead of stopping."),
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -105,9 +103,9 @@ def rank(
         )
         if not judged:
             raise DataError(
-                f"nobody has judged a topic of {loaded.name} {split} yet: `searchapp judge {loaded.reference}`"
+                f"{loaded.name} {split} has no judged topic: judge with `searchapp judge {loaded.reference}`"
             )
-        say(settings, f"{counted(len(judged), 'judged topic')} counted as solved")
+        say(settings, f"training on {counted(len(judged), 'judged topic')}")
     request = RunRequest(
         collection=collection,
         split=split,
@@ -129,13 +127,13 @@ def rank(
     manifest = written.manifest
     if manifest.empty_topics:
         warn(
-            f"no document was found for {len(manifest.empty_topics):,} of the {counted(manifest.topics, 'topic')}: "
+            f"no document found for {len(manifest.empty_topics):,} of {counted(manifest.topics, 'topic')}: "
             f"{some(manifest.empty_topics)}"
         )
     say(
         settings,
-        f"{loaded.name} {split}: {counted(manifest.topics, 'topic')} ranked to depth {manifest.depth} "
-        f"in {manifest.seconds:.1f} s, written to {out}",
+        f"{loaded.name} {split}: ranked {counted(manifest.topics, 'topic')} to depth {manifest.depth} in "
+        f"{manifest.seconds:.1f} s, wrote {out}",
     )
     if as_json:
         print_json(
@@ -157,16 +155,16 @@ def rerun(
     run: RunArgument,
     out: Path = option("Run directory to write.", default=REQUIRED),
     data: Path | None = option(
-        "Folder with the documents and topics, if they are not where the run had them."
+        "Folder with the documents and topics; default: the folder that the run records."
     ),
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a run again, and report whether its files are equal to those of the first run.
+    """Repeat a run from its stored inputs, and report whether the new files equal the old ones.
 
-    It is ranked by the copies of recipe, templates and mappings in the run directory, whatever the task has now,
-    and with the documents and topics in the folder of the data. If the mappings are not those of the task any more,
-    an index of their own is made for them. The exit code is 4 if a file differs, as that of `runs verify`.
+    The new run uses the copies of recipe, templates and mappings in the run directory, even if the task has changed,
+    and the documents and topics in the data folder. If the task's mappings have changed, a separate index is built with
+    the copies. If a file differs, the exit code is 4, as with `runs verify`.
     """
     from searchapp.app import rank as again
     from searchapp.app import runs
@@ -186,8 +184,8 @@ def rerun(
         described = {"equal": equal, "differences": differences, "notes": result.notes}
         print_json({"run": str(run), "out": str(out), **described})
     if result.differences:
-        raise DataError(f"{out} is not equal to {run} ({len(result.differences)}):", *result.differences)
-    say(settings, f"{out} is equal to {run}: {counted(written.manifest.topics, 'topic')}")
+        raise DataError(f"{out} differs from {run}:", *result.differences)
+    say(settings, f"{out} equals {run}: {counted(written.manifest.topics, 'topic')}")
 
 
 RECIPE = "best"
@@ -199,27 +197,24 @@ def train(
     task: TaskArgument,
     data: DataOption = None,
     split: str | None = option(
-        "Split that will be ranked: its own topics are left out. By default the last one whose solved "
-        "topics are there.",
+        "Split to rank later; its topics are excluded from training. Default: the last split with training topics.",
         completes="splits",
     ),
-    recipe: str = option("Recipe whose models are trained.", default=RECIPE, completes="recipes"),
+    recipe: str = option("Recipe whose models to train.", default=RECIPE, completes="recipes"),
     set_: SetOption = None,
     training_split: TrainingSplitOption = None,
-    workers: int = option(
-        "Processes that train; their number changes nothing else.", default=1, min=1, max=64
-    ),
-    lenient: bool = flag("Leave invalid solved topics out instead of stopping."),
-    rebuild: bool = flag("Train even if the model is there already."),
+    workers: int = option("Number of processes; it does not change the models.", default=1, min=1, max=64),
+    lenient: bool = flag("Skip invalid training topics instead of stopping."),
+    rebuild: bool = flag("Train again even if the model exists."),
     as_json: JsonOption = False,
 ) -> None:
-    """Train the models of a recipe on the solved topics that a split may be ranked by.
+    """Train the models of a recipe on the training topics of a split.
 
-    A model that fuses signals learns from what they say of solved topics, so that the task must be indexed.
+    A model that fuses signals learns from the scores of the signals for training topics, so the task must be indexed.
 
-    `rank`, `search` and `topics` train what they need themselves, and keep it as this command does: in the home
-    folder, under the digest of everything that training reads: solved topics, documents, parameters, seed, and the
-    versions of searchapp, Python, scikit-learn, NumPy and SciPy. When one of them changes, they train it again.
+    `rank`, `search` and `topics` train missing models themselves. Models are stored in the home directory under the
+    digest of all training inputs: training topics, documents, parameters, seed, and the versions of searchapp, Python,
+    scikit-learn, NumPy and SciPy. If an input changes, the model is trained again.
     """
     from searchapp.app import models
     from searchapp.app.index import open_index, require_documents
@@ -248,7 +243,7 @@ def train(
     warn_all(models.withheld_warnings(counts, ranked))
     for model in trained:
         header = model.stored.header
-        done = "trained on" if model.is_new else "was there already, of"
+        done = "trained on" if model.is_new else "already trained on"
         without = f" without {model.left_out}" if model.left_out else ""
         content = counted(len(header["labels"]), "label")
         if "trees" in header:
@@ -257,7 +252,7 @@ def train(
             settings,
             f"{loaded.name} {ranked}, {model.signal}{without}: {done} "
             f"{counted(header['training_topics'], 'training topic')}, {content}, "
-            f"{counted(len(header['features']), 'feature')}; kept in {model.path}",
+            f"{counted(len(header['features']), 'feature')}; stored in {model.path}",
         )
     if as_json:
         described = [dict(models.described(model)) for model in trained]
@@ -288,29 +283,29 @@ def _group() -> None:
 @command(group, name="import")
 def import_(
     settings: Settings,
-    file: Path = argument("The run that another tool wrote."),
-    task: str = option("Task that it is a run of.", default=REQUIRED, metavar="TASK", completes="tasks"),
-    split: str = option("Split that it ranks.", default=REQUIRED, completes="splits"),
+    file: Path = argument("File with the run."),
+    task: str = option("Task of the run.", default=REQUIRED, metavar="TASK", completes="tasks"),
+    split: str = option("Split of the run.", default=REQUIRED, completes="splits"),
     out: Path = option("Run directory to write.", default=REQUIRED),
     format_: ForeignFormat | None = option(
-        "What the file is: a TREC run, or a table, JSON lines or Parquet with the columns topic (or qid, "
-        "query_id), document (docno, doc_id), score, rank.",
+        "Format of the file: a TREC run, or CSV, TSV, JSON lines or Parquet with the columns topic (or qid, "
+        "query_id), document (or docno, doc_id), score and rank.",
         "--format",
-        show_default="by its name, or how it begins",
+        show_default="from its name or its first bytes",
     ),
     tag: str | None = option("Name of the run in TREC files.", show_default="as in the file, or imported"),
-    tool: str | None = option("What made the run, as `pyserini 1.2`, for its manifest."),
+    tool: str | None = option("Tool that made the run, such as `pyserini 1.2`; recorded in the manifest."),
     data: DataOption = None,
-    lenient: bool = flag("Leave out lines that are wrong, and say which, instead of stopping."),
+    lenient: bool = flag("Skip invalid lines, and report them, instead of stopping."),
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a run directory of a run that another tool wrote.
+    """Import the run of another tool as a run directory.
 
-    Topics and documents that the task does not have, documents that stand twice in a topic, and numbers that are
-    none are reported with their lines, and refused unless they are left out with --lenient. Rankings are ordered as
-    trec_eval orders them: by descending score, rounded to float32, and equal scores by descending id. From then on
-    the run is judged, pooled, compared, exported and verified like any other.
+    Unknown topics and documents, repeated documents and invalid numbers are reported with their lines; the import fails
+    unless --lenient skips them. Rankings are ordered as in trec_eval: by descending score, rounded to float32, and
+    equal scores by descending id. The imported run can be judged, pooled, compared, exported and verified like any
+    other.
     """
     from searchapp.app import runs
     from searchapp.app.import_run import import_run
@@ -340,8 +335,8 @@ def import_(
     manifest = written.manifest
     say(
         settings,
-        f"{loaded.name} {split}: {counted(manifest.hits, 'document')} of {counted(manifest.topics, 'topic')} "
-        f"imported from {file}, written to {out}",
+        f"{loaded.name} {split}: imported {counted(manifest.hits, 'document')} for "
+        f"{counted(manifest.topics, 'topic')} from {file}, wrote {out}",
     )
     if as_json:
         skipped, notes = written.problems.skipped, written.problems.notes
@@ -365,12 +360,12 @@ def import_(
 def list_(
     settings: Settings,
     task: str | None = option("Only runs of this task.", metavar="TASK", completes="tasks"),
-    tag: list[str] | None = option("Only runs with this tag; given several times, with all of them."),
+    tag: list[str] | None = option("Only runs with this tag; if repeated, runs with all of them."),
     as_json: JsonOption = False,
 ) -> None:
-    """List the runs that are known, and those in this folder and its folder runs, the latest first.
+    """List the known runs and those in the current folder and its subfolder `runs`, latest first.
 
-    A figure is shown where it has been computed before, on the home screen for instance.
+    The official figure is shown if it has been computed before, for example on the home screen.
     """
     from searchapp.app.runs import list_runs
     from searchapp.cli.tables import ResultTable
@@ -383,7 +378,7 @@ def list_(
     if not result:
         say(
             settings,
-            "no such run is known: `searchapp rank` makes one, `searchapp runs import` another tool's",
+            "no such run: create one with `searchapp rank` or `searchapp runs import`",
         )
         return
     names = ("run", "task", "made by", "topics", "depth", "official", "created", "tags")
@@ -405,7 +400,7 @@ def list_(
 
 @command(group, name="show")
 def show_(settings: Settings, run: RunArgument, as_json: JsonOption = False) -> None:  # noqa: ARG001
-    """Show what the manifest of a run says, and its tags."""
+    """Show the manifest and the tags of a run."""
 
     from searchapp.runs import directory
 
@@ -420,7 +415,7 @@ def show_(settings: Settings, run: RunArgument, as_json: JsonOption = False) -> 
         ("made by", manifest.system),
         ("tag", manifest.tag),
         ("topics", f"{manifest.topics:,}"),
-        ("documents", f"{manifest.hits:,}, at most {manifest.depth:,} a topic"),
+        ("documents", f"{manifest.hits:,}, at most {manifest.depth:,} per topic"),
         ("engine", " ".join(manifest.engine.values())),
         ("created", f"{manifest.created} by searchapp {manifest.searchapp}"),
         ("seconds", f"{manifest.seconds:g}"),
@@ -443,11 +438,11 @@ def show_(settings: Settings, run: RunArgument, as_json: JsonOption = False) -> 
 def tag(
     settings: Settings,
     run: RunArgument,
-    tags: list[str] = argument("Names to find the run by."),
-    remove: bool = flag("Take the tags away."),
+    tags: list[str] = argument("Tags to add."),
+    remove: bool = flag("Remove the tags instead."),
     as_json: JsonOption = False,
 ) -> None:
-    """Tag a run, to find it with `runs list --tag`. Tags stand beside the run and change none of its files."""
+    """Add tags to a run, for `runs list --tag`. Tags do not change the files of the run."""
     from searchapp.runs import directory
 
     run_tags = directory.change_tags(run, remove=tags) if remove else directory.change_tags(run, add=tags)
@@ -462,10 +457,10 @@ def verify(
     run: RunArgument,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that the files of a run are those that were written, and its inputs unchanged since.
+    """Check that the files of a run and its inputs have not changed.
 
-    The inputs are the recipe with its templates, the mappings, the files of the data and how a task file says that
-    they are read. `searchapp rerun` makes a run again of the copies that it keeps.
+    The inputs are the recipe with its templates, the mappings, the data files and, for your own task, the settings that
+    describe how to read them. `searchapp rerun` repeats a run from its stored copies.
     """
     from searchapp.app.rank import verify_run as verified
 
@@ -475,9 +470,9 @@ def verify(
         print_json({"run": str(run), "intact": not result.problems, **described})
     warn_all(result.notes)
     if result.problems:
-        head = f"{run} is not as it was written ({len(result.problems)}):"
+        head = f"{run} has changed since it was written:"
         raise DataError(head, *result.problems)
-    say(settings, f"{run}: every file is as it was written")
+    say(settings, f"{run}: all files are intact")
 
 
 class ExportFormat(StrEnum):
@@ -495,35 +490,34 @@ def export(
     settings: Settings,
     run: RunArgument,
     out: Path = option(
-        "File to write, - for stdout; a folder for a task with several official files a run.",
+        "File to write; - is stdout. If the task has several official files per run, a folder.",
         default=REQUIRED,
     ),
     format_: ExportFormat = option(
-        "The task's official file; a TREC run; topic, rank, document and score as JSON lines or CSV; or "
-        "what the run was made from, as YAML in the schema ir_metadata, with the project's table [team].",
+        "official: the task's file; trec: a TREC run; jsonl, csv: topic, rank, document and score; "
+        "ir-metadata: the metadata of the run as YAML in the schema ir_metadata, with the settings [team].",
         "--format",
         default=ExportFormat.official,
     ),
     task: str | None = option(
-        "The run's task file, if it is no longer where the run was made with it.",
+        "Task file of the run; default: the file that the run records.",
         metavar="TASK",
         completes="tasks",
     ),
     data: Path | None = option(
-        "Folder with the task's official files, if it is no longer where the run was made from it."
+        "Folder with the task's official files; default: the folder that the run records."
     ),
     cutoff: int | None = option(
-        "nlps: premises that each statement needs in the official file; 500 by default.", min=1
+        "nlps: required number of premises per statement in the official file; default: 500.", min=1
     ),
-    engine_scores: bool = flag("trec: the engine's scores, of which equal ones follow each other."),
+    engine_scores: bool = flag("trec: write the engine's scores unchanged, even if they are equal."),
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Write a run as the file that the task's organisers accept, or as other programs read it.
+    """Write a run as the task's official file, or in a format of other tools.
 
-    The order of the rows is the ranking. Scores are float32, written as their shortest decimals in JSON and CSV.
-    In a TREC run a score that is not below the one before becomes the next float32 below it, so that tools which
-    sort by score, such as trec_eval, keep the order of the ranking; all other scores are the engine's. With
-    --engine-scores all are.
+    The order of the rows is the ranking. Scores are float32, written as the shortest exact decimals in JSON and CSV. In
+    a TREC run, a score that is not below the previous one becomes the next lower float32, so that tools that sort by
+    score, such as trec_eval, keep the ranking. With --engine-scores, all scores stay as the engine computed them.
     """
     from searchapp.app.evaluate import task_of
     from searchapp.evaluation.base import ScorerOptions
@@ -532,7 +526,7 @@ def export(
     from searchapp.tasks.base import DataSplit, NoOfficialFile
 
     if engine_scores and format_ is not ExportFormat.trec:
-        raise UsageError("--engine-scores is for TREC runs: add --format trec")
+        raise UsageError("--engine-scores requires --format trec")
     stored = directory.read(run)
     manifest = stored.manifest
     writers: Mapping[str, Writer]
@@ -557,12 +551,12 @@ def export(
         written = trec.with_distinct_scores(stored.run) if distinct else stored.run
         writers = {"run": lambda file: write(file, written)}
     write_files(out, writers, replace=overwrite)
-    content = "what is known" if format_ is ExportFormat.ir_metadata else counted(len(stored.run), "ranking")
-    say(settings, f"{content} of {run} written to {out}")
+    content = "the metadata" if format_ is ExportFormat.ir_metadata else counted(len(stored.run), "ranking")
+    say(settings, f"wrote {content} of {run} to {out}")
     if engine_scores and (tied := trec.reordered(stored.run)):
         have = "has" if tied == 1 else "have"
         say(
             settings,
-            f"{tied:,} of them {have} equal scores, which trec_eval and others that sort by score put in another "
-            "order: leave out --engine-scores to keep it",
+            f"{tied:,} of them {have} equal scores, which trec_eval and other tools put in another order: "
+            f"leave out --engine-scores to keep the order",
         )

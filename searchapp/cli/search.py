@@ -56,12 +56,12 @@ def print_why(reason: Reason, sentence: str, about: Mapping[str, object], *, as_
         return
     lines = [f"{visible_line(reason.document_id)} {visible_line(sentence)}"]
     if reason.shares:
-        lines.append("     What each signal gave:")
+        lines.append("     Scores of the signals:")
         for share in reason.shares:
             value = f"{'nothing':>10}" if share.value is None else f"{share.value:>10.4f}"
             votes = f", {counted(len(share.votes), 'vote')}" if share.votes else ""
             lines.append(f"     {value}  {visible_line(share.signal)}, weight {share.weight:g}{votes}")
-        lines.append("     How each came about, before it is weighed:")
+        lines.append("     Explanation of each score, before weighting:")
     lines += [f"     {line}" for line in _explained(reason.explanation)]
     console = stdout_console()
     for line in lines:
@@ -107,7 +107,7 @@ def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> No
         line.append("".join(f"  {visible_line(part)}" for part in more if part), style="dim")
         stdout_console().print(line, soft_wrap=True)
     if not searches:
-        say(settings, f"no search of {task.name} is saved: the search screen saves them")
+        say(settings, f"{task.name} has no saved searches: save one on the search screen")
 
 
 SNIPPET_CHARACTERS = 320
@@ -120,11 +120,11 @@ app = typer.Typer()
 def search(
     settings: Settings,
     task: TaskArgument,
-    words: str | None = argument("What to search for; by default each line of the input.", default=None),
-    size: int = option("Number of documents.", "--size", "-n", default=10, min=1, max=1000),
-    from_: int = option("Rank of the first document.", "--from", default=1, min=1, metavar="RANK"),
+    words: str | None = argument("Query; default: each line of stdin is a query.", default=None),
+    size: int = option("Number of documents to show.", "--size", "-n", default=10, min=1, max=1000),
+    from_: int = option("Rank of the first document to show.", "--from", default=1, min=1, metavar="RANK"),
     filter_: list[str] | None = option(
-        "Only documents with this value; repeat it for others. Any of several of one field will do.",
+        "Only documents with this value; repeatable. Several values of one field are alternatives.",
         "--filter",
         metavar="FIELD=VALUE",
     ),
@@ -135,36 +135,36 @@ def search(
     ),
     document: str | None = option("Show this document in full.", metavar="DOC"),
     saved: str | None = option(
-        "Search for what the search screen has saved under a name.", metavar="NAME", completes="saved"
+        "Run a search that was saved on the search screen under this name.", metavar="NAME", completes="saved"
     ),
-    list_saved: bool = flag("List the searches that are saved."),
+    list_saved: bool = flag("List the saved searches."),
     annotator: str | None = option(
-        "Name of the annotator on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        "Name of the annotator for grading on the screen; default: SEARCHAPP_ANNOTATOR, or the name of the account.",
         completes="annotators",
     ),
-    explain: bool = flag("Show how each score came about."),
-    full: bool = flag("Show whole documents, not pieces."),
+    explain: bool = flag("Show how each score is computed."),
+    full: bool = flag("Show whole documents instead of snippets."),
     as_json: JsonOption = False,
 ) -> None:
-    """Search a task's documents and print the best ones, with the words highlighted that carry weight.
+    """Search a task's documents, and print the best ones with matches highlighted.
 
     Without words, on a terminal, a screen opens that searches while you type.
 
-    Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
+    Highlighted are query words that are rare enough among the documents, and matching phrases.
 
-    Signs say more than words: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A sign with a
-    backslash before it is a part of the word; what begins with a minus stands behind `--`, after all options.
+    Operators: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A backslash makes an operator
+    part of the word. Put `--` before a query that begins with a minus, after all options.
 
-    With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
-    solved topics included. --recipe and --filter take the place of those that a saved search has.
+    With --recipe, the query is ranked exactly as the text of a topic, also with recipes that learn from training
+    topics. --recipe and --filter replace those of a saved search.
     """
     from searchapp.app.search import SearchRequest, TaskSearcher
     from searchapp.ranking import recipes
 
     if document is not None and why is not None:
-        raise UsageError("--document and --explain-document ask for different things: name one of them")
+        raise UsageError("--document and --explain-document exclude each other: give one of them")
     if words is not None and saved is not None:
-        raise UsageError("both words and a saved search are named: leave one of them out")
+        raise UsageError("WORDS and --saved exclude each other: give one of them")
     loaded = load(task)
     if list_saved:
         print_saved_searches(settings, loaded, as_json=as_json)
@@ -177,7 +177,7 @@ def search(
     on_screen = words is None and why is None and not as_json and has_screen()
     is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
     if is_one_search and document is None and not request.text.strip() and saved is None:
-        raise UsageError("there are no words to search for: put them in quotes after the task")
+        raise UsageError("no query: put it in quotes after the task")
     book = loaded.recipe_book()
     recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
     with closing(open_engine(settings)) as engine:
@@ -246,10 +246,10 @@ def _nothing(searcher: TaskSearcher, request: SearchRequest) -> str:
     result = searcher.counts(request).total if request.first else 0
     if result:
         return (
-            f"only {counted(result, 'document')} of {searcher.task.name} {'matches' if result == 1 else 'match'}: "
-            f"there is no rank {request.first + 1:,}"
+            f"{searcher.task.name} has no rank {request.first + 1:,}: only {counted(result, 'document')} "
+            f"{'matches' if result == 1 else 'match'}"
         )
-    asked_for = "these words with these filters" if request.filters else "these words"
+    asked_for = "the query with these filters" if request.filters else "the query"
     return f"no document of {searcher.task.name} matches {asked_for}"
 
 
@@ -393,21 +393,21 @@ def explain(
     topic: str = option("Id of the topic.", default=REQUIRED),
     data: DataOption = None,
     split: str | None = option(
-        "Split of the topic; by default the first one that has it.", completes="splits"
+        "Split of the topic; default: the first split that has it.", completes="splits"
     ),
-    recipe: str | None = option("Recipe that ranks; the task's own by default.", completes="recipes"),
+    recipe: str | None = option("Recipe to rank with; default: the task's recipe.", completes="recipes"),
     set_: SetOption = None,
     depth: int | None = option(
-        "Documents that are ranked, the task's own depth by default; what is behind is looked for deeper.",
+        "Documents to rank; default: the task's depth. A document below it is searched for in a deeper ranking.",
         min=1,
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a document is at its rank for a topic, or why it has none.
+    """Explain the rank of a document for a topic, or why it has none.
 
-    The topic is ranked as `rank` does, and deeper where the document is behind that. What is said of a score is
-    what it was made of: each signal of the recipe, the terms that matched, the solved topics that voted, the
-    features that a model went by.
+    The topic is ranked as `rank` does; if the document is below the depth, a deeper ranking is made. The explanation of
+    a score contains each signal of the recipe, the matching terms, the training topics that voted, and the features of
+    trained models.
     """
     from searchapp.app.inspection.explanation import ExplainRequest
     from searchapp.app.inspection.explanation import explain as explained
@@ -441,14 +441,14 @@ def analyze(
     task: TaskArgument,
     text: str = argument("The text to analyze."),
     field: str | None = option(
-        "Field whose analyzers are used; every text field by default.", completes="fields"
+        "Field whose analyzers to use; default: every text field.", completes="fields"
     ),
-    analyzer: str | None = option("An analyzer of the mapping, by name.", completes="analyzers"),
+    analyzer: str | None = option("Name of an analyzer of the mapping.", completes="analyzers"),
     as_json: JsonOption = False,
 ) -> None:
-    """Show each step from a text to the terms that are indexed.
+    """Show each step from a text to the indexed terms.
 
-    A field whose queries have an analyzer of their own is shown twice, as `field` and as `search`.
+    A field with a different analyzer for queries is shown twice, as `field` and as `search`.
     """
 
     from searchapp.app import analyze as use_case
@@ -474,7 +474,7 @@ def analyze(
             title=f"{analysis.kind} {analysis.name}", title_justify="left", box=None, pad_edge=False
         )
         table.add_column("step", style="cyan", overflow="fold")
-        table.add_column("gives", overflow="fold")
+        table.add_column("result", overflow="fold")
         for step in analysis.steps:
             shown = step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
             table.add_row(f"{step.kind} {step.name}", Text(visible(shown)))

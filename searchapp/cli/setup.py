@@ -34,19 +34,19 @@ FIRST = "nlps"
 WORDS = "a compact subset of a Hausdorff space"
 
 FEW = """
-   neighbours lets solved topics vote, with the weight that suits the official data,
-   which has thousands of them. A sample has few: where it falls behind bm25, it is
-   ranked again with `--set direct={direct}`, chosen on the samples, so that bm25 counts more.
+   In neighbours, similar training topics vote for documents, with a weight that suits the
+   official data with thousands of them. A sample has few: where bm25 is better, the sample
+   is ranked again with `--set direct={direct}`, chosen on the samples, which gives bm25 more weight.
 """
 
 NEXT = """
-   searchapp tasks                                       the shared tasks, and what their data is
-   searchapp data get nlps                               fetch the official files of one
+   searchapp tasks                                       list the shared tasks and their data
+   searchapp data get nlps                               fetch the official files of a task
    searchapp index nlps
    searchapp search nlps "every subgroup of an abelian group is normal"
    searchapp rank nlps --split dev --recipe neighbours --out runs/dev
-   searchapp evaluate runs/dev                           the official figure of your ranking
-   searchapp --help                                      everything else
+   searchapp evaluate runs/dev                           score your ranking as the official scorer does
+   searchapp --help                                      list all commands
 """
 
 
@@ -55,9 +55,9 @@ app = typer.Typer()
 
 @command(app)
 def demo(settings: Settings) -> None:
-    """Index, search, rank, score and judge small sample collections, and say what to type next.
+    """Index, search, rank, score and judge small sample collections, and suggest next commands.
 
-    Everything happens in a temporary folder and in indexes of its own, which are removed at the end.
+    The demonstration uses a temporary folder and its own indexes, and removes both at the end.
     """
 
     with tempfile.TemporaryDirectory(prefix="searchapp-demo-") as folder:
@@ -125,10 +125,12 @@ class _Demonstration:
 
         from searchapp.app import demo
 
-        self._heading("3. Rank the documents for every topic, and score the rankings as the organisers do")
+        self._heading(
+            "3. Rank the documents for every topic, and score the rankings as the official scorers do"
+        )
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("   task", "topics", "measure", "recipe", "solved", "official"):
-            table.add_column(name, justify="right" if name in ("topics", "solved", "official") else "left")
+        for name in ("   task", "topics", "measure", "recipe", "training", "official"):
+            table.add_column(name, justify="right" if name in ("topics", "training", "official") else "left")
         is_behind = False
         for sample in samples:
             figures = demo.compare_recipes(sample, self._engine, self._folder)
@@ -148,9 +150,9 @@ class _Demonstration:
         self._heading(f"4. Judge half of the topics of {FIRST}, and rank the other half again")
         learned = demo.measure_judging(self._first, self._engine, self._folder)
         self._console.print(
-            f"   A script has judged {len(learned.judged)} topics, such as:\n"
+            f"   A script judged {len(learned.judged)} topics, such as:\n"
             f"   {learned.judged[0].text}\n"
-            f"   {learned.measure} on the {learned.others} topics that nobody judged: "
+            f"   {learned.measure} on the {learned.others} unjudged topics: "
             f"{learned.before:.6f} before, {learned.after:.6f} after"
         )
 
@@ -164,14 +166,14 @@ class _Demonstration:
 def doctor(
     settings: Settings,
     roles: bool = flag(
-        "Print the least role for each use of an Elasticsearch instead, as JSON that its "
-        "`POST _security/role` accepts; each value is the body of `PUT _security/role/NAME`."
+        "Print the minimal role for each use of Elasticsearch instead, as JSON for its `POST "
+        "_security/role`; each value is the body of `PUT _security/role/NAME`."
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is.
+    """Check versions, folders, disk space, engine, index files and, with a server, that both engines agree.
 
-    On an Elasticsearch it also says what this user may do there, and which rights are missing.
+    On Elasticsearch it also checks the rights of the current user.
     """
     if roles:
         print_json({"roles": server_roles(settings)})
@@ -203,16 +205,16 @@ def doctor(
 @command(app, with_sources=True)
 def config(
     resolution: Resolution,
-    screen: bool = flag("Go through the settings on a screen, with what each is for."),
+    screen: bool = flag("Show the settings on a screen, with a description of each."),
     as_json: JsonOption = False,
 ) -> None:
-    """Show every setting, its value, and the flag, variable, file or default that it comes from.
+    """Show every setting with its value and its source: flag, variable, file or default.
 
-    The files are checked on the way, as by every other command: an error names file, line and key. Of passwords
-    and keys only that they are set is shown.
+    The settings files are checked as by every other command: an error names file, line and key. Passwords and keys are
+    never shown, only whether they are set.
     """
     if screen and as_json:
-        raise UsageError("--screen shows what --json prints: choose one of them")
+        raise UsageError("--screen and --json exclude each other: give one of them")
     if screen:
         _go_through(resolution)
     elif as_json:
@@ -259,7 +261,7 @@ def _files(resolution: Resolution) -> dict[str, object]:
 
 def _go_through(resolution: Resolution) -> None:
     if not has_screen():
-        raise UsageError("the screen for the settings needs a terminal: leave --screen out")
+        raise UsageError("the settings screen needs a terminal: leave out --screen")
     from searchapp.tui.config.screen import ConfigApp
 
     app = ConfigApp(resolution)

@@ -227,7 +227,7 @@ def chosen_layout(**options: bool) -> Layout:
     chosen = [Layout(name) for name, is_given in options.items() if is_given]
     if len(chosen) > 1:
         *names, last = (f"--{name}" for name in options)
-        raise UsageError(f"{', '.join(names)} and {last} are ways to print: choose one of them")
+        raise UsageError(f"{', '.join(names)} and {last} exclude each other: give one of them")
     return chosen[0] if chosen else Layout.text
 
 

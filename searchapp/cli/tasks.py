@@ -50,7 +50,7 @@ app.add_typer(tasks_group, name="tasks")
 
 @command(tasks_group, of_group=True)
 def tasks(settings: Settings, as_json: JsonOption = False) -> None:
-    """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
+    """List the tasks with their splits, recipes, official measures, data and indexes."""
     loaded = [load(name) for name in names()]
     indexed, own_tasks = _indexed(settings, loaded)
     _warn_of_unreadable_folders(settings)
@@ -62,7 +62,7 @@ def tasks(settings: Settings, as_json: JsonOption = False) -> None:
             indexed[task.reference] = own.documents
         except SearchappError as error:
             unreadable.append({"task": own.name, "file": str(own.file), "indexed": own.documents})
-            warn(f"{own.name}, with {counted(own.documents, 'document')} indexed, can't be read: {error}")
+            warn(f"the task {own.name} ({counted(own.documents, 'document')} indexed) can't be read: {error}")
     if as_json:
         print_json(
             {"tasks": [_task_json(settings, task, indexed) for task in loaded], "unreadable": unreadable}
@@ -77,13 +77,13 @@ def show(
     settings: Settings,
     task: TaskArgument,
     recipe: str | None = option(
-        "Show what can be set of this recipe with --set, with the values that it has.",
+        "Show the parameters of this recipe for --set, with their values.",
         completes="recipes",
     ),
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show everything about one task: its recipes, grades, measures and breakdowns too."""
+    """Show all details of one task, including its recipes, grades, measures and breakdowns."""
     loaded = load(task)
     if recipe is not None or set_:
         _show_recipe(loaded, recipe or loaded.info.default_recipe, set_ or [], as_json=as_json)
@@ -112,22 +112,22 @@ def show(
 @command(tasks_group)
 def new(
     settings: Settings,
-    path: Path = argument("The file to write.", default=Path("task.toml")),
+    path: Path = argument("File to write.", default=Path("task.toml")),
     documents: list[Path] | None = option(
-        "A file of documents: JSONL, CSV or TSV, also with gzip; may be repeated."
+        "File of documents: JSONL, CSV or TSV, also compressed with gzip; repeatable."
     ),
-    topics: Path | None = option("A file of topics, likewise."),
-    gold: Path | None = option("Grades of documents for the topics: TREC qrels, or likewise."),
+    topics: Path | None = option("File of topics, in one of these formats."),
+    gold: Path | None = option("File of grades: TREC qrels, or one of these formats."),
     header: bool | None = option(
-        "Whether the first lines of tables name their columns; by default detected, and reported.",
+        "Whether tables begin with a line of column names; default: detected, and reported.",
         "--header/--no-header",
     ),
-    name: str | None = option("Name of the task; by default that of the file."),
+    name: str | None = option("Name of the task; default: the name of the file."),
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Write a TOML file that describes a task of your own, to start from.
+    """Write a TOML file that describes your own task, as a starting point.
 
-    The given files are read, and their columns filled in: check the result.
+    The columns are detected from the given files: check the result.
     """
     from searchapp.tasks.own import starter
 
@@ -142,7 +142,7 @@ def new(
             say(settings, seen.assumed)
     with atomic_file(path, replace=overwrite) as file:
         file.write(text.encode())
-    say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
+    say(settings, f"wrote {path}: check it, then run `searchapp index {path}`")
 
 
 def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:
@@ -170,14 +170,14 @@ def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> No
     rows = [
         (
             parameter.name,
-            f"{'(left out)' if parameter.value is None else parameter.value}: {parameter.about} ({parameter.kind})",
+            f"{'(unset)' if parameter.value is None else parameter.value}: {parameter.about} ({parameter.kind})",
         )
         for parameter in settable
     ]
     _print_task(
         f"{task.name}/{name}",
         recipe.about,
-        rows or [("settable", "nothing: it has no parameters and no numbers")],
+        rows or [("settable", "no parameters")],
     )
 
 
@@ -243,12 +243,12 @@ def _task_facts(settings: Settings, task: Task, indexed: Mapping[str, int]) -> F
     from searchapp.ranking import recipes
 
     documents = indexed.get(task.reference)
-    state = "unknown" if documents is None else counted(documents, "document") if documents else "nothing yet"
+    state = "unknown" if documents is None else counted(documents, "document") if documents else "no"
     folder, remembered = _data_folder(settings, task)
     data = str(folder)
     if not sources.has_data(folder):
         advice = f"index {task.reference} --data DIR" if remembered else f"data get {task.name}"
-        data += f" (not there{' any more' if remembered else ''}: searchapp {advice})"
+        data += f" ({'no longer exists' if remembered else 'missing'}: run searchapp {advice})"
     elif remembered:
         data += " (remembered from `index --data`)"
     return [
@@ -301,7 +301,7 @@ def _print_facts(console: Console, facts: Facts, width: int) -> None:
 
 
 _OfficialTask = Annotated[
-    str, argument("A task: see `searchapp data list`.", metavar="TASK", completes="official_tasks")
+    str, argument("Name of a task: see `searchapp data list`.", metavar="TASK", completes="official_tasks")
 ]
 
 # Longer lists of a folder's files are summarised.
@@ -318,16 +318,16 @@ app.add_typer(data_group, name="data")
 def get(
     settings: Settings,
     task: _OfficialTask,
-    out: Path | None = option("Folder for the files; by default data/TASK in searchapp's own folder."),
-    accept_terms: bool = flag("Accept the terms of the data without being asked."),
+    out: Path | None = option("Folder for the files; default: data/TASK in the home directory."),
+    accept_terms: bool = flag("Accept the terms of the data without a prompt."),
     overwrite: bool = flag("Replace files that are not the official ones."),
     as_json: JsonOption = False,
 ) -> None:
     """Fetch the official files of a task over the network.
 
-    Sizes, sources and terms are shown first, and nothing is fetched before they are accepted. Every file is
-    checked against its digest, and all of them appear together when the last has arrived. An interrupted
-    download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/use/data.md.
+    Sizes, sources and terms are shown first; nothing is fetched before you accept the terms. Every file is checked
+    against its digest, and the files appear together after the last one has arrived. An interrupted download resumes.
+    SEARCHAPP_DATA_MIRROR sets a mirror, see docs/use/data.md.
     """
     from searchapp.fetching.fetch import make_plan
 
@@ -336,11 +336,11 @@ def get(
     if plan.downloads:
         if not accept_terms and not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise UsageError(
-                f"there is no terminal to ask on whether you accept the terms of the data of {task}: read them with "
-                f"`searchapp data list {task}`, and add --accept-terms"
+                f"there is no terminal to accept the terms of the data of {task}: read them with `searchapp "
+                f"data list {task}`, and add --accept-terms"
             )
         files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
-        say(settings, f"{task}: {counted(len(files), 'file')} fetched into {folder}")
+        say(settings, f"{task}: fetched {counted(len(files), 'file')} into {folder}")
         if out is None:
             others = ""
             with suppress(DataError):  # fetched files do not need the list of folders
@@ -349,7 +349,7 @@ def get(
             say(settings, f"next: searchapp index {task}{others}")
     else:
         files = {}
-        say(settings, f"{task}: every official file is in {folder} already, byte for byte")
+        say(settings, f"{task}: all official files are already in {folder}")
     if as_json:
         print_json(
             {
@@ -369,9 +369,9 @@ def list_(
     task: str | None = argument("Only this task.", default=None, metavar="TASK", completes="official_tasks"),
     as_json: JsonOption = False,
 ) -> None:
-    """List the tasks whose official files can be fetched: sizes, sources, terms, and what is there.
+    """List the tasks whose official files can be fetched, with sizes, sources, terms and present files.
 
-    Files are recognized by name and size here; `searchapp data verify` compares every byte.
+    Files are recognized by name and size; `searchapp data verify` compares every byte.
     """
     chosen = [sources.load(name) for name in ([task] if task else sources.names())]
     looked_at = [
@@ -393,10 +393,10 @@ def verify(
     data: Path | None = option("Folder with the task's official files."),
     as_json: JsonOption = False,
 ) -> None:
-    """Check that the files of a task are the official ones, byte for byte."""
+    """Check that the files of a task equal the official ones, byte for byte."""
     source, folder = sources.load(task), data or _folder_in_use(settings, task)
     if not sources.has_data(folder):
-        raise DataError(f"there is no data of {task} in {folder}: fetch it with `searchapp data get {task}`")
+        raise DataError(f"{folder} has no data of {task}: fetch it with `searchapp data get {task}`")
     files = sources.check(source, folder)
     others = sources.unofficial_files(folder, files)
     if as_json:
@@ -423,13 +423,13 @@ def _fetch(
         if not settings.quiet or not accepted:
             _show_plan(plan, downloader, sizes)
         # Typer's prompt would also write to stdout, which is for results.
-        if not accepted and ask("Fetch them, and accept these terms? [y/N] ").lower() not in ("y", "yes"):
-            raise SearchappError("the terms were not accepted: nothing was fetched")
+        if not accepted and ask("Accept these terms and fetch the files? [y/N] ").lower() not in ("y", "yes"):
+            raise SearchappError("terms not accepted: nothing was fetched")
         try:
             return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite)
         except KeyboardInterrupt:
             if received := kept_bytes(plan.folder):
-                say(settings, f"{decimal(received)} have arrived and are kept: the same command resumes")
+                say(settings, f"kept {decimal(received)}: run the same command again to resume")
             raise
 
 
@@ -519,7 +519,7 @@ def _state(files: Sequence[FileStatus]) -> str:
     states = Counter(file.state for file in files)
     present, changed = len(files) - states["missing"], states["changed"]
     if not present:
-        return "nothing yet"
+        return "not fetched"
     state = "complete" if present == len(files) else f"{present} of {counted(len(files), 'file')}"
     return f"{state}, {changed} of another size" if changed else state
 
@@ -547,12 +547,12 @@ def _report_files(
     if folder != folders.download_folder(task, settings.home):
         again += f" --out {shlex.quote(str(folder))}"
     for path in others:
-        warn(f"{folder / path} is not one of the official files, but may be read with them")
+        warn(f"{folder / path} is not an official file, but may be read with them")
     unknown = [file.path for file in files if file.state == "unknown"]
     if unknown:
         warn(
-            f"{', '.join(unknown)}: not unpacked by searchapp, so there is nothing to compare with: "
-            f"`{again}` fetches the archive and compares"
+            f"{', '.join(unknown)}: searchapp did not unpack these files and can't compare them: `{again}` "
+            f"fetches the archive and compares"
         )
     problems = [
         Problem(str(folder), f"{file.state} file", detail=file.path)
@@ -560,7 +560,7 @@ def _report_files(
         if file.state in ("missing", "changed")
     ]
     if problems:
-        advice = f"`{again}` fetches what is missing, with --overwrite also what has changed"
+        advice = f"`{again}` fetches missing files, with --overwrite also changed ones"
         raise InvalidFiles(problems, advice)
     intact = sum(file.state == "intact" for file in files)
-    say(settings, f"{task}: {counted(intact, 'file')} in {folder}, byte for byte the official ones")
+    say(settings, f"{task}: {counted(intact, 'file')} in {folder} equal the official files")

@@ -128,7 +128,7 @@ def _read(path: Path, *, is_project: bool) -> SettingsFile:
         status = os.fstat(file.fileno())
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise DataError(f"{path} is larger than {LARGEST >> 10} KiB: that is no settings file")
+        raise DataError(f"{path} is larger than {LARGEST >> 10} KiB, too large for a settings file")
     try:
         text = content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
         table = parse_toml(text)
@@ -178,22 +178,23 @@ def _checked(key: KeyPath, value: object, path: Path, *, is_project: bool) -> Va
     setting = BY_NAME.get(name) if name.count(".") == len(key) - 1 else None
     known = [each.name for each in DECLARED if (each.by_project if is_project else each.by_user)]
     if setting is None and name in TABLES:
-        raise ValueError(f"{name} must be a table: [{name}] begins one")
+        raise ValueError(f"{name} must be a table that begins with [{name}]")
     if setting is None:
         raise ValueError(
-            "unknown setting", f"{name[:80]!r}{suggestion(name[:80], known)}: `searchapp config` lists all"
+            "unknown setting",
+            f"{name[:80]!r}{suggestion(name[:80], known)}: `searchapp config` lists all settings",
         )
     if name not in known:
         where = "a project file" if is_project else "the user's file"
-        why = ", which others may read" if is_project and setting.secret else ""
+        why = ", which others can read" if is_project and setting.secret else ""
         ways = setting.ways(Path(f"the user's {USER_FILE}"), f"a project's {PROJECT_FILE}")
         raise ValueError("misplaced setting", f"{name} must not be set in {where}{why}: use {ways}")
     read = setting.type.read(value, name, path.parent)
     if is_project and setting.holds_credentials(read):
         raise ValueError(
             "misplaced password",
-            f"{name} has a user name or a password in it, which a project file must not hold: "
-            f"set them with SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or in the user's {USER_FILE}",
+            f"{name} contains a user name or a password, which a project file must not contain: set them "
+            f"with SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or in the user's {USER_FILE}",
         )
     return read
 
@@ -367,9 +368,7 @@ def _given_secret(values: SettingValues, name: str) -> SettingValue | None:
     """
     given = [value for way in WAYS if (value := values[name + way]).value is not None]
     if len(given) > 1:
-        raise UsageError(
-            f"{given[0].chosen_by} and {given[1].chosen_by} are set, and either says what the other does: leave one out"
-        )
+        raise UsageError(f"both {given[0].chosen_by} and {given[1].chosen_by} are set: leave out one of them")
     return given[0] if given else None
 
 
@@ -421,12 +420,16 @@ class Resolution:
     @property
     def about_files(self) -> Sequence[str]:
         """A line for each settings file."""
-        user = f"user file: {self.user_file}{'' if self.is_user_file_there else ' (there is none)'}"
+        user = f"user file: {self.user_file}{'' if self.is_user_file_there else ' (does not exist)'}"
         if self.project_file is not None:
-            use = "" if self.is_project_file_used else " (not trusted and not used: it would change nothing)"
+            use = (
+                ""
+                if self.is_project_file_used
+                else " (not trusted and not used; it would not change any value)"
+            )
             return user, f"project file: {self.project_file}{use}"
         switch = self.values["project"]
-        why = "" if switch.value else f" ({switch.chosen_by} says that none is looked for)"
+        why = "" if switch.value else f" (project files are disabled by {switch.chosen_by})"
         return user, f"project file: none{why}"
 
 
@@ -496,8 +499,8 @@ def _flag_source(flags: Mapping[str, object]) -> SettingSource:
             text = ",".join(given) if isinstance(given, list) else str(given)
             if setting.holds_credentials(text):
                 raise UsageError(
-                    f"{setting.flag} has a user name or a password in it, and everybody on this machine can read the "
-                    "command lines of others: set SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD instead, or "
+                    f"{setting.flag} contains a user name or a password, but all users of this machine can "
+                    f"read command lines: set SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD instead, or set "
                     f"{setting.variable} to the whole address"
                 )
             values[setting.name] = _from_text(setting, text, setting.flag)
@@ -545,8 +548,8 @@ def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mappin
     if file.is_private or not secret:
         return file.values
     warnings.append(
-        f"{file.path} can be read by others, so {_listed(file, secret)} in it {'is' if len(secret) == 1 else 'are'} "
-        f"not used: run `chmod 600` on it"
+        f"other users can read {file.path}, so its {_listed(file, secret)} "
+        f"{'is' if len(secret) == 1 else 'are'} not used: run `chmod 600` on it"
     )
     dropped = {*secret, *(CREDENTIALS if not set(secret).isdisjoint(CREDENTIALS) else ())}
     return {name: value for name, value in file.values.items() if name not in dropped}
@@ -602,9 +605,8 @@ def _require_no_change(
         folder = json.dumps(str(project.path.parent), ensure_ascii=False)
         line = f"{folder} to trusted in" if without_project["trusted"].value else f"trusted = [{folder}] to"
         raise UsageError(
-            f"{project.path} sets {_listed(project, list(dict.fromkeys(changed)))}, and you have not said that you "
-            f"trust its folder: look into it, and add {line} {user_file}, or leave the file out "
-            "with SEARCHAPP_PROJECT=0"
+            f"{project.path} sets {_listed(project, list(dict.fromkeys(changed)))}, but its folder is not "
+            f"trusted: check the file and add {line} {user_file}, or ignore the file with SEARCHAPP_PROJECT=0"
         )
 
 

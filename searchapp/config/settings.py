@@ -104,7 +104,8 @@ def _token(word: str, source: str) -> SettingType:
         # The client checks a token from a variable when it connects.
         if folder is not None and not re.fullmatch(r"[!-~]+", text):
             raise ValueError(
-                f"{name} holds a space, a line end or another character that no {word} has: set it to {source}"
+                f"{name} contains a space, a line end or another character that no {word} contains: set "
+                f"it to {source}"
             )
         return text
 
@@ -121,7 +122,7 @@ def _read_address(value: Any, name: str, folder: Path | None) -> str:
     except ValueError:
         is_valid = False
     if not is_valid or not text.isprintable():
-        raise ValueError(f"{name} is no address: one looks like {DEFAULT_URL}")
+        raise ValueError(f"{name} is not an address such as {DEFAULT_URL}")
     return text
 
 
@@ -141,7 +142,7 @@ def _show_addresses(value: str) -> str:
 def _read_proxy(value: Any, name: str, folder: Path | None) -> Value:
     address = _read_address(value, name, folder or Path())
     if not address.startswith("http://"):  # the connection to the proxy itself has no TLS
-        raise ValueError(f"{name} is no HTTP proxy: its address begins with http://")
+        raise ValueError(f"{name} is not the address of an HTTP proxy: it must begin with http://")
     return address
 
 
@@ -150,7 +151,7 @@ def _read_cloud_id(value: Any, name: str, folder: Path | None) -> Value:
     try:
         address_of_cloud(text)
     except ValueError:
-        raise ValueError(f"{name} is no Cloud ID: copy it from the deployment's page") from None
+        raise ValueError(f"{name} is not a Cloud ID: copy it from the page of the deployment") from None
     return text
 
 
@@ -158,8 +159,8 @@ def _read_fingerprint(value: Any, name: str, folder: Path | None) -> Value:
     digits = _read_text(value, name, folder).strip().replace(":", "").lower()
     if not re.fullmatch(r"[0-9a-f]{64}", digits):
         raise ValueError(
-            f"{name} is no SHA-256 fingerprint: one has 64 hexadecimal digits, with or without colons, as the "
-            "server prints it at its first start"
+            f"{name} is not a SHA-256 fingerprint: give 64 hexadecimal digits, with or without colons, as "
+            f"the server prints at its first start"
         )
     return digits
 
@@ -187,18 +188,18 @@ def _read_headers(value: Any, name: str, folder: Path | None) -> Value:
     if folder is None:
         lines = [line for line in value.splitlines() if line.strip()]
         if any(":" not in line for line in lines):
-            raise ValueError(f"{name} must hold one header a line, as in X-Team: search")
+            raise ValueError(f"{name} must contain one header per line, such as X-Team: search")
         pairs = [line.partition(":")[::2] for line in lines]
     elif isinstance(value, Mapping):
         pairs = [(header, _read_text(text, name, folder)) for header, text in value.items()]
     else:
-        raise ValueError(f'{name} must be a table, as in {name} = {{X-Team = "search"}}')
+        raise ValueError(f'{name} must be a table, such as {name} = {{X-Team = "search"}}')
     headers = tuple((header.strip(), text.strip()) for header, text in pairs)
     for header, text in headers:
         if not re.fullmatch(r"[A-Za-z0-9-]{1,100}", header) or not re.fullmatch(r"[ -~]+", text):
-            raise ValueError(f"{name} has a header whose name or value can't be sent: use ASCII characters")
+            raise ValueError(f"{name} contains a header that is not ASCII: use ASCII characters")
         if header.lower() in RESERVED_HEADERS:
-            raise ValueError(f"{name} must not have {header}, which searchapp sets itself")
+            raise ValueError(f"{name} must not contain {header}, which searchapp sets itself")
     return headers
 
 
@@ -212,9 +213,7 @@ def _read_engine(value: Any, name: str, folder: Path | None) -> Value:
 def _read_prefix(value: Any, name: str, folder: Path | None) -> Value:
     text = _read_text(value, name, folder)
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,99}", text):
-        raise ValueError(
-            f"{text!r} can't begin the names of indexes: {name} takes small letters, digits, - and _"
-        )
+        raise ValueError(f"{text!r} is not a valid {name}: use lower-case letters, digits, - and _")
     return text
 
 
@@ -236,11 +235,11 @@ def _read_path(value: Any, name: str, folder: Path | None) -> Path:
     if folder is None:
         return Path(text)
     if "\0" in text:
-        raise ValueError(f"{name} is no name that a file can have")
+        raise ValueError(f"{name} is not a valid file name")
     try:
         return folder / Path(text).expanduser()
     except RuntimeError as error:
-        raise ValueError(f"{name} begins with ~ and nobody knows whose folder that is") from error
+        raise ValueError(f"{name} begins with ~, but there is no such home directory") from error
 
 
 def _read_folders(value: Any, name: str, folder: Path | None) -> Value:
@@ -262,7 +261,7 @@ def _choice(names: Sequence[str]) -> SettingType:
 def _read_keys(value: Any, name: str, folder: Path | None) -> Value:
     """Read a table of actions and keys as text; `tui.kit.keys` checks that the actions exist."""
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name} must be a table: [{name}] begins one")
+        raise ValueError(f"{name} must be a table that begins with [{name}]")
     return ", ".join(
         f"{action}: {' '.join(_read_text(key, f'{name}.{action}', folder) for key in keys)}"
         for action, bound in value.items()
@@ -346,7 +345,7 @@ class Settings:
 
     home: Path = field(
         metadata={
-            "about": "searchapp's own folder: indexes, judgments, fetched files.",
+            "about": "Home directory of indexes, judgments, models and fetched files.",
             "type": PATH,
             "unset": "in your data folder",
             "by_flag": True,
@@ -355,15 +354,15 @@ class Settings:
         }
     )
     engine: str = _setting(
-        "The search engine. An address chooses elasticsearch, unless an engine is named at least as near by.",
+        "The search engine. An address selects elasticsearch, unless the same source or an earlier one sets an engine.",
         SettingType(_read_engine),
         default=ON_DISK,
         by_flag=True,
         by_project=True,
     )
     url: str = _setting(
-        "Address of an Elasticsearch server, or of several nodes of one, which is then the engine; judgments are "
-        "shared there.",
+        "Address of an Elasticsearch server, or of several of its nodes; selects the engine elasticsearch. "
+        "Judgments are shared there.",
         ADDRESSES,
         default=DEFAULT_URL,
         by_flag=True,
@@ -373,12 +372,12 @@ class Settings:
     password: str | SecretSource | None = _setting("Password at the server.", secret=True)
     api_key: str | SecretSource | None = _setting(
         "API key for the server, instead of user name and password.",
-        _token("API key", "the value `encoded` with which the key was made"),
+        _token("API key", "the value `encoded` from the creation of the key"),
         secret=True,
     )
     bearer_token: str | SecretSource | None = _setting(
-        "Token for the server, such as one of a service account, instead of them.",
-        _token("token", "the value that was given with it"),
+        "Token for the server, such as that of a service account, instead of user name and password.",
+        _token("token", "the value from its creation"),
         secret=True,
     )
     ca_certs: Path | None = _setting(
@@ -388,19 +387,19 @@ class Settings:
         by_project=True,
     )
     fingerprint: str | None = _setting(
-        "SHA-256 of the certificate that is believed, of the server or its authority, instead of authorities.",
+        "SHA-256 of the trusted certificate, of the server or its authority, instead of `ca_certs`.",
         SettingType(_read_fingerprint),
         by_project=True,
     )
     headers: Headers = _setting(
-        "Headers that are sent with every request, for what stands before a server.",
+        "Headers of every request, for example for a proxy in front of the server.",
         SettingType(_read_headers),
         absent=(),
         unset="none",
         secret=True,
     )
     proxy: str | None = _setting(
-        "Address of an HTTP proxy that the server is reached through.",
+        "Address of the HTTP proxy to the server.",
         SettingType(_read_proxy, without_credentials, is_address=True),
         unset="none",
         by_project=True,
@@ -409,25 +408,25 @@ class Settings:
         "Whether credentials may go to another machine without TLS.", SWITCH, default=False, by_flag=True
     )
     index_prefix: str = _setting(
-        "What the names of indexes and aliases begin with.",
+        "Prefix of the names of indexes and aliases.",
         SettingType(_read_prefix),
         default=DEFAULT_INDEX_PREFIX,
         by_project=True,
     )
     shared: bool = _setting(
-        "Whether judgments are exchanged with everybody who uses the same server and prefix.",
+        "Whether judgments are exchanged with all users of the same server and prefix.",
         SWITCH,
         default=False,
         by_project=True,
     )
     data_mirror: str | None = _setting(
-        "Where official data is fetched from instead of its sources.",
+        "Address of a mirror to fetch official data from.",
         ADDRESS,
         unset="its sources",
         by_project=True,
     )
     annotator: str | None = _setting(
-        "Who judges, where --annotator doesn't say it.", unset="the name of the account"
+        "Name of the annotator, unless --annotator is given.", unset="the name of the account"
     )
     quiet: bool = _setting(
         "Print results and errors only.",
@@ -488,7 +487,7 @@ PLACES = ("url", "cloud_id")
 def _secret_ways(name: str) -> Iterator[SettingDeclaration]:
     shown = name.replace("_", " ").replace("api", "API")
     yield SettingDeclaration(f"{name}_file", f"File with the {shown}, in one line.", PATH)
-    about = f"Command that prints the {shown}; it is run without a shell, when a server is first asked."
+    about = f"Command that prints the {shown}; run without a shell, at the first request to a server."
     yield SettingDeclaration(f"{name}_command", about, secret=True)  # its words may contain the secret
 
 
@@ -496,9 +495,9 @@ def _screen(
     section: str, screens: str, screen: str = "", *more: SettingDeclaration
 ) -> Iterator[SettingDeclaration]:
     """Declare the theme, the spacing, `more` settings and the keys of a screen."""
-    about = f"The look of the {screens}: {alternatives(THEMES)}."
+    about = f"Theme of the {screens}: {alternatives(THEMES)}."
     yield SettingDeclaration(f"{section}.theme", about, _choice(THEMES), default=THEMES[0])
-    about = f"Compact leaves out borders and blank cells of the {screens}."
+    about = f"Spacing of the {screens}: compact omits borders and blank cells."
     yield SettingDeclaration(f"{section}.spacing", about, _choice(SPACINGS), default=SPACINGS[0])
     yield from more
     about = f"Other keys for the actions of the {screen or screens}."
@@ -510,12 +509,12 @@ def _team(name: str, about: str, type_: SettingType = TEXT) -> SettingDeclaratio
 
 
 TEAM = (
-    _team("team", "Name of the team, for `export --format ir-metadata`, as all of this table is."),
-    _team("name", "Who made the runs."),
-    _team("orcid", "Their ORCID."),
-    _team("mail", "Their mail address."),
-    _team("github", "Their page at GitHub."),
-    _team("role", "Whether they experiment or reproduce.", _choice(ROLES)),
+    _team("team", "Name of the team; the table [team] is for `export --format ir-metadata`."),
+    _team("name", "Name of the person who made the runs."),
+    _team("orcid", "ORCID of this person."),
+    _team("mail", "Mail address of this person."),
+    _team("github", "GitHub page of this person."),
+    _team("role", "Role of this person.", _choice(ROLES)),
     _team("repository", "Address of the repository with the recipes and task files."),
 )
 
@@ -530,12 +529,12 @@ def _declare() -> Iterator[SettingDeclaration]:
     for name, setting in own.items():
         yield setting
         if name == "url":
-            about = "What Elastic Cloud names a deployment by, instead of its address."
+            about = "Cloud ID of an Elastic Cloud deployment, instead of its address."
             yield SettingDeclaration("cloud_id", about, SettingType(_read_cloud_id), by_project=True)
         if name in SECRETS:
             yield from _secret_ways(name)
     yield from _screen("judge", "judging screens", "judging screen")
-    about = "Whether the search screen opens where it was left."
+    about = "Whether the search screen opens with its last search and position."
     restore = SettingDeclaration("search.restore", about, SWITCH, default=True)
     yield from _screen("search", "search screen", "", restore)
     yield from _screen("topics", "screen of topics")
@@ -543,17 +542,17 @@ def _declare() -> Iterator[SettingDeclaration]:
     yield from _screen("browse", "home screen")
     yield from TEAM
     yield home
-    about = "Whether a project file searchapp.toml is looked for."
+    about = "Whether a project file searchapp.toml is used."
     yield SettingDeclaration("project", about, SWITCH, default=True)
     yield SettingDeclaration(
         "trusted",
-        "Folders whose project files are used, with all that is in them.",
+        "Folders whose project files are trusted, with their subfolders.",
         SettingType(_read_folders, lambda folders: ", ".join(map(str, folders))),
         unset="none",
         by_variable=False,
     )
     yield quiet
-    about = "Print each request to a server or search of the embedded engine, and tracebacks with errors."
+    about = "Print each server request or embedded search, and tracebacks of errors."
     yield replace(quiet, name="verbose", about=about)
 
 

@@ -113,19 +113,19 @@ class Scored:
 class ScorerOptions:
     """Arguments of the official scripts, without the files."""
 
-    cutoff: int | None = option("nlps: the scorer's cut-off; 500 by default.", min=1)
+    cutoff: int | None = option("nlps: cut-off of the official scorer; default: 500.", min=1)
     hierarchy: Path | None = option(
-        "smart-types-dbpedia: the TSV file of the type hierarchy, where it is not in --data."
+        "smart-types-dbpedia: TSV file of the type hierarchy, if it is not in --data."
     )
     knowledge_base: str | None = option(
-        "smart-relations: the knowledge base that the organisers' script is given, by default the task's.",
+        "smart-relations: knowledge base for the official scorer; default: that of the task.",
         "--kb",
     )
     # The split to score in a gold file with several splits, such as the folds of a train file; None: all.
     split: str | None = None
     lenient: bool = flag(
-        "Continue, with a warning, where the official scorer stops. checkthat: leave debates that are "
-        "too short for P@50 out of that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
+        "Continue, with a warning, where the official scorer stops. checkthat: ignore debates that are too "
+        "short for P@50 in that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
         "questions in the layout of WorldTree 2. No effect on other tasks."
     )
 
@@ -151,7 +151,7 @@ class GoldFiles:
             UsageError: it is not known.
         """
         if self.folder is None:
-            raise UsageError("a breakdown needs the task's other files: name them with --data and --split")
+            raise UsageError("a breakdown needs the task's other files: give --data and --split")
         return self.folder
 
 

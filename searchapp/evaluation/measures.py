@@ -137,18 +137,18 @@ def _parse(name: str) -> Measure:
         computed = _provider().supports(parsed)
     except _NO_MEASURE as error:
         if advice := _requirements(name):
-            raise UsageError(f"the measure {name!r} cannot be computed here: {advice}") from error
+            raise UsageError(f"searchapp can't compute the measure {name!r}: {advice}") from error
         raise UsageError(f"there is no measure {name!r}: {_advice(_similar_names(name.strip()))}") from error
     if not computed:
         advice = _requirements(name) or _advice([f"{name}@10", name.rpartition("@")[0]])
-        raise UsageError(f"the measure {name!r} cannot be computed here: {advice}")
+        raise UsageError(f"searchapp can't compute the measure {name!r}: {advice}")
     # trec_eval takes the process down when it meets a cut-off that is not positive.
     cutoff = parsed.params.get("cutoff", 1)
     if type(cutoff) is not int or cutoff < 1:
-        raise UsageError(f"the cut-off of the measure {name!r} must be a whole number from 1 on: {ADVICE}")
+        raise UsageError(f"the cut-off of the measure {name!r} must be a whole number from 1: {ADVICE}")
     relevant_from = parsed.params.get("rel", 1)
     if type(relevant_from) is not int or relevant_from < 1:
-        raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1 on: {ADVICE}")
+        raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1: {ADVICE}")
     return parsed
 
 
@@ -224,9 +224,9 @@ def _requirements(name: str) -> str:
         }
         computing = [key for key, provider in others.items() if provider.supports(parsed)]
         if _DIVERSITY in computing:
-            return "it needs grades for each subtopic of a topic, which searchapp does not read"
+            return "it needs grades of subtopics, which searchapp does not read"
         if computing:
-            return f"searchapp does not run {' or '.join(computing)}, which computes it"
+            return f"it needs {' or '.join(computing)}, which searchapp does not run"
     return ""
 
 
@@ -253,7 +253,7 @@ def _read(name: str, further: Mapping[str, int] | None = None) -> Measure:
         parameters |= {str(key.arg): ast.literal_eval(key.value) for key in expression.keywords}
         expression = expression.func
     if not isinstance(expression, ast.Name):
-        raise ValueError(f"{name} is no name of a measure")
+        raise ValueError(f"{name} is not the name of a measure")
     kind: Any = registry[expression.id]
     if cutoff is not None:
         parameters[kind.AT_PARAM] = ast.literal_eval(cutoff)

@@ -75,7 +75,7 @@ def rbo(first: Sequence[str], second: Sequence[str], persistence: float = PERSIS
         return 0.0 if len(longer) else 1.0
     positions = {document: position for position, document in enumerate(shorter)}
     if len(positions) < len(shorter) or len(set(longer)) < len(longer):
-        raise ValueError("a ranking holds a document twice")
+        raise ValueError("a ranking contains a document twice")
     # A shared document counts from the depth at which both lists have shown it.
     s, l = len(shorter), len(longer)  # noqa: E741  # the paper's letters
     in_shorter = np.fromiter(map(positions.get, longer, repeat(-1)), dtype=np.int64, count=l)

@@ -280,9 +280,9 @@ def curve_picture(learning_curve: LearningCurve) -> bytes:
         dots_only=True,
     )
     beside = (
-        f"besides {learning_curve.training_topics:,} that were solved before"
+        f"in addition to {learning_curve.training_topics:,} training topics"
         if learning_curve.training_topics
-        else "none were solved before"
+        else "no training topics"
     )
     titles = (f"judged topics, {beside}", f"{learning_curve.measure} of test topics")
     return curve([scores, samples], curve_heading(learning_curve), titles).encode()

@@ -120,9 +120,9 @@ def page(report: Report) -> bytes:
         "topics": "Topics",
         "difficulty": "Difficulty",
         "breakdowns": "Breakdowns" if comparison.breakdowns else "",
-        "alike": "How alike the rankings are" if several else "",
+        "alike": "Similarity of the rankings" if several else "",
         "judged": "Judgments" if all(evaluation.judged for evaluation in comparison.evaluations) else "",
-        "reproduce": "How to get these numbers again",
+        "reproduce": "How to reproduce these numbers",
     }
     return rendered(
         "runs.html",
@@ -213,7 +213,7 @@ def _charts(report: Report, names: Sequence[str]) -> dict[str, Any]:
                 _points(name, level_labels, list(curves.precision.values()), "precision at recall")
                 for name, curves in runs
             ],
-            "Interpolated precision by recall, a line a run; the numbers are in the table below",
+            "Interpolated precision by recall, one line per run; the table below contains the numbers",
             ("recall", "precision"),
         ),
         "recall": lines(
@@ -222,7 +222,7 @@ def _charts(report: Report, names: Sequence[str]) -> dict[str, Any]:
                 _points(name, rank_labels, [curves.recall[rank] for rank in ranks], "recall at rank")
                 for name, curves in runs
             ],
-            "Recall by rank, a line a run; the numbers are in the table below",
+            "Recall by rank, one line per run; the table below contains the numbers",
             ("rank", "recall"),
         ),
         "topics": _of_topics(comparison),
@@ -272,7 +272,7 @@ def _figures(report: Report, names: Sequence[str]) -> Markup | None:
         ]
         for run_number, name in enumerate(names)
     ]
-    about = "The figures of each run as bars with their 95% intervals; the numbers are in the table below"
+    about = "The figures of each run as bars with 95% intervals; the table below contains the numbers"
     return grouped_bars([figure.name for figure in shown], series, about)
 
 
@@ -287,7 +287,7 @@ def _of_topics(comparison: Comparison) -> Sequence[Markup | None]:
     if len(names) == 1:
         rows = sorted(topic_rows(comparison), key=lambda row: -row.mean)
         marks = [Mark(row.mean, f"{row.topic_id}: {number(row.mean)}") for row in rows]
-        return [_nonzero_bars(marks, f"{measure} of each topic, the greatest first")]
+        return [_nonzero_bars(marks, f"{measure} of each topic, highest first")]
     charts = []
     for pair in comparison.topics[:MOST_PAIRS]:
         marks = [
@@ -298,9 +298,7 @@ def _of_topics(comparison: Comparison) -> Sequence[Markup | None]:
             )
             for topic in pair.topics
         ]
-        about = (
-            f"{measure} of each topic: {names[pair.second]} less {names[pair.first]}, the greatest gain first"
-        )
+        about = f"{measure} of each topic: {names[pair.second]} − {names[pair.first]}, largest gain first"
         charts.append(_nonzero_bars(marks, about))
     return charts
 
@@ -324,7 +322,7 @@ def _breakdown(breakdown: ComparedBreakdown, names: Sequence[str]) -> Markup | N
         ]
         for run_number, name in enumerate(names)
     ]
-    about = f"{breakdown.title}: {figure}; the numbers are in the table below"
+    about = f"{breakdown.title}: {figure}; the table below contains the numbers"
     return grouped_bars([row.group for row in rows], series, about)
 
 
@@ -335,7 +333,7 @@ def bench_page(result: BenchResult) -> bytes:
         "bench-heatmap": "Figures" if wording.official(result) else "",
         "bench-tests": "Differences" if len(result.systems) > 1 else "",
         "bench-measures": "All measures" if any(column.measures for column in result.columns) else "",
-        "bench-again": "How to get these numbers again",
+        "bench-again": "How to reproduce these numbers",
     }
     return rendered(
         "bench.html",

@@ -102,7 +102,7 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
         first, second = comparison.runs[pair.first].name, comparison.runs[pair.second].name
         tests, at_random = pair.tests, pair.corrected[RANDOMISATION]
         if math.isnan(tests.mean):
-            yield f"{first} and {second} have no topic in common that has a {measured.name}"
+            yield f"{first} and {second} share no topic with a value of {measured.name}"
             continue
         if tests.outcomes.ties == tests.topics:
             yield f"{first} and {second} have the same {measured.name} on every topic"
@@ -110,11 +110,11 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
         p, how = at_random.p, "by randomisation"
         if len(measured.pairs) > 1:
             p, how = at_random.holm, "by randomisation, Holm-corrected"
-        phrase = "can be told" if p < LEVEL else "can't be told"
+        significance = "significant" if p < LEVEL else "not significant"
         yield (
-            f"{second} less {first}: {signed(tests.mean)} {measured.name} "
-            f"(95% interval {between(tests.interval, sign=True)}), which {phrase} from chance at {LEVEL:g} "
-            f"(p {'' if p < SMALLEST_P else '= '}{p_value(p)} {how})"
+            f"{second} − {first}: {signed(tests.mean)} {measured.name} (95% interval "
+            f"{between(tests.interval, sign=True)}), statistically {significance} at {LEVEL:g} (p "
+            f"{'' if p < SMALLEST_P else '= '}{p_value(p)} {how})"
         )
 
 
@@ -128,14 +128,15 @@ def comparison_legend(comparison: Comparison) -> Iterator[str]:
     if drawn:
         error = max(pair.tests.randomisation.error for pair in drawn)
         of = (
-            f"{comparison.permutations:,} sign vectors of seed {comparison.seed}, "
-            f"standard error of p up to {error:.1g}"
+            f"{comparison.permutations:,} sign vectors with seed {comparison.seed}, standard error of p up "
+            f"to {error:.1g}"
         )
     split = f" {comparison.split}" if comparison.split else ""
-    yield f"{comparison.task}{split} against {comparison.against}; differences are the second less the first"
+    yield f"{comparison.task}{split} scored against {comparison.against}; difference = second − first"
     yield (
-        f"p-values are two-sided: paired t-test; Wilcoxon without ties; randomisation of the mean difference ({of})"
-        f"; interval: {tests.interval.method} of {tests.interval.resamples:,} resamples"
+        f"p-values are two-sided: paired t-test; Wilcoxon test without ties; randomisation test of the mean "
+        f"difference ({of})"
+        f"; interval: {tests.interval.method} with {tests.interval.resamples:,} resamples"
     )
     yield comparison.treatment
     yield from comparison.notes
@@ -156,9 +157,9 @@ def moves(topic: TopicDifference) -> Iterator[str]:
 
 # Whether a difference can be due to unjudged documents, see `comparison.Doubt`.
 DUE = {
-    "yes": "can be due to them alone",
+    "yes": "possibly due to them alone",
     "no": "not due to them",
-    "unknown": "nobody can tell",
+    "unknown": "undecided",
     "none": "–",
 }
 
@@ -207,16 +208,16 @@ def bench_legend(result: BenchResult) -> Iterator[str]:
     """Yield sentences on how to read the figures."""
     baseline = result.systems[result.baseline].name
     yield (
-        f"figures are those of `searchapp evaluate`; differences are to {baseline} on the same topics: "
+        f"figures equal those of `searchapp evaluate`; differences from {baseline} on the same topics: "
         f"{', '.join(f'{marks} p < {level:g}' for level, marks in reversed(LEVELS))} in the randomisation test "
-        f"({result.permutations:,} sign vectors of seed {result.seed})"
+        f"({result.permutations:,} sign vectors with seed {result.seed})"
     )
     if len(result.systems) > 1:
-        yield "each block and each shade of the heatmap stands for a quarter of the greatest difference in it"
+        yield "each block and each shade of the heatmap is a quarter of the largest difference in it"
     if len(result.systems) > 2:
         yield (
-            f"p-values are corrected by Holm for the comparisons with {baseline} in one line; not for the number of "
-            "lines"
+            f"p-values are Holm-corrected for the comparisons with {baseline} in one line, but not for the "
+            f"number of lines"
         )
     yield from result.notes
 
@@ -230,17 +231,17 @@ def curve_heading(curve: LearningCurve) -> str:
 
 def curve_legend(curve: LearningCurve) -> Iterator[str]:
     """Yield sentences on how to read the figures."""
-    who = "people" if curve.judgments == "people" else "the organisers' gold, which stands in for a judge"
+    who = "people" if curve.judgments == "people" else "the official gold"
     yield (
-        f"scored at every point: the same {counted(curve.test_topics, 'topic')}; judged: growing samples of "
-        f"{curve.pool_topics:,} others, by {who}; training topics of the task: {curve.training_topics:,}"
+        f"scored at every point: the same {counted(curve.test_topics, 'test topic')}; judged by {who}: "
+        f"growing samples of {curve.pool_topics:,} other topics; training topics of the task: {curve.training_topics:,}"
     )
     if curve.repetitions > 1:
         yield (
-            f"score: mean over {curve.repetitions:,} samples, drawn with seed {curve.seed}, where samples of so many "
-            "topics differ; lowest and highest are those of single samples"
+            f"score: mean over {curve.repetitions:,} samples with seed {curve.seed} (one where all samples "
+            f"are equal); lowest and highest: scores of single samples"
         )
     yield (
-        "gain: mean over topics of what the point has more than the first one; interval: BCa bootstrap over topics; "
-        "p-values are two-sided, of the randomisation test"
+        "gain: mean difference from the first point over topics; interval: BCa bootstrap over topics; "
+        "p-values: two-sided randomisation test"
     )

@@ -183,7 +183,7 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
     if path.exists() and not (path / MANIFEST).is_file():
-        raise UsageError(f"{path} is not a run directory, so it is not replaced: choose another name")
+        raise UsageError(f"{path} is not a run directory and is not replaced: choose another name")
     files.require_writable(path.resolve().parent)
 
 
@@ -211,7 +211,7 @@ def read_digests(path: Path) -> dict[str, str]:
     try:
         digests = parse_json(read_bytes(file).decode(), file_names=True)
     except FileNotFoundError:
-        raise DataError(f"{path} has no {file.name} with the digests of its documents: rank again") from None
+        raise DataError(f"{path} has no {file.name}, the digests of its documents: rank again") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{file} can't be read ({error}): rank again") from error
     if not isinstance(digests, dict):
@@ -240,7 +240,7 @@ def read_manifest(path: Path) -> Manifest:
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {error}") from error
     if f"{RANKINGS}{encoding.GZIP_SUFFIX}" in manifest.files:
         raise DataError(
-            f"{path} has compressed rankings, as earlier versions of searchapp wrote them: rank again, or import "
+            f"{path} has compressed rankings of an earlier version of searchapp: rank again, or import "
             f"{RANKINGS}{encoding.GZIP_SUFFIX} with `searchapp runs import`"
         )
     for name, kind in _FIELD_TYPES.items():
@@ -248,7 +248,7 @@ def read_manifest(path: Path) -> Manifest:
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
     empty = manifest.empty_topics
     if not isinstance(empty, list | tuple) or not all(isinstance(topic, str) for topic in empty):
-        raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: empty is no list of topics")
+        raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: empty is not a list of topics")
     return manifest
 
 
@@ -298,7 +298,7 @@ def verify(path: Path) -> Verification:
         problems.append(f"{path / MANIFEST}: changed since it was written")
     for name, digest in manifest.files.items():
         if not (path / name).is_file():
-            problems.append(f"{path / name}: missing, though the manifest names it")
+            problems.append(f"{path / name}: missing, although the manifest lists it")
         elif digest_file(path / name) != digest:
             problems.append(f"{path / name}: changed since the run was written")
     known = {MANIFEST, TAGS, *manifest.files}
@@ -309,7 +309,7 @@ def verify(path: Path) -> Verification:
         if not file.is_file():
             notes.append(f"{file}: no longer exists, so it was not compared")
         elif digest_file(file) != digest:
-            problems.append(f"{file}: changed since the run was made from it")
+            problems.append(f"{file}: changed since the run was made")
     return Verification(tuple(problems), tuple(notes))
 
 
@@ -349,7 +349,9 @@ def tags_of(path: Path) -> tuple[str, ...]:
     described = resources.read_json(file)
     tags = described.get("tags")
     if described.get("format") != TAGS_FORMAT or not isinstance(tags, list):
-        raise DataError(f"{file}: no tags of this searchapp: remove it, and tag the run again")
+        raise DataError(
+            f"{file}: not a tags file of this version of searchapp: remove it, and tag the run again"
+        )
     return tuple(sorted({tag for tag in tags if isinstance(tag, str) and _TAG.fullmatch(tag)}))
 
 
@@ -366,8 +368,7 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
     for tag in add:
         if not _TAG.fullmatch(tag):
             raise UsageError(
-                f"{tag!r} can't be a tag: it takes letters, digits and . : + - _, 64 of them at most, and begins with "
-                "a letter or digit"
+                f"{tag!r} is not a valid tag: use up to 64 letters, digits and . : + - _, with a letter or digit first"
             )
     with lock_on(path / MANIFEST):  # against other processes that tag the run
         present = tags_of(path)
@@ -376,7 +377,7 @@ def change_tags(path: Path, add: Iterable[str] = (), remove: Iterable[str] = ())
                 raise UsageError(f"{path} has no tag {tag!r}: it has {', '.join(present) or 'none'}")
         tags = tuple(sorted({*present, *add} - set(remove)))
         if len(tags) > MAX_TAGS:
-            raise UsageError(f"{path} would have {len(tags)} tags: {MAX_TAGS} are enough for a run")
+            raise UsageError(f"{path} would have {len(tags)} tags: a run can have {MAX_TAGS}")
         if tags != present:
             with atomic_file(path / TAGS) as file:
                 file.write(
@@ -403,8 +404,8 @@ class GivenRun:
         if not self.tied:
             return None
         return (
-            f"{self.path} has documents of equal scores in {counted(self.tied, 'topic')}: they are ordered by "
-            "descending id, as trec_eval does, and not as they stand in the file"
+            f"{self.path} has documents with equal scores in {counted(self.tied, 'topic')}: they are ordered "
+            f"by descending id, as in trec_eval, and not as in the file"
         )
 
 
@@ -496,20 +497,20 @@ def learning_warnings(path: Path, manifest: Manifest, scored: Collection[str], r
     if seen := judged_topics(path, manifest).intersection(scored):
         if len(seen) == len(scored):
             topics = "the only scored topic" if len(scored) == 1 else f"all {len(scored):,} scored topics"
-            advice = "judge others, and score these"
+            advice = "judge and score other topics"
         else:
             topics, advice = f"{len(seen):,} of the {counted(len(scored), 'scored topic')}", remedy
         warnings.append(
-            f"{path} has learned from judgments (rank --with-judgments) on {topics}, so its figures are too good to "
-            f"be fair: {advice}"
+            f"{path} was trained on judgments (rank --with-judgments) of {topics}, so its figures are too "
+            f"optimistic: {advice}"
         )
     tuned = _recorded(manifest, "tuned")
     if isinstance(splits := tuned.get("splits"), list):
         on = f"the recipe of {path} was tuned on {', '.join(map(str, splits))}"
         if manifest.split in splits:
-            warnings.append(f"{on}, whose topics these are, so its figures are too good to be fair")
+            warnings.append(f"{on}, the split that is scored, so its figures are too optimistic")
         elif tuned.get("reported"):
-            warnings.append(f"{on}, which figures are reported for: say so where its figures are shown")
+            warnings.append(f"{on}, for which results are reported: mention this with its figures")
     return warnings
 
 

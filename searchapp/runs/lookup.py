@@ -60,7 +60,7 @@ def look_up_topics(task: Task, collection: Collection, split: str | None, ids: A
         return LookUp(
             "topic",
             len(ids),
-            why_not=f"{collection.folder} has no topics of {task.name} that can be read",
+            why_not=f"{collection.folder} has no readable topics of {task.name}",
         )
     source = f"{task.name} {', '.join(read)}" + (f" (missing: {', '.join(missing)})" if missing else "")
     return LookUp("topic", len(ids), tuple(unknown), source)

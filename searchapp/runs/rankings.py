@@ -106,7 +106,7 @@ class RunRankings:
             raise self._altered(f"a line of topic {topic_id}") from error
 
     def _altered(self, part: str) -> DataError:
-        return DataError(f"{self.path}: {part} is not as searchapp writes it: rank again")
+        return DataError(f"{self.path}: {part} is not in the format of searchapp: rank again")
 
     def _find_blocks(self) -> dict[str, tuple[int, int]]:
         """Return the offsets of each topic's lines; the end is not included."""
@@ -121,7 +121,7 @@ class RunRankings:
             except UnicodeDecodeError as error:
                 raise self._altered("a topic's id") from error
             if name in blocks:
-                raise self._altered(f"where topic {name} stands, in two places,")
+                raise self._altered(f"the position of topic {name}, in two places,")
             blocks[name] = begin, end
             begin, guess = end, end - begin
         return blocks

@@ -59,7 +59,7 @@ def listen(host: str, port: int) -> Listening:
         )[0]
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"--host {host!r} is no address: leave it out, or name one of this machine's"
+            f"--host {host!r} is not an address: leave out --host, or give one of this machine"
         ) from error
     listener = socket.socket(family, kind, protocol)
     try:
@@ -77,15 +77,17 @@ def _refused(host: str, port: int, error: OSError) -> SearchappError:
     match error.errno:
         case errno.EADDRINUSE:
             return SearchappError(
-                f"port {port} of {host} is taken: name another one with --port, or --port 0 for any that is free"
+                f"port {port} of {host} is in use: give another one with --port, or --port 0 for a free one"
             )
         case errno.EACCES:
-            return SearchappError(f"port {port} is not for every account: name one from 1024 on with --port")
+            return SearchappError(
+                f"port {port} requires administrator rights: give a port from 1024 with --port"
+            )
         case errno.EADDRNOTAVAIL:
             return UsageError(
-                f"--host {host!r} is no address of this machine: leave it out, or name one that is"
+                f"--host {host!r} is not an address of this machine: leave out --host, or give one that is"
             )
-    return SearchappError(f"{host}:{port} can't be listened at: {reason(error)}")
+    return SearchappError(f"can't listen on {host}:{port}: {reason(error)}")
 
 
 def public_url(given: str) -> str:
@@ -107,7 +109,7 @@ def public_url(given: str) -> str:
         or parts.path not in ("", "/")
         or not is_plain
     ):
-        raise UsageError("--public-url must be like https://search.example.org, with nothing behind the host")
+        raise UsageError("--public-url must be like https://search.example.org, without a path")
     usual = {"http": 80, "https": 443}[parts.scheme]
     behind = "" if port in (None, usual) else f":{port}"
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{behind}"
@@ -122,8 +124,8 @@ WEBSOCKET = "/ws"
 STATIC = ("/static/", "/page/")
 
 _NEEDS_TOKEN = (
-    "<!DOCTYPE html><title>401</title><p>This needs the token: open the address that <code>searchapp serve</code> has "
-    "printed, as it stands. If you have, <a href='/'>go on</a>.\n"
+    "<!DOCTYPE html><title>401</title><p>This page needs the token: open the complete address that "
+    "<code>searchapp serve</code> printed. If you have done so, <a href='/'>continue</a>.\n"
 )
 # Allows nothing from other sites; the terminal creates styles at run time.
 _POLICY = (

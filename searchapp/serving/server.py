@@ -198,7 +198,7 @@ class BrowserWindow(AppService):
             task.cancel()  # it may wait for a browser that has stopped reading
             await asyncio.wait({task})
             await process.communicate()  # lets asyncio read the output to its end
-            self._report("the program behind a window did not end in time and was killed")
+            self._report("the process of a window did not end in time and was killed")
 
 
 def bounded(size: int) -> int:
@@ -302,8 +302,8 @@ class ScreenServer(Server):
         )
         await socket.prepare(request)
         if self._ending.is_set() or len(self._windows) >= MOST_WINDOWS:
-            words = f"{MOST_WINDOWS} windows are open: close one, and start again."
-            await socket.send_bytes((words if self._windows else "The server ends.").encode())
+            words = f"{MOST_WINDOWS} windows are open, the maximum: close one, and reload this page."
+            await socket.send_bytes((words if self._windows else "The server has stopped.").encode())
             await socket.close(code=WSCloseCode.TRY_AGAIN_LATER)
             return socket
         window = BrowserWindow(
@@ -327,7 +327,7 @@ class ScreenServer(Server):
             with suppress(ConnectionError):
                 await reading
         except OSError as error:
-            self._report(f"the program behind a window can't be started: {reason(error)}")
+            self._report(f"the process of a window can't be started: {reason(error)}")
         finally:
             await window.stop()
             self._windows.discard(window)

@@ -165,8 +165,8 @@ def test_every_layout_has_the_same_figures(offline: Cli) -> None:
     for layout in ((), ("--markdown",), ("--latex",)):
         shown = offline(*options, *layout).stdout
         assert all(f"{figure:.4f}" in shown for figure in figures.values())
-        assert "corrected by Holm among the variants of one kind" in shown
-        assert "the official scorer asks for more documents" in shown
+        assert "Holm-corrected among the variants of one kind" in shown
+        assert "the official scorer requires more documents" in shown
     assert offline(*options, "--csv", "--json").code == 2
 
 

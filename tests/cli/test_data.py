@@ -127,14 +127,14 @@ def test_the_result_as_json(web: FileServer, offline: Cli, home: Path) -> None:
     assert again.code == 0  # nothing is fetched, so there is nothing to accept
     assert again.json["fetched"] == []
     assert sorted(again.json["present"]) == sorted(NAMES)
-    assert "every official file is in" in again.stderr
+    assert "all official files are already in" in again.stderr
 
 
 def test_without_somebody_to_ask_terms_are_not_accepted(web: FileServer, offline: Cli, home: Path) -> None:
     result = offline("data", "get", "nlps")
     assert result.code == 2
     assert result.stderr == (
-        "searchapp: there is no terminal to ask on whether you accept the terms of the data of nlps: read them with "
+        "searchapp: there is no terminal to accept the terms of the data of nlps: read them with "
         "`searchapp data list nlps`, and add --accept-terms\n"
     )
     assert not web.asked and not home.exists()
@@ -147,7 +147,7 @@ def test_another_folder_can_be_named(web: FileServer, offline: Cli, home: Path, 
     assert offline("data", "verify", "nlps", "--data", tmp_path / "mine").code == 0
     (tmp_path / "mine" / "dev_set.json").unlink()
     missing = offline("data", "verify", "nlps", "--data", tmp_path / "mine")
-    assert f"`searchapp data get nlps --out {tmp_path / 'mine'}` fetches what is missing" in missing.stderr
+    assert f"`searchapp data get nlps --out {tmp_path / 'mine'}` fetches missing files" in missing.stderr
 
 
 def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline: Cli) -> None:
@@ -226,7 +226,7 @@ def test_a_stranger_among_the_official_files_is_a_warning(
     (tmp_path / "c" / "training" / "mine.tsv").write_text("x")
     result = offline("data", "verify", "checkthat", "--data", tmp_path / "c", "--json")
     assert result.code == 0
-    assert "mine.tsv is not one of the official files" in result.stderr
+    assert "mine.tsv is not an official file" in result.stderr
     assert result.json["unofficial_files"] == ["training/mine.tsv"]
 
 
@@ -258,8 +258,8 @@ def test_an_unfinished_download_is_no_data(web: FileServer, offline: Cli, home: 
     indexed = offline("index", "nlps")
     assert indexed.code == 4
     assert indexed.stderr == (
-        f"searchapp: there is no data of nlps in {home}: fetch it with `searchapp data get nlps`, "
-        "or name the folder that it is in with --data\n"
+        f"searchapp: {home} has no data of nlps: fetch it with "
+        "`searchapp data get nlps`, or give its folder with --data\n"
     )
 
 
@@ -291,16 +291,16 @@ def test_a_person_may_say_no(
     web: FileServer, get: Callable[..., Terminal], tmp_path: Path, answer: str
 ) -> None:
     with get("nlps") as terminal:
-        terminal.wait_for(r"accept these terms\? \[y/N\] ")
+        terminal.wait_for(r"Accept these terms and fetch the files\? \[y/N\] ")
         terminal.press(answer)
         assert terminal.wait_for_end() == 1
-    assert terminal.text.rstrip().endswith("searchapp: the terms were not accepted: nothing was fetched")
+    assert terminal.text.rstrip().endswith("searchapp: terms not accepted: nothing was fetched")
     assert not web.asked and not (tmp_path / "home").exists()
 
 
 def test_a_person_may_break_off(get: Callable[..., Terminal], tmp_path: Path) -> None:
     with get("nlps") as terminal:
-        terminal.wait_for(r"accept these terms\? \[y/N\] ")
+        terminal.wait_for(r"Accept these terms and fetch the files\? \[y/N\] ")
         time.sleep(0.5)  # a signal that comes just before the program begins to wait is not heard
         terminal.signal(signal.SIGINT)
         assert terminal.wait_for_end() == 130
@@ -311,12 +311,12 @@ def test_a_person_who_says_yes_gets_the_data(
     get: Callable[..., Terminal], home: Path, tmp_path: Path
 ) -> None:
     with get("nlps", "--json") as terminal:
-        terminal.wait_for(r"accept these terms\? \[y/N\] ")
+        terminal.wait_for(r"Accept these terms and fetch the files\? \[y/N\] ")
         assert "To be used with care." in terminal.text
         terminal.press("y\n")
         assert terminal.wait_for_end() == 0
     printed = (tmp_path / "printed").read_text()
-    assert "3 files fetched into" in terminal.text
+    assert "fetched 3 files into" in terminal.text
     assert printed.startswith("{") and json.loads(printed)["folder"] == str(home)
     assert json.loads((home / "fetched.json").read_text())["terms"] == "To be used with care."
 
@@ -336,7 +336,7 @@ def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
             time.sleep(0.01)
         terminal.signal(signal.SIGINT)
         assert terminal.wait_for_end() == 130
-    assert "have arrived and are kept: the same command resumes" in terminal.text
+    assert ": run the same command again to resume" in terminal.text
     assert terminal.text.rstrip().endswith("searchapp: interrupted")
     assert b"Traceback" not in terminal.raw
     sources._read.cache_clear()

@@ -131,9 +131,9 @@ def test_any_measure_can_be_chosen(indexed: Cli, tmp_path: Path) -> None:
         ("Sucess@5", "did you mean Success@5?"),
         ("P", "did you mean P@10?"),
         ("iprec_at_recall_0.20", "did you mean IPrec@0.20?"),
-        ("alpha_nDCG@10", "it needs grades for each subtopic of a topic"),
+        ("alpha_nDCG@10", "it needs grades of subtopics"),
         ("beauty", "use ir-measures' notation"),
-        ("P@0", "whole number from 1 on"),
+        ("P@0", "whole number from 1"),
     ],
 )
 def test_an_unknown_measure_is_refused_before_any_work_with_a_suggestion(
@@ -210,8 +210,8 @@ def test_scoring_a_run_with_what_it_has_learned_from_is_warned_of(
     run, log = taught
     options = ("--cutoff", 50, "--json")
     result = indexed("evaluate", run, "--judgments", "--log", log, *options)
-    told = "has learned from judgments (rank --with-judgments) on 4 of the 6 scored topics"
-    assert told in result.stderr and "--held-out scores the others alone" in result.stderr
+    told = "was trained on judgments (rank --with-judgments) of 4 of the 6 scored topics"
+    assert told in result.stderr and "--held-out scores only the other topics" in result.stderr
     assert result.json["topics"] == 6 and any(told in warning for warning in result.json["warnings"])
     unseen = indexed("evaluate", run, "--judgments", "--held-out", "--log", log, *options, "--per-topic")
     assert unseen.json["topics"] == 2 and "too good" not in unseen.stderr
@@ -246,9 +246,9 @@ def test_where_nothing_else_is_judged_it_says_so(
     first = next(iter(json.loads((SAMPLE / "dev_set.json").read_text())))
     qrels.write_text(f"{first} 0 101 1\n")
     told = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50)
-    assert "on the only scored topic" in told.stderr and "judge others, and score these" in told.stderr
+    assert "on the only scored topic" in told.stderr and "judge and score other topics" in told.stderr
     refused = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--held-out")
-    assert refused.code == 4 and "has learned from every judged topic" in refused.stderr
+    assert refused.code == 4 and "was trained on every judged topic" in refused.stderr
 
 
 def test_a_manifest_that_does_not_name_the_judged_topics_is_refused(

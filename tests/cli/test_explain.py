@@ -39,7 +39,7 @@ def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
         == f"{document} is at rank {rank} for the topic {TOPIC} (nlps dev), with the score {float(score):.4f}"
     )
     said = [line.strip() for line in rest]
-    assert ("What each signal gave:" in said) == (recipe == "neighbours")
+    assert ("Scores of the signals:" in said) == (recipe == "neighbours")
     for share in told["signals"]:
         assert any(line.startswith(f"{share['value']:.4f}  {share['signal']}") for line in said)
 

@@ -279,7 +279,7 @@ def test_a_folder_that_is_no_run_is_never_replaced(indexed: Cli, tmp_path: Path)
     precious.mkdir()
     (precious / "thesis.tex").write_text("\\title{}")
     result = indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", precious, "--overwrite")
-    assert result.code == 2 and "is not a run directory, so it is not replaced" in result.stderr
+    assert result.code == 2 and "is not a run directory and is not replaced" in result.stderr
     assert (precious / "thesis.tex").exists()
 
 

@@ -83,7 +83,7 @@ def test_every_index_is_listed_with_what_it_is_of(indexed: Cli, own: Path, tmp_p
 def test_without_an_index_the_list_is_empty(cli: Cli) -> None:
     result = cli("indexes", "list")
     assert (result.code, result.stdout) == (0, "")
-    assert "has no index yet: `searchapp index TASK` makes one" in result.stderr
+    assert "has no index yet: `searchapp index TASK` builds one" in result.stderr
     assert listed(cli) == []
 
 

@@ -37,7 +37,7 @@ def test_judging_through_prompts_writes_the_log(indexed: Cli, run: Path, tmp_pat
         ("grade", 0),
         ("retract", None),
     ]
-    assert "every judgment is in" in result.stderr
+    assert "all judgments are saved in" in result.stderr
     stats = indexed("judgments", "stats", "nlps", "--json")
     assert stats.code == 0
 
@@ -108,7 +108,7 @@ text = "question"
     assert offered() == "7"
     for wrong in ("0", "-1", "some", "1.5"):
         result = judge(run, "--depth", wrong, typed="", task=str(task))
-        assert result.code == 2 and f"--depth {wrong}: give a number from 1 on, or all" in result.stderr
+        assert result.code == 2 and f"--depth {wrong}: give a number from 1, or all" in result.stderr
 
 
 def test_a_pool_is_judged_whole(indexed: Cli, run: Path, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_grades_of_others_are_hidden_before_judging(run: Path, tmp_path: Path) -
     assert "ben: 1 relevant: by definition" in judge(run, typed="0\n# 1\n1\nq\n").stdout
     assert [event.saw_others for event in events(tmp_path)] == [False, False, True]
     result = judge(run, "--blind", "--show-others", typed="")
-    assert result.code == 2 and "--show-others shows what --blind hides" in result.stderr
+    assert result.code == 2 and "--show-others and --blind exclude each other" in result.stderr
 
 
 def test_a_second_window_is_warned_of(run: Path, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_second_window_is_warned_of(run: Path, tmp_path: Path) -> None:
     with Presence(log, "nlps", "ann"):
         result = judge(run, typed="1\nq\n")
         other = judge(run, "--annotator", "ben", typed="q\n")
-    assert "warning: ann judges nlps in another window already (process " in result.stderr
+    assert "warning: ann is already judging nlps in another window (process " in result.stderr
     assert "saved. 1 relevant" in result.stdout and "another window" not in other.stderr
     assert "another window" not in judge(run, typed="q\n").stderr
 
@@ -143,8 +143,8 @@ def test_what_was_judged_is_summed_up_at_the_end(run: Path, tmp_path: Path) -> N
     assert told[0].startswith("judged 3 documents of 1 topic")
     assert told[0].endswith(": 1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × noted")
     assert told[1].startswith("27 documents of 9 topics left")
-    assert told[2] == f"every judgment is in {tmp_path / 'home' / 'judgments.sqlite'}"
-    assert judge(run, typed="q\n").stderr.startswith("every judgment is in")
+    assert told[2] == f"all judgments are saved in {tmp_path / 'home' / 'judgments.sqlite'}"
+    assert judge(run, typed="q\n").stderr.startswith("all judgments are saved in")
 
 
 def test_a_model_judges_as_a_model(run: Path, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
     ("options", "told"),
     [
         (["--topic", "nobody"], "the run has no topic 'nobody'"),
-        (["--seed", 1], "--seed is for the order with --blind only"),
+        (["--seed", 1], "--seed requires --blind"),
         (["--data", "/nowhere"], "the folder of the run's topics, /nowhere, does not exist"),
     ],
 )

@@ -149,13 +149,13 @@ def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -
     alone = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "ann")
     assert "no document has grades of several annotators" in alone.stdout and "nan" not in alone.stdout
     refused = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "eve")
-    assert refused.code == 2 and "there are ann, ben, bot" in refused.stderr
+    assert refused.code == 2 and "choose from ann, ben, bot" in refused.stderr
 
 
 def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli, log: Path) -> None:
     both = ("--annotator", "ann", "--annotator", "ben")
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    assert "whether grades were given in view of others' judgments is not known" in printed
+    assert "it is not recorded whether grades were given in view of others' judgments" in printed
     with JudgmentLog(log) as opened:
         for name, saw in (("ann", False), ("ben", True)):
             session = Session(opened, TASK, Author(name))
@@ -174,7 +174,7 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
         },
     }
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    told = "1 of 4 grades (25.0%) was given in view of others' judgments; of 2 more it is not known"
+    told = "1 of 4 grades (25.0%) was given in view of others' judgments; not recorded for 2 more"
     assert told in printed and "in view of others'" in printed
 
 
@@ -276,7 +276,7 @@ def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
         ({"task": "checkthat"}, "the event is for checkthat, not for explanation-2021"),
         ({"annotator": " \t"}, "name in an event is blank"),
         ({"annotator": "ann", "kind": "model"}, "ann is a person elsewhere"),
-        ({"document_id": "\ud83d"}, "half of a character"),
+        ({"document_id": "\ud83d"}, "half of a surrogate pair"),
         ({"time": "yesterday"}, "not ISO 8601"),
         ({"time": "2026-01-01T00:00:00"}, "no time zone"),
         ({"time": "9999-12-31T23:59:59.999999+00:00"}, "not from 1970 to 9998"),
@@ -369,7 +369,7 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
     offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", out)
     assert ["t1", "0", "d2", "1"] in rows(out)
     assert (
-        "nothing to decide"
+        "all 2 disputed"
         in offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve").stderr
     )
 
@@ -396,8 +396,8 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     result = run_command(*arguments, typed="1 half of it\n")
     assert result.code == 0, result.stderr
     assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
-    assert "the texts of the topics are missing" in result.stderr
-    assert "the documents are missing: " in result.stderr
+    assert "no texts of the topics" in result.stderr
+    assert "no texts of the documents: " in result.stderr
     assert "1 of 1 disputed document is decided" in result.stderr
     again = offline(*arguments)
     assert again.code == 0 and "the only disputed document is decided" in again.stderr
@@ -413,14 +413,14 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     ("options", "told"),
     [
         (["--between", "an"], "no annotator 'an' (did you mean ann?) has judged explanation-2021: there are"),
-        (["--between", "lea"], "no annotator 'lea' has judged explanation-2021: there are ann, ben, bot"),
+        (["--between", "lea"], "explanation-2021 has no annotator 'lea': choose from ann, ben, bot"),
         (["--grade", 1, "--topic", "t1"], "--grade decides on one document"),
         (
             ["--grade", 7, "--topic", "t1", "--document", "d2"],
             "explanation-2021 has the grades 0 to 6, not 7",
         ),
-        (["--grade", 1, "--topic", "t1", "--document", "d9"], "nobody has judged document d9 of topic t1"),
-        (["--reason", "why"], "--reason is that of --grade"),
+        (["--grade", 1, "--topic", "t1", "--document", "d9"], "document d9 of topic t1 has no judgment"),
+        (["--reason", "why"], "--reason requires --grade"),
         (["--run", "/nowhere"], "/nowhere"),
         (["--annotator", " "], "who decides?"),
     ],

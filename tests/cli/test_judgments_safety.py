@@ -32,7 +32,7 @@ def log(tmp_path: Path) -> Path:
 def test_a_sound_log_is_called_so(offline: Cli, log: Path) -> None:
     told = offline("judgments", "verify", "--log", log)
     assert (told.code, told.stdout) == (0, "")
-    assert told.stderr == f"{log}: 5 events, every one as it was written\n"
+    assert told.stderr == f"{log}: 5 events, all intact\n"
     assert offline("judgments", "verify", "--log", log, "--json").json == {
         "log": str(log), "intact": True, "events": 5, "damaged": [], "missing": [], "problems": []
     }  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_backup_is_one_file_that_opens(offline: Cli, log: Path, tmp_path: Path
     folder.mkdir()
     copy = folder / "monday.sqlite"
     told = offline("judgments", "backup", copy, "--log", log)
-    assert told.code == 0 and f"{copy}: 5 events, every one as it was written" in told.stderr
+    assert told.code == 0 and f"{copy}: 5 events, all intact" in told.stderr
     assert list(folder.iterdir()) == [copy]
     shutil.copy(copy, tmp_path / "copied.sqlite")
     with JudgmentLog(log) as one, JudgmentLog(tmp_path / "copied.sqlite") as two:
@@ -93,7 +93,7 @@ def test_a_backup_is_one_file_that_opens(offline: Cli, log: Path, tmp_path: Path
 def test_a_backup_of_a_damaged_log_says_so_and_is_kept(offline: Cli, log: Path, tmp_path: Path) -> None:
     change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
     told = offline("judgments", "backup", tmp_path / "copy", "--log", log)
-    assert told.code == 4 and "is damaged, and so is its copy" in told.stderr
+    assert told.code == 4 and "and therefore the copy are damaged" in told.stderr
     with JudgmentLog(tmp_path / "copy") as copy:
         assert len(list(copy.events())) == 4
 

@@ -121,7 +121,7 @@ def test_trained_recipes_learn_too(offline: Cli, tmp_path: Path) -> None:
 def test_the_picture_is_one_file_with_every_point(indexed_nlps: Cli, tmp_path: Path) -> None:
     out = tmp_path / "curve.svg"
     found = indexed_nlps("learning-curve", *NLPS, "--points", "0,2,5", "--out", out, "--json")
-    assert found.code == 0 and "the curve is drawn into" in found.stderr
+    assert found.code == 0 and "wrote the curve to" in found.stderr
     drawn = out.read_text(encoding="utf-8")
     root = ElementTree.fromstring(drawn)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -146,7 +146,7 @@ def test_other_layouts_have_the_same_figures(indexed_nlps: Cli) -> None:
     for layout in ((), ("--markdown",)):
         shown = indexed_nlps("learning-curve", *NLPS, "--points", "0,5", *layout).stdout
         assert all(f"{point['score']:.4f}" in shown for point in found["points"])
-        assert "stands in for a judge" in shown
+        assert "judged by the official gold" in shown
 
 
 @pytest.mark.own_indexes
@@ -169,10 +169,10 @@ def test_what_can_t_be_learned_is_a_mistake(indexed_nlps: Cli, tmp_path: Path) -
         (("--recipe", "bm25"), "does not learn from training topics"),
         (("--split", "train"), "are training topics themselves"),
         (("--points", "0,6"), "only 5 topics can be judged, fewer than 6"),
-        (("--points", "0,many"), "name whole numbers"),
+        (("--points", "0,many"), "give whole numbers"),
         (("--test-topics", 10), "lower --test-topics"),
         (("--measure", "Guess@3"), "Guess@3"),
-        (("--csv", "--json"), "choose one of them"),
+        (("--csv", "--json"), "give one of them"),
     ):
         refused = indexed_nlps("learning-curve", *NLPS, *options)
         assert refused.code == 2 and said in refused.stderr, refused.stderr

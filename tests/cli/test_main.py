@@ -78,7 +78,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
     ("arguments", "code", "message"),
     [
         (["index", "chess"], 2, "there is no task 'chess': choose nlps"),
-        (["search", "nlps", " "], 2, "there are no words to search for"),
+        (["search", "nlps", " "], 2, "no query: put it in quotes"),
         (
             ["search", "nlps", "x", "--recipe", "magic"],
             2,
@@ -91,11 +91,11 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         ),
         (["search", "checkthat", "x", "--recipe", "neighbours"], 2, "search with --recipe words"),
         (["search", "nlps", "x", "--filter", "speaker"], 2, "the filter 'speaker' is not FIELD=VALUE"),
-        (["search", "nlps", "--explain-document", "1"], 2, "there are no words to search for"),
+        (["search", "nlps", "--explain-document", "1"], 2, "no query: put it in quotes"),
         (
             ["search", "nlps", "x", "--explain-document", "1", "--document", "1"],
             2,
-            "--document and --explain-document ask for different things",
+            "--document and --explain-document exclude each other",
         ),
         (["search", "nlps", "x"], 3, "make it with `searchapp index nlps`"),
         (

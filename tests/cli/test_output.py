@@ -83,7 +83,7 @@ def test_a_folder_can_not_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: p
         ("judgments", "pool", "run"),
     ):
         refused = offline(*arguments, "--out", "-")
-        assert (refused.code, "name a folder with --out" in refused.stderr) == (2, True), refused.stderr
+        assert (refused.code, "give a folder with --out" in refused.stderr) == (2, True), refused.stderr
 
 
 def test_tables_lines_and_styles_are_harmless(capfd: pytest.CaptureFixture[str]) -> None:
@@ -149,13 +149,10 @@ def test_a_mistyped_command_gets_a_suggestion(
 ) -> None:
     assert cli.run(["indx"]) == 2
     assert (
-        printed(capfd)
-        == "searchapp: no such command 'indx' (did you mean index?): `searchapp --help` says what there is\n"
+        printed(capfd) == "searchapp: no such command 'indx' (did you mean index?): see `searchapp --help`\n"
     )
     assert cli.run(["index"]) == 2
-    assert (
-        printed(capfd) == "searchapp: missing argument 'TASK': `searchapp index --help` says what there is\n"
-    )
+    assert printed(capfd) == "searchapp: missing argument 'TASK': see `searchapp index --help`\n"
 
 
 @pytest.mark.parametrize("arguments", [["index", "nlps", "--data"], ["evaluate"], ["rank", "nlps", "--data"]])

@@ -307,9 +307,9 @@ def test_a_topic_of_which_nothing_is_found_stays_a_topic_of_the_run(
     whole, strict, nothing = tmp_path / "whole", tmp_path / "strict", tmp_path / "none"
     assert offline("rank", task, "--split", "dev", "--out", whole).code == 0
     ranked = offline("rank", task, "--split", "dev", "--recipe", "strict", "--out", strict)
-    assert "warning: no document was found for 1 of the 8 topics: q2" in ranked.stderr
+    assert "warning: no document found for 1 of 8 topics: q2" in ranked.stderr
     ranked = offline("rank", task, "--split", "dev", "--recipe", "none", "--out", nothing)
-    assert "no document was found for 8 of the 8 topics: q1, q2, q3 and 5 more" in ranked.stderr
+    assert "no document found for 8 of 8 topics: q1, q2, q3 and 5 more" in ranked.stderr
     topics = offline("topics", task, "--run", strict, "--order", "worst", "--json").json["topics"]
     assert (topics[0]["id"], topics[0]["value"], len(topics)) == ("q2", 0, 8)
     of_topic = offline("topics", task, "--run", strict, "--topic", "q2")
@@ -410,7 +410,7 @@ def test_a_task_is_shown(cli: Cli, task: Path) -> None:
 
 def test_options_of_a_command_stand_behind_its_name(offline: Cli, tmp_path: Path) -> None:
     result = offline("tasks", "--json", "show", "nlps")
-    assert result.code == 2 and "put the options of show behind its name" in result.stderr
+    assert result.code == 2 and "put the options of show after its name" in result.stderr
     before = offline("tasks", "--home", tmp_path / "elsewhere", "show", "nlps", "--json")
     assert before.json["data"].startswith(str(tmp_path / "elsewhere"))
 

@@ -95,7 +95,7 @@ def test_a_browser_finds_opens_and_grades_a_document(serve: Serve, offline: Cli,
     served = serve("nlps", "--annotator", "ann", "--verbose")
     with Browser(tmp_path / "browser") as browser:
         browser.open(f"{served.url}/")
-        assert "This needs the token" in browser.page
+        assert "This page needs the token" in browser.page
         browser.open(served.address)
         browser.wait_for("nlps · 70 documents")
         assert browser.address == f"{served.url}/"
@@ -166,9 +166,9 @@ def test_a_window_judges_a_run_and_ends_with_the_server(serve: Serve, offline: C
         await send(first, "stdin", "1")
         await received(first, "saved")
         second = await window()
-        await received(second, "judges nlps in another window already")
+        await received(second, "is already judging nlps in another window")
         await send(first, "stdin", "q")
-        assert "every judgment is in" in await rest(first)
+        assert "all judgments are saved in" in await rest(first)
         programs = served.programs
         served.process.send_signal(signal.SIGTERM)
         assert served.process.wait() == 0
@@ -176,7 +176,7 @@ def test_a_window_judges_a_run_and_ends_with_the_server(serve: Serve, offline: C
 
     in_windows(served, use)
     assert served.said.count(served.token) == 1 and "Traceback" not in served.said
-    assert "every judgment is in" in served.said
+    assert "all judgments are saved in" in served.said
 
 
 def test_no_program_outlives_a_server_that_is_killed(serve: Serve) -> None:
@@ -239,11 +239,11 @@ def in_windows(served: Served, use: Callable[[Window], Awaitable[None]]) -> None
         (["nlps", "--recipe", "x"], 2, "nlps has no recipe 'x'"),
         (["nlps"], 3, "there is no index"),
         (["nlps", "--run", "nowhere"], 2, "nowhere does not exist"),
-        (["nlps", "--run", ".", "--recipe", "bm25"], 2, "choose one of them"),
-        (["--recipe", "bm25"], 2, "name the task"),
+        (["nlps", "--run", ".", "--recipe", "bm25"], 2, "give one of them"),
+        (["--recipe", "bm25"], 2, "give the task"),
         (["nlps", "--blind"], 2, "--blind is for judging"),
         (["nlps", "--run", ".", "--public-url", "x"], 2, "--public-url must be like https://search.example.org"),
-        (["nlps", "--run", ".", "--host", "192.0.2.1"], 2, "is no address of this machine"),
+        (["nlps", "--run", ".", "--host", "192.0.2.1"], 2, "is not an address of this machine"),
         (["nlps", "--port", "65536"], 2, "--port"),
     ],
 )  # fmt: skip
@@ -260,7 +260,7 @@ def test_a_port_that_is_taken_is_said_at_once(offline: Cli) -> None:
         port = taken.getsockname()[1]
         result = offline("serve", "nlps", "--run", ".", "--port", port)
     assert result.code == 1
-    assert f"port {port} of 127.0.0.1 is taken: name another one with --port" in result.stderr
+    assert f"port {port} of 127.0.0.1 is in use: give another one with --port" in result.stderr
 
 
 def test_programs_have_the_settings_of_the_server() -> None:

@@ -188,7 +188,7 @@ def test_equal_scores_are_ordered_by_descending_id_and_told(offline: Cli, tmp_pa
     qrels.write_text("t 0 a 1\n")
     result = offline("evaluate", run, "--qrels", qrels, "--measure", "RR", "--json")
     assert result.json["measures"] == {"RR": pytest.approx(1 / 3)}
-    assert "documents of equal scores in 1 topic: they are ordered by descending id" in result.stderr
+    assert "documents with equal scores in 1 topic: they are ordered by descending id" in result.stderr
     run.write_text("t Q0 c 0 1 x\nt Q0 b 0 1 x\nt Q0 a 0 1 x\n")
     assert offline("evaluate", run, "--qrels", qrels, "--measure", "RR").stderr == ""
 
@@ -225,11 +225,11 @@ def test_a_trec_run_of_a_task_has_its_official_figures_too(
 def test_judgments_of_a_trec_run_need_its_task(offline: Cli, run: Path, other: Path, tmp_path: Path) -> None:
     judge(other, "--data", SAMPLE, typed="1\n0\nq\n")
     refused = offline("evaluate", other, "--judgments")
-    assert refused.code == 2 and "name it with --task" in refused.stderr
+    assert refused.code == 2 and "give it with --task" in refused.stderr
     result = offline("evaluate", other, "--judgments", "--task", "nlps", "--json")
     assert result.code == 0 and result.json["topics"] == 1 and result.json["judged"]["documents"] == 2
     refused = offline("evaluate", other, "--judgments", "--task", "nlps", "--held-out")
-    assert refused.code == 2 and "does not record what it has learned from" in refused.stderr
+    assert refused.code == 2 and "does not record its training topics" in refused.stderr
 
 
 def test_the_gate_of_a_run_without_a_task_is_its_first_measure(

@@ -105,7 +105,7 @@ def test_a_tuning_that_was_killed_goes_on(tune: Tune, tmp_path: Path, name: str)
     _, told = process.communicate(timeout=60)
     assert process.returncode != 0 and "Traceback" not in told and not Path("killed.toml").exists()
     if name == "SIGINT":
-        assert process.returncode == 130 and "the same command goes on from there" in told
+        assert process.returncode == 130 and "run the same command again to continue" in told
     assert tune(*asked, "--trials-dir", "killed").code == 0
     assert tune(*asked[:-1], "whole.toml", "--trials-dir", "whole").code == 0
     assert log_in(tmp_path / "killed") == log_in(tmp_path / "whole")
@@ -181,15 +181,15 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
     )
     assert offline("rank", "nlps", "--split", "dev", "--out", "shipped").code == 0
     both = ("shipped", "dev", "--cutoff", 30, "--permutations", 50)
-    assert "tuned on dev, whose topics these are" in offline("compare", *both).stderr
+    assert "tuned on dev, the split that is scored" in offline("compare", *both).stderr
     assert offline("report", *both, "--out", "r.html").code == 0
-    assert "tuned on dev, whose topics these are" in Path("r.html").read_text()
+    assert "tuned on dev, the split that is scored" in Path("r.html").read_text()
     Path("b.toml").write_text(
         "permutations = 50\n[recipes.bm25]\n[recipes.tuned]\n[tasks.mine]\n"
         "task = 'dev.toml'\nsplits = 'dev'\ncutoff = 30\n"
     )
     benched = offline("bench", "b.toml")
-    assert benched.code == 0 and "tuned on dev, whose topics these are" in benched.stderr, benched.stderr
+    assert benched.code == 0 and "tuned on dev, the split that is scored" in benched.stderr, benched.stderr
 
 
 def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None:
@@ -250,7 +250,7 @@ def test_halving_gives_the_best_ever_more_topics(
         (("--param", "k=1,2", "--out", "x.json"), 2, "must end in .toml"),
         (("--param", "k=1,2", "--out", "none/x.toml"), 2, "there is no folder"),
         (("--space", "gone.toml"), 4, "gone.toml"),
-        (("--param", "k=1,2", "--trials-dir", "file"), 1, "file could not be written to"),
+        (("--param", "k=1,2", "--trials-dir", "file"), 1, "file is not writable"),
         (("--param", "\x1b[31mk=1,2"), 2, "has no parameter"),
     ],
 )

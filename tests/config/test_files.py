@@ -103,7 +103,7 @@ def test_what_is_no_file_of_settings_is_refused_at_once(folders: Folders, whose:
     assert refusal(folders) == f"{path} can't be read: it is a pipe, not a file"
     path.unlink()
     path.write_bytes(b"#" * (LARGEST + 1))
-    assert refusal(folders) == f"{path} is larger than 16 KiB: that is no settings file"
+    assert refusal(folders) == f"{path} is larger than 16 KiB, too large for a settings file"
     path.write_bytes(b'url = "\xff"\n')
     assert refusal(folders).startswith(f"{path}: not TOML: 'utf-8' codec can't decode")
     path.write_text('url = "http://a\n')
@@ -152,31 +152,31 @@ def test_a_home_that_is_a_file_or_is_not_there_has_no_settings(tmp_path: Path) -
 
 
 WRONG = [
-    ('urll = "x"', "unknown setting: 'urll' (did you mean url?): `searchapp config` lists all"),
+    ('urll = "x"', "unknown setting: 'urll' (did you mean url?): `searchapp config` lists all settings"),
     ('"URL" = "http://a:1"', "unknown setting: 'URL' (did you mean url?)"),
     ('[elasticsearch]\nurl = "x"', "unknown setting: 'elasticsearch'"),
     ('"judge.theme" = "dark"', "unknown setting: 'judge.theme'"),
     ('judge.them = "dark"', "unknown setting: 'judge.them' (did you mean judge.theme?)"),
-    ('judge = "dark"', "wrong value: judge must be a table: [judge] begins one"),
+    ('judge = "dark"', "wrong value: judge must be a table that begins with [judge]"),
     ("url = 9200", "wrong value: url must be a text in quotes"),
     ('url = ""', "wrong value: url is empty: give it a value, or leave it out"),
-    ('url = "localhost:9200"', "wrong value: url is no address: one looks like http://localhost:9200"),
+    ('url = "localhost:9200"', "wrong value: url is not an address such as http://localhost:9200"),
     ('url = "http://a:port"', "wrong value: url is no address"),
     ('url = "http://[::1"', "wrong value: url is no address"),
     ('url = "http://a\\u001b[2J"', "wrong value: url is no address"),
     (f'url = "http://{"a" * 1000}"', "wrong value: url is longer than 1,000 characters"),
     ('engine = "solr"', "wrong value: there is no engine 'solr': choose embedded or elasticsearch"),
     ('engine = "elastic"', "wrong value: there is no engine 'elastic' (did you mean elasticsearch?)"),
-    ('index_prefix = "Lab"', "wrong value: 'Lab' can't begin the names of indexes: index_prefix takes small"),
+    ('index_prefix = "Lab"', "wrong value: 'Lab' is not a valid index_prefix: use lower-case"),
     ('shared = "yes"', "wrong value: shared must be true or false, without quotes"),
     ("shared = 1", "wrong value: shared must be true or false, without quotes"),
     ("ca_certs = true", "wrong value: ca_certs must be a text in quotes"),
-    ('ca_certs = "a\\u0000b"', "wrong value: ca_certs is no name that a file can have"),
-    ('ca_certs = "~nobody-of-this-name/x"', "wrong value: ca_certs begins with ~ and nobody knows whose"),
+    ('ca_certs = "a\\u0000b"', "wrong value: ca_certs is not a valid file name"),
+    ('ca_certs = "~nobody-of-this-name/x"', "wrong value: ca_certs begins with ~, but there is no such"),
     ('api_key = ["hunter2"]', "wrong value: api_key must be a text in quotes"),
     (
         'api_key = "hunter2 "',
-        "wrong value: api_key holds a space, a line end or another character that no API key",
+        "wrong value: api_key contains a space, a line end or another character that no API key contains",
     ),
     ('password = ["hunter2"]', "wrong value: password must be a text in quotes"),
     ('trusted = "/x"', "wrong value: trusted must be a list of folders"),
@@ -217,14 +217,14 @@ def test_every_problem_of_a_file_is_said_at_once(folders: Folders) -> None:
     [
         (
             'api_key = "hunter2"',
-            "api_key must not be set in a project file, which others may read: use SEARCHAPP_API_",
+            "api_key must not be set in a project file, which others can read: use SEARCHAPP_API_",
         ),
-        ('password = "hunter2"', "password must not be set in a project file, which others may read"),
+        ('password = "hunter2"', "password must not be set in a project file, which others can read"),
         (
             'url = "http://me:hunter2@a:1"',
-            "url has a user name or a password in it, which a project file must not",
+            "url contains a user name or a password, which a project file must not",
         ),
-        ('data_mirror = "http://hunter2@a"', "data_mirror has a user name or a password in it"),
+        ('data_mirror = "http://hunter2@a"', "data_mirror contains a user name or a password"),
     ],
 )
 def test_project_files_must_not_contain_secrets(folders: Folders, text: str, said: str) -> None:

@@ -121,14 +121,14 @@ def test_a_name_that_cannot_be_measured_is_a_usage_error(name: str) -> None:
     [
         ("RBP(p=0.8)", "it needs rel: write RBP(rel=1,p=0.8)"),
         ("BPM", "it needs max_rel and cutoff: write BPM(max_rel=1)@10"),
-        ("alpha_nDCG@3", "it needs grades for each subtopic of a topic, which searchapp does not read"),
-        ("ERR@10", "searchapp does not run gdeval, which computes it"),
+        ("alpha_nDCG@3", "it needs grades of subtopics, which searchapp does not read"),
+        ("ERR@10", "it needs gdeval, which searchapp does not run"),
     ],
 )
 def test_a_measure_that_is_known_is_rejected_with_what_it_lacks(name: str, needed: str) -> None:
     with pytest.raises(UsageError) as refused:
         measure({"a": ["x"]}, {"a": {"x": 1}}, [name])
-    assert str(refused.value) == f"the measure {name!r} cannot be computed here: {needed}"
+    assert str(refused.value) == f"searchapp can't compute the measure {name!r}: {needed}"
 
 
 def test_without_the_extra_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,42 +35,37 @@ def lines(values: Iterable[object]) -> str:
         (
             json.dumps({one["id"]: one for one in QUESTIONS}),
             partial(task.read_statements, gold=False),
-            "statement q1: missing key: text: the object has id, query; 2,000 objects lack it, this is the first",
+            "statement q1: missing key: text: the object has id, query; 2,000 objects lack it, the first is shown",
         ),
         (
             json.dumps({one["id"]: {"text": "x", **one} for one in QUESTIONS}),
             task.read_statements,
-            "statement q1: missing key: premises: the object has text, id, query; 2,000 objects lack it, "
-            "this is the first",
+            "statement q1: missing key: premises: the object has text, id, query; 2,000 objects lack it, the first is shown",
         ),
         (
             json.dumps(QUESTIONS, indent=0),
             answers.read_questions,
-            "line 2: question q1: missing key: question: the object has id, query; 2,000 objects lack it, "
-            "this is the first",
+            "line 2: question q1: missing key: question: the object has id, query; 2,000 objects lack it, the first is shown",
         ),
         (
             json.dumps(QUESTIONS, indent=0),
             smart_relations.read_predictions,
-            "line 2: question q1: missing key: relations: the object has id, query; 2,000 objects lack it, "
-            "this is the first",
+            "line 2: question q1: missing key: relations: the object has id, query; 2,000 objects lack it, the first is shown",
         ),
         (
             json.dumps({f"P{number}": {"id": f"P{number}", "description": "x"} for number in range(1, 3)}),
             lambda path, problems: smart_relations.read_wikidata_vocabulary(path, problems),
-            "property P1: missing key: label: the object has id, description; 2 objects lack it, this is the first",
+            "property P1: missing key: label: the object has id, description; 2 objects lack it, the first is shown",
         ),
         (
             json.dumps({"rankingProblems": [{"id": "x"}, *RATED]}),
             lambda path, problems: worldtree.read_ratings(path, problems, {"u"}),
-            "question q1: missing key: documents: the object has qid, queryText; 2,000 objects lack it, "
-            "this is the first",
+            "question q1: missing key: documents: the object has qid, queryText; 2,000 objects lack it, the first is shown",
         ),
         (
             json.dumps({"rankingProblems": UNRATED}),
             lambda path, problems: worldtree.read_ratings(path, problems, {"u", "v"}),
-            "question q1: fact u: missing key: relevance: the object has uuid, rating; 4,000 objects lack it, "
-            "this is the first",
+            "question q1: fact u: missing key: relevance: the object has uuid, rating; 4,000 objects lack it, the first is shown",
         ),
         (
             json.dumps({"problems": [], "version": 1}),
@@ -82,12 +77,12 @@ def lines(values: Iterable[object]) -> str:
             lambda path, problems: task_file.read_texts(
                 path, task_file.TextLayout("jsonl"), problems, set(), complete=True
             ),
-            "line 1: missing key: text: the object has id, query; 2,000 objects lack it, this is the first",
+            "line 1: missing key: text: the object has id, query; 2,000 objects lack it, the first is shown",
         ),
         (
             lines({"topic": one["id"]} for one in QUESTIONS),
             lambda path, problems: task_file.read_grades(path, task_file.GradeLayout("jsonl"), problems, 1),
-            "line 1: missing key: document: the object has topic; 2,000 objects lack it, this is the first",
+            "line 1: missing key: document: the object has topic; 2,000 objects lack it, the first is shown",
         ),
     ],
 )

@@ -93,7 +93,7 @@ def test_an_untouched_run_is_intact(stored: Path) -> None:
             lambda run: (run / "predict.txt").write_text("t1\tb\n"),
             "predict.txt: changed since the run was written",
         ),
-        (lambda run: (run / "run.trec").unlink(), "run.trec: missing, though the manifest names it"),
+        (lambda run: (run / "run.trec").unlink(), "run.trec: missing, although the manifest lists it"),
         (lambda run: (run / "notes").write_text(""), "notes: not part of the run"),
     ],
 )
@@ -110,7 +110,7 @@ def test_data_that_changed_since_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run"
     directory.write(path, manifest(data=str(data), data_digests={"dev_set.json": "0" * 64}), RUN, {})
     (problem,) = directory.verify(path).problems
-    assert problem.endswith("dev_set.json: changed since the run was made from it")
+    assert problem.endswith("dev_set.json: changed since the run was made")
 
 
 def test_an_edited_manifest_is_named(stored: Path) -> None:
@@ -170,7 +170,7 @@ def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
 def test_a_list_of_topics_that_is_none_is_refused(stored: Path, empty: object) -> None:
     described = json.loads((stored / "run.json").read_text())
     (stored / "run.json").write_text(json.dumps({**described, "empty_topics": empty}))
-    with pytest.raises(DataError, match="empty is no list of topics"):
+    with pytest.raises(DataError, match="empty is not a list of topics"):
         directory.read_manifest(stored)
 
 
@@ -284,7 +284,5 @@ def test_the_digests_of_documents_are_read_back(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="can't be read .*: rank again"):
         directory.read_digests(tmp_path / "run")
     (tmp_path / "run" / "documents.json").unlink()
-    with pytest.raises(
-        DataError, match="has no documents.json with the digests of its documents: rank again"
-    ):
+    with pytest.raises(DataError, match="has no documents.json, the digests of its documents: rank again"):
         directory.read_digests(tmp_path / "run")

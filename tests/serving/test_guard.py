@@ -211,7 +211,7 @@ def test_every_server_has_a_token_of_its_own() -> None:
 
 def test_a_port_that_is_taken_is_said_to_be() -> None:
     with listen("127.0.0.1", 0).socket as taken:
-        with pytest.raises(SearchappError, match="is taken: name another one with --port") as failed:
+        with pytest.raises(SearchappError, match="is in use: give another one with --port") as failed:
             listen("127.0.0.1", taken.getsockname()[1])
         assert failed.value.exit_code == 1
 

@@ -145,7 +145,7 @@ def test_a_program_that_does_not_end_is_killed(by: str, monkeypatch: pytest.Monk
             await until(lambda: is_gone(programs[0]))
 
     told = serving(use, script(STUBBORN))
-    assert told == ["the program behind a window did not end in time and was killed"]
+    assert told == ["the process of a window did not end in time and was killed"]
     assert is_gone(programs[0])
 
 

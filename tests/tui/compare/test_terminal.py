@@ -38,12 +38,12 @@ def test_runs_are_compared_and_judged_by_keys_alone(runs: Runs, tmp_path: Path) 
 def test_without_a_terminal_or_beside_a_table_it_is_refused(runs: Runs, tmp_path: Path) -> None:
     both = [runs.made(recipe) for recipe in ("bm25", "neighbours")]
     for options, said in (
-        (["--screen"], "the compare screen needs a terminal: leave --screen out"),
+        (["--screen"], "the compare screen needs a terminal: leave out --screen"),
         (
             ["--screen", "--json"],
-            "--screen shows what --json, --csv, --latex and --markdown print: choose one of them",
+            "--screen excludes --json, --csv, --latex and --markdown: give one of them",
         ),
-        (["--topic", "1"], "--topic is where the screen begins: give --screen with it"),
+        (["--topic", "1"], "--topic requires --screen"),
     ):
         done = run_command("--home", tmp_path, "compare", *both, *options)
         assert done.code == 2 and done.stdout == ""
