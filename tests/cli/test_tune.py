@@ -163,7 +163,7 @@ sys.exit(run(sys.argv[1:]))
 def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune, offline: Cli) -> None:
     space = ("--param", "k=1,4", "--search", "grid")
     refused = tune(*space, "--split", "dev")
-    assert refused.code == 2 and "dev is what figures are reported for" in refused.stderr
+    assert refused.code == 2 and "results are reported for dev" in refused.stderr
     told = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
     assert (
         told.code == 0

@@ -40,17 +40,20 @@ def lines(values: Iterable[object]) -> str:
         (
             json.dumps({one["id"]: {"text": "x", **one} for one in QUESTIONS}),
             task.read_statements,
-            "statement q1: missing key: premises: the object has text, id, query; 2,000 objects lack it, the first is shown",
+            "statement q1: missing key: premises: the object has text, id, query; 2,000 objects lack it, the "
+            "first is shown",
         ),
         (
             json.dumps(QUESTIONS, indent=0),
             answers.read_questions,
-            "line 2: question q1: missing key: question: the object has id, query; 2,000 objects lack it, the first is shown",
+            "line 2: question q1: missing key: question: the object has id, query; 2,000 objects lack it, "
+            "the first is shown",
         ),
         (
             json.dumps(QUESTIONS, indent=0),
             smart_relations.read_predictions,
-            "line 2: question q1: missing key: relations: the object has id, query; 2,000 objects lack it, the first is shown",
+            "line 2: question q1: missing key: relations: the object has id, query; 2,000 objects lack it, "
+            "the first is shown",
         ),
         (
             json.dumps({f"P{number}": {"id": f"P{number}", "description": "x"} for number in range(1, 3)}),
@@ -60,12 +63,14 @@ def lines(values: Iterable[object]) -> str:
         (
             json.dumps({"rankingProblems": [{"id": "x"}, *RATED]}),
             lambda path, problems: worldtree.read_ratings(path, problems, {"u"}),
-            "question q1: missing key: documents: the object has qid, queryText; 2,000 objects lack it, the first is shown",
+            "question q1: missing key: documents: the object has qid, queryText; 2,000 objects lack it, the "
+            "first is shown",
         ),
         (
             json.dumps({"rankingProblems": UNRATED}),
             lambda path, problems: worldtree.read_ratings(path, problems, {"u", "v"}),
-            "question q1: fact u: missing key: relevance: the object has uuid, rating; 4,000 objects lack it, the first is shown",
+            "question q1: fact u: missing key: relevance: the object has uuid, rating; 4,000 objects lack "
+            "it, the first is shown",
         ),
         (
             json.dumps({"problems": [], "version": 1}),

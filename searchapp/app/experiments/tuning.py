@@ -403,10 +403,10 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
     reported = tuple(split for split in validation.splits if not is_training(validation.collection, split))
     if reported and not request.reported:
         training = training_splits(task, validation.collection)
-        choice = f"tune on {', '.join(training)}" if training else "tune on solved topics that are not"
+        choice = f"tune on {', '.join(training)}" if training else "tune on training topics of another split"
         raise UsageError(
-            f"{', '.join(reported)} is what figures are reported for, which would be too good afterwards: {choice}, or "
-            "take that into account with --allow-reported, which runs and tables will say"
+            f"results are reported for {', '.join(reported)}, and tuning on it would make them too "
+            f"optimistic: {choice}, or use --allow-reported, which runs and tables record"
         )
     parameters = TunableParameters(task, request.recipe, request.set)
     usual = [replace(dimension, name=parameters.usual_name(dimension.name)) for dimension in request.params]
