@@ -379,7 +379,7 @@ def test_judgments_that_are_no_gold_are_a_mistake(benched: Cli) -> None:
         assert refused.code == 4 and said in refused.stderr
     Path("plan.toml").write_text(f"{PLAN}judgments = true\n")
     refused = benched("bench", "plan.toml")
-    assert refused.code == 4 and "there no judgments yet" in refused.stderr
+    assert refused.code == 4 and "no judgments yet: create some" in refused.stderr
 
 
 def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:

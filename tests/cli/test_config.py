@@ -83,7 +83,7 @@ def test_project_files_can_be_disabled(
     assert result.stdout.endswith("project file: none (project files are disabled by SEARCHAPP_PROJECT)\n")
     monkeypatch.delenv("SEARCHAPP_PROJECT")
     write(home / "settings.toml", "project = false\n")
-    assert "(project in " in offline("config").stdout
+    assert "disabled by project in " in offline("config").stdout
 
 
 SOURCES = {

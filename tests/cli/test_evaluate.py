@@ -222,7 +222,7 @@ def test_scoring_a_run_with_what_it_has_learned_from_is_warned_of(
     qrels = tmp_path / "qrels"
     export = ("judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", qrels)
     assert indexed(*export).code == 0
-    assert "on 4 of the 6 scored topics" in indexed("evaluate", run, "--qrels", qrels, *options).stderr
+    assert "of 4 of the 6 scored topics" in indexed("evaluate", run, "--qrels", qrels, *options).stderr
     by_gold = indexed("evaluate", run, *options)
     assert "on 4 of the 10 scored topics" in by_gold.stderr and "--per-topic" in by_gold.stderr
 
@@ -246,7 +246,7 @@ def test_where_nothing_else_is_judged_it_says_so(
     first = next(iter(json.loads((SAMPLE / "dev_set.json").read_text())))
     qrels.write_text(f"{first} 0 101 1\n")
     told = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50)
-    assert "on the only scored topic" in told.stderr and "judge and score other topics" in told.stderr
+    assert "of the only scored topic" in told.stderr and "judge and score other topics" in told.stderr
     refused = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--held-out")
     assert refused.code == 4 and "was trained on every judged topic" in refused.stderr
 

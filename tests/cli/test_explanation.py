@@ -170,7 +170,7 @@ def test_what_is_odd_about_tables_is_told_and_stops_nothing(offline: Cli, task: 
     table.write_text(table.read_text() + table.read_text().splitlines()[-1] + "\n")
     result = offline("index", task, "--data", data, "--json")
     assert result.code == 0 and result.json["documents"] == FACTS
-    assert "warning: note: " in result.stderr
+    assert "warning: unusual, but not an error: " in result.stderr
     assert "KINDOF.tsv: line 21: repeated id" in result.stderr
 
 

@@ -239,7 +239,9 @@ def test_retracting_a_file_undoes_its_retractions(offline: Cli, log: Path, tmp_p
 def test_an_import_that_is_not_there_is_refused(offline: Cli, log: Path, qrels: Path) -> None:
     assert take_in(offline, log, qrels).code == 0
     result = take_back(offline, log, 2)
-    assert result.code == 2 and "has no import 2 of nlps" in result.stderr and "it has 1" in result.stderr
+    assert (
+        result.code == 2 and "has no import 2 of nlps" in result.stderr and "choose from 1" in result.stderr
+    )
     other = offline("judgments", "import", "explanation-2021", qrels, "--format", "qrels", "--annotator", "a",
                     "--log", log)  # fmt: skip
     assert other.code == 0

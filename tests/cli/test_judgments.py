@@ -276,7 +276,7 @@ def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
         ({"task": "checkthat"}, "the event is for checkthat, not for explanation-2021"),
         ({"annotator": " \t"}, "name in an event is blank"),
         ({"annotator": "ann", "kind": "model"}, "ann is a person elsewhere"),
-        ({"document_id": "\ud83d"}, "half of a surrogate pair"),
+        ({"document_id": "\ud83d"}, "half of a character"),
         ({"time": "yesterday"}, "not ISO 8601"),
         ({"time": "2026-01-01T00:00:00"}, "no time zone"),
         ({"time": "9999-12-31T23:59:59.999999+00:00"}, "not from 1970 to 9998"),
@@ -369,7 +369,7 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
     offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", out)
     assert ["t1", "0", "d2", "1"] in rows(out)
     assert (
-        "all 2 disputed"
+        "the only disputed document is decided"
         in offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve").stderr
     )
 
@@ -406,13 +406,13 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
         "the only disputed document is decided" in named.stderr
     )  # the same document, on which bot differs from ben
     agreed = offline(*arguments, "--between", "bot", "--between", "ann")
-    assert f"nobody disagrees on {TASK}" in agreed.stderr
+    assert f"{TASK}: no grades disagree" in agreed.stderr
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--between", "an"], "no annotator 'an' (did you mean ann?) has judged explanation-2021: there are"),
+        (["--between", "an"], "explanation-2021 has no annotator 'an' (did you mean ann?): choose from"),
         (["--between", "lea"], "explanation-2021 has no annotator 'lea': choose from ann, ben, bot"),
         (["--grade", 1, "--topic", "t1"], "--grade decides on one document"),
         (
@@ -422,7 +422,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
         (["--grade", 1, "--topic", "t1", "--document", "d9"], "document d9 of topic t1 has no judgment"),
         (["--reason", "why"], "--reason requires --grade"),
         (["--run", "/nowhere"], "/nowhere"),
-        (["--annotator", " "], "who decides?"),
+        (["--annotator", " "], "no annotator: give your name"),
     ],
 )
 def test_invalid_decisions_are_refused(offline: Cli, log: Path, options: list[object], told: str) -> None:

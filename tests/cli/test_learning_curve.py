@@ -129,7 +129,7 @@ def test_the_picture_is_one_file_with_every_point(indexed_nlps: Cli, tmp_path: P
     for point in found.json["points"]:
         assert f"{point['judged']} judged topics: {point['score']:.4f}" in titles
     assert sum(title.startswith("a sample of 2 judged topics") for title in titles) == 5
-    assert "nlps dev, recipe neighbours: MAP@50 (official) of 5 unjudged topics" in drawn
+    assert "nlps dev, recipe neighbours: MAP@50 (official) of 5 test topics" in drawn
     assert "script" not in drawn and drawn.count("http") == 1
     again = indexed_nlps("learning-curve", *NLPS, "--points", "0,2,5", "--out", out)
     assert again.code == 2 and "--overwrite" in again.stderr

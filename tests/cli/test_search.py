@@ -229,7 +229,7 @@ def test_a_hit_is_described_for_programs(nlps: Cli) -> None:
 
 
 def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) -> None:
-    assert checkthat("--list-saved").stderr.startswith("no search of checkthat is saved")
+    assert checkthat("--list-saved").stderr.startswith("checkthat has no saved searches")
     assert checkthat("--list-saved", "--json").json == {"task": "checkthat", "saved": []}
     settings = resolve({}, os.environ)
     saved = SavedSearchFile(settings.home, "checkthat")
