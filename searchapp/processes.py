@@ -156,7 +156,8 @@ class Worker:
 
 def _crashed(ended_by: int) -> SearchappError:
     return SearchappError(
-        f"a worker process crashed ({signal.Signals(ended_by).name}) while it read or wrote files: the disk or the memory "
+        f"a worker process crashed ({signal.Signals(ended_by).name}) while it read or wrote files: the disk "
+        f"or the memory "
         "may be faulty; `searchapp doctor` checks every file of the indexes"
     )
 

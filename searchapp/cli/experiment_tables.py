@@ -410,9 +410,7 @@ def trials_table(tune_result: TuneResult) -> ResultTable:
     topics = TableColumn("topics", [f"{result.topics:,}" for result in best])
     return ResultTable(
         [
-            text_column(
-                "trial", ["original" if result.trial == 0 else str(result.trial) for result in best]
-            ),
+            text_column("trial", ["original" if result.trial == 0 else str(result.trial) for result in best]),
             *(
                 TableColumn(dimension.name, [str(result.set.get(dimension.name, "")) for result in best])
                 for dimension in tune_result.request.params

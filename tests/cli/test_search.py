@@ -107,7 +107,7 @@ def test_a_learned_recipe_ranks_words(nlps: Cli, offline: Cli, tmp_path: Path) -
     assert "fused by sum" in shown.stdout and "neighbours, weight" in shown.stdout
     missing = nlps("ring", "--recipe", "neighbours", "--data", tmp_path / "nowhere")
     assert missing.code == 4
-    assert "there is no folder" in missing.stderr and "--data" in missing.stderr
+    assert "does not exist: give their folder" in missing.stderr and "--data" in missing.stderr
 
 
 def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Path) -> None:
