@@ -11,15 +11,15 @@ A feature is text with its kind before it, so that a model can explain itself:
     ends: river               the last one or two words
 
 A feature weighs (1 + ln tf) * idf in a text, with idf = ln((1 + N) / (1 + df)) + 1. The features of words, of
-letters, of the pattern and of both ends each form a vector of length 1 (as in scikit-learn's `TfidfVectorizer`). Each
-label has a linear support vector machine that separates it from the rest (Fan et al., "LIBLINEAR", JMLR 2008).
-Results do not depend on the number or order of jobs or processes.
+letters, of the pattern and of both ends each form a vector of length 1. Each label has a linear support vector
+machine that separates it from the rest (Fan et al., "LIBLINEAR", JMLR 2008). Results do not depend on the number or
+order of jobs or processes.
 
 Trees
 
 Gradient-boosted regression trees (Friedman, "Greedy function approximation", 2001); their sum is the log-odds that a
 candidate is relevant. A node compares one feature with a threshold and goes left if it is at most that. Every node
-has a value, that of a tree that ends there: the change of the value at each step is the contribution of the compared
+has a value, as if the tree ended there: the change of the value at each step is the contribution of the compared
 feature (Saabas, "Interpreting random forests", 2014).
 
 Files
@@ -190,7 +190,7 @@ class Vocabulary:
             ends.append(len(columns))
         column_array = np.array(columns, dtype=np.int32)
         values = (1.0 + np.log(np.array(tf, dtype=np.float64))) * self.idf[column_array]
-        # Which block of which text a value belongs to; the squares are added in the order of the features.
+        # The text and block of each value; squares are added in the order of the features.
         of_text = np.repeat(np.arange(len(texts)), np.diff(ends))
         blocks = (max(_BLOCKS.values()) + 1) * of_text + self._column_blocks[column_array]
         values /= np.sqrt(np.bincount(blocks, values**2))[blocks]
@@ -393,7 +393,7 @@ def versions() -> dict[str, str]:
 def training_jobs(
     rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None
 ) -> Iterator[TrainingJob]:
-    """Yield the jobs of labels of which no text has two, divided by their order."""
+    """Yield the jobs of labels in their order; no text has two of the labels."""
     labels = list(rows)
     for at in range(0, len(labels), LABELS_PER_JOB):
         yield TrainingJob({label: rows[label] for label in labels[at : at + LABELS_PER_JOB]}, cost, among)
@@ -407,7 +407,7 @@ def train_linear(
     seed: int,
     workers: int = 1,
 ) -> Linear:
-    """Train the model of `labels`, each of which is in one job, from `vectors`: (topics, features), sparse by rows."""
+    """Train the model of `labels` from `vectors`: (topics, features), sparse by rows; each label is in one job."""
     import numpy as np
     from joblib import Parallel, delayed
     from scipy.sparse import coo_array
@@ -654,7 +654,7 @@ MODEL_FORMAT = 2
 
 _HEADER = "header"
 _NUMBERS = frozenset({"f", "i", "u"})
-# The greatest unpacked size of a file, above that of any model.
+# The maximum unpacked size of a file, larger than any model.
 _MAX_BYTES = 4 << 30
 
 

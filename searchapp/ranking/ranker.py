@@ -243,7 +243,7 @@ def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
 
 
 def _fused_hits(fusion: Fusion, weighted: Weighted, depth: int, own_document: str | None) -> Hits:
-    """Return the fused ranking; that of a single signal is unchanged."""
+    """Return the fused ranking; a single signal's ranking is unchanged."""
     if len(weighted) == 1:
         hits = as_hits(weighted[0][1], depth, own_document)
         return hits if len(hits) <= depth else hits[:depth]

@@ -45,11 +45,11 @@ from searchapp.text import alternatives, choices_hint, key_suggestion, suggestio
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The signals of a recipe, the first of which retrieves candidates, and their fusion."""
+    """The signals of a recipe and their fusion; the first signal retrieves candidates."""
 
     name: str
     about: str
-    query: TopicQuery  # for searches and highlights; by default that of the first direct signal
+    query: TopicQuery  # for searches and highlights; by default the first direct signal's query
     signals: tuple[Signal, ...]
     fusion: Fusion
     parameters: Mapping[str, Any]  # of all templates

@@ -193,7 +193,7 @@ class RecipeName:
 
 
 class RecipeTable:
-    """A table of a recipe, such as that of a signal; `parameters` are those of the recipe's templates."""
+    """A table of a recipe, such as a signal's; `parameters` are the recipe's template parameters."""
 
     def __init__(
         self,

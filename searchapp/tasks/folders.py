@@ -3,7 +3,7 @@
     <home>/folders.json         {"format": 1, "folders": {"nlps": "/data/nlps", "/home/ann/cooking.toml": "/data/c"}}
     <home>/folders.json.lock    a writer's lock from reading to writing
 
-The key of a shipped task is its name, that of an own task its file. The file is replaced atomically.
+The key of a shipped task is its name, the key of an own task its file. The file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def data_folder(task: Task, home: Path | None, given: Path | None = None) -> Pat
 
 
 def own_folder(task: Task, home: Path) -> Path:
-    """Return the default folder of a task's files: that of its TOML file, or the target of `data get`."""
+    """Return the default folder of a task's files: the folder of its TOML file, or the target of `data get`."""
     if task.info.folder is not None:
         return task.info.folder
     return download_folder(task.name, home) if task.info.file is None else task.info.file.parent

@@ -403,7 +403,7 @@ def gold_of(examples: Iterable[Example]) -> dict[str, Mapping[str, float]]:
 class Voting(Signal):
     """A signal in which the `k` nearest results of `query` vote with the weight (s / s1) ** `power`.
 
-    s is the score of a result, s1 that of the first result.
+    s is the score of a result, s1 the score of the first result.
     """
 
     query: TopicQuery = template()

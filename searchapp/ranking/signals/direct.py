@@ -44,7 +44,7 @@ class _Searching(Retriever):
     def body(self, topic: Topic, request: SignalRequest) -> Body:
         return self.query.body(topic, max(self.window, request.depth))
 
-    def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Hits:  # noqa: ARG002  # the engine's as they are
+    def answer(self, topic: Topic, hits: Hits, request: SignalRequest) -> Hits:  # noqa: ARG002  # the engine's hits, unchanged
         return hits
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:

@@ -4,9 +4,9 @@ A debate is a topic, its sentences are the documents, and sentences of other deb
 checking. The `k` nearest graded documents of each candidate, a document of the recipe's first signal, vote with their
 grades.
 
-With `position_decay`, votes are multiplied by e ** -(`position_decay` * distance): the beginning of a speech is rarely
-like its end. The distance is that of the documents' positions from 0 to 1: the number in the field `position_field`, as
-a share of the greatest one among documents with the same `group_field`.
+With `position_decay`, votes are multiplied by e ** -(`position_decay` * distance): the beginning of a speech is
+rarely like its end. A document's position is the number in the field `position_field` over the greatest one with the
+same `group_field`, from 0 to 1.
 """
 
 from __future__ import annotations

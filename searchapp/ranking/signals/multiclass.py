@@ -156,7 +156,7 @@ def _topic_classes(
 ) -> list[str | None]:
     """Return the class of each topic: all its best documents, or the most common one if too few topics have them all.
 
-    None for a topic with a rare answer, unless all answers of the topic's value are as rare.
+    None for a topic with a rare answer, unless all answers of its value are rare.
     """
     sets = Counter(" ".join(answer) for answer in answers)
     singles = Counter(document for answer in answers for document in answer)

@@ -2,7 +2,7 @@
 
     score(d) = Σ_h s(h)^power * s1^(1 - power) * grade(h, d)        over the k most similar training topics h
 
-s(h) is the cosine of both topics' vectors and s1 that of the nearest (see `searchapp.ranking.signals.terms`). A fact
+s(h) is the cosine of both topics' vectors and s1 the greatest cosine (see `searchapp.ranking.signals.terms`). A fact
 that explains many similar questions is likely to explain this one (Valentino, Thayaparan and Freitas,
 "Unification-based reconstruction of multi-hop explanations for science questions", EACL 2021, where power is 1).
 """

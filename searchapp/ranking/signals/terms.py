@@ -96,7 +96,6 @@ class TermSpace:
         return self
 
     def without(self, withheld: Collection[str]) -> TermSpace:
-        """Return the space without some training topics."""
         documents, solved = self._made_of
         return TermSpace(
             documents, [example for example in solved if example.topic.id not in withheld], self._terms
@@ -115,7 +114,6 @@ class TermSpace:
 
     @cached_property
     def rows(self) -> Mapping[str, int]:
-        """The row of each document."""
         return {id_: row for row, id_ in enumerate(self.documents)}
 
     @cached_property

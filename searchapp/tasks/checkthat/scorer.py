@@ -315,7 +315,7 @@ def _by_event(debates: Sequence[_Debate]) -> Breakdown:
 
 
 def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
-    """Rank each speaker's lines separately; MAP is over debates in which the speaker has a check-worthy line."""
+    """Rank each speaker's lines separately; MAP covers debates in which the speaker has a check-worthy line."""
     lines: Counter[str] = Counter()
     relevant: Counter[str] = Counter()
     precisions: dict[str, list[float]] = {}

@@ -170,7 +170,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
         header[header.index(V2_ID)] = worldtree.QUESTION_ID
     missing = [name for name in (worldtree.QUESTION_ID, worldtree.EXPLANATION) if name not in header]
     if missing:
-        # The wording for both columns is that of pandas for an index of texts.
+        # The wording of pandas for both columns in an index of texts.
         both = "None of [Index(['questionID', 'explanation'], dtype='object')] are in the [columns]"
         official = f'KeyError: "{missing} not in index"' if len(missing) == 1 else f'KeyError: "{both}"'
         message = f"{path}: the header has no column {' and no column '.join(missing)}"
@@ -194,7 +194,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
 
 
 def is_of_worldtree_2(header: Sequence[str]) -> bool:
-    """Return whether the header of a file of questions is that of WorldTree 2."""
+    """Return whether a file of questions has the header of WorldTree 2."""
     return worldtree.QUESTION_ID not in header and V2_ID in header
 
 

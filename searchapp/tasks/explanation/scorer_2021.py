@@ -1,6 +1,6 @@
 """The official scorer of explanation regeneration with ratings (TextGraphs-15, 2021): NDCG.
 
-NDCG is that of Järvelin and Kekäläinen (2002) with the gain 2 ** grade - 1 of Burges et al. (2005), without cut-off.
+NDCG (Järvelin and Kekäläinen, 2002) has the gain 2 ** grade - 1 of Burges et al. (2005), without cut-off.
 The official figure has two quirks, and `score` also returns an honest figure without them: unranked rated facts
 follow a million ranks later, and a question without rated facts scores 1.
 

@@ -37,7 +37,7 @@ from searchapp.text import choices_hint
 
 RankedIds = Mapping[str, Sequence[str]]
 
-# Reads a gold file, as that of a split if given.
+# Reads a gold file, as a split's file if one is given.
 ReadGold = Callable[[Path, str | None, Problems], Qrels]
 
 # Reads the ids of the split's topics; None if the split or its files are unknown.

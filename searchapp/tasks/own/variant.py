@@ -3,7 +3,7 @@
     extends = "nlps"                  # a shipped task, or the TOML file of an own task
 
     # mapping = "mine.json"           # of the documents; training_mapping is for the training topics
-    # recipe = "mine"                 # the recipe of `rank`; search_recipe is that of searches
+    # recipe = "mine"                 # the recipe of `rank`; search_recipe is for searches
 
     [recipes.mine]                    # as in query_templates/<task>/recipes.toml
     signals = [
@@ -118,7 +118,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
                 detail = f"{base.name} has no index of solved topics: leave out training_mapping"
                 raise DataError(f"{path}: {detail}")
             return None
-        # If documents and training topics share a mapping, they also share that of the variant.
+        # If documents and training topics share a mapping, they also share the variant's mapping.
         shared = mapping if of_task == base.index_mapping() else None
         return read_mapping(training_mapping or shared, of_task)
 

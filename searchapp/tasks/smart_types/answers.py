@@ -232,7 +232,7 @@ def _repeated_types(types: Sequence[str]) -> list[str]:
 
 
 def _unknown_types(category: str, types: Sequence[str], known: Container[str] | None) -> list[str]:
-    """Return the types of a resource that the knowledge base lacks, except those that `_check_types` reports."""
+    """Return the resource types that the knowledge base lacks, except those that `_check_types` reports."""
     if category != RESOURCE or known is None or all(type_ in OTHER_TYPES for type_ in types):
         return []
     return [type_ for type_ in dict.fromkeys(types) if type_ not in known]
@@ -300,7 +300,7 @@ def category_and_type(document: str) -> tuple[str, str]:
 def predict(hits: Hits) -> tuple[str, list[str]]:
     """Return the predicted category and types of a ranking.
 
-    The category is that of the first document. The types are the first distinct ones of this category: ten of a
+    The category is the first document's. The types are the first distinct ones of this category: ten of a
     resource, otherwise one.
     """
     best_category, _type = category_and_type(hits.document_ids[0])

@@ -212,14 +212,12 @@ def gains(gold: Sequence[str], hierarchy: Hierarchy) -> dict[str, float]:
 
 
 def _distance(path: Sequence[str], other: Sequence[str]) -> int:
-    """Return the steps between the first types of two paths, one of which is on the other's path."""
+    """Return the steps between the first types of two paths; one is on the other's path."""
     return other.index(path[0]) if path[0] in other else path.index(other[0])
 
 
 def ndcg(predicted: Sequence[str], type_gains: Mapping[str, float], cutoff: int) -> float:
-    """Return the DCG of the predicted types over that of all types with a gain, both at `cutoff`; repeated types gain
-    again.
-    """
+    """Return the DCG of the predicted types over the ideal DCG, both at `cutoff`; repeated types gain again."""
     ideal = _dcg(sorted(type_gains.values(), reverse=True)[:cutoff])
     return _dcg([type_gains.get(type_, 0.0) for type_ in predicted[:cutoff]]) / ideal
 

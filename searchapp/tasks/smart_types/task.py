@@ -273,7 +273,7 @@ class DbpediaCollection(TypesCollection):
         return frozenset(hierarchy.depths) | UNLISTED if hierarchy.depths else None
 
     def votes(self, question: TypesQuestion) -> Mapping[str, float]:
-        """Return the gain of each type if this question's gold were the topic's: votes add up to expected gains."""
+        """Return the gain of each type for this question's gold: votes add up to expected gains."""
         if question.category != RESOURCE:
             return {answers.document_id(str(question.category), type_): 1.0 for type_ in question.types}
         return self._cached_gains(question.types)
