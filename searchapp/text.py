@@ -86,6 +86,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def have(number: int) -> str:
+    """Return the verb of a number of things.
+
+    >>> have(1), have(2)
+    ('has', 'have')
+    """
+    return "has" if number == 1 else "have"
+
+
 def alternatives(names: Sequence[str]) -> str:
     """Join names with commas and "or".
 

@@ -249,7 +249,7 @@ def _changes(stored: StoredRun, task: Task, gold: GoldSource, files: Sequence[Pa
         layout = task.collection(Path(manifest.data)).layout(manifest.split, solved=False)
         for key, value in layout.items():
             if value != manifest.layout.get(key):
-                yield f"{task.info.file}: {key} has changed since the run {path} was made"
+                yield f"{task.info.file}: the key {key} has changed since the run {path} was made"
     for file in files:
         digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
         if digest and file.is_file() and digest_file(file) != digest:

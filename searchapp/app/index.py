@@ -185,13 +185,8 @@ def _require_similar(
     unchanged = 0 if comparison is None else comparison.unchanged
     if comparison is None:
         try:
-            documents = collection.indexes[info.name].read(Problems(lenient=True))
             with closing(engine.open(info.name)) as index:
-                while 2 * unchanged < info.documents and (batch := list(islice(documents, BATCH_SIZE))):
-                    indexed = sources(index, [document.id for document in batch])
-                    unchanged += sum(
-                        indexed.get(document.id, {}).get("text") == document.text for document in batch
-                    )
+                unchanged = _unchanged_documents(index, collection)
         except (EngineRefused, DataError):
             return  # the index can't be read, so that replacing it loses nothing
     if 2 * unchanged < info.documents:
@@ -200,6 +195,16 @@ def _require_similar(
             f"{counted(info.documents, 'document')} with {info.version}",
             f"`searchapp index {task.reference} --replace` replaces the index with these documents",
         )
+
+
+def _unchanged_documents(index: Index, collection: Collection) -> int:
+    """Count the indexed documents that a collection has with the same text; stops at half of them."""
+    documents = collection.indexes[index.info.name].read(Problems(lenient=True))
+    unchanged = 0
+    while 2 * unchanged < index.info.documents and (batch := list(islice(documents, BATCH_SIZE))):
+        indexed = sources(index, [document.id for document in batch])
+        unchanged += sum(indexed.get(document.id, {}).get("text") == document.text for document in batch)
+    return unchanged
 
 
 def index_digest(mapping: Mapping[str, Any], documents: DocumentsDigest) -> str:
@@ -372,10 +377,13 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
     digest = digest_of(collection.indexes[index.info.name].read(Problems(lenient=True)))
     if digest.hexdigest() != index.info.documents_digest:
         data = collection.folder
+        replace_option = (
+            "" if 2 * _unchanged_documents(index, collection) >= index.info.documents else " --replace"
+        )
         raise DataError(
             f"{index.info.version} was built from other documents ({index.info.documents:,}) than those in "
             f"{data} ({digest.count:,}): build it again with `searchapp index {task.reference} "
-            f"--data {data}`"
+            f"--data {data}{replace_option}`"
         )
 
 

@@ -144,6 +144,7 @@ def test_an_index_of_other_documents_is_not_ranked(indexed: Cli, data: Path, tmp
         result.code == 4
         and "was built from other documents (70) than those in" in result.stderr
         and "(71): build it again" in result.stderr
+        and "--replace" not in result.stderr
     )
     assert not out.exists()
 

@@ -131,7 +131,7 @@ def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Pa
         (
             "kernel -normal",
             "603",
-            "left out",
+            "excluded",
             "603 matches part of the query, but a + or - excludes it",
         ),
         ("ring", "603", "no match", "603 matches no part of the query"),

@@ -136,7 +136,7 @@ def test_what_misleads_is_told(tmp_path: Path) -> None:
     other, gold_of_other = debate(tmp_path, "other", 60, {1})
     gold_of_other.write_text(gold_of_other.read_text().replace("2\tA\tText.\t0", "2\tA\tText.\t7"))
     warnings = scored([idle, other], [gold_of_idle, gold_of_other]).official.warnings
-    assert "1 of 2 debates have no check-worthy line, such as idle.tsv" in warnings[0]
+    assert "1 of 2 debates has no check-worthy line, such as idle.tsv" in warnings[0]
     assert "other.tsv has the labels 7, which count as not check-worthy" in warnings[1]
 
 

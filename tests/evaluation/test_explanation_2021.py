@@ -110,7 +110,7 @@ def test_questions_without_rated_facts_score_1_and_are_told() -> None:
     result = score({"q": ["b", "a"]}, {"q": {"a": 1}, "r": {}})
     assert result.value == pytest.approx((1 / math.log2(3) + 1) / 2)
     assert result.honest == {"mean NDCG": pytest.approx(1 / math.log2(3))}
-    assert any("have no rated facts" in warning for warning in result.warnings)
+    assert any("1 of 2 questions has no rated facts" in warning for warning in result.warnings)
 
 
 def test_no_question_at_all() -> None:

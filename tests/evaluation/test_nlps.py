@@ -49,7 +49,7 @@ def test_gold_as_text_never_matches_and_repeats_have_no_effect() -> None:
 def test_an_empty_gold_list_counts_as_zero() -> None:
     result = score({"a": ["1"], "b": ["1"]}, {"a": [], "b": [1]}, cutoff=1)
     assert result.value == 0.5
-    assert result.warnings == ("1 of 2 statements have no gold premise; the official AP of each is 0",)
+    assert result.warnings == ("1 of 2 statements has no gold premise; the official AP of each is 0",)
 
 
 def test_no_statement_is_not_a_number() -> None:

@@ -87,7 +87,7 @@ def test_repeated_types_are_told_and_honestly_count_once(tmp_path: Path) -> None
     assert once.honest["NDCG@5"] == once.values["NDCG@5"]
     (repeats, missing) = official.warnings
     assert "1 of 2 questions are answered with repeated types" in repeats
-    assert "1 of 2 questions have no prediction" in missing
+    assert "1 of 2 questions has no prediction" in missing
     assert len(once.warnings) == 1
 
 

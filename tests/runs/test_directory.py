@@ -227,7 +227,7 @@ def test_a_run_is_kept_when_other_versions_are_installed(stored: Path) -> None:
 def test_a_manifest_whose_untested_versions_are_no_object_is_refused(stored: Path) -> None:
     described = json.loads((stored / "run.json").read_text())
     (stored / "run.json").write_text(json.dumps({**described, "untested_packages": ["numpy"]}))
-    with pytest.raises(DataError, match="untested is not dict"):
+    with pytest.raises(DataError, match="untested_packages is not dict"):
         directory.read_manifest(stored)
 
 

@@ -18,7 +18,7 @@ from searchapp.evaluation.base import Breakdown, BreakdownRow, GoldFiles, Offici
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Run
 from searchapp.tasks.checkthat.debate_files import failures, read_debate, read_text
-from searchapp.text import counted
+from searchapp.text import counted, have
 
 # The k of P@k; the official scorer stops at a debate with fewer lines.
 CUTOFFS = (1, 3, 5, 10, 20, 50)
@@ -242,8 +242,8 @@ def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[
         warnings.append(_short_debate_warning(ranked))
     if empty_debates := [name for name in per_file if not per_file[name]["R"]]:
         warnings.append(
-            f"{len(empty_debates)} of {len(per_file)} debates have no check-worthy line, such as {empty_debates[0]}: "
-            "every figure of theirs is 0 and counts in the means"
+            f"{len(empty_debates)} of {len(per_file)} debates {have(len(empty_debates))} no check-worthy line, such as "
+            f"{empty_debates[0]}: all their values are 0 and count in the means"
         )
     for name, relevant in labels.items():
         other_labels = Counter(label for label in relevant.values() if label not in (0, 1))

@@ -41,7 +41,7 @@ from searchapp.formats import two_column
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.two_column import TwoColumnFiles
 from searchapp.tasks.explanation import worldtree
-from searchapp.text import counted
+from searchapp.text import counted, have
 
 MEASURE = "MAP"
 
@@ -269,7 +269,7 @@ def _warnings(
             f"official AP of the whole question is 0: {instead}"
         )
     if empty := sum(not gold[question] for question in ranks):
-        yield f"{empty} of {len(gold)} questions have an explanation of no facts; the official AP of each is 0"
+        yield f"{empty} of {len(gold)} questions {have(empty)} an explanation of no facts; the official AP of each is 0"
     if spellings := len(predictions) - len({question.lower() for question in predictions}):
         yield (
             f"{counted(spellings, 'ranking')} of questions that another spelling in upper and lower case answers "

@@ -37,6 +37,7 @@ from searchapp.formats.problems import Problems, shown
 from searchapp.formats.two_column import TwoColumnFiles
 from searchapp.model import Document
 from searchapp.tasks.explanation import worldtree
+from searchapp.text import have
 
 # How many ranks the official scorer appends to a ranking that lacks a rated fact.
 FURTHER_RANKS = 1_000_000
@@ -290,20 +291,29 @@ def _warnings(predictions: Predictions, gold: UncheckedRatings, lacking: int, ho
         )
     if lacking:
         yield (
-            f"{lacking} of {len(gold)} questions have rated facts that are not ranked, which still gain a little as "
-            f"if they were found after {FURTHER_RANKS:,} more: {without_it}"
+            f"{lacking} of {len(gold)} questions {have(lacking)} rated facts that are not ranked, which still gain a "
+            f"little as if they were found after {FURTHER_RANKS:,} more: {without_it}"
         )
     if empty := sum(not grades for grades in gold.values()):
-        yield f"{empty} of {len(gold)} questions have no rated facts; the official NDCG of each is 1: {without_it}"
+        yield (
+            f"{empty} of {len(gold)} questions {have(empty)} no rated facts; the official NDCG of each is 1: "
+            f"{without_it}"
+        )
     if zero := sum(bool(grades) and all(grade <= 0 for grade in grades.values()) for grades in gold.values()):
-        yield f"{zero} of {len(gold)} questions have no fact rated above 0; the official NDCG of each is 0 at best"
+        yield (
+            f"{zero} of {len(gold)} questions {have(zero)} no fact rated above 0; the official NDCG of each is 0 at "
+            "best"
+        )
     if upper := sum(any(fact != fact.lower() for fact in grades) for grades in gold.values()):
         yield (
-            f"{upper} of {len(gold)} questions have rated facts with upper-case letters, which are never found, since "
-            f"the official scorer folds those of the rankings alone: {without_it}"
+            f"{upper} of {len(gold)} questions {have(upper)} rated facts with upper-case letters, which are never "
+            f"found, since the official scorer folds those of the rankings alone: {without_it}"
         )
     if negative := sum(any(grade < 0 for grade in grades.values()) for grades in gold.values()):
-        yield f"{negative} of {len(gold)} questions have ratings below 0, which count only where they are not ranked"
+        yield (
+            f"{negative} of {len(gold)} questions {have(negative)} ratings below 0, which count only where they are "
+            "not ranked"
+        )
 
 
 class Explanation2021Scorer(TwoColumnFiles):

@@ -18,6 +18,7 @@ from searchapp.evaluation.base import GoldFiles, OfficialScore, Predictions, Qre
 from searchapp.formats import json_files
 from searchapp.formats.problems import shown
 from searchapp.formats.two_column import Memo, TwoColumnFiles
+from searchapp.text import have
 
 # The official cut-off.
 CUTOFF = 500
@@ -194,13 +195,13 @@ def _warnings(
         )
     if inflated := sum(result.precisions != result.honest_precisions for result in results.values()):
         yield (
-            f"{inflated} of {len(results)} statements have a premise in several spellings (7 and 07), each "
+            f"{inflated} of {len(results)} statements {have(inflated)} a premise in several spellings (7 and 07), each "
             "of which the official scorer counts as a hit"
         )
     if texts := sum(any(isinstance(premise, str) for premise in premises) for premises in gold.values()):
-        yield f"{texts} of {len(results)} statements have gold premises as text, which are never found"
+        yield f"{texts} of {len(results)} statements {have(texts)} gold premises as text, which are never found"
     if empty := sum(result.relevant == 0 for result in results.values()):
-        yield f"{empty} of {len(results)} statements have no gold premise; the official AP of each is 0"
+        yield f"{empty} of {len(results)} statements {have(empty)} no gold premise; the official AP of each is 0"
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -33,7 +33,7 @@ from searchapp.tasks.own.task_file import (
     own_mapping,
     read_texts,
 )
-from searchapp.text import choices_hint
+from searchapp.text import choices_hint, have
 
 RankedIds = Mapping[str, Sequence[str]]
 
@@ -85,8 +85,8 @@ class GradedScorer:
         if outside := len(all_qrels) - len(qrels):
             warnings.insert(
                 0,
-                f"{outside} of the {len(all_qrels)} topics of the gold are not in the split {gold.options.split} "
-                "and are left out",
+                f"{outside} of the {len(all_qrels)} topics of the gold {'is' if outside == 1 else 'are'} not in "
+                f"the split {gold.options.split}: left out",
             )
         official = OfficialScore(
             self._measure,
@@ -99,11 +99,11 @@ class GradedScorer:
 
 def _warnings(predictions: RankedIds, qrels: Qrels) -> Iterable[str]:
     if missing := sum(topic not in predictions for topic in qrels):
-        yield f"{missing} of the {len(qrels)} topics of the gold have no ranking and count as 0"
+        yield f"{missing} of the {len(qrels)} topics of the gold {have(missing)} no ranking and the value 0"
     if empty := sum(not any(grade > 0 for grade in grades.values()) for grades in qrels.values()):
-        yield f"{empty} of the {len(qrels)} topics of the gold have no relevant document and count as 0"
+        yield f"{empty} of the {len(qrels)} topics of the gold {have(empty)} no relevant document and the value 0"
     if unknown := sum(topic not in qrels for topic in predictions):
-        yield f"{unknown} of the {len(predictions)} rankings are of topics without gold, and count nowhere"
+        yield f"rankings of topics without gold, which are not scored: {unknown} of {len(predictions)}"
 
 
 def load(path: Path) -> Task:

@@ -26,7 +26,7 @@ from searchapp.formats.json_files import load_list
 from searchapp.formats.problems import shown
 from searchapp.model import Hits, Run
 from searchapp.tasks.splits import in_split
-from searchapp.text import choices_hint, counted
+from searchapp.text import choices_hint, counted, have
 
 MEASURES = ("Precision", "Recall", "F1")
 
@@ -340,7 +340,7 @@ def _honest(questions: Sequence[_ScoredQuestion]) -> dict[str, float]:
 def _warnings(questions: Sequence[_ScoredQuestion]) -> Iterator[str]:
     total = len(questions)
     if unanswered := sum(question.official.predicted == 0 for question in questions):
-        yield f"{unanswered} of {total} questions have no predicted relation and score 0"
+        yield f"{unanswered} of {total} questions {have(unanswered)} no predicted relation and the value 0"
     unfilled = sum(question.official.filled < question.honest.filled for question in questions)
     if flat := sum(isinstance(question.gold, list) and _is_letters(question) for question in questions):
         yield (
@@ -354,8 +354,8 @@ def _warnings(questions: Sequence[_ScoredQuestion]) -> Iterator[str]:
         )
     if inflated := sum(question.official.right > question.honest.right for question in questions):
         yield (
-            f"{inflated} of {total} questions have a predicted relation more often than the gold has slots for "
-            "it, and each repeat counts as right; in the honest figures it does not"
+            f"{inflated} of {total} questions {have(inflated)} a predicted relation more often than the gold has slots "
+            "for it, and each repeat counts as right; in the honest figures it does not"
         )
 
 

@@ -41,7 +41,7 @@ from searchapp.tasks.smart_types.answers import (
     require_key,
 )
 from searchapp.tasks.splits import in_split
-from searchapp.text import counted
+from searchapp.text import counted, have
 
 HEADER = ["type", "depth", "parent"]
 COLUMNS = len(HEADER)
@@ -441,15 +441,15 @@ def _warnings(
             f"NDCG counts again, so that it can exceed 1: with each type once NDCG@5 is {honest:.6f}"
         )
     if missing := sum(id_ not in predicted for id_ in gold):
-        yield f"{missing} of {len(gold)} questions have no prediction and score 0"
+        yield f"{missing} of {len(gold)} questions {have(missing)} no prediction and the value 0"
     if unknown := sum(id_ not in gold for id_ in predicted):
         yield f"{counted(unknown, 'prediction')} for questions that the gold does not have, ignored"
     if repeated := len(predictions.entries) - len(predicted):
         yield f"{counted(repeated, 'prediction')} for a question that has a later one, which alone counts"
     if left_out := sum(result.ndcg is None for result in results.values()):
         yield (
-            f"{left_out} of {len(gold)} questions have no gold type that the hierarchy knows; they are left out of "
-            "NDCG, not counted as 0"
+            f"{left_out} of {len(gold)} questions {have(left_out)} no gold type that the hierarchy knows; they are "
+            "left out of NDCG, not counted as 0"
         )
 
 
