@@ -1,8 +1,8 @@
-/* What the embedded engine computes where a C compiler was found: the best documents of a batch of topics.
+/* Find the best documents of a batch of topics by scoring all documents, for `best_of_batch` in search/compiled.py.
 
-   Scores and order are those of `sums` and `topk`, which say the same in NumPy: each sum is made in double, its numbers are
-   added in the same order, and it is rounded once to float, so that both ways agree to the last bit. So no product may be
-   fused with a sum, see `compiling`. Nothing here knows Python: `kernels` calls it by ctypes, which lets other threads go on. */
+   The NumPy code in queries/scores.py and `top_k` in search/searcher.py are the reference: this code returns the same bits.
+   Each sum is computed in double, adds its numbers in the same order, and is rounded to float once. The compiler must not
+   fuse products with sums: see FLAGS in compilation.py. Python calls these functions through ctypes, without the GIL. */
 
 #include "keys.h"
 
@@ -11,59 +11,60 @@
 #include <string.h>
 
 #if FLT_EVAL_METHOD != 0
-#error "doubles and floats must be rounded where they are written, see `sums`"
+#error "doubles and floats must be rounded to their own precision (FLT_EVAL_METHOD must be 0)"
 #endif
 
-/* The postings of terms, one term after the other: those of a term are from starts[rank] to starts[rank + 1]. */
+/* Postings of terms, concatenated: the term of rank r has the postings from starts[r] to starts[r + 1]. */
 typedef struct {
     const int32_t *documents;
     const float *scores;
     const int64_t *starts;
-    const int64_t *frequencies; /* of each term: its postings in the whole index; nothing if they are those here */
+    const int64_t *frequencies; /* per term: its postings in the whole index; NULL if this table has all of them */
     int64_t terms;
     int64_t postings;
-    int64_t common; /* a row with more postings in the whole index is common, see `rows` */
+    int64_t common; /* a row with more postings in the whole index is common: `most_of_a_rare_term` in queries/scores.py */
 } Table;
 
-/* Topics have clauses, clauses have rows, a row is a term of a table; `ends` say where those of the next one begin. */
+/* A batch has topics, a topic has clauses, a clause has rows, and a row is a term of a table. Clauses and rows are
+   concatenated; `*_ends` contain the end of each topic's clauses and of each clause's rows. */
 typedef struct {
-    int64_t count; /* documents of the index, or of the part of one */
-    const int32_t *ranks; /* the place of each document among the ids in order */
-    const int32_t *by_rank; /* the document at each place */
-    int64_t few; /* a rounded clause with no more postings is `sums.total_of_few` */
+    int64_t count; /* documents of the segment */
+    const int32_t *ranks; /* per document: its rank by id */
+    const int32_t *by_rank; /* per rank: its document */
+    int64_t few; /* a rounded clause with at most this many postings is summed as by `total_of_few` in queries/scores.py */
     int64_t table_count;
     const Table *tables;
     int64_t topic_count;
-    const int64_t *clause_ends; /* of each topic */
-    const int64_t *excluded_ends; /* of each topic */
+    const int64_t *clause_ends; /* per topic */
+    const int64_t *excluded_ends; /* per topic */
     const int64_t *excluded; /* documents that do not match */
-    const uint8_t *all_match; /* of each topic: whether documents with the score 0 match as well */
-    const double *tie_breakers; /* of each topic: negative for the sum of the clauses, else for their maximum */
-    const int64_t *sizes; /* of each topic: how many documents are asked for */
-    const int64_t *row_ends; /* of each clause */
-    const uint8_t *rounded; /* of each clause: whether its sum is rounded before it is added */
-    const int64_t (*elsewhere)[2]; /* of each clause: its terms that are in other parts only, and their postings; or nothing */
+    const uint8_t *all_match; /* per topic: whether documents with the score 0 match too */
+    const double *tie_breakers; /* per topic: negative for the sum of its clauses, otherwise for their maximum */
+    const int64_t *sizes; /* per topic: the number of requested documents */
+    const int64_t *row_ends; /* per clause */
+    const uint8_t *rounded; /* per clause: whether its sum is rounded before the addition */
+    const int64_t (*elsewhere)[2]; /* per clause: number and postings of terms that occur only in other segments; or NULL */
     const int32_t *row_tables;
     const int32_t *row_ranks;
     int64_t dead_count;
-    const int32_t *dead; /* documents that never match; they have no postings in tables */
-    int64_t width; /* places for each topic in what follows */
+    const int32_t *dead; /* deleted documents, which have no postings in the tables */
+    int64_t width; /* elements per topic in `documents` and `scores` */
     int32_t *documents;
     float *scores;
-    int64_t *found; /* of each topic: how many documents there are, or BEYOND */
-    double *sums; /* one for each document, all 0 */
-    double *clause; /* likewise */
-    double *rest; /* likewise */
-    float *values; /* likewise */
-    uint64_t *keys; /* two for each document */
+    int64_t *found; /* per topic: the number of documents, or BEYOND */
+    double *sums; /* one element per document; 0 before and after each topic, like the next three */
+    double *clause;
+    double *rest;
+    float *values;
+    uint64_t *keys; /* two elements per document */
 } Batch;
 
-/* What this was compiled from, which `kernels` compares with the file that it finds. */
+/* The digest of the sources, which native/__init__.py compares with the installed sources. */
 const char searchapp_source[] = KERNELS_SOURCE;
 
 enum { DONE = 0, MISFIT = 1 };
 
-enum { BEYOND = -1, NOWHERE = -2 }; /* in the place of a number of documents: a score leaves float; no document has a rank */
+enum { BEYOND = -1, NOWHERE = -2 }; /* instead of a number of documents: a score exceeds float; a rank has no document */
 
 enum { SAMPLED = 16 };
 
@@ -100,7 +101,7 @@ static int add(const Row *row, int64_t count, double *restrict sums)
 
 enum { RARE, COMMON, EVERY };
 
-/* Add up the rows of a clause that are common, are not, or all of them. */
+/* Add the common rows of a clause to `sums`, or the rare ones, or all. */
 static int add_rows(const Batch *batch, int64_t begin, int64_t end, int which, double *sums)
 {
     for (int64_t number = begin; number < end; number++) {
@@ -112,13 +113,13 @@ static int add_rows(const Batch *batch, int64_t begin, int64_t end, int which, d
     return DONE;
 }
 
-/* The sum of a clause's rows, the common ones last: `sums.total`. */
+/* Add the rows of a clause to `sums`, the common ones last: `total` in queries/scores.py. */
 static int total(const Batch *batch, int64_t begin, int64_t end, double *sums)
 {
     return add_rows(batch, begin, end, RARE, sums) || add_rows(batch, begin, end, COMMON, sums);
 }
 
-/* Move what a clause comes to, rounded, to the sums; it is 0 again then. */
+/* Add the rounded scores of a clause to `sums`, and reset `clause` to 0. */
 static void move_all(int64_t count, double *restrict clause, double *restrict sums)
 {
     for (int64_t document = 0; document < count; document++) {
@@ -127,7 +128,7 @@ static void move_all(int64_t count, double *restrict clause, double *restrict su
     }
 }
 
-/* The same, where few documents have a score: those of the rows. */
+/* Do the same for the documents of the rows only. */
 static int move_few(const Batch *batch, int64_t begin, int64_t end, double *clause, double *sums)
 {
     for (int64_t number = begin; number < end; number++) {
@@ -145,7 +146,8 @@ static int move_few(const Batch *batch, int64_t begin, int64_t end, double *clau
 
 typedef enum { JOINED, FEW, MANY } Kind;
 
-/* How a clause is added: row by row, or as one number, see `Scorer._should`. */
+/* Find out how a clause is added: row by row (JOINED), or as one rounded sum of few or many postings: `_row_or_scores` in
+   queries/boolean.py. */
 static int kind_of(const Batch *batch, int64_t number, int64_t begin, int64_t end, Kind *kind)
 {
     *kind = JOINED;
@@ -162,7 +164,7 @@ static int kind_of(const Batch *batch, int64_t number, int64_t begin, int64_t en
     return DONE;
 }
 
-/* The sum of clauses: `Scorer._should`. Rare rows come first, then common ones, then what is rounded. */
+/* Compute the sum of clauses: first rare rows and rounded sums of few postings, then common rows, then other sums. */
 static int sum_of_clauses(const Batch *batch, int64_t first, int64_t last)
 {
     for (int pass = 0; pass < 3; pass++) {
@@ -186,7 +188,7 @@ static int sum_of_clauses(const Batch *batch, int64_t first, int64_t last)
     return DONE;
 }
 
-/* The greatest of the clauses plus `tie_breaker` times the others: `sums.best`. */
+/* Compute the maximum of clauses plus `tie_breaker` times the others: `disjunction_max` in queries/boolean.py. */
 static int maximum_of_clauses(const Batch *batch, int64_t first, int64_t last, double tie_breaker)
 {
     double *best = batch->sums, *clause = batch->clause, *rest = batch->rest;
@@ -211,11 +213,11 @@ static int maximum_of_clauses(const Batch *batch, int64_t first, int64_t last, d
     return DONE;
 }
 
-/* Let the `size` least of some keys, which are all different, come first, in any order. */
+/* Move the `size` smallest keys to the front, in any order (radix select). All keys are different. */
 static void select_least(uint64_t *keys, int64_t count, int64_t size)
 {
     enum { BITS = 8, BINS = 1 << BITS };
-    int64_t settled = 0; /* keys at the beginning that are among the least; those up to `count` may be */
+    int64_t settled = 0; /* the first keys that are certainly among the smallest; the next ones, up to `count`, may be */
     for (int shift = 64 - BITS; count > size; shift = shift > BITS ? shift - BITS : 0) {
         int64_t bins[BINS];
         memset(bins, 0, sizeof bins);
@@ -239,7 +241,7 @@ static void select_least(uint64_t *keys, int64_t count, int64_t size)
     }
 }
 
-/* Sort a few keys. */
+/* Sort a few keys (insertion sort). */
 static void insert(uint64_t *keys, int64_t count)
 {
     for (int64_t place = 1; place < count; place++) {
@@ -250,8 +252,8 @@ static void insert(uint64_t *keys, int64_t count)
     }
 }
 
-/* Sort keys by their bits from `low` to `high`; those with the same bits stay in their order. `other` has room for as many.
-   Returns where they are. */
+/* Sort keys by their bits from `low` to `high`, stably (radix sort). `other` is a buffer of the same size. Return the array
+   that contains the result. */
 static uint64_t *sort_by(uint64_t *keys, uint64_t *other, int64_t count, int low, int high)
 {
     enum { BITS = 9, BINS = 1 << BITS };
@@ -274,17 +276,17 @@ static uint64_t *sort_by(uint64_t *keys, uint64_t *other, int64_t count, int low
     return keys;
 }
 
-/* Sort keys; `other` has room for as many. Returns where they are. */
+/* Sort keys. `other` is a buffer of the same size. Return the array that contains the result. */
 static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
 {
-    enum { FEW_KEYS = 16, SCORE = 32 }; /* the place of a score in a key */
+    enum { FEW_KEYS = 16, SCORE = 32 }; /* the first bit of the score in a key */
     uint64_t unlike = 0;
     for (int64_t place = 1; place < count; place++) unlike |= keys[place] ^ keys[0];
     int high = SCORE;
     while (high < 64 && unlike >> high) high++;
     uint64_t *sorted = sort_by(keys, other, count, SCORE, high);
     other = sorted == keys ? other : keys;
-    for (int64_t begin = 0, end; begin < count; begin = end) { /* those of one score, by their ids */
+    for (int64_t begin = 0, end; begin < count; begin = end) { /* sort keys of the same score by rank */
         for (end = begin + 1; end < count && sorted[begin] >> SCORE == sorted[end] >> SCORE;) end++;
         if (end - begin <= FEW_KEYS) {
             insert(sorted + begin, end - begin);
@@ -295,7 +297,7 @@ static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
     return sorted;
 }
 
-/* Round the sums, which are 0 again then; returns whether all of them are floats. */
+/* Round `sums` to `values`, and reset `sums` to 0. Return whether all values are finite floats. */
 static int round_sums(int64_t count, double *restrict sums, float *restrict values)
 {
     int beyond = 0;
@@ -307,8 +309,8 @@ static int round_sums(int64_t count, double *restrict sums, float *restrict valu
     return !beyond;
 }
 
-/* The keys of the documents that have no worse score than some bits stand for. Few have: their documents are written down
-   before anything else is asked for, without a branch that would be guessed wrong. */
+/* Collect the keys of the documents whose score has at least the bits `least`. Few documents qualify: the first loop
+   collects them without a branch, which would be mispredicted. */
 static int64_t gather(const Batch *batch, int32_t least, uint64_t *restrict keys)
 {
     const float *restrict values = batch->values;
@@ -328,10 +330,10 @@ static int64_t gather(const Batch *batch, int32_t least, uint64_t *restrict keys
     return found;
 }
 
-/* Bits of a score that somewhat more than `size` documents reach, as a sample says; `least` if it does not. */
+/* Estimate, from a sample, the bits of a score that somewhat more than `size` documents reach; return at least `least`. */
 static int32_t promising(const Batch *batch, int64_t size, int32_t least)
 {
-    enum { BINS = 512, STEP = 16 }; /* 128 bins an octave, so four octaves */
+    enum { BINS = 512, STEP = 16 }; /* 128 bins per octave: four octaves */
     int32_t greatest = 0;
     for (int64_t document = 0; document < batch->count; document += SAMPLED) {
         int32_t bits;
@@ -355,16 +357,16 @@ static int32_t promising(const Batch *batch, int64_t size, int32_t least)
     return least;
 }
 
-/* The best documents of a topic whose sums are there, which are 0 again then: `topk.best`. */
+/* Select the best documents of a topic from its sums, and reset these to 0: `top_k` in search/searcher.py. */
 static int64_t best_of(const Batch *batch, int64_t topic)
 {
     uint64_t *keys = batch->keys;
     int64_t size = batch->sizes[topic];
     if (!round_sums(batch->count, batch->sums, batch->values)) return BEYOND;
-    int32_t least = batch->all_match[topic] ? 0 : 1; /* what does not match is 0, or negative */
+    int32_t least = batch->all_match[topic] ? 0 : 1; /* the score of a document that does not match is 0 or negative */
     int64_t found = gather(batch, promising(batch, size, least), keys);
     if (found < size) found = gather(batch, least, keys);
-    if (found / 2 > size) { /* to sort some more takes less time */
+    if (found / 2 > size) { /* for fewer keys, sorting all is faster */
         select_least(keys, found, size);
         found = size;
     }
@@ -384,7 +386,7 @@ static int64_t best_of(const Batch *batch, int64_t topic)
     return found;
 }
 
-/* The best documents of each topic. MISFIT: some number points where nothing is, the files must have been altered. */
+/* Find the best documents of each topic. Return MISFIT if a number points outside its array: then files were altered. */
 int searchapp_best(const Batch *batch)
 {
     int64_t first = 0, excluded = 0;
@@ -399,7 +401,7 @@ int searchapp_best(const Batch *batch)
             int64_t document = batch->excluded[excluded];
             if (document < 0 || document >= batch->count) return MISFIT;
             beyond |= !((float)batch->sums[document] <= FLT_MAX);
-            batch->sums[document] = -1; /* no score is negative */
+            batch->sums[document] = -1; /* scores are not negative */
         }
         for (int64_t place = 0; batch->all_match[topic] && place < batch->dead_count; place++) {
             if ((uint32_t)batch->dead[place] >= batch->count) return MISFIT;

@@ -3,8 +3,9 @@
 
 #include <stdint.h>
 
-/* Score and document as one number, the best first: the bits of a float that is not negative order as the float does.
-   Those of a negative one make a key that nobody keeps, see `gather`; signed numbers would overflow. */
+/* Return a score and the rank of a document as one key; the best document has the smallest key. The bits of nonnegative
+   floats have the same order as the floats. `gather` drops the keys of negative scores. The subtraction is unsigned because
+   it would overflow for the bits of negative scores. */
 static uint64_t key_of(int32_t bits, int32_t rank)
 {
     return (uint64_t)((uint32_t)INT32_MAX - (uint32_t)bits) << 32 | (uint32_t)rank;

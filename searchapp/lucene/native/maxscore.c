@@ -1,35 +1,35 @@
-/* The best documents of one query, see `pruning`: for sums and maxima of what terms give.
+/* Find the best documents of one query, a sum or a maximum of term scores, by MaxScore: for `Pruner` in search/compiled.py.
 
-   A document is scored only where the bounds of what its terms give reach the threshold, the score of the last one of
-   the best found so far. Bounds are sums in double, scores those of `similarity.scores` and `scores.total`: float where
-   they are float there, added in the same order. So both ways agree to the last bit.
+   A document is scored only if the bounds of its terms' scores reach the threshold: the score of the worst of the best
+   documents so far. Bounds are sums in double. Scores have the same bits as those of `scores` in similarity.py and `total`
+   in queries/scores.py: they are float where those are, and added in the same order.
 
-   What a file says is compared with what there is before anything is read by it: MISFIT. Documents that are not
-   ascending are only found in the wrong place. */
+   Numbers from files are checked before they are used as indexes: MISFIT. Documents that do not ascend lead to wrong
+   results, but not to reads outside arrays. */
 
 #include "maxscore.h"
 
-/* Twice what one rounded operation makes a float less, of the number. */
+/* Twice the relative error of one rounded float operation. */
 #define ROUNDING (1.0 / (1 << 23))
 
 enum { DONE = 0, MISFIT = 1 };
 
 enum {
-#ifdef SMALL /* for tests, so that few documents go all ways */
-    BLOCK = 16, /* documents that are followed at a time */
-    WINDOW = 64, /* documents whose bounds are added up at a time: they stay in the processor's nearest cache */
-    STRIDE = 8, /* impacts, and bounds, that are looked at at once */
+#ifdef SMALL /* for tests: small collections reach all branches */
+    BLOCK = 16, /* documents that are followed at once */
+    WINDOW = 64, /* documents whose bounds are added at once: they fit into the first-level cache */
+    STRIDE = 8, /* impacts or bounds that are compared at once */
 #else
     BLOCK = 1024,
     WINDOW = 4096,
     STRIDE = 32,
 #endif
-    SAMPLED = 16, /* one run of STRIDE impacts in so many is looked at to estimate how many reach a bound */
-    SEEDS = 24, /* documents at least that are scored first, for a threshold */
+    SAMPLED = 16, /* one of this many strides of impacts is sampled, to estimate how many reach a bound */
+    SEEDS = 24, /* the least number of documents that are scored first, for a threshold */
 };
 
-/* What takes how long, as was tried: to add a bound and what follows from it, to look at one that was added up, to look
-   at marks, and to search. */
+/* Measured relative costs: adding a bound with the work that follows from it, checking an added bound, a look-up in a
+   bitmap, a search among documents. */
 enum { ADDED = 32, PASSED = 6, LOOKED_UP = 12, SEARCHED = 200 };
 
 static int64_t cost_of_look(const Search *search, int64_t number)
@@ -42,9 +42,10 @@ static void start_over(const Search *search, int64_t *places)
     memset(places, 0, (size_t)search->query->clause_count * sizeof *places);
 }
 
-/* Following documents from clause to clause */
+/* Follow documents from clause to clause */
 
-/* Where some documents stand among those of a clause; `there` has the places of those that do in `documents`. */
+/* Find documents in a clause: `there` gets the positions in `documents` of those that it has, `at` their positions in the
+   clause. Return their number. */
 static int64_t locate(Search *search, int64_t number, const int32_t *documents, int64_t count, int *there, int64_t *at)
 {
     const Clause *clause = &search->clauses[number];
@@ -71,8 +72,8 @@ static int64_t locate(Search *search, int64_t number, const int32_t *documents, 
     return found;
 }
 
-/* Keep those of some documents, WINDOW at most, that the clauses from a place on may lift to the threshold; returns how
-   many. */
+/* Keep the documents (WINDOW at most) that can reach the threshold with the clauses from `number` on. Return their
+   number. */
 static int64_t follow(Search *search, int64_t number, int32_t *documents, double *bounds, int64_t count)
 {
     int there[WINDOW];
@@ -94,14 +95,15 @@ static int64_t follow(Search *search, int64_t number, int32_t *documents, double
     return count;
 }
 
-/* Score those of some documents whose bounds reach the threshold. */
+/* Score the documents whose bounds reach the threshold. */
 static void take_all(Search *search, const int32_t *documents, const double *bounds, int64_t count, int64_t first)
 {
     for (int64_t place = 0; place < count; place++)
         if (bounds[place] >= search->threshold) take(search, documents[place], first);
 }
 
-/* The impact that a clause must have at least in a document that has none of those before; IMPACTS if none suffices. */
+/* Return the least impact of a clause with which a document without the clauses before can reach the threshold; IMPACTS if
+   there is none. */
 static int least_impact(const Search *search, int64_t number)
 {
     const float *upper = search->upper + number * IMPACTS;
@@ -111,7 +113,7 @@ static int least_impact(const Search *search, int64_t number)
     return impact;
 }
 
-/* Whether some of STRIDE impacts are no less than one. */
+/* Return whether one of STRIDE impacts is at least `least`. */
 static int reach(const uint8_t *impacts, int least)
 {
     uint8_t any = 0;
@@ -119,7 +121,7 @@ static int reach(const uint8_t *impacts, int least)
     return any;
 }
 
-/* About how many of a clause's impacts are no less than one. */
+/* Estimate how many impacts of a clause are at least `least`. */
 static int64_t count_reaching(const Clause *clause, int least)
 {
     if (least == IMPACTS) return 0;
@@ -132,8 +134,8 @@ static int64_t count_reaching(const Clause *clause, int least)
     return seen ? found * clause->size / seen : 0;
 }
 
-/* Take the documents of a clause, as far as they may be among the best, unless that takes longer than a limit: `stopped`
-   is the document before which all were taken. */
+/* Score the documents of a clause that can be among the best, until the cost exceeds `limit`. All documents before
+   `stopped` are done. */
 static int take_clause(Search *search, int64_t number, int64_t limit, int64_t *stopped)
 {
     const Clause *clause = &search->clauses[number];
@@ -169,9 +171,9 @@ static int take_clause(Search *search, int64_t number, int64_t limit, int64_t *s
     return DONE;
 }
 
-/* Adding up the bounds of all documents, a window at a time */
+/* Add the bounds of all documents, one window after the other */
 
-/* Add the bounds of a clause to those of a window's documents. */
+/* Add the bounds of a clause to the sums of a window's documents. */
 static void add(Search *search, int64_t number, int32_t base, int64_t size, float *sums)
 {
     const Clause *clause = &search->clauses[number];
@@ -185,11 +187,11 @@ static void add(Search *search, int64_t number, int32_t base, int64_t size, floa
     search->adding[number] = place;
 }
 
-/* The documents of a window whose sums reach a bound. */
+/* Collect the documents of a window whose sums are at least `least`. */
 static int64_t gather(const float *sums, int32_t base, int64_t size, float least, int32_t *documents, double *bounds)
 {
     int64_t count = 0;
-    for (int64_t first = 0; first < size; first += STRIDE) { /* there is room for whole strides, with nothing in it */
+    for (int64_t first = 0; first < size; first += STRIDE) { /* the arrays have whole strides, padded with 0 */
         int any = 0;
         for (int64_t offset = first; offset < first + STRIDE; offset++) any |= sums[offset] >= least;
         if (!any) continue;
@@ -202,10 +204,10 @@ static int64_t gather(const float *sums, int32_t base, int64_t size, float least
     return count;
 }
 
-/* Take those of some documents that the clauses from a place on may lift to the threshold.
+/* Score the documents from `begin` to `stop` that can reach the threshold with the clauses from `first` on.
 
-   In each window bounds are added up clause by clause, until following the documents that may still reach the threshold
-   takes less time than adding those of the next one. */
+   In each window, add bounds clause by clause, until following the remaining documents costs less than adding the bounds
+   of the next clause. */
 static void accumulate(Search *search, int64_t first, int64_t begin, int64_t stop)
 {
     float sums[WINDOW];
@@ -234,7 +236,7 @@ static void accumulate(Search *search, int64_t first, int64_t begin, int64_t sto
     }
 }
 
-/* About what adding up the bounds of the clauses from a place on costs: of those that can't be left out, and the next. */
+/* Estimate the cost of adding the bounds of the clauses from `number` on: the ones that a window needs, and one more. */
 static int64_t cost_of_adding(const Search *search, int64_t number)
 {
     int64_t cost = search->query->count * PASSED;
@@ -245,7 +247,7 @@ static int64_t cost_of_adding(const Search *search, int64_t number)
     return cost;
 }
 
-/* About what following the documents of a clause costs: most have none of the clauses after it. */
+/* Estimate the cost of following the documents of a clause. Most of them have none of the later clauses. */
 static int64_t cost_of_following(const Search *search, int64_t number)
 {
     double bound = search->rest[number] - search->rest[number + 1];
@@ -257,7 +259,7 @@ static int64_t cost_of_following(const Search *search, int64_t number)
     return looks ? count_reaching(&search->clauses[number], least_impact(search, number)) * looks : 0;
 }
 
-/* Find a threshold among the documents of the greatest impacts: they are scored, and forgotten. */
+/* Find a first threshold: score documents with the greatest impacts, and drop them. */
 static int seed(Search *search)
 {
     int64_t left = search->query->size + search->query->excluded_count + SEEDS;
@@ -281,7 +283,7 @@ static int seed(Search *search)
     return DONE;
 }
 
-/* Add some of the clauses of a sum, as given, to the group at work. */
+/* Append the rare or common clauses of a sum to the current group, in the order of the query. */
 static int64_t append(Search *search, int64_t sum, int64_t end_of_order, int takes_rare, int takes_common)
 {
     int64_t number = sum ? search->query->sum_ends[sum - 1] : 0;
@@ -300,7 +302,8 @@ static void end_group(Search *search, int64_t end_of_order, int is_rounded)
 
 typedef enum { JOINED, SHORT, APART } Kind;
 
-/* How a sum is added: clause by clause, or as one number, see `Scorer._should`. */
+/* Return how a sum is added: clause by clause (JOINED), or as one rounded sum of few postings (SHORT) or many (APART):
+   `_row_or_scores` in queries/boolean.py. */
 static Kind kind_of(const Search *search, int64_t sum)
 {
     const Query *query = search->query;
@@ -316,8 +319,7 @@ static Kind kind_of(const Search *search, int64_t sum)
     return postings <= query->few ? SHORT : APART;
 }
 
-/* Say in which order scores are added: rare terms first, then common ones, then what is rounded, and last what is
-   optional; see `scores.total`. */
+/* Determine the order of additions: rare terms, common terms, rounded sums, optional sums: `total` in queries/scores.py. */
 static void arrange(Search *search)
 {
     int64_t end = 0, sums = search->query->sum_count - search->query->has_optional;
@@ -344,7 +346,7 @@ static double bound_of(const Clause *clause)
     return score_of(clause, clause->edges[clause->greatest]);
 }
 
-/* Put the clauses in order, and compute their bounds. */
+/* Sort the clauses by descending bound, and compute all bounds. */
 static void prepare(Search *search)
 {
     int64_t count = search->query->clause_count;
@@ -371,7 +373,7 @@ static void prepare(Search *search)
     }
 }
 
-/* Share out the room, of which `searchapp_room` says how much there must be. */
+/* Divide the memory among the arrays; `searchapp_room` returns its size. */
 static void lay_out(Search *search)
 {
     const Query *query = search->query;
@@ -395,14 +397,14 @@ static void lay_out(Search *search)
     search->upper = (float *)(room + clauses * (int64_t)(sizeof(Clause) / sizeof *room));
 }
 
-/* How many numbers of eight bytes must have room in a search of so many sums of clauses for so many documents. */
+/* Return the memory of a search, in units of eight bytes. */
 int64_t searchapp_room(int64_t clauses, int64_t sums, int64_t size)
 {
     int64_t of_clause = 10 + (int64_t)(sizeof(Clause) / sizeof(int64_t)) + IMPACTS / 2;
     return 3 * size + of_clause * clauses + 2 * sums + 3;
 }
 
-/* Mark the documents of a term among all, of which there are `count`: a number for each MARKED of them, which are 0. */
+/* Mark the documents of a term in a bitmap of `count` documents, which is 0 before: one element per MARKED documents. */
 int searchapp_mark(const int32_t *documents, int64_t size, int64_t count, Marks *marks)
 {
     for (int64_t place = 0; place < size; place++) {
@@ -418,7 +420,7 @@ int searchapp_mark(const int32_t *documents, int64_t size, int64_t count, Marks 
     return DONE;
 }
 
-/* The best documents. MISFIT: some number points where nothing is, the files must have been altered. */
+/* Find the best documents. Return MISFIT if a number points outside its array: then files were altered. */
 int searchapp_search(Query *query)
 {
     Search found = {.query = query}, *search = &found;
@@ -438,7 +440,7 @@ int searchapp_search(Query *query)
             take_clause(search, number, limit, &stopped))
             return MISFIT;
         if (stopped == query->count) continue;
-        accumulate(search, number + 1, 0, stopped); /* its documents there were taken */
+        accumulate(search, number + 1, 0, stopped); /* the documents of this clause before `stopped` are done */
         accumulate(search, number, stopped, query->count);
         break;
     }

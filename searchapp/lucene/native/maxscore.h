@@ -1,4 +1,4 @@
-/* What a search for the best documents knows, what scores it gives, and which documents are the best so far. */
+/* The state of a search for the best documents of a query, the scores of documents, and the heap of the best documents. */
 
 #ifndef SEARCHAPP_MAXSCORE_H
 #define SEARCHAPP_MAXSCORE_H
@@ -11,27 +11,27 @@
 #include <string.h>
 
 #if FLT_EVAL_METHOD != 0
-#error "doubles and floats must be rounded where they are written, see `sums`"
+#error "doubles and floats must be rounded to their own precision (FLT_EVAL_METHOD must be 0)"
 #endif
 
 enum { IMPACTS = 256 };
 
-/* A term with the documents where it stands, ascending. */
+/* A term with its documents, which ascend. */
 typedef struct {
     const int32_t *documents;
     const uint8_t *impacts;
     const void *frequencies;
     int64_t size;
     int64_t width; /* bytes of a frequency: 1, 2 or 4 */
-    int64_t greatest; /* impact */
-    const uint8_t *norms; /* the code of each document's length */
-    const float *inverses; /* of each code */
-    const float *edges; /* what each impact stands for: `FieldReader.edges_above` */
-    int64_t frequency; /* in how many documents of the whole index the term is */
-    double weight; /* a float */
+    int64_t greatest; /* the greatest impact */
+    const uint8_t *norms; /* per document: its encoded length */
+    const float *inverses; /* per encoded length: the inverse norm */
+    const float *edges; /* per impact: its greatest frequency over norm: `edges_above` in index/reader.py */
+    int64_t frequency; /* the document frequency in the whole index */
+    double weight; /* has the value of a float */
 } Clause;
 
-/* Which of 64 documents have a term, and how many before these have. */
+/* Which of 64 documents contain a term, and how many documents before them do. */
 typedef struct {
     uint64_t bits;
     int64_t before;
@@ -39,58 +39,58 @@ typedef struct {
 
 enum { MARKED = 64 };
 
-/* What is asked. */
+/* A query, and its result. */
 typedef struct {
-    int64_t count; /* documents of the index, or of the part of one */
-    const int32_t *ranks; /* the place of each document among the ids in order */
-    const uint8_t *live; /* whether each document counts; nothing if all do */
-    double slack; /* what a bound is compared with, of the threshold */
-    int64_t few; /* a rounded sum of no more postings is `scores.total_of_few` */
-    int64_t common; /* a term with more postings is common, see `rows` */
+    int64_t count; /* documents of the segment */
+    const int32_t *ranks; /* per document: its rank by id */
+    const uint8_t *live; /* per document: whether it is not deleted; NULL if none is */
+    double slack; /* bounds are compared with the threshold times this factor, to allow for rounding */
+    int64_t few; /* a rounded sum of at most this many postings is summed as by `total_of_few` in queries/scores.py */
+    int64_t common; /* a term with more postings is common: `most_of_a_rare_term` in queries/scores.py */
     int64_t clause_count;
     const Clause *clauses;
-    const Marks *const *marks; /* of each clause, or nothing */
-    int64_t sum_count; /* the query is made of sums of clauses, see `kernels.Clause` */
-    const int64_t *sum_ends; /* of each sum: where the clauses of the next one begin */
-    const int64_t *sum_rounded; /* of each sum: whether it is rounded before it is added */
-    /* Of each sum: its terms that only occur in other parts of the index, and in how many documents; or nothing. */
+    const Marks *const *marks; /* per clause: its bitmap, or NULL */
+    int64_t sum_count; /* a query consists of sums of clauses: `FlatClause` in search/compiled.py */
+    const int64_t *sum_ends; /* per sum: the end of its clauses */
+    const int64_t *sum_rounded; /* per sum: whether it is rounded before the addition */
+    /* Per sum: the number of terms that occur only in other segments, and their document frequencies; or NULL. */
     const int64_t *terms_elsewhere, *postings_elsewhere;
-    int64_t has_optional; /* whether the last sum is added to the score of what matches another one */
-    double tie_breaker; /* negative for the sum of these, else for their maximum */
+    int64_t has_optional; /* whether the last sum only adds to the scores of documents that match another sum */
+    double tie_breaker; /* negative for the sum of these sums, otherwise for their maximum */
     int64_t excluded_count;
     const int32_t *excluded; /* documents that do not match, ascending */
-    int64_t size; /* how many documents are asked for */
-    void *room; /* for what is answered, and the rest of `Search`: see `lay_out` */
-    /* Answered: how many are found, and where these are in the room. */
+    int64_t size; /* the number of requested documents */
+    void *room; /* the memory for the result and the arrays of `Search`: `lay_out` */
+    /* The result: the number of documents, and their positions in the memory. */
     int64_t found;
     int32_t *documents;
     float *scores;
-    int64_t *looks; /* of each clause: how often its documents were searched */
+    int64_t *looks; /* per clause: the number of searches in its documents */
 } Query;
 
 typedef struct {
     const Query *query;
     int64_t found;
-    /* Of each of those that are found, of which `size` have room. */
+    /* One element per found document, `size` at most. */
     uint64_t *keys;
     int32_t *documents;
     float *scores;
-    int64_t *looks; /* of each clause as given */
-    Clause *clauses; /* from the greatest bound down */
+    int64_t *looks; /* per clause of the query */
+    Clause *clauses; /* by descending bound */
     const Marks **marks;
-    int64_t *numbers; /* of each of these: which one it is as given */
-    int64_t *places; /* of each clause as given: where it is among these */
-    int64_t group_count; /* what is added up, see `arrange` and `add_up` */
+    int64_t *numbers; /* per sorted clause: its number in the query */
+    int64_t *places; /* per clause of the query: its number among the sorted ones */
+    int64_t group_count; /* groups of clauses whose scores are added: `arrange`, `add_up` */
     int64_t *group_ends;
     int64_t *rounded;
-    int64_t *order; /* the clauses of the groups */
-    /* Of each clause: where `follow`, `take` and `accumulate` are among its documents. */
+    int64_t *order; /* the clauses of all groups */
+    /* Per clause: the positions of `follow`, `take` and `accumulate` in its documents. */
     int64_t *following, *scoring, *adding;
-    double *rest; /* of each clause the greatest score of it and of those after it; then 0 */
-    double *given; /* of each clause: what it gives to the document at work, a float */
-    float *upper; /* of each clause: the greatest score of each impact */
+    double *rest; /* per clause: the sum of the greatest scores of this and all later clauses; 0 at the end */
+    double *given; /* per clause: its score of the current document, a float */
+    float *upper; /* per clause: the greatest score of each impact */
     double threshold;
-    int64_t worked; /* what following documents has taken so far */
+    int64_t worked; /* the cost of following documents so far */
 } Search;
 
 static int count_bits(uint64_t bits)
@@ -106,7 +106,7 @@ static int is_marked(const Marks *marks, int32_t document)
     return marks[document / MARKED].bits >> document % MARKED & 1;
 }
 
-/* Where a document that is marked stands among those of its term. */
+/* Return the position of a marked document among the documents of its term. */
 static int64_t place_of(const Marks *marks, int32_t document)
 {
     const Marks *some = &marks[document / MARKED];
@@ -122,7 +122,7 @@ static uint32_t frequency_at(const Clause *clause, int64_t place)
     return ((const uint32_t *)clause->frequencies)[place];
 }
 
-/* How often a term stands in a document, 0 where it does not. */
+/* Return the frequency of a term in a document. */
 static uint32_t frequency_in(Search *search, int64_t number, int32_t document)
 {
     const Clause *clause = &search->clauses[number];
@@ -134,7 +134,7 @@ static uint32_t frequency_in(Search *search, int64_t number, int32_t document)
     return frequency_at(clause, place);
 }
 
-/* What a term gives where it stands `x` times over the norm: `similarity.scores`. */
+/* Return the score of a term for `x`, the frequency over the norm: `scores` in similarity.py. */
 static float score_of(const Clause *clause, float x)
 {
     float weight = (float)clause->weight;
@@ -148,7 +148,7 @@ static float score_in(const Clause *clause, uint32_t frequency, int32_t document
     return score_of(clause, (float)frequency * clause->inverses[clause->norms[document]]);
 }
 
-/* The score of a document from what the clauses give: groups are added up, or the greatest counts; then what is optional. */
+/* Return the score of the current document: the sum or the maximum of the groups, then the optional clauses. */
 static float add_up(const Search *search)
 {
     double sum = 0, best = 0, rest = 0;
@@ -173,7 +173,7 @@ static float add_up(const Search *search)
     return (float)((double)score + (float)optional);
 }
 
-/* The best documents so far: a heap with the worst of them first */
+/* The best documents so far: a heap whose root is the worst */
 
 static uint64_t key_by(float score, int32_t rank)
 {
@@ -190,7 +190,7 @@ static float score_by(uint64_t key)
     return score;
 }
 
-/* Put a document where it belongs, from a place down to which no better one is above a worse one. */
+/* Sift a document down the heap from the position `place`, whose own element is free. */
 static void sink(Search *search, int64_t place, uint64_t key, int32_t document)
 {
     for (;;) {
@@ -226,7 +226,7 @@ static void keep(Search *search, uint64_t key, int32_t document)
     if (threshold > search->threshold) search->threshold = threshold;
 }
 
-/* Let the best document come first. */
+/* Sort the heap, the best document first. */
 static void sort(Search *search)
 {
     int64_t found = search->found;
@@ -255,8 +255,8 @@ static int is_excluded(const Search *search, int32_t document)
     return 0;
 }
 
-/* Score a document, unless a clause before `first` stands there: it was taken with that one, or is none of the best. What
-   has none of the clauses that must match is left out. */
+/* Score a document and offer it to the heap. Skip a document that has a clause before `first`: it was scored with that
+   clause, or cannot be among the best. Skip a document that matches none of the required clauses. */
 static void take(Search *search, int32_t document, int64_t first)
 {
     const Query *query = search->query;

@@ -1,6 +1,6 @@
-/* Where terms stand together: what `queries.leaves.phrase` says in NumPy, with the same documents and counts.
+/* Find the documents of a phrase: the same documents and counts as the NumPy code of `Phrase` in queries/fulltext.py.
 
-   What a file says is compared with what there is before anything is read by it: MISFIT. */
+   Numbers from files are checked before they are used as indexes: MISFIT. */
 
 #include "seek.h"
 
@@ -8,18 +8,18 @@
 
 /* A term of a phrase. */
 typedef struct {
-    const int32_t *documents; /* where it stands, ascending */
+    const int32_t *documents; /* documents of the term, ascending */
     const void *frequencies;
-    const int32_t *positions; /* those of one document after those of another, ascending */
-    int64_t size; /* documents */
+    const int32_t *positions; /* document after document, ascending within each */
+    int64_t size; /* number of documents */
     int64_t width; /* bytes of a frequency: 1, 2 or 4 */
     int64_t position_count;
-    int64_t offset; /* from where the phrase begins */
-    int64_t place; /* where it is among its documents; 0 at first, as what follows */
-    int64_t summed; /* up to which of them positions were passed over */
-    int64_t first; /* how many these are */
-    int64_t end; /* of the positions in the document at work */
-    int64_t next; /* where it is among these */
+    int64_t offset; /* position in the phrase */
+    int64_t place; /* the current index in `documents`; 0 at first, like the rest */
+    int64_t summed; /* the index of the first document whose frequency is not in `first` */
+    int64_t first; /* the index of the first position of that document */
+    int64_t end; /* the end of the positions in the current document */
+    int64_t next; /* the current index in `positions` */
 } Term;
 
 enum { MISFIT = -1 };
@@ -40,14 +40,14 @@ static int64_t sum_of(const void *frequencies, int64_t width, int64_t begin, int
     return sum;
 }
 
-/* Go on to a document; returns whether the term stands there. */
+/* Advance to a document; return whether it contains the term. */
 static int advance(Term *term, int32_t wanted)
 {
     term->place = seek(term->documents, term->size, term->place, wanted);
     return term->place < term->size && term->documents[term->place] == wanted;
 }
 
-/* Find the positions of a term in the document at work. */
+/* Find the positions of a term in the current document. */
 static int find_positions(Term *term)
 {
     term->first += sum_of(term->frequencies, term->width, term->summed, term->place);
@@ -56,7 +56,7 @@ static int find_positions(Term *term)
     return term->end > term->position_count ? MISFIT : 0;
 }
 
-/* How often the phrase stands in the document at work: at each position of its first term where all others follow. */
+/* Count the phrase in the current document: the positions of its first term that all other terms follow. */
 static int64_t count_in_document(Term *terms, int64_t count)
 {
     int64_t found = 0;
@@ -77,7 +77,7 @@ static int64_t count_in_document(Term *terms, int64_t count)
     return found;
 }
 
-/* The documents among some, ascending, where the terms stand together, and how often; returns how many, or MISFIT. */
+/* Write the documents in `among`, which ascend, that contain the phrase, and its counts; return their number, or MISFIT. */
 int64_t searchapp_phrase(Term *terms, int64_t count, const int32_t *among, int64_t size, int32_t *documents, float *counts)
 {
     int64_t found = 0;

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* The first place, from one on, that has no document before the wanted one; the documents are ascending. */
+/* Return the first index, from `place` on, whose document is at least `wanted` (galloping search). Documents ascend. */
 static int64_t seek(const int32_t *documents, int64_t size, int64_t place, int32_t wanted)
 {
     if (place >= size || documents[place] >= wanted) return place;
