@@ -148,10 +148,10 @@ def _rank(ranking: Sequence[str], document: str) -> int | None:
 
 def _difficulty(values: Sequence[Values], success_threshold: float) -> Iterator[Difficulty]:
     """Yield topics by how many runs solve them, each group by ascending mean."""
-    solved = successful_runs(values, success_threshold)
+    run_counts = successful_runs(values, success_threshold)
     for count in range(len(values) + 1):
         topics = sorted(
-            (topic for topic, runs in solved.items() if runs == count),
+            (topic for topic, runs in run_counts.items() if runs == count),
             key=lambda topic: mean([of_run.get(topic) or 0.0 for of_run in values]),
         )
         known = ([value for topic in topics if (value := of_run.get(topic)) is not None] for of_run in values)

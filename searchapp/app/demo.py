@@ -85,13 +85,13 @@ def search_sample(sample: Sample, engine: Engine, words: str, size: int) -> list
 
 @dataclass(frozen=True, slots=True)
 class RecipeFigures:
-    """The figures of the plain recipe, and of the one that learns from `solved` topics."""
+    """The figures of the plain recipe, and of the one that learns from `training_topics`."""
 
     plain: Evaluation
     learning: Evaluation
     # The learning recipe with the weight DIRECT, if its own weight is worse than the plain one.
     weighed: Evaluation | None
-    solved: int
+    training_topics: int
 
 
 def compare_recipes(sample: Sample, engine: Engine, folder: Path) -> RecipeFigures:

@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import searchapp
@@ -106,9 +107,13 @@ def _compiled() -> Check:
     return Check("compiled functions", Verdict.warning if lacking else Verdict.ok, finding)
 
 
+def _nearest_folder(path: Path) -> Path:
+    return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+
+
 def _folder(settings: Settings) -> Check:
     home = settings.home
-    nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    nearest = _nearest_folder(home)
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         finding = f"{nearest} is not writable: choose another folder with --home or SEARCHAPP_HOME"
         return Check("folder", Verdict.failed, finding)
@@ -117,7 +122,7 @@ def _folder(settings: Settings) -> Check:
 
 
 def _disk(settings: Settings) -> Check:
-    nearest = next(folder for folder in (settings.home, *settings.home.absolute().parents) if folder.exists())
+    nearest = _nearest_folder(settings.home)
     free = shutil.disk_usage(nearest).free
     finding = f"{free / 2**30:.1f} GiB free at {nearest}"
     if free < LEAST_FREE_BYTES:

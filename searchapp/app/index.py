@@ -491,7 +491,7 @@ def index_examples(
     spec = IndexSpec(
         mapping, digest.count, index_digest(mapping, digest), digest.hexdigest(), owner=owner_of(task)
     )
-    # Another process may replace the index by one of other solved topics at any moment.
+    # Another process may replace the index by one of other training topics at any moment.
     for _ in range(EXAMPLES_ATTEMPTS):
         serving = engine.index_info(name)
         if serving is None or serving.digest != spec.digest or engine.flaw(name):

@@ -282,7 +282,7 @@ def _without(
     others = [example for example in examples if example.topic.id not in withheld]
 
     @cache  # several signals need the same
-    def solved() -> SolvedTopics:
+    def training_topics() -> SolvedTopics:
         return inputs.examples().without(withheld)
 
     def labels() -> GradedDocuments:
@@ -295,7 +295,7 @@ def _without(
 
     return replace(
         inputs,
-        examples=solved,
+        examples=training_topics,
         labels=labels,
         terms=cache(lambda: inputs.terms().without(withheld)),
         model=model,

@@ -89,9 +89,9 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
     """
     collection, split = request.solved_collection, request.split
     used = used_files(collection, split, learns=request.recipe.learns)
-    solved = {}
+    training_topics = {}
     if request.recipe.learns:
-        solved = directory.solved_by(
+        training_topics = directory.solved_by(
             collection.solved_splits(split),
             task.examples_index_mapping(),
             chosen=bool(request.training_splits),
@@ -100,7 +100,7 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
     return replace(
         manifest_of(task, collection, split, used, digests, engine, learns=request.recipe.learns),
         recipe=request.recipe.reaching(request.depth).manifest()
-        | solved
+        | training_topics
         | directory.described_judgments(request.judged),
         depth=request.depth,
         tag=request.tag,
@@ -110,8 +110,8 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
 def used_files(collection: Collection, split: str, *, learns: bool) -> list[Path]:
     """Return the input files of a run: documents, topics, gold and, if it learns, training topics."""
     documents = collection.indexes[collection.index_of(split)].files
-    solved = collection.example_files(split) if learns else []
-    return list(dict.fromkeys((*documents, *collection.split_files(split), *solved)))
+    training_files = collection.example_files(split) if learns else []
+    return list(dict.fromkeys((*documents, *collection.split_files(split), *training_files)))
 
 
 def make_run(

@@ -452,14 +452,15 @@ def facets(searcher: TaskSearcher, request: SearchRequest) -> list[Facet]:
     return facets
 
 
-def toggled(filters: Sequence[FieldFilter], filter_: FieldFilter) -> tuple[FieldFilter, ...]:
-    """Return the filters with one more, or without it if it is among them."""
-    left = tuple(other for other in filters if other != filter_)
-    return left if len(left) < len(filters) else (*filters, filter_)
+def toggle_filter(filters: Sequence[FieldFilter], filter_: FieldFilter) -> tuple[FieldFilter, ...]:
+    """Remove a filter that is among the filters, add any other."""
+    if filter_ in filters:
+        return tuple(other for other in filters if other != filter_)
+    return (*filters, filter_)
 
 
 @dataclass(frozen=True, slots=True)
-class SolvedTopic:
+class GoldTopic:
     """A topic of a split, with the grades of its gold by document."""
 
     topic: Topic
@@ -472,32 +473,32 @@ class SolvedTopic:
         return sorted(relevant, key=lambda answer: -answer[1])
 
 
-class SolvedTopicIndex:
-    """Solved topics, each once, in their order."""
+class GoldTopicIndex:
+    """Topics with gold, each once, in their order."""
 
-    def __init__(self, solved: Iterable[SolvedTopic] = ()) -> None:
-        self._topics: dict[str, SolvedTopic] = {}
-        self._citing: defaultdict[str, list[tuple[float, SolvedTopic]]] = defaultdict(list)
-        for solved_topic in solved:
-            if solved_topic.topic.id not in self._topics:
-                self._topics[solved_topic.topic.id] = solved_topic
-                for document, grade in solved_topic.answers:
-                    self._citing[document].append((grade, solved_topic))
+    def __init__(self, gold_topics: Iterable[GoldTopic] = ()) -> None:
+        self._topics: dict[str, GoldTopic] = {}
+        self._citing: defaultdict[str, list[tuple[float, GoldTopic]]] = defaultdict(list)
+        for gold_topic in gold_topics:
+            if gold_topic.topic.id not in self._topics:
+                self._topics[gold_topic.topic.id] = gold_topic
+                for document, grade in gold_topic.answers:
+                    self._citing[document].append((grade, gold_topic))
 
     def __len__(self) -> int:
         return len(self._topics)
 
-    def topic(self, topic_id: str) -> SolvedTopic | None:
+    def topic(self, topic_id: str) -> GoldTopic | None:
         return self._topics.get(topic_id)
 
-    def citing(self, document_id: str) -> Sequence[SolvedTopic]:
+    def citing(self, document_id: str) -> Sequence[GoldTopic]:
         citing = sorted(self._citing.get(document_id, []), key=lambda item: -item[0])
         return [topic for _grade, topic in citing]
 
 
-def solved_topics(task: Task, collection: Collection) -> SolvedTopicIndex:
+def read_gold_topics(task: Task, collection: Collection) -> GoldTopicIndex:
     """Return the topics of all splits whose gold can be read."""
-    solved = []
+    gold_topics = []
     for split in task.info.splits:
         with suppress(SearchappError):
             grades = task.official.grades(collection.gold_files(split), DataSplit(collection, split))
@@ -505,5 +506,5 @@ def solved_topics(task: Task, collection: Collection) -> SolvedTopicIndex:
             for topic_id, gold in grades.items():
                 topic = topics.get(topic_id, Topic(topic_id, ""))
                 grades_of_topic = {document: float(grade) for document, grade in gold.items()}
-                solved.append(SolvedTopic(topic, split, grades_of_topic))
-    return SolvedTopicIndex(solved)
+                gold_topics.append(GoldTopic(topic, split, grades_of_topic))
+    return GoldTopicIndex(gold_topics)

@@ -136,10 +136,12 @@ class _Demonstration:
             figures = demo.compare_recipes(sample, self._engine, self._folder)
             task = f"   {sample.task.name}"
             table.add_row(*_row(task, demo.PLAIN, figures.plain))
-            table.add_row(*_row(task, demo.LEARNING, figures.learning, str(figures.solved)))
+            table.add_row(*_row(task, demo.LEARNING, figures.learning, str(figures.training_topics)))
             if figures.weighed is not None:
                 is_behind = True
-                table.add_row(*_row(task, f"  direct={demo.DIRECT}", figures.weighed, str(figures.solved)))
+                table.add_row(
+                    *_row(task, f"  direct={demo.DIRECT}", figures.weighed, str(figures.training_topics))
+                )
         self._console.print(table)
         if is_behind:
             self._console.print(FEW.format(direct=demo.DIRECT).rstrip("\n"))

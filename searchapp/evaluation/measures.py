@@ -77,7 +77,7 @@ def measure(
     """
     parsed = {name: _parse(name) for name in names}
     if not parsed:
-        return Measures({}, {})
+        return Measures.none()
     results: dict[Measure, dict[str, float]] = {kind: {} for kind in parsed.values()}
     topics = {_safe(topic): topic for topic in qrels}
     known = {

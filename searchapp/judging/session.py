@@ -386,9 +386,8 @@ class JudgingSession:
             indices = {document: index for index, document in enumerate(documents)}
             ranks = {document: rank for rank, document in enumerate(ranking, 1)}
             self._orders[topic_id] = DocumentOrder(tuple(documents), ranks, indices)
-            self._lengths[topic_id] = len(
-                documents
-            )  # less than `_length` returned if the run repeats documents
+            # Less than `_length` returned, if the run repeats documents.
+            self._lengths[topic_id] = len(documents)
             if len(self._orders) > CACHED_ORDERS:
                 self._orders.popitem(last=False)
         self._orders.move_to_end(topic_id)

@@ -10,11 +10,11 @@ import pytest
 
 from searchapp.app import search
 from searchapp.app.search import (
+    GoldTopic,
+    GoldTopicIndex,
     SearchRequest,
-    SolvedTopic,
-    SolvedTopicIndex,
     TaskSearcher,
-    solved_topics,
+    read_gold_topics,
 )
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import Topic, float32
@@ -370,7 +370,7 @@ def test_other_templates_stay_as_they_are(query: dict[str, Any]) -> None:
 
 def test_topics_of_all_splits_cite_the_documents_of_their_gold() -> None:
     task = load("nlps")
-    solved = solved_topics(task, task.collection(SAMPLES / "nlps"))
+    solved = read_gold_topics(task, task.collection(SAMPLES / "nlps"))
     topic = solved.topic("602")
     assert topic is not None and topic.split == "dev" and topic.topic.text
     for document, grade in topic.answers:
@@ -379,10 +379,10 @@ def test_topics_of_all_splits_cite_the_documents_of_their_gold() -> None:
 
 
 def test_a_topic_counts_once_and_the_best_grade_is_first() -> None:
-    def solved(topic: str, split: str, **gold: float) -> SolvedTopic:
-        return SolvedTopic(Topic(topic, ""), split, gold)
+    def solved(topic: str, split: str, **gold: float) -> GoldTopic:
+        return GoldTopic(Topic(topic, ""), split, gold)
 
-    found = SolvedTopicIndex([solved("1", "a", x=1, y=0), solved("1", "b", y=1), solved("2", "b", x=2, z=1)])
+    found = GoldTopicIndex([solved("1", "a", x=1, y=0), solved("1", "b", y=1), solved("2", "b", x=2, z=1)])
     assert [one.topic.id for one in found.citing("x")] == ["2", "1"]
     assert not found.citing("y"), "what is not relevant cites nothing, nor does a second reading"
     assert found.topic("2") == solved("2", "b", x=2, z=1)
@@ -391,4 +391,4 @@ def test_a_topic_counts_once_and_the_best_grade_is_first() -> None:
 
 def test_files_that_are_missing_are_left_out(tmp_path: object) -> None:
     task = load("nlps")
-    assert not len(solved_topics(task, task.collection(SAMPLES / "checkthat")))
+    assert not len(read_gold_topics(task, task.collection(SAMPLES / "checkthat")))

@@ -10,7 +10,7 @@ import pytest
 from searchapp import resources, tasks
 from searchapp.app.comparison import Scoring
 from searchapp.app.evaluate import GoldSource
-from searchapp.app.search import solved_topics
+from searchapp.app.search import read_gold_topics
 from searchapp.errors import DataError, InvalidFiles, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.ranking import recipes
@@ -289,7 +289,7 @@ def test_grades_of_a_splits_own_gold_are_those_of_its_topics(tmp_path: Path) -> 
         assert set(Scoring(source).grades(task, source)) == {topic}
         named = replace(source, gold=(other,))
         assert set(Scoring(named).grades(task, named)) == {"q1", "q2"}, "as `evaluate` scores them"
-    found = solved_topics(task, collection)
+    found = read_gold_topics(task, collection)
     assert {topic.topic.id: (topic.split, topic.topic.text) for topic in found.citing("d1")} == {
         "q1": ("train", "x"),
         "q2": ("dev", "x"),

@@ -122,7 +122,7 @@ class OtherSimilarities:
         self._numbers = numbers
         self._training_topics: SolvedTopics | None = None
 
-    def solved(self) -> SolvedTopics:
+    def training_topics(self) -> SolvedTopics:
         if self._training_topics is None:
             as_indexed = self._fold.inputs.examples()
             mapping = self._task.examples_index_mapping()
@@ -303,7 +303,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             models = Models(request.task, fold.view, request.splits[0], SilentProgress(), problems=problems)
             fold.others[key] = OtherSimilarities(fold, models, request.task, scoring.examples)
         other = fold.others[key]
-        inputs = replace(fold.inputs, index=self._other_indexes[key], examples=other.solved)
+        inputs = replace(fold.inputs, index=self._other_indexes[key], examples=other.training_topics)
         # A learned fusion is trained on the answers of its signals under these similarities.
         return replace(inputs, fusion=lambda recipe: other.models.of_fusion(recipe, inputs).stored)
 

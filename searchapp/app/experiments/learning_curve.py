@@ -120,8 +120,8 @@ class _Learning:
                 f"the topics of {self._split} are training topics themselves: choose a split that is not "
                 f"used for training"
             )
-        solved = self._collection.examples(split, Problems(lenient=True))
-        others = [example for example in solved if example.topic.id not in topics]
+        training_topics = self._collection.examples(split, Problems(lenient=True))
+        others = [example for example in training_topics if example.topic.id not in topics]
         self._solved: Sequence[Example] = [] if request.judgments_only else others
         self._pool, self._scored = self._divide()
         self._grades = validation.grades[split] if request.judged is None else request.judged

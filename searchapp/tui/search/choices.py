@@ -16,7 +16,7 @@ from searchapp.app.saved_searches import (
     last_position,
     store_position,
 )
-from searchapp.app.search import Facet, facets, toggled
+from searchapp.app.search import Facet, facets, toggle_filter
 from searchapp.errors import EngineError, SearchappError
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.text import visible_line
@@ -83,7 +83,7 @@ class QueryChoices:
             self._screen.head.tell(f"the documents of {name} have no fields to filter by", "$warning")
             return
         dialog = FilterDialog(
-            lambda chosen: self._set_filters(dialog, toggled(self._query.filters, chosen)),
+            lambda chosen: self._set_filters(dialog, toggle_filter(self._query.filters, chosen)),
             lambda: self._set_filters(dialog, ()),
         )
         self._dialog = dialog

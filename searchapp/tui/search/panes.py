@@ -16,7 +16,7 @@ from textual.style import Style
 
 from searchapp.app.inspection.pages import Page, page_of, stands_in_text, with_neighbours
 from searchapp.app.saved_searches import SearchQuery
-from searchapp.app.search import SearchRequest, SolvedTopic, SolvedTopicIndex, TaskSearcher, solved_topics
+from searchapp.app.search import GoldTopic, GoldTopicIndex, SearchRequest, TaskSearcher, read_gold_topics
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
 from searchapp.model import Hit, Markup, Topic
@@ -225,7 +225,7 @@ class SolvedTopicReader:
 
     def __init__(self, searcher: TaskSearcher, post: Post) -> None:
         # None before they are read.
-        self.topics: SolvedTopicIndex | None = None
+        self.topics: GoldTopicIndex | None = None
         # Why they cannot be read.
         self.trouble = ""
         self._searcher = searcher
@@ -253,20 +253,20 @@ class SolvedTopicReader:
     def close(self) -> None:
         self._is_closed = True
 
-    def _read(self) -> SolvedTopicIndex | None:
+    def _read(self) -> GoldTopicIndex | None:
         collection = self._searcher.collection
-        return None if collection is None else solved_topics(self._searcher.task, collection)
+        return None if collection is None else read_gold_topics(self._searcher.task, collection)
 
-    def _receive(self, topics: SolvedTopicIndex | None) -> None:
+    def _receive(self, topics: GoldTopicIndex | None) -> None:
         if topics is None:
-            self._take(SolvedTopicIndex(), "the task's files were not found: name their folder with --data")
+            self._take(GoldTopicIndex(), "the task's files were not found: name their folder with --data")
         else:
             self._take(topics, "" if len(topics) else "the task's files have no training topics")
 
     def _failed(self, error: Exception) -> None:
-        self._take(SolvedTopicIndex(), f"the training topics can't be read: {error_text(error)}")
+        self._take(GoldTopicIndex(), f"the training topics can't be read: {error_text(error)}")
 
-    def _take(self, topics: SolvedTopicIndex, trouble: str) -> None:
+    def _take(self, topics: GoldTopicIndex, trouble: str) -> None:
         if self._is_closed:
             return
         self.topics, self.trouble = topics, trouble
@@ -280,7 +280,7 @@ class SolvedPage(TextDialog):
 
     IS_FULL = True
 
-    def __init__(self, solved: SolvedTopic, labels: Sequence[str], notation: Notation, origin: str) -> None:
+    def __init__(self, solved: GoldTopic, labels: Sequence[str], notation: Notation, origin: str) -> None:
         super().__init__(f"Training topic {shortened(solved.topic.id, 60)} of {solved.split}")
         self._solved = solved
         self._labels = labels
@@ -454,7 +454,7 @@ class DocumentPane(Vertical):
         if name is not None:
             self.toggle(Section[name])
 
-    def citing(self, document_id: str) -> Sequence[SolvedTopic] | None:
+    def citing(self, document_id: str) -> Sequence[GoldTopic] | None:
         """Return the training topics with a document in their gold; None until they are read."""
         return None if self._solved.topics is None else self._solved.topics.citing(document_id)
 

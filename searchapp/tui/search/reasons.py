@@ -19,7 +19,7 @@ from searchapp.app.inspection.explanation import (
     hit_reason,
     status_sentence,
 )
-from searchapp.app.search import SolvedTopic, TaskSearcher
+from searchapp.app.search import GoldTopic, TaskSearcher
 from searchapp.model import AnalysisStep
 from searchapp.ranking import search_results
 from searchapp.ranking.search_results import IDF
@@ -398,7 +398,7 @@ class Reasons:
         if result is not None and result.hit.document_id == document:
             self.citing()
 
-    def _show_solved(self, solved: SolvedTopic, document: str) -> None:
+    def _show_solved(self, solved: GoldTopic, document: str) -> None:
         info = self._screen.searched.info
         page = SolvedPage(solved, info.grades, self._screen.hits.notation, document)
         self._screen.app.push_screen(page)

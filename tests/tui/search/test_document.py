@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app import search as solved_module
-from searchapp.app.search import solved_topics
+from searchapp.app.search import read_gold_topics
 from searchapp.errors import DataError
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
@@ -54,7 +54,7 @@ def test_wiki_markup_is_shown_as_what_it_means(searching: SearchingOn, size: tup
 
 def test_topics_that_cite_a_document_are_listed_and_opened(searching: SearchingOn) -> None:
     task = load("nlps")
-    known = solved_topics(task, task.collection(SAMPLES / "nlps"))
+    known = read_gold_topics(task, task.collection(SAMPLES / "nlps"))
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"normal subgroup", "enter")
@@ -88,9 +88,9 @@ def test_solved_topics_are_read_once_and_keep_no_key_waiting(
     def slowly(*given: Any) -> Any:
         reads.append(given)
         may_read.wait(60)
-        return solved_module.solved_topics(*given)
+        return solved_module.read_gold_topics(*given)
 
-    monkeypatch.setattr(solved_view, "solved_topics", slowly)
+    monkeypatch.setattr(solved_view, "read_gold_topics", slowly)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"group", "enter")
@@ -114,7 +114,7 @@ def test_solved_topics_that_cannot_be_read_are_told(
     def broken(*_given: Any) -> Any:
         raise DataError("the folder is gone \x1b[2J")
 
-    monkeypatch.setattr(solved_view, "solved_topics", broken)
+    monkeypatch.setattr(solved_view, "read_gold_topics", broken)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"group", "enter")
@@ -127,7 +127,7 @@ def test_solved_topics_that_cannot_be_read_are_told(
 
 def test_gold_and_grades_are_shown_with_who_said_them(searching: SearchingOn) -> None:
     task = load("nlps")
-    known = solved_topics(task, task.collection(SAMPLES / "nlps"))
+    known = read_gold_topics(task, task.collection(SAMPLES / "nlps"))
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await solved(pilot, screen)

@@ -187,7 +187,7 @@ def test_what_is_wrong_is_pointed_to_where_it_stands_once_the_line_is_laid_out(
 def test_solved_topics_that_come_late_are_offered_then(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with late(monkeypatch, panes, "solved_topics") as may_answer:
+    with late(monkeypatch, panes, "read_gold_topics") as may_answer:
 
         async def steps(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter")
@@ -207,7 +207,7 @@ def test_solved_topics_that_come_late_are_offered_then(
 
         app = searching.app(recipe="neighbours")
         drive(app, steps)
-    with late(monkeypatch, panes, "solved_topics") as may_answer:
+    with late(monkeypatch, panes, "read_gold_topics") as may_answer:
 
         async def cited(pilot: P, screen: SearchScreen) -> None:
             await enter(pilot, screen, *"every ring is a group", "enter", "e")
