@@ -111,8 +111,8 @@ def public_url(given: str) -> str:
     ):
         raise UsageError("--public-url must be like https://search.example.org, without a path")
     usual = {"http": 80, "https": 443}[parts.scheme]
-    behind = "" if port in (None, usual) else f":{port}"
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{behind}"
+    port_suffix = "" if port in (None, usual) else f":{port}"
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port_suffix}"
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -175,11 +175,11 @@ class FigureLines(Plain):
         self.draw()
 
 
-def figure_line(measured: Measured, pair: Pair, room: int, before: str = "", behind: str = "") -> Content:
+def figure_line(measured: Measured, pair: Pair, room: int, prefix: str = "", suffix: str = "") -> Content:
     """Return the most important figures of a pair that fit `room` cells."""
     parts: list[str | tuple[str, str]] = []
     used = 0
-    for words, look in _figures(measured, pair, before, behind, is_wide=room >= WIDE_FROM):
+    for words, look in _figures(measured, pair, prefix, suffix, is_wide=room >= WIDE_FROM):
         cells = cell_len(visible_line(words)) + (len(BETWEEN) if parts else 0)
         if used + cells > room and parts:
             break
@@ -189,10 +189,10 @@ def figure_line(measured: Measured, pair: Pair, room: int, before: str = "", beh
 
 
 def _figures(
-    measured: Measured, pair: Pair, before: str, behind: str, *, is_wide: bool
+    measured: Measured, pair: Pair, prefix: str, suffix: str, *, is_wide: bool
 ) -> Iterator[tuple[str, str]]:
     tests, plain = pair.tests, "$foreground"
-    yield f"{before}{measured.name}", "bold"
+    yield f"{prefix}{measured.name}", "bold"
     yield f"{number(tests.first)} → {number(tests.second)}", plain
     yield (
         signed(tests.mean),
@@ -210,8 +210,8 @@ def _figures(
         yield f"{won.wins:,} won · {won.ties:,} tied · {won.losses:,} lost", plain
     else:
         yield f"{won.wins}/{won.ties}/{won.losses}", plain
-    if behind:
-        yield behind, "$faint"
+    if suffix:
+        yield suffix, "$faint"
     elif is_wide and not math.isnan(tests.effect):
         yield f"d_z {tests.effect:.2f}", plain
 
@@ -516,12 +516,12 @@ class CompareScreen(GoldScreen):
 
     def _go_across(self) -> None:
         document, name = self.document_id, self.names[1 - self._side_number]
-        beside = self.sides[1 - self._side_number]
+        other_side = self.sides[1 - self._side_number]
         if document is None:
-            self.focus_rows(beside.ranking)
-        elif not self.go_to(document, [beside]):
+            self.focus_rows(other_side.ranking)
+        elif not self.go_to(document, [other_side]):
             own, key = self.names[self._side_number], self.keys.shown("why")
-            self.focus_rows(beside.ranking)
+            self.focus_rows(other_side.ranking)
             self.head.tell(
                 f"{shortened(document, LONGEST_ID)} is not in {name}: {key} on it in {own} explains why"
             )
@@ -559,8 +559,8 @@ class CompareScreen(GoldScreen):
         moves = {"gained": own.gained, "lost": own.lost, "moved": own.moved}
         counts = ", ".join(f"{len(documents):,} {word}" for word, documents in moves.items() if documents)
         values = f"{shown_figure(own.first)} → {shown_figure(own.second)}"
-        behind = f" · {counts}" if counts else ""
-        return f" · {values} {shown_difference(own.difference).strip()}{behind}"
+        suffix = f" · {counts}" if counts else ""
+        return f" · {values} {shown_difference(own.difference).strip()}{suffix}"
 
     def next_order(self) -> None:
         if self._has_differences():

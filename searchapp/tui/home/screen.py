@@ -221,9 +221,9 @@ class EngineBanner(Banner):
         self.draw()
 
     def draw(self) -> None:
-        behind = self._status if self._status.plain else self._more
+        status = self._status if self._status.plain else self._more
         title = Content.styled("searchapp  ", "bold")
-        self.update(Content("").join([title, self._engine, behind]), layout=False)
+        self.update(Content("").join([title, self._engine, status]), layout=False)
 
 
 LABEL_CELLS = 10

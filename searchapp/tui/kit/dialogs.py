@@ -96,13 +96,13 @@ class ScrollDialog(Dialog[None]):
     # The widget that scrolls.
     SCROLLED: ClassVar[type[Widget]] = TextPane
 
-    def further(self) -> dict[str, Callable[[], object]]:
+    def key_actions(self) -> dict[str, Callable[[], object]]:
         return {}
 
     def take(self, event: events.Key) -> bool:
-        further = self.further()
-        if event.key in further:
-            further[event.key]()
+        actions = self.key_actions()
+        if event.key in actions:
+            actions[event.key]()
         elif event.key in _SCROLLS:
             _SCROLLS[event.key](self.query_one(self.SCROLLED), animate=False)
         else:
@@ -111,26 +111,26 @@ class ScrollDialog(Dialog[None]):
 
 
 class Help(ScrollDialog):
-    """All keys of a screen, after texts to type (`before`) and help about the focused pane."""
+    """All keys of a screen, after `groups` of texts to type and help about the focused pane."""
 
     SCROLLED = VerticalScroll
 
     def __init__(
         self,
         keys: KeyMap,
-        before: Mapping[str, Sequence[HelpRow]] | None = None,
+        groups: Mapping[str, Sequence[HelpRow]] | None = None,
         about: PaneHelp | None = None,
     ) -> None:
         super().__init__()
         self._keys = keys
-        self._before = before or {}
+        self._groups = groups or {}
         self._about = about
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog help"):
             if self._about is not None:
                 yield from self._about_pane(self._about)
-            for group, rows in self._before.items():
+            for group, rows in self._groups.items():
                 yield _help_title(group, classes="group")
                 for row in rows:
                     yield _help_row(row, 18)
@@ -336,14 +336,14 @@ class Picking(Dialog[int | None]):
             "pagedown": lambda: rows.move(rows.cursor + rows.page),
             "pageup": lambda: rows.move(rows.cursor - rows.page),
         }
-        moves |= self.further()
+        moves |= self.key_actions()
         if event.key in moves:
             moves[event.key]()
         else:
             self._words.take(event)
         return True
 
-    def further(self) -> dict[str, Callable[[], object]]:
+    def key_actions(self) -> dict[str, Callable[[], object]]:
         return {}
 
     def chosen(self, index: int) -> None:

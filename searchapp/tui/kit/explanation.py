@@ -84,12 +84,12 @@ def _line(line: ExplanationLine, greatest: float, width: int, cells: Mapping[str
         return Content.assemble((f"{line.value:>9.4f}  ", "bold"), f"{'':{bars}}  ", (line.what, "bold"))
     description = f"{'  ' * (line.depth - 1)}{visible_line(line.what)}"
     figures = dict(line.figures)
-    beside = "  ".join(f"{_shown(figures.get(name, '')):>{most}}" for name, most in cells.items())
+    figure_text = "  ".join(f"{_shown(figures.get(name, '')):>{most}}" for name, most in cells.items())
     return Content.assemble(
         f"{line.value:>9.4f}  ",
         (bar(abs(line.value) / greatest, bars), "$primary" if line.value >= 0 else "$error"),
         f"  {fitted(description, width) if figures else description}",
-        (f"  {beside}" if figures else "", "$faint"),
+        (f"  {figure_text}" if figures else "", "$faint"),
     )
 
 
@@ -147,5 +147,5 @@ class ExplanationDialog(TextDialog):
             return Content.styled("There is no score to explain.", "$faint")
         return Content("\n").join([*shares(self._why, self.room), explained(explanation, self.room)])
 
-    def further(self) -> dict[str, Callable[[], object]]:
+    def key_actions(self) -> dict[str, Callable[[], object]]:
         return {"enter": self._open_votes} if self._open_votes else {}

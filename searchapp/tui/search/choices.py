@@ -61,16 +61,16 @@ class FilterDialog(Picking):
     def chosen(self, index: int) -> None:
         self._toggle(self._filters[index])
 
-    def further(self) -> dict[str, Callable[[], object]]:
+    def key_actions(self) -> dict[str, Callable[[], object]]:
         return {"ctrl+x": self._clear}
 
 
 class QueryChoices:
     """Changes the query by choices from lists."""
 
-    def __init__(self, screen: SearchView, past: RecentSearches) -> None:
+    def __init__(self, screen: SearchView, recent: RecentSearches) -> None:
         self._screen = screen
-        self._past = past
+        self._recent = recent
         self._dialog: FilterDialog | None = None
 
     @property
@@ -142,11 +142,11 @@ class QueryChoices:
         searcher = self._screen.searcher
         for name in searcher.recipes:
             yield Offer(f"{name}  {searcher.recipe(name).about}", partial(self.rank_with, name), "recipe")
-        for text in self._past.texts:
+        for text in self._recent.texts:
             yield Offer(text, partial(self.search_again, text), "searched")
 
     def recall(self) -> None:
-        texts = self._past.texts
+        texts = self._recent.texts
         if not texts:
             name = self._screen.searched.name
             self._screen.head.tell(f"no recent queries in {name}", "$warning")
@@ -229,7 +229,7 @@ class SavedQueryDialog(FuzzyPicking):
         self._names = [name for name, _search in searches]
         self.replace(_choices(searches))
 
-    def further(self) -> dict[str, Callable[[], object]]:
+    def key_actions(self) -> dict[str, Callable[[], object]]:
         return {"ctrl+x": self._ask}
 
     def _ask(self) -> None:

@@ -322,8 +322,8 @@ def gold_label(grade: float, labels: Sequence[str]) -> str:
     >>> gold_label(1.0, ("not relevant", "relevant")), gold_label(6.0, ("no", "yes")), gold_label(0.5, ())
     ('1 relevant', '6', '0.5')
     """
-    whole = int(grade)
-    return grade_label(whole, labels) if whole == grade and whole < len(labels) else f"{grade:g}"
+    integer = int(grade)
+    return grade_label(integer, labels) if integer == grade and integer < len(labels) else f"{grade:g}"
 
 
 # Longer texts are cut; the pager shows the whole text.

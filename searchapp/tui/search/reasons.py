@@ -86,9 +86,9 @@ def _decides(comparison: HitComparison) -> str:
 
 def _table(title: str, differences: Sequence[PartDifference], room: int) -> list[Content]:
     figures = max(len(_figures(difference)) for difference in differences) + 2 if room >= FIGURES_FROM else 0
-    beside = 3 * (VALUE_CELLS + 1) + BAR_CELLS + 2 + figures
+    fixed_cells = 3 * (VALUE_CELLS + 1) + BAR_CELLS + 2 + figures
     longest = max(len(difference.what) for difference in differences)
-    width = max(8, min(longest, room - beside))
+    width = max(8, min(longest, room - fixed_cells))
     greatest = max(abs(difference.gain) for difference in differences) or 1.0
     head = (
         f"{fitted(title, width)} {'upper':>{VALUE_CELLS}} {'lower':>{VALUE_CELLS}} {'upper −':>{VALUE_CELLS}}"
@@ -164,7 +164,7 @@ class AnalysisDialog(TextDialog):
         self._want()
         super().on_mount()
 
-    def further(self) -> dict[str, Callable[[], object]]:
+    def key_actions(self) -> dict[str, Callable[[], object]]:
         return {
             "right": lambda: self._go(1), "tab": lambda: self._go(1),
             "left": lambda: self._go(-1), "shift+tab": lambda: self._go(-1),

@@ -278,18 +278,18 @@ class PositionHistory:
     """The positions to go back and forward to."""
 
     def __init__(self) -> None:
-        self._behind: list[Position] = []
-        self._ahead: list[Position] = []
+        self._previous: list[Position] = []
+        self._next: list[Position] = []
 
     def leave(self, position: Position) -> None:
-        self._behind.append(position)
-        self._ahead.clear()
+        self._previous.append(position)
+        self._next.clear()
 
     def back(self, position: Position) -> Position | None:
-        return self._step(self._behind, self._ahead, position)
+        return self._step(self._previous, self._next, position)
 
     def forward(self, position: Position) -> Position | None:
-        return self._step(self._ahead, self._behind, position)
+        return self._step(self._next, self._previous, position)
 
     @staticmethod
     def _step(source: list[Position], target: list[Position], position: Position) -> Position | None:

@@ -185,8 +185,8 @@ class SearchScreen(SearchView):
         self.solved = SolvedTopicReader(searcher, self.later)
         self.reading = DocumentPane(self.searched.info, keys.shown("pager"), self.solved)
         self._history = PositionHistory()
-        self._past = RecentSearches(setup.home, self.searched.name)
-        self._choices = QueryChoices(self, self._past)
+        self._recent = RecentSearches(setup.home, self.searched.name)
+        self._choices = QueryChoices(self, self._recent)
         self._reasons = Reasons(self)
         self._saved = SavedQueries(self, setup.home)
         # Why the query has no ranking, if it failed.
@@ -309,7 +309,7 @@ class SearchScreen(SearchView):
         self.panes.focus(self.hits)
 
     def _submitted(self, text: str) -> None:
-        self._past.add(text)
+        self._recent.add(text)
         self.panes.focus(self.hits)
 
     def typed(self, text: str) -> None:
