@@ -75,7 +75,7 @@ def main() -> None:
     documents = list(TASK_2019.collection(data).documents.read(Problems()))
     path = TASK_2019.collection(data).split_files("train")[0]
     known = {document.id for document in documents}
-    questions = [each for each in read_questions(path, Problems(), known, solved=True) if each.gold]
+    questions = [each for each in read_questions(path, Problems(), known, training=True) if each.gold]
     gold = {each.id.lower(): {fact.lower(): roles for fact, roles in each.gold.items()} for each in questions}
     with tempfile.TemporaryDirectory() as home:
         engine = EmbeddedEngine(Path(home), "benchmark")

@@ -246,7 +246,7 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
 def _changes(stored: StoredRun, task: Task, gold: GoldSource, files: Sequence[Path]) -> Iterator[str]:
     path, manifest = stored.path, stored.manifest
     if manifest.layout and manifest.split in task.info.splits:
-        layout = task.collection(Path(manifest.data)).layout(manifest.split, solved=False)
+        layout = task.collection(Path(manifest.data)).layout(manifest.split, training=False)
         for key, value in layout.items():
             if value != manifest.layout.get(key):
                 yield f"{task.info.file}: the key {key} has changed since the run {path} was made"

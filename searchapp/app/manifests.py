@@ -52,7 +52,7 @@ def manifest_of(
         task=task.name,
         task_file="" if file is None else str(file.resolve()),
         variant="" if variant is None else str(variant.resolve()),
-        layout=collection.layout(split, solved=learns),
+        layout=collection.layout(split, training=learns),
         split=split,
         recipe={},
         depth=0,

@@ -21,7 +21,7 @@ from searchapp.ranking.fusion import FUSION, REACH, AnswerFunction, LearnedFusio
 from searchapp.ranking.learning import StoredModel
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, SolvedTopics, Trained, gold_of
+from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, Trained, TrainingTopics, gold_of
 from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
@@ -127,7 +127,7 @@ class Models:
     @cached_property
     def _withheld(self) -> frozenset[str]:
         """The training topics that a split of other topics ranks too."""
-        if self._split in self._collection.solved_splits(self._split):
+        if self._split in self._collection.training_splits(self._split):
             return frozenset()
         examples, _documents, _digest = self._inputs()
         judged = {example.topic.id for example in self._judged}
@@ -282,7 +282,7 @@ def _without(
     others = [example for example in examples if example.topic.id not in withheld]
 
     @cache  # several signals need the same
-    def training_topics() -> SolvedTopics:
+    def training_topics() -> TrainingTopics:
         return inputs.examples().without(withheld)
 
     def labels() -> GradedDocuments:
@@ -392,11 +392,11 @@ def signal_inputs(
         return collection.documents.read(Problems(lenient=True))
 
     @cache  # several signals need the same
-    def examples() -> SolvedTopics:
+    def examples() -> TrainingTopics:
         training_index, training_topics = index_examples(
             task, engine, *split_of(), progress, judged, problems
         )
-        return SolvedTopics(training_index, gold_of(training_topics))
+        return TrainingTopics(training_index, gold_of(training_topics))
 
     def labels() -> GradedDocuments:
         training_topics = read_examples(task, *split_of(), progress, judged, problems)

@@ -66,7 +66,7 @@ class RunRequest:
             raise UsageError(
                 f"the recipe {self.recipe.name} does not learn from training topics: leave out --training-split"
             )
-        return self.collection.solved_by(self.training_splits)
+        return self.collection.with_training_splits(self.training_splits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
     used = used_files(collection, split, learns=request.recipe.learns)
     training_topics = {}
     if request.recipe.learns:
-        training_topics = directory.solved_by(
-            collection.solved_splits(split),
+        training_topics = directory.training_record(
+            collection.training_splits(split),
             task.examples_index_mapping(),
             chosen=bool(request.training_splits),
         )
@@ -266,7 +266,7 @@ def _mapping_changes(task: Task, manifest: Manifest) -> Iterator[str]:
 
 def _layout_changes(task: Task, manifest: Manifest) -> Iterator[str]:
     learns = directory.TRAINING in manifest.recipe
-    layout = task.collection(Path(manifest.data)).layout(manifest.split, solved=learns)
+    layout = task.collection(Path(manifest.data)).layout(manifest.split, training=learns)
     for key in _changed(layout, manifest.layout):
         yield f"{task.info.file}: {key} changed since the run was made"
 
@@ -286,8 +286,8 @@ def _without_digests(value: Any) -> Any:
 
 
 def _collection(task: Task, manifest: Manifest, data: Path) -> Collection:
-    collection, solved = task.collection(data), directory.solved_splits(manifest)
-    return collection.solved_by(solved) if solved else collection
+    collection, solved = task.collection(data), directory.training_splits(manifest)
+    return collection.with_training_splits(solved) if solved else collection
 
 
 def rerun(

@@ -225,7 +225,7 @@ def train(
     collection = loaded.collection(data_of(settings, loaded, data))
     ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
     if training_split:
-        collection = collection.solved_by(training_split)
+        collection = collection.with_training_splits(training_split)
     problems = Problems(lenient=lenient)
     progress = for_person(settings)
     store = models.Models(loaded, collection, ranked, progress, settings.home, problems=problems)

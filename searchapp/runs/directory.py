@@ -441,7 +441,7 @@ _JUDGED = "judged"
 _SPLITS, _CHOSEN, _MAPPING = "splits", "chosen", "mapping_digest"
 
 
-def solved_by(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> dict[str, Any]:
+def training_record(splits: Sequence[str], mapping: Any, *, chosen: bool = False) -> dict[str, Any]:
     """Return a manifest's entry for the splits of training topics; `chosen` by the user or not."""
     described = {_SPLITS: list(splits), _MAPPING: None if mapping is None else digest_json(mapping)}
     return {TRAINING: described | ({_CHOSEN: True} if chosen else {})}
@@ -452,7 +452,7 @@ def mapping_digest(manifest: Manifest) -> Any:
     return _recorded(manifest, TRAINING).get(_MAPPING)
 
 
-def solved_splits(manifest: Manifest) -> tuple[str, ...]:
+def training_splits(manifest: Manifest) -> tuple[str, ...]:
     """Return the splits of a run's training topics."""
     splits = _recorded(manifest, TRAINING).get(_SPLITS)
     return tuple(map(str, splits)) if isinstance(splits, list) else ()
@@ -460,7 +460,7 @@ def solved_splits(manifest: Manifest) -> tuple[str, ...]:
 
 def chosen_splits(manifest: Manifest) -> tuple[str, ...]:
     """Return the splits of training topics that the user chose."""
-    return solved_splits(manifest) if _recorded(manifest, TRAINING).get(_CHOSEN) else ()
+    return training_splits(manifest) if _recorded(manifest, TRAINING).get(_CHOSEN) else ()
 
 
 def described_judgments(judged: Iterable[Example]) -> dict[str, Any]:

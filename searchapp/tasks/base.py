@@ -208,10 +208,10 @@ class Collection(ABC):
         copied.renamed = names
         return copied
 
-    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
+    def layout(self, split: str, *, training: bool) -> Mapping[str, Any]:
         """Return, as JSON, how a task file reads a split's files; empty for a shipped task.
 
-        With `solved` it includes the splits of the training topics.
+        With `training` it includes the splits of the training topics.
         """
         return {}
 
@@ -224,24 +224,26 @@ class Collection(ABC):
         return self.split_files(split)
 
     @abstractmethod
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+    def all_training_splits(self, split: str) -> tuple[str, ...]:
         """Return the splits whose topics can be training topics for a split."""
 
-    def solved_splits(self, split: str) -> tuple[str, ...]:
+    def training_splits(self, split: str) -> tuple[str, ...]:
         """Return the splits of the training topics, limited to the user's choice."""
-        solved = self.all_solved_splits(split)
-        return solved if self.chosen is None else tuple(name for name in solved if name in self.chosen)
+        splits = self.all_training_splits(split)
+        return splits if self.chosen is None else tuple(name for name in splits if name in self.chosen)
 
-    def solved_by(self, splits: Sequence[str]) -> Self:
+    def with_training_splits(self, splits: Sequence[str]) -> Self:
         """Return a copy whose training topics come from these splits alone.
 
         Raises:
             UsageError: a split has no training topics.
         """
-        solved = dict.fromkeys(name for split in self.info.splits for name in self.all_solved_splits(split))
+        available = dict.fromkeys(
+            name for split in self.info.splits for name in self.all_training_splits(split)
+        )
         for split in splits:
-            if split not in solved:
-                choice = choices_hint(split, solved) if solved else f"{split!r}: it has none at all"
+            if split not in available:
+                choice = choices_hint(split, available) if available else f"{split!r}: it has none at all"
                 raise UsageError(f"{self.info.reference} has no solved topics in the split {choice}")
         copied = copy(self)
         copied.chosen = frozenset(splits)
@@ -249,7 +251,11 @@ class Collection(ABC):
 
     def example_files(self, split: str) -> list[Path]:
         """Return the files with the training topics."""
-        files = (file for solved in self.solved_splits(split) for file in self.split_files(solved))
+        files = (
+            file
+            for training_split in self.training_splits(split)
+            for file in self.split_files(training_split)
+        )
         return list(dict.fromkeys(files))
 
     @abstractmethod

@@ -45,7 +45,7 @@ class GoldReading:
     # Whether gold may be missing.
     masked: bool = False
     # Whether the questions are training topics, in which unknown gold is only a note.
-    solved: bool = False
+    training: bool = False
 
 
 class SplitFiles(Collection):
@@ -77,7 +77,7 @@ class SplitFiles(Collection):
     def split_files(self, split: str) -> list[Path]:
         return [self.file(split)]
 
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+    def all_training_splits(self, split: str) -> tuple[str, ...]:
         has_dev = (
             self.info.require_split(split) == TEST and DEV in self.info.splits and self.file(DEV).exists()
         )
@@ -86,12 +86,12 @@ class SplitFiles(Collection):
     def is_masked(self, split: str) -> bool:
         if self.info.require_split(split) != TEST:
             return False
-        has_gold = list(self.solved(self.file(split)))
+        has_gold = list(self.gold_flags(self.file(split)))
         return bool(has_gold) and not any(has_gold)
 
     @abstractmethod
     def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[Any]:
-        """Read the questions of a file, each with `id` and `is_solved`."""
+        """Read the questions of a file, each with `id` and `has_gold`."""
 
     @abstractmethod
     def topic(self, question: Any) -> Topic:
@@ -108,23 +108,23 @@ class SplitFiles(Collection):
         return [self.topic(question) for question in questions if in_split(split, question.id)]
 
     def check_split(self, split: str, problems: Problems) -> int:
-        gold = GoldReading(self.known_ids(), masked=split == TEST, solved=split == TRAIN)
+        gold = GoldReading(self.known_ids(), masked=split == TEST, training=split == TRAIN)
         questions = self.questions(self.file(split), problems, gold)
         return sum(1 for _ in questions)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        folds = set(FOLD_NAMES).intersection(self.solved_splits(split))
-        gold = GoldReading(self.known_ids(), solved=True)
+        folds = set(FOLD_NAMES).intersection(self.training_splits(split))
+        gold = GoldReading(self.known_ids(), training=True)
         for path in self.example_files(split):
             for question in self.questions(path, problems, gold):
                 is_example = not folds or fold_of(question.id) in folds
                 if is_example and (example := self.example(question)) is not None:
                     yield example
 
-    def solved(self, path: Path) -> Iterable[bool]:
+    def gold_flags(self, path: Path) -> Iterable[bool]:
         """Return whether each topic of a file has gold, ignoring the file's problems."""
         questions = self.questions(path, Problems(lenient=True), GoldReading(masked=True))
-        return (question.is_solved for question in questions)
+        return (question.has_gold for question in questions)
 
 
 FOLD_COUNT = 5
@@ -184,7 +184,7 @@ class FoldFiles(SplitFiles):
     def topic(self, question: Any) -> Topic:
         return Topic(question.id, question.text)
 
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+    def all_training_splits(self, split: str) -> tuple[str, ...]:
         self.info.require_split(split)
         return tuple(fold for fold in FOLD_NAMES if fold != split)
 

@@ -239,7 +239,7 @@ def test_a_topic_that_the_model_knows_is_not_ranked_by_it(
 
     monkeypatch.setattr(splits, "in_split", lambda split, id_: split is not None)
     collection = load(TASK).collection(SAMPLES / TASK)
-    monkeypatch.setattr(type(collection), "solved_splits", lambda _self, _split: splits.FOLD_NAMES)
+    monkeypatch.setattr(type(collection), "training_splits", lambda _self, _split: splits.FOLD_NAMES)
     monkeypatch.setattr(type(collection), "examples", _every_question(type(collection)))
     refused = rank(offline, TASK, tmp_path / "run")
     assert refused.code == 4 and "was trained on the topic" in refused.stderr

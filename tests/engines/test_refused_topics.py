@@ -18,7 +18,7 @@ from searchapp.model import Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import GradedDocuments, Inputs, SolvedTopics
+from searchapp.ranking.signals.base import GradedDocuments, Inputs, TrainingTopics
 from searchapp.resources import RecipeBook, recipe_book
 from tests.engines.conftest import GROUPS, match, spec_of
 
@@ -80,7 +80,7 @@ def rank(engine: Engine, name: str, refused: Mapping[str, Any]) -> None:
     known = {document.id: document for document in GROUPS}
     inputs = Inputs(
         index,
-        examples=lambda: SolvedTopics(index, {"1": {"2": 1.0}}),
+        examples=lambda: TrainingTopics(index, {"1": {"2": 1.0}}),
         labels=lambda: GradedDocuments(known, {"s": {"1": 1.0}}),
     )
     Ranker(recipe(name), inputs).rank(topics(refused), 3, "tag")

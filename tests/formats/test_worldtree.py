@@ -217,7 +217,7 @@ def test_a_fact_named_twice_counts_once_with_all_its_roles(tmp_path: Path) -> No
 
 def test_an_unknown_fact_of_a_solved_question_is_noted(tmp_path: Path) -> None:
     row = "Q\tA\tHot? (A) ice (B) fire\tu|NE w|NE\n"
-    (question,), problems = questions(tmp_path, row, {"u"}, solved=True)
+    (question,), problems = questions(tmp_path, row, {"u"}, training=True)
     assert list(question.gold) == ["u"]
     assert noted(problems) == [("unknown fact", "line 2: question Q")] and not told(problems)
 

@@ -130,7 +130,7 @@ def test_a_file_of_another_shape_is_told_once(tmp_path: Path, value: Any, kind: 
 
 
 def test_an_unknown_fact_of_a_solved_question_is_noted(tmp_path: Path) -> None:
-    found, told, problems = read(tmp_path, listed(question()), {"u"}, solved=True)
+    found, told, problems = read(tmp_path, listed(question()), {"u"}, training=True)
     assert found[0].ratings == {"u": 6.0} and not told
     assert problems.notes is not None
     assert [note.kind for note in problems.notes.problems] == ["unknown fact"]

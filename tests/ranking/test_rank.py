@@ -13,7 +13,7 @@ from searchapp.progress import Advance, no_progress
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import GradedDocuments, Inputs, SolvedTopics
+from searchapp.ranking.signals.base import GradedDocuments, Inputs, TrainingTopics
 from searchapp.resources import RecipeBook, recipe_book
 
 TOPICS = [Topic("1", "one"), Topic("2", "two")]
@@ -50,7 +50,7 @@ def inputs(index: Index = DOCUMENTS, *, topics_are_documents: bool = False) -> I
     return Inputs(
         index,  # type: ignore[arg-type]
         topics_are_documents,
-        examples=lambda: SolvedTopics(NEAREST, GOLD),  # type: ignore[arg-type]
+        examples=lambda: TrainingTopics(NEAREST, GOLD),  # type: ignore[arg-type]
         labels=lambda: GradedDocuments(known, {"s": {"s": 1.0}}),
         documents=lambda: list(known.values()),
     )
@@ -89,7 +89,7 @@ def test_a_topic_that_is_a_document_is_not_ranked_for_itself_by_one_signal_of_sc
     given = Inputs(
         DOCUMENTS,  # type: ignore[arg-type]
         topics_are_documents=True,
-        examples=lambda: SolvedTopics(NEAREST, {"s": {"2": 1.0, "c": 1.0}}),  # type: ignore[arg-type]
+        examples=lambda: TrainingTopics(NEAREST, {"s": {"2": 1.0, "c": 1.0}}),  # type: ignore[arg-type]
     )
     (ranking,) = Ranker(recipe(template="bm25", signals=[VOTES]), given).rank(TOPICS[1:], 10, "tag")
     assert ranking.hits == Hits.of(Hit("c", 1.0))
@@ -189,7 +189,7 @@ def test_signals_that_ask_for_the_same_ask_once() -> None:
     nearest = Index(Hit("s", 3.0), Hit("1", 1.0))
     given = Inputs(
         DOCUMENTS,  # type: ignore[arg-type]
-        examples=cache(lambda: SolvedTopics(nearest, GOLD)),  # type: ignore[arg-type]
+        examples=cache(lambda: TrainingTopics(nearest, GOLD)),  # type: ignore[arg-type]
     )
     beside = VOTES | {"name": "count", "power": 0.0}
     other = VOTES | {"name": "fewer", "k": 1}

@@ -32,7 +32,7 @@ class Line(NamedTuple):
     document: str = ""
 
     @property
-    def is_solved(self) -> bool:
+    def has_gold(self) -> bool:
         return bool(self.document)
 
 
@@ -50,7 +50,7 @@ class Lines(SplitFiles):
         return Topic(question.id, question.id)
 
     def example(self, question: Line) -> Example | None:
-        return Example(self.topic(question), {question.document: 1.0}) if question.is_solved else None
+        return Example(self.topic(question), {question.document: 1.0}) if question.has_gold else None
 
 
 def test_a_split_is_a_file_in_the_only_index(tmp_path: Path) -> None:

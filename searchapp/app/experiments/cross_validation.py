@@ -38,7 +38,7 @@ from searchapp.model import Example, Ranking, Run, Topic
 from searchapp.progress import Progress, SilentProgress
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import Inputs, Need, SolvedTopics
+from searchapp.ranking.signals.base import Inputs, Need, TrainingTopics
 from searchapp.tasks.base import Collection, DataSplit, Grades, Task
 from searchapp.tasks.splits import FOLD_COUNT, FOLD_SEED, fold_number
 
@@ -120,15 +120,15 @@ class OtherSimilarities:
         self._fold = fold
         self._task = task
         self._numbers = numbers
-        self._training_topics: SolvedTopics | None = None
+        self._training_topics: TrainingTopics | None = None
 
-    def training_topics(self) -> SolvedTopics:
+    def training_topics(self) -> TrainingTopics:
         if self._training_topics is None:
             as_indexed = self._fold.inputs.examples()
             mapping = self._task.examples_index_mapping()
             assert mapping is not None  # otherwise there would be no index
             mapping = with_similarities(mapping, self._numbers)
-            self._training_topics = SolvedTopics(
+            self._training_topics = TrainingTopics(
                 self._fold.engine.open_like(as_indexed.index.info.name, mapping), as_indexed.gold
             )
         return self._training_topics

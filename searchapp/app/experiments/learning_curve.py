@@ -115,7 +115,7 @@ class _Learning:
         topics = {topic.id: topic for fold in validation.folds for topic in fold.topics}
         # In the order of their file, which does not depend on the folds.
         self._topics = [topics[topic] for topic in validation.topics]
-        if split in self._collection.solved_splits(split):
+        if split in self._collection.training_splits(split):
             raise UsageError(
                 f"the topics of {self._split} are training topics themselves: choose a split that is not "
                 f"used for training"

@@ -87,7 +87,7 @@ class Normalization(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SolvedTopics:
+class TrainingTopics:
     """An index of training topics, whose documents have the topics' ids, and the graded answers of each topic."""
 
     index: Index
@@ -95,9 +95,9 @@ class SolvedTopics:
     # Topics of the index that must not be among the nearest; they have no gold.
     withheld: frozenset[str] = frozenset()
 
-    def without(self, topics: frozenset[str]) -> SolvedTopics:
+    def without(self, topics: frozenset[str]) -> TrainingTopics:
         gold = {topic: answers for topic, answers in self.gold.items() if topic not in topics}
-        return SolvedTopics(self.index, gold, self.withheld | topics)
+        return TrainingTopics(self.index, gold, self.withheld | topics)
 
     def nearest(self, body: Body) -> Body:
         if not self.withheld:
@@ -119,8 +119,8 @@ class GradedDocuments:
         """Return the grades of all answers except the topic's own: no topic is ranked by its gold."""
         return {
             document: grade
-            for solved, answers in self.gold.items()
-            if solved != topic.id
+            for topic_id, answers in self.gold.items()
+            if topic_id != topic.id
             for document, grade in answers.items()
         }
 
@@ -136,7 +136,7 @@ class Inputs:
     index: Index
     # Whether a topic is itself a document, under the same id, and must not be retrieved for itself.
     topics_are_documents: bool = False
-    examples: Callable[[], SolvedTopics] = _not_given
+    examples: Callable[[], TrainingTopics] = _not_given
     labels: Callable[[], GradedDocuments] = _not_given
     documents: Callable[[], Iterable[Document]] = _not_given
     terms: Callable[[], TermSpace] = _not_given

@@ -54,7 +54,7 @@ class _Companion(NamedTuple):
     """The vote of a training topic for the documents that it has beside a candidate."""
 
     candidate: str
-    solved: str
+    topic_id: str
     share: float
     value: float
 
@@ -64,13 +64,13 @@ class _Companions(SignalScorer):
         self._signal = signal
         self._gold = gold
         self._answers = {
-            solved: [document for document, grade in answers.items() if grade > 0]
-            for solved, answers in gold.items()
+            topic_id: [document for document, grade in answers.items() if grade > 0]
+            for topic_id, answers in gold.items()
         }
         self._citing: defaultdict[str, list[str]] = defaultdict(list)
-        for solved, documents in self._answers.items():
+        for topic_id, documents in self._answers.items():
             for document in documents:
-                self._citing[document].append(solved)
+                self._citing[document].append(topic_id)
 
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic, candidates in zip(request.topics, request.candidates, strict=True):
@@ -80,7 +80,7 @@ class _Companions(SignalScorer):
     def _scores(self, topic: Topic, candidates: Hits, normalization: Normalization) -> dict[str, float]:
         totals: dict[str, float] = {}
         for vote in self._companions(topic, candidates):
-            for document in self._answers[vote.solved]:
+            for document in self._answers[vote.topic_id]:
                 if document != vote.candidate:
                     totals[document] = totals.get(document, 0.0) + vote.value
         return totals if normalization is Normalization.none else shares_of(totals)
@@ -91,18 +91,18 @@ class _Companions(SignalScorer):
         if best <= 0:
             return
         for candidate, score in candidates[: self._signal.top]:
-            citing_topics = [solved for solved in self._citing.get(candidate, ()) if solved != topic.id]
+            citing_topics = [topic_id for topic_id in self._citing.get(candidate, ()) if topic_id != topic.id]
             share = score / best
             value = share / (len(citing_topics) + self._signal.damping) if citing_topics else 0.0
-            for solved in citing_topics:
-                yield _Companion(candidate, solved, share, value)
+            for topic_id in citing_topics:
+                yield _Companion(candidate, topic_id, share, value)
 
     def _beside(self, request: SignalRequest, document_id: str) -> list[_Companion]:
         (topic,), (candidates,) = request.topics, request.candidates
         return [
             companion
             for companion in self._companions(topic, candidates)
-            if companion.candidate != document_id and self._gold[companion.solved].get(document_id, 0.0) > 0
+            if companion.candidate != document_id and self._gold[companion.topic_id].get(document_id, 0.0) > 0
         ]
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
@@ -117,7 +117,7 @@ class _Companions(SignalScorer):
             Explanation(
                 sum(companion.value for companion in companions),
                 f"beside {candidate}, whose share is {companions[0].share:g}, in the training topics "
-                + ", ".join(companion.solved for companion in companions),
+                + ", ".join(companion.topic_id for companion in companions),
             )
             for candidate, companions in by_candidate.items()
         )
@@ -130,7 +130,7 @@ class _Companions(SignalScorer):
 
     def votes(self, request: SignalRequest, document_id: str) -> Sequence[Vote]:
         votes = [
-            Vote(vote.solved, document_id, self._gold[vote.solved][document_id], vote.share, vote.value)
+            Vote(vote.topic_id, document_id, self._gold[vote.topic_id][document_id], vote.share, vote.value)
             for vote in self._beside(request, document_id)
         ]
         return sorted(votes, key=lambda vote: -vote.value)

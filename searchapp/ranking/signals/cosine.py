@@ -65,7 +65,9 @@ class Cosine(Signal):
     )
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        space = inputs.terms() if self.kind_field is None else inputs.terms().require_solved(self.name)
+        space = (
+            inputs.terms() if self.kind_field is None else inputs.terms().require_training_topics(self.name)
+        )
         return _Matching(self, space, topics_are_documents=inputs.topics_are_documents)
 
 
@@ -121,12 +123,12 @@ class Kinds:
         ]
         self._kinds = np.array(kinds, dtype=np.int64)  # of each document, (documents,)
         self._counts = np.bincount(self._kinds, minlength=len(numbers))
-        self._of_solved = {solved: self._answers(solved) for solved in space.solved}
-        self._all = sum(self._of_solved.values(), np.zeros(len(numbers)))
+        self._training_answers = {topic_id: self._answers(topic_id) for topic_id in space.training_ids}
+        self._all = sum(self._training_answers.values(), np.zeros(len(numbers)))
 
     def factors(self, topic: Topic) -> Floats:
         """Return the factor of each document's score, (documents,)."""
-        answers = self._all - self._of_solved.get(topic.id, 0.0)
+        answers = self._all - self._training_answers.get(topic.id, 0.0)
         mean = answers.sum() / max(len(self._kinds), 1)
         if mean <= 0:
             return np.ones(len(self._kinds))
@@ -137,10 +139,10 @@ class Kinds:
     def name(self, document_id: str) -> str:
         return f"{self._field} {self._space.fields[document_id].get(self._field, '')}".strip()
 
-    def _answers(self, solved: str) -> Floats:
+    def _answers(self, topic_id: str) -> Floats:
         """Return the sum of cubed grades in a training topic for each kind, (kinds,)."""
         totals = np.zeros(len(self._counts))
-        for document, grade in sorted(self._space.gold[solved].items()):
+        for document, grade in sorted(self._space.gold[topic_id].items()):
             if document in self._space.rows and grade > 0:
                 totals[self._kinds[self._space.rows[document]]] += grade**3
         return totals

@@ -35,7 +35,7 @@ class Latent(ExplanatoryPower):
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         require_learn()
-        return _LatentTopics(self, inputs.terms().require_solved(self.name))
+        return _LatentTopics(self, inputs.terms().require_training_topics(self.name))
 
 
 class _LatentTopics(SimilarTopics):
@@ -47,12 +47,14 @@ class _LatentTopics(SimilarTopics):
         rows = vstack([space.unit, space.training_vectors({})]).tocsr()
         most = min(rows.shape) - 1
         self._svd = TruncatedSVD(min(signal.dimensions, max(most, 1)), random_state=signal.seed).fit(rows)
-        self._projected = _unit(self._svd.transform(self._solved))
+        self._projected = _unit(self._svd.transform(self._training_vectors))
 
     def nearest(self, topic: Topic) -> Hits:
         vector = self._space.topic_vector(topic, self._signal.boosts).reshape(1, -1)
         cosines = (self._projected @ _unit(self._svd.transform(vector))[0]).round(DECIMALS)
-        return ranked(self._space.positive_scores(self._space.solved, cosines), self._signal.k, topic.id)
+        return ranked(
+            self._space.positive_scores(self._space.training_ids, cosines), self._signal.k, topic.id
+        )
 
 
 def _unit(rows: Floats) -> Floats:

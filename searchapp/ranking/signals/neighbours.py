@@ -22,7 +22,7 @@ from searchapp.ranking.signals.base import (
     Retriever,
     SignalRequest,
     SignalScorer,
-    SolvedTopics,
+    TrainingTopics,
     Vote,
     Voting,
 )
@@ -53,7 +53,7 @@ def topic_weights(nearest: Hits, power: float, without: str | None = None) -> li
     if not nearest or nearest.scores[0] <= 0:
         return []
     best = nearest.scores[0]
-    return [(solved, score, (score / best) ** power) for solved, score in nearest]
+    return [(topic_id, score, (score / best) ** power) for topic_id, score in nearest]
 
 
 def vote_scores(
@@ -70,8 +70,8 @@ def vote_scores(
     """
     totals: dict[str, float] = {}
     weights = topic_weights(nearest, power, without)
-    for solved, _, weight in weights:
-        for document, grade in gold.get(solved, {}).items():
+    for topic_id, _, weight in weights:
+        for document, grade in gold.get(topic_id, {}).items():
             totals[document] = totals.get(document, 0.0) + grade * weight
     if normalization is Normalization.none:
         return {document: weights[0][1] * total for document, total in totals.items()}
@@ -129,27 +129,27 @@ class NeighbourScorer(SignalScorer):
 
     def _votes_for(self, document_id: str, weights: Sequence[tuple[str, float, float]]) -> list[Vote]:
         return [
-            Vote(solved, document_id, grade, score, grade * weight)
-            for solved, score, weight in weights
-            if (grade := self._gold.get(solved, {}).get(document_id, 0.0))
+            Vote(topic_id, document_id, grade, score, grade * weight)
+            for topic_id, score, weight in weights
+            if (grade := self._gold.get(topic_id, {}).get(document_id, 0.0))
         ]
 
 
 class _RetrievedVotes(NeighbourScorer, Retriever):
-    def __init__(self, signal: Neighbours, solved: SolvedTopics) -> None:
-        super().__init__(solved.gold, signal.power)
+    def __init__(self, signal: Neighbours, training: TrainingTopics) -> None:
+        super().__init__(training.gold, signal.power)
         self._signal = signal
-        self._solved = solved
+        self._training = training
 
     @property
     def searched(self) -> Index:
-        return self._solved.index
+        return self._training.index
 
     def body(self, topic: Topic, request: SignalRequest) -> Body:  # noqa: ARG002  # the nearest vote for any depth
-        return self._solved.nearest(self._signal.query.body(topic, self._signal.k))
+        return self._training.nearest(self._signal.query.body(topic, self._signal.k))
 
     def asks_as(self, other: Retriever) -> bool:
-        if not isinstance(other, _RetrievedVotes) or other._solved is not self._solved:
+        if not isinstance(other, _RetrievedVotes) or other._training is not self._training:
             return False
         signal, other_signal = self._signal, other._signal
         return signal.k == other_signal.k and signal.query.is_same(other_signal.query)

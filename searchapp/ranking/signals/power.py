@@ -41,7 +41,7 @@ class ExplanatoryPower(Signal):
     boosts: Mapping[str, float] = boosts()
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
-        return SimilarTopics(self, inputs.terms().require_solved(self.name))
+        return SimilarTopics(self, inputs.terms().require_training_topics(self.name))
 
 
 class SimilarTopics(NeighbourScorer, TopicScorer):
@@ -54,7 +54,7 @@ class SimilarTopics(NeighbourScorer, TopicScorer):
         super().__init__(space.gold, signal.power)
         self._signal = signal
         self._space = space
-        self._solved = space.training_vectors(signal.boosts)
+        self._training_vectors = space.training_vectors(signal.boosts)
 
     def scores(self, topic: Topic, request: SignalRequest) -> dict[str, float]:
         nearest = self.nearest(topic)
@@ -68,5 +68,7 @@ class SimilarTopics(NeighbourScorer, TopicScorer):
 
     def nearest(self, topic: Topic) -> Hits:
         """Return the most similar training topics except the topic itself, with their cosines as float32."""
-        cosines = self._solved @ self._space.topic_vector(topic, self._signal.boosts)
-        return ranked(self._space.positive_scores(self._space.solved, cosines), self._signal.k, topic.id)
+        cosines = self._training_vectors @ self._space.topic_vector(topic, self._signal.boosts)
+        return ranked(
+            self._space.positive_scores(self._space.training_ids, cosines), self._signal.k, topic.id
+        )

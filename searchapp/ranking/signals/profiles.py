@@ -43,7 +43,9 @@ class Profiles(Signal):
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         return _ProfileScorer(
-            self, inputs.terms().require_solved(self.name), topics_are_documents=inputs.topics_are_documents
+            self,
+            inputs.terms().require_training_topics(self.name),
+            topics_are_documents=inputs.topics_are_documents,
         )
 
 
@@ -56,13 +58,13 @@ class _ProfileScorer(TopicScorer):
         self._topics_are_documents = topics_are_documents
         self._asked = space.training_vectors({})
         rows, columns, grades = [], [], []
-        for column, solved in enumerate(space.solved):
-            for document, grade in sorted(space.gold[solved].items()):
+        for column, topic_id in enumerate(space.training_ids):
+            for document, grade in sorted(space.gold[topic_id].items()):
                 if grade > 0 and document in space.rows:
                     rows.append(space.rows[document])
                     columns.append(column)
                     grades.append(grade)
-        shape = len(space.documents), len(space.solved)
+        shape = len(space.documents), len(space.training_ids)
         # Grades, (documents, training topics).
         self._gold = csr_matrix((np.array(grades, dtype=np.float64), (rows, columns)), shape=shape)
         self._cited = np.diff(self._gold.indptr)
@@ -70,7 +72,7 @@ class _ProfileScorer(TopicScorer):
         self._profiles = (space.unit + diags(shares) @ (self._gold @ self._asked)).tocsr()
         squares = np.asarray(self._profiles.multiply(self._profiles).sum(axis=1)).ravel()
         self._lengths: Floats = np.sqrt(np.where(squares > 0, squares, 1.0))
-        self._numbers = {solved: column for column, solved in enumerate(space.solved)}
+        self._numbers = {topic_id: column for column, topic_id in enumerate(space.training_ids)}
 
     def scores(self, topic: Topic, request: SignalRequest) -> Answer:  # noqa: ARG002  # a cosine is on both scales
         vector = self._space.topic_vector(topic, self._signal.boosts)

@@ -55,21 +55,21 @@ class TermSpace:
         DataError: two documents, or two training topics, have the same id.
     """
 
-    def __init__(self, documents: Sequence[Document], solved: Sequence[Example], terms: Terms) -> None:
+    def __init__(self, documents: Sequence[Document], training: Sequence[Example], terms: Terms) -> None:
         self._terms = terms
-        self._made_of = documents, solved
+        self._sources = documents, training
         self._numbers: dict[str, int] = {}
         by_id = {document.id: document for document in documents}
         texts = {id_: document.text for id_, document in by_id.items()}
-        examples = {example.topic.id: example for example in solved}
+        examples = {example.topic.id: example for example in training}
         # Bytewise order of ids, the order of equal scores.
         self.documents = tuple(sorted(texts, key=str.encode))
-        self.solved = tuple(sorted(examples, key=str.encode))
+        self.training_ids = tuple(sorted(examples, key=str.encode))
         self.fields: Mapping[str, Mapping[str, Any]] = {id_: by_id[id_].fields for id_ in self.documents}
-        self.gold: Mapping[str, Mapping[str, float]] = {id_: examples[id_].gold for id_ in self.solved}
-        self.topics: Mapping[str, Topic] = {id_: examples[id_].topic for id_ in self.solved}
+        self.gold: Mapping[str, Mapping[str, float]] = {id_: examples[id_].gold for id_ in self.training_ids}
+        self.topics: Mapping[str, Topic] = {id_: examples[id_].topic for id_ in self.training_ids}
         rows = [self._row(texts[id_]) for id_ in self.documents]
-        topic_rows = [self._row(self.topics[id_].text) for id_ in self.solved]
+        topic_rows = [self._row(self.topics[id_].text) for id_ in self.training_ids]
         self.names = tuple(self._numbers)  # terms
         counts = np.zeros(len(self.names))
         for row in (*rows, *topic_rows):
@@ -83,22 +83,22 @@ class TermSpace:
         self.lengths: Floats = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
         self.lengths[self.lengths == 0] = 1.0
 
-    def require_solved(self, signal: str) -> TermSpace:
+    def require_training_topics(self, signal: str) -> TermSpace:
         """Return the space itself.
 
         Raises:
             DataError: it has no training topic.
         """
-        if not self.solved:
+        if not self.training_ids:
             raise DataError(
                 f"the signal {signal} needs training topics, and this task has none: choose another recipe"
             )
         return self
 
     def without(self, withheld: Collection[str]) -> TermSpace:
-        documents, solved = self._made_of
+        documents, training = self._sources
         return TermSpace(
-            documents, [example for example in solved if example.topic.id not in withheld], self._terms
+            documents, [example for example in training if example.topic.id not in withheld], self._terms
         )
 
     def _row(self, text: str) -> list[int]:
@@ -147,7 +147,7 @@ class TermSpace:
         from scipy.sparse import csr_matrix, vstack
 
         return vstack(
-            [csr_matrix(self.topic_vector(self.topics[id_], boosts)) for id_ in self.solved]
+            [csr_matrix(self.topic_vector(self.topics[id_], boosts)) for id_ in self.training_ids]
         ).tocsr()
 
     def positive_scores(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:

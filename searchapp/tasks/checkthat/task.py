@@ -167,7 +167,7 @@ class CheckThatCollection(Collection):
             INFO.require_split(split, f" or the name of a debate in {self.folder}, such as 20160926_1pres")
         return existing
 
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+    def all_training_splits(self, split: str) -> tuple[str, ...]:
         self.split_files(split)  # for its error
         return (TRAINING,)
 

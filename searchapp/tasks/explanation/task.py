@@ -162,7 +162,9 @@ class Explanation2019Collection(SplitFiles):
         )
 
     def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[ExplainedQuestion]:
-        return worldtree.read_questions(path, problems, gold.known, solved=gold.solved, masked=gold.masked)
+        return worldtree.read_questions(
+            path, problems, gold.known, training=gold.training, masked=gold.masked
+        )
 
     def topic(self, question: ExplainedQuestion) -> Topic:
         return _topic(question, question.options, question.answer_label)
@@ -171,7 +173,7 @@ class Explanation2019Collection(SplitFiles):
         # On train, equal votes of all facts rank better than any weights by role.
         return Example(self.topic(question), dict.fromkeys(question.gold, 1.0)) if question.gold else None
 
-    def solved(self, path: Path) -> Iterable[bool]:
+    def gold_flags(self, path: Path) -> Iterable[bool]:
         return worldtree.questions_with_explanation(path, Problems(lenient=True), masked=True).values()
 
 
@@ -241,7 +243,7 @@ class Explanation2021Collection(SplitFiles):
         )
 
     def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[RatedQuestion]:
-        return worldtree.read_ratings(path, problems, gold.known, solved=gold.solved, masked=gold.masked)
+        return worldtree.read_ratings(path, problems, gold.known, training=gold.training, masked=gold.masked)
 
     def topic(self, question: RatedQuestion) -> Topic:
         return _topic(question, {}, "")
@@ -262,7 +264,7 @@ class Explanation2021Collection(SplitFiles):
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {fact: grade / MAX_RATING for fact, grade in grades.items() if grade > 0})
 
-    def solved(self, path: Path) -> Iterable[bool]:
+    def gold_flags(self, path: Path) -> Iterable[bool]:
         known = self.documents.ids()
         questions = worldtree.read_ratings(path, Problems(lenient=True), known, masked=True)
         return (bool(question.ratings) for question in questions)

@@ -277,12 +277,12 @@ def read_questions(
     problems: Problems,
     known: Container[str] | None = None,
     *,
-    solved: bool = False,
+    training: bool = False,
     masked: bool = False,
 ) -> Iterator[ExplainedQuestion]:
     """Read the questions of a file, in order.
 
-    Facts of explanations must be among `known`; without it, `gold` stays empty. With `solved`, unknown facts are only
+    Facts of explanations must be among `known`; without it, `gold` stays empty. With `training`, unknown facts are only
     notes. With `masked`, the column of explanations may be missing.
     """
     table = _question_table(path, problems, [QUESTION_ID, ASKED, ANSWER], masked=masked)
@@ -290,7 +290,7 @@ def read_questions(
         return
     seen: dict[str, int] = {}
     for row in table.rows:
-        question = _question(row, known, solved)
+        question = _question(row, known, training)
         if question is None:
             continue
         first = seen.setdefault(question.id.lower(), row.line)
@@ -316,7 +316,7 @@ def _question_table(
     return WorldTreeTable(columns, rows)
 
 
-def _question(row: TableRow, known: Container[str] | None, solved: bool) -> ExplainedQuestion | None:
+def _question(row: TableRow, known: Container[str] | None, training: bool) -> ExplainedQuestion | None:
     id_, question, label, explanation = map(row.cell, (QUESTION_ID, ASKED, ANSWER, EXPLANATION))
     if not row.good:
         return None
@@ -336,12 +336,12 @@ def _question(row: TableRow, known: Container[str] | None, solved: bool) -> Expl
         row.wrong("unknown answer", detail)
     elif not options:
         row.note("no options", "there is no ... (A) ... (B) ...: only the text is the query")
-    gold = {} if known is None else _explanation(row, explanation, known, solved)
+    gold = {} if known is None else _explanation(row, explanation, known, training)
     return ExplainedQuestion(id_, text, options, label, gold) if row.good else None
 
 
 def _explanation(
-    row: TableRow, explanation: str, known: Container[str], solved: bool
+    row: TableRow, explanation: str, known: Container[str], training: bool
 ) -> dict[str, tuple[str, ...]]:
     roles: dict[str, tuple[str, ...]] = {}
     for item in explanation.split():
@@ -350,7 +350,7 @@ def _explanation(
             row.wrong(
                 "no role", f"{shown(item)!r} must be a fact, a bar and a role, one of {' '.join(ROLES)}"
             )
-        elif uid not in known and solved:
+        elif uid not in known and training:
             row.note("unknown fact", f"no table has the fact {shown(uid)}: the others count")
         elif uid not in known:
             row.wrong("unknown fact", f"no table has the fact {shown(uid)}")
@@ -442,12 +442,12 @@ def read_ratings(
     known: Container[str] | None = None,
     *,
     masked: bool = False,
-    solved: bool = False,
+    training: bool = False,
 ) -> Iterator[RatedQuestion]:
     """Read the questions of a file, in order.
 
     Rated facts must be among `known`; without it, ratings stay empty. With `masked`, questions may lack ratings. With
-    `solved`, unknown facts are only notes.
+    `training`, unknown facts are only notes.
     """
     seen: set[str] = set()
     has_list, problems_before = False, len(problems)
@@ -465,7 +465,7 @@ def read_ratings(
             continue
         for number, entry in enumerate(value, 1):
             reader = _RatingsReader(path, f"entry {number}", entry, problems)
-            question = reader.question(known, masked, solved)
+            question = reader.question(known, masked, training)
             if question is None:
                 continue
             if question.id in seen:
@@ -478,7 +478,7 @@ def read_ratings(
 
 
 class _RatingsReader(json_files.EntryReader):
-    def question(self, known: Container[str] | None, masked: bool, solved: bool) -> RatedQuestion | None:
+    def question(self, known: Container[str] | None, masked: bool, training: bool) -> RatedQuestion | None:
         if not self.is_object("it"):
             return None
         id_ = self._text(self.value, "qid")
@@ -489,7 +489,7 @@ class _RatingsReader(json_files.EntryReader):
             return None
         self.where = f"question {shown(id_)}"
         text, answer = self._question_and_answer()
-        ratings = {} if known is None else self._ratings(known, masked, solved)
+        ratings = {} if known is None else self._ratings(known, masked, training)
         return RatedQuestion(id_, text, answer, ratings) if self.good else None
 
     def _text(self, holder: dict[str, Any], key: str, *, may_be_blank: bool = False) -> str:
@@ -521,7 +521,7 @@ class _RatingsReader(json_files.EntryReader):
             self.note("no answer", "only the question is the query")
         return text, answer
 
-    def _ratings(self, known: Container[str], masked: bool, solved: bool) -> dict[str, float]:
+    def _ratings(self, known: Container[str], masked: bool, training: bool) -> dict[str, float]:
         documents = self.value.get("documents")
         if masked and not documents:
             return {}
@@ -541,7 +541,7 @@ class _RatingsReader(json_files.EntryReader):
                 continue
             rating = self._rating(uid, document)
             if uid not in known:
-                if solved:
+                if training:
                     self.note("unknown fact", f"no table has the fact {shown(uid)}: the others count")
                 else:
                     self.wrong("unknown fact", f"no table has the fact {shown(uid)}")

@@ -48,7 +48,7 @@ class Statement:
     premises: tuple[str, ...] | None
 
     @property
-    def is_solved(self) -> bool:
+    def has_gold(self) -> bool:
         return self.premises is not None
 
 

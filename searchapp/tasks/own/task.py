@@ -165,10 +165,10 @@ class OwnCollection(Collection):
         super().__init__(own.info, folder, DocumentSource(lambda: files, self._read, cached=False))
         self._own = own
 
-    def layout(self, split: str, *, solved: bool) -> Mapping[str, Any]:
+    def layout(self, split: str, *, training: bool) -> Mapping[str, Any]:
         splits = {split: self._topics_of(split)}
-        if solved:
-            splits |= {name: self._topics_of(name) for name in self.solved_splits(split)}
+        if training:
+            splits |= {name: self._topics_of(name) for name in self.training_splits(split)}
         layout = {
             "documents": {"files": self._own.documents, **asdict(self._own.layout)},
             "topics_are_documents": self.info.topics_are_documents,
@@ -190,7 +190,7 @@ class OwnCollection(Collection):
             )
         return [self.folder / gold.file]
 
-    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+    def all_training_splits(self, split: str) -> tuple[str, ...]:
         self.info.require_split(split)
         return () if self._own.training_split is None else (self._own.training_split,)
 
@@ -236,10 +236,10 @@ class OwnCollection(Collection):
         return len(topics)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        for solved in self.solved_splits(split):
-            (path,) = self.gold_files(solved)
-            qrels = _read_gold(self._own, path, solved, problems)
-            for topic in self.topics(solved, problems):
+        for training_split in self.training_splits(split):
+            (path,) = self.gold_files(training_split)
+            qrels = _read_gold(self._own, path, training_split, problems)
+            for topic in self.topics(training_split, problems):
                 example = self.judged_example(topic, qrels.get(topic.id, {}))
                 if example.gold:
                     yield example

@@ -71,7 +71,7 @@ class RelationQuestion:
     slots: Slots | None
 
     @property
-    def is_solved(self) -> bool:
+    def has_gold(self) -> bool:
         return self.slots is not None
 
 

@@ -67,7 +67,7 @@ class TypesQuestion(NamedTuple):
     types: tuple[str, ...]
 
     @property
-    def is_solved(self) -> bool:
+    def has_gold(self) -> bool:
         return self.category is not None
 
 

@@ -135,9 +135,7 @@ class TypesCollection(FoldFiles):
         )
 
     def example(self, question: TypesQuestion) -> Example | None:
-        return (
-            Example(Topic(question.id, question.text), self.votes(question)) if question.is_solved else None
-        )
+        return Example(Topic(question.id, question.text), self.votes(question)) if question.has_gold else None
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         category, types = _answer(grades)

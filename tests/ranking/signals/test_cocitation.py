@@ -6,7 +6,7 @@ import pytest
 
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer, SolvedTopics
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer, TrainingTopics
 from searchapp.ranking.signals.cocitation import Cocitation
 
 GOLD = {
@@ -19,7 +19,7 @@ LEADING = Hits.of(Hit("group", 4.0), Hit("ring", 2.0), Hit("coset", 1.0))
 
 
 def scorer(top: int = 2, damping: float = 1.0) -> SignalScorer:
-    inputs = Inputs(None, examples=lambda: SolvedTopics(None, GOLD))  # type: ignore[arg-type]
+    inputs = Inputs(None, examples=lambda: TrainingTopics(None, GOLD))  # type: ignore[arg-type]
     return Cocitation("c", top=top, damping=damping).prepare(inputs)
 
 

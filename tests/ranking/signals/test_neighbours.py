@@ -9,7 +9,7 @@ from searchapp.errors import QueryRefused
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.recipes import load
-from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SolvedTopics
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, TrainingTopics
 from searchapp.ranking.signals.neighbours import vote_scores
 
 GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"b": 1.0}, "q3": {"c": 2.0}}
@@ -59,7 +59,7 @@ def test_a_vote_is_explained_by_the_topics_that_gave_it() -> None:
         load("nlps", "neighbours", {"power": 1})
         .signals[1]
         .prepare(
-            Inputs(Index(), examples=lambda: SolvedTopics(Index(), GOLD))  # type: ignore[arg-type]
+            Inputs(Index(), examples=lambda: TrainingTopics(Index(), GOLD))  # type: ignore[arg-type]
         )
     )
     asked = SignalRequest([Topic("q3", "x")], 10, Normalization.none)
@@ -78,7 +78,7 @@ def test_a_refused_query_names_the_topic() -> None:
         load("nlps", "neighbours")
         .signals[1]
         .prepare(
-            Inputs(Index(), examples=lambda: SolvedTopics(Index(), GOLD))  # type: ignore[arg-type]
+            Inputs(Index(), examples=lambda: TrainingTopics(Index(), GOLD))  # type: ignore[arg-type]
         )
     )
     with pytest.raises(QueryRefused, match="topic 7: no"):

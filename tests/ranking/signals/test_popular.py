@@ -4,14 +4,14 @@ import pytest
 
 from searchapp.model import Topic
 from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer, SolvedTopics
+from searchapp.ranking.signals.base import Inputs, Normalization, SignalRequest, SignalScorer, TrainingTopics
 from searchapp.ranking.signals.popular import Popular
 
 GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 2.0, "c": 0.0}}
 
 
 def scorer() -> SignalScorer:
-    return Popular("p", 1.0).prepare(Inputs(None, examples=lambda: SolvedTopics(None, GOLD)))  # type: ignore[arg-type]
+    return Popular("p", 1.0).prepare(Inputs(None, examples=lambda: TrainingTopics(None, GOLD)))  # type: ignore[arg-type]
 
 
 def asked(topic: str, normalization: Normalization = Normalization.none) -> SignalRequest:

@@ -33,11 +33,13 @@ def test_test_has_the_solved_topics_of_train_and_dev(name: str) -> None:
     train, test = solved(collection, "train"), solved(collection, "test")
     dev = {topic.id for topic in collection.topics("dev", Problems())}
     assert train == solved(collection, "dev") and train < test and test - train <= dev
-    assert collection.solved_splits("test") == ("train", "dev")
-    assert collection.solved_splits("dev") == collection.solved_splits("train") == ("train",)
-    assert solved(collection.solved_by(["train"]), "test") == train
-    assert solved(collection.solved_by(["dev"]), "test") == test - train
-    assert not solved(collection.solved_by(["dev"]), "dev"), "no topic is ranked by its own answers"
+    assert collection.training_splits("test") == ("train", "dev")
+    assert collection.training_splits("dev") == collection.training_splits("train") == ("train",)
+    assert solved(collection.with_training_splits(["train"]), "test") == train
+    assert solved(collection.with_training_splits(["dev"]), "test") == test - train
+    assert not solved(collection.with_training_splits(["dev"]), "dev"), (
+        "no topic is ranked by its own answers"
+    )
 
 
 @pytest.mark.parametrize("name", DEV)
@@ -47,18 +49,18 @@ def test_without_dev_test_has_those_of_train(name: str, tmp_path: Path) -> None:
     for file in files:
         file.unlink()
     collection = tasks.load(name).collection(folder)
-    assert collection.solved_splits("test") == ("train",)
+    assert collection.training_splits("test") == ("train",)
     assert solved(collection, "test") == solved(collection, "train")
 
 
 def test_folds_are_solved_by_the_others_and_debates_by_training() -> None:
     types = tasks.load("smart-types-dbpedia").collection(SAMPLES / "smart-types-dbpedia")
-    assert types.solved_splits("fold1") == ("fold0", "fold2", "fold3", "fold4")
-    assert len(types.solved_splits("test")) == 5
-    two = types.solved_by(["fold2", "fold3"])
+    assert types.training_splits("fold1") == ("fold0", "fold2", "fold3", "fold4")
+    assert len(types.training_splits("test")) == 5
+    two = types.with_training_splits(["fold2", "fold3"])
     assert solved(two, "fold0") == solved(two, "test") < solved(types, "fold0")
     debates = tasks.load("checkthat").collection(SAMPLES / "checkthat")
-    assert debates.solved_splits("test_annotated") == ("training",)
+    assert debates.training_splits("test_annotated") == ("training",)
 
 
 def test_a_split_without_solved_topics_is_refused() -> None:
@@ -66,7 +68,7 @@ def test_a_split_without_solved_topics_is_refused() -> None:
     with pytest.raises(
         UsageError, match=r"nlps has no solved topics in the split 'tran' .did you mean train"
     ):
-        collection.solved_by(["tran"])
+        collection.with_training_splits(["tran"])
 
 
 def test_the_manifest_says_which_and_the_command_makes_the_same_run(offline: Cli, tmp_path: Path) -> None:
