@@ -62,7 +62,7 @@ class RankingCache:
     """Caches rankings by body, eight bytes per hit; stops adding at `size` bytes."""
 
     def __init__(self, size: int) -> None:
-        self._left = size
+        self._free_bytes = size
         self._rankings: dict[bytes, Ranking] = {}
 
     @staticmethod
@@ -74,8 +74,8 @@ class RankingCache:
 
     def put(self, key: bytes, ranking: Ranking) -> None:
         size = sum(part.nbytes for part in ranking) + len(key)
-        if size <= self._left and key not in self._rankings:
-            self._left -= size
+        if size <= self._free_bytes and key not in self._rankings:
+            self._free_bytes -= size
             documents, scores = ranking
             self._rankings[key] = documents.copy(), scores.copy()  # a view would keep the whole batch
 
@@ -294,10 +294,10 @@ class EmbeddedEngine:
         def verify(folder: Path) -> IndexInfo:
             manifest = IndexManifest.read(folder)
             manifests = [segment.manifest for segment in manifest.segments()]
-            size = sum(each.bytes for each in manifests)
+            size = sum(segment_manifest.bytes for segment_manifest in manifests)
             with progress.stage(f"verifying {name}", size, in_bytes=True) as advance:
-                for each in manifests:
-                    each.verify(advance)
+                for segment_manifest in manifests:
+                    segment_manifest.verify(advance)
             return _info(manifest)
 
         return self._versions(name).read_live(verify)
@@ -442,7 +442,7 @@ def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion
         folders = [folder, *kept_folders] if folder == live else [folder]
         try:
             size = sum(
-                file.stat().st_size for each in folders for file in each.rglob("*") if not file.is_dir()
+                file.stat().st_size for path in folders for file in path.rglob("*") if not file.is_dir()
             )
         except FileNotFoundError:
             continue  # removed concurrently

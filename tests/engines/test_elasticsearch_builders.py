@@ -467,6 +467,6 @@ def test_the_last_index_that_is_removed_takes_the_locks_with_it(
 def test_of_two_copies_the_one_with_most_deleted_documents_counts() -> None:
     """Each copy merges when it likes: a replica may keep what the primary has merged away."""
     found = (Copy(0, True, 5, 0), Copy(0, False, 5, 2), Copy(1, True, 4, 1), Copy(1, False, 4, 0))
-    assert Copies(found, shards=2, wanted=2).deleted == 3
-    assert Copies(found[1:], shards=3, wanted=2).without_primary == [0, 2]
-    assert Copies(found[1:], shards=3, wanted=2).incomplete == [0, 2]
+    assert Copies(found, shards=2, expected=2).deleted == 3
+    assert Copies(found[1:], shards=3, expected=2).without_primary == [0, 2]
+    assert Copies(found[1:], shards=3, expected=2).incomplete == [0, 2]

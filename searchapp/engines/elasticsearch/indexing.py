@@ -176,15 +176,15 @@ class BulkWriter:
         """
 
         def send_batch(batch: Batch) -> None:
-            left = self._missing(batch) if resumed else batch
+            remaining = self._missing(batch) if resumed else batch
 
             def send_rest(_client: Elasticsearch) -> None:
-                nonlocal left
+                nonlocal remaining
                 if senders.stopped:
                     raise _SendingStopped
-                left, error = self._send_once(left)
-                if left:
-                    raise NotYet(error or _unanswered(self._connection, left[0].id))
+                remaining, error = self._send_once(remaining)
+                if remaining:
+                    raise NotYet(error or _unanswered(self._connection, remaining[0].id))
 
             self._monitor.call(f"send documents to {self._alias}", send_rest)
 
@@ -267,8 +267,8 @@ class BulkWriter:
             return documents
 
         missing = []
-        answered = self._monitor.call(f"look for documents in {self._alias}", look_up)
-        for item, document in zip(batch, answered, strict=True):
+        documents = self._monitor.call(f"look for documents in {self._alias}", look_up)
+        for item, document in zip(batch, documents, strict=True):
             if not document["found"]:
                 missing.append(item)
             elif document.get("_source") != self._serializer.loads(item.source):
@@ -339,10 +339,10 @@ def build(
     `documents` are iterated again after the loss of a node, and to compare them with a resumed version. A one-shot
     iterator supports neither.
     """
-    before = versions.serving()  # also rejects another program's alias before the lock is created
+    previous = versions.serving()  # also rejects another program's alias before the lock is created
     with locks.hold(versions.alias) as lock:
         serving = versions.serving()
-        is_new = serving is not None and (before is None or before.info.version != serving.info.version)
+        is_new = serving is not None and (previous is None or previous.info.version != serving.info.version)
         if serving is not None and is_new and _is_of(serving, spec) and not flaw(connection, serving):
             return serving.info  # another process has built it meanwhile
         starts = 1 if iter(documents) is documents else STARTS
@@ -415,8 +415,8 @@ class _Builder:
         versions = self.versions
         try:
             self.lock.confirm()
-            before = versions.serving()
-            replaced = before.info.version if before is not None else None
+            previous = versions.serving()
+            replaced = previous.info.version if previous is not None else None
             versions.swap(index, self.lock.token, replaced)
         except BaseException:
             self._discard(index)

@@ -257,10 +257,10 @@ class JudgmentIndex:
         )
 
     def _check(self, described: Mapping[str, Any]) -> None:
-        (name, index), *others = described.items()
+        (name, index), *other_indexes = described.items()
         meta = index["mappings"].get("_meta", {}).get("searchapp", {})
         if (
-            others
+            other_indexes
             or name == self._alias
             or meta.get("holds") != "judgments"
             or index["settings"]["index"]["number_of_shards"] != "1"

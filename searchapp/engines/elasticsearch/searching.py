@@ -155,7 +155,7 @@ class _ShardSafeQuery:
 
     def __init__(self, numbers: frozenset[str]) -> None:
         self._numbers = numbers
-        self._absent: dict[str, int] = {}
+        self._clause_numbers: dict[str, int] = {}
 
     def query(self, query: Any) -> Any:
         if isinstance(query, list):
@@ -172,8 +172,8 @@ class _ShardSafeQuery:
             words = _words(content)
             if words is None:
                 return query
-            beside = {"bool": {"must": [words], "filter": [self._never(query, "required")]}}
-            return {"bool": {"should": [query, beside], "minimum_should_match": 1}}
+            scored_words = {"bool": {"must": [words], "filter": [self._never(query, "required")]}}
+            return {"bool": {"should": [query, scored_words], "minimum_should_match": 1}}
         if kind in ("range", "exists") or not self._numbers.isdisjoint(_fields(kind, content)):
             return {
                 "bool": {
@@ -187,7 +187,7 @@ class _ShardSafeQuery:
     def _never(self, query: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return a clause that matches no document."""
         # Equal required and excluded clauses would let a shard drop the query, so `where` distinguishes them.
-        number = self._absent.setdefault(json.dumps(query, sort_keys=True), len(self._absent))
+        number = self._clause_numbers.setdefault(json.dumps(query, sort_keys=True), len(self._clause_numbers))
         return {"term": {"id": {"value": f"\u0000 no document {number} {where}"}}}
 
 
@@ -309,8 +309,8 @@ class ElasticsearchIndex:
         return [search_hit(hit) for hit in hits["hits"]]
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
-        asked = {**self._sent_body(body), "track_total_hits": True}
-        hits = self._search_and_count(asked, _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
+        sent_body = {**self._sent_body(body), "track_total_hits": True}
+        hits = self._search_and_count(sent_body, _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
         return [search_hit(hit) for hit in hits["hits"]], hits["total"]["value"]
 
     def unknown(self, terms: Terms) -> Terms:
@@ -345,11 +345,16 @@ class ElasticsearchIndex:
         return answer, counts
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
-        wanted = {
+        aggregations = {
             name: {"terms": {"field": name, "size": most, "shard_size": max(most, VALUES_OF_A_SHARD)}}
             for name, most in fields.items()
         }
-        body = {"query": query, "size": 0, "track_total_hits": True, **({"aggs": wanted} if wanted else {})}
+        body = {
+            "query": query,
+            "size": 0,
+            "track_total_hits": True,
+            **({"aggs": aggregations} if aggregations else {}),
+        }
         answer = self._search(body)
         values = {
             name: [(str(bucket["key"]), int(bucket["doc_count"])) for bucket in counted["buckets"]]
@@ -363,8 +368,8 @@ class ElasticsearchIndex:
         return sent if self._info.shards == 1 else shard_safe(sent, self._numbers)
 
     def _ranking_body(self, body: Body) -> Body:
-        asked = self._sent_body(body)
-        return ids_and_scores(asked) if self._sorts_by_id else asked
+        sent_body = self._sent_body(body)
+        return ids_and_scores(sent_body) if self._sorts_by_id else sent_body
 
     def _search(self, body: Body) -> Mapping[str, Any]:
         def search(client: Elasticsearch) -> Mapping[str, Any]:
@@ -426,15 +431,15 @@ class ElasticsearchIndex:
         index = own if all(ask.version == own for ask in asks) else None
 
         def send_rest(client: Elasticsearch) -> None:
-            rest = [number for number in range(len(asks)) if number not in responses]
+            missing_numbers = [number for number in range(len(asks)) if number not in responses]
             lines: list[Body] = []
-            for number in rest:
+            for number in missing_numbers:
                 lines += [{} if index else {"index": asks[number].version}, asks[number].body]
             answer = client.msearch(
                 index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=ANSWER_FIELDS
             )
             problem: EngineError | None = None
-            for number, response in zip(rest, answer["responses"], strict=True):
+            for number, response in zip(missing_numbers, answer["responses"], strict=True):
                 retry_error = self._retry_error(response, asks[number].version)
                 if retry_error is None:
                     responses[number] = self._checked(response, number)

@@ -34,11 +34,11 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The active copies of an index's `shards`, each of which should have `wanted` copies."""
+    """The active copies of an index's `shards`, each of which should have `expected` copies."""
 
     copies: tuple[Copy, ...]
     shards: int
-    wanted: int
+    expected: int
     visible: bool = True  # false on a serverless project; then no copy is missing
 
     # A document that is written twice leaves a deleted copy. BM25 counts deleted copies until they are merged away, and
@@ -62,10 +62,10 @@ class Copies:
 
     @property
     def incomplete(self) -> list[int]:
-        return self._below(self.wanted, Counter(copy.shard for copy in self.copies))
+        return self._below(self.expected, Counter(copy.shard for copy in self.copies))
 
-    def _below(self, wanted: int, counts: Counter[int]) -> list[int]:
-        return [shard for shard in range(self.shards) if self.visible and counts[shard] < wanted]
+    def _below(self, expected: int, counts: Counter[int]) -> list[int]:
+        return [shard for shard in range(self.shards) if self.visible and counts[shard] < expected]
 
 
 def copies(connection: Connection, index: str, shards: int) -> Copies:

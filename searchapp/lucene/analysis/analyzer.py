@@ -57,8 +57,8 @@ class SharedAnalysis:
 
     def _text(self, char_filters: CharFilters) -> Callable[[str], str]:
         if char_filters not in self._texts:
-            before, last = self._text(char_filters[:-1]), char_filters[-1]
-            self._texts[char_filters] = _remembering(lambda text: last.replace(before(text)))
+            previous, last = self._text(char_filters[:-1]), char_filters[-1]
+            self._texts[char_filters] = _remembering(lambda text: last.replace(previous(text)))
         return self._texts[char_filters]
 
     def terms(self, char_filters: CharFilters, tokenizer: Tokenizer) -> Callable[[str], list[str]]:

@@ -129,8 +129,8 @@ class BulkWork:
 
     def _text(self, char_filters: tuple[CharFilter, ...]) -> list[str]:
         if char_filters not in self._replaced:
-            before = self._text(char_filters[:-1])
-            self._replaced[char_filters] = list(map(char_filters[-1].replace, before))
+            previous = self._text(char_filters[:-1])
+            self._replaced[char_filters] = list(map(char_filters[-1].replace, previous))
         return self._replaced[char_filters]
 
     def cut(self, char_filters: tuple[CharFilter, ...], tokenizer: Tokenizer) -> BulkTokens:
@@ -147,12 +147,12 @@ class BulkWork:
         if not filters:
             return tokens
         terms = self._outcomes_of(filters, tokens.terms)[tokens.terms]
-        stays = terms != _REMOVED
-        if stays.all():
+        is_kept = terms != _REMOVED
+        if is_kept.all():
             return BulkTokens(self.terms.texts, terms, tokens.positions, tokens.counts)
-        ends = np.concatenate([[0], np.cumsum(stays)])[np.cumsum(tokens.counts)]
+        ends = np.concatenate([[0], np.cumsum(is_kept)])[np.cumsum(tokens.counts)]
         counts = np.diff(ends, prepend=0).astype(np.int32)
-        return BulkTokens(self.terms.texts, terms[stays], tokens.positions[stays], counts)
+        return BulkTokens(self.terms.texts, terms[is_kept], tokens.positions[is_kept], counts)
 
     def _outcomes_of(self, filters: tuple[TermFilter, ...], terms: Int32s) -> Int32s:
         outcomes = self._outcomes.get(filters, np.empty(0, np.int32))

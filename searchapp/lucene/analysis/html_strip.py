@@ -214,10 +214,10 @@ class _Stripping:
         return "".join(self._out)
 
     def _keep(self, start: int, end: int) -> int:
-        kept = self._text[start:end]
-        self._out.append(kept)
+        copied = self._text[start:end]
+        self._out.append(copied)
         if self._corrections is not None:
-            self._written += utf16_length(kept)
+            self._written += utf16_length(copied)
         return end
 
     def _replace(self, start: int, end: int, new: str) -> int:
@@ -299,13 +299,13 @@ class _Stripping:
 
     def _code(self, at: int, content: int, name: str) -> int:
         """Remove a script or a style sheet, except its tags if they are escaped."""
-        stays = name in self._escaped.special
-        if stays:
+        keeps_tags = name in self._escaped.special
+        if keeps_tags:
             self._keep(at, content)
         end_tag = _code_end(self._text, content, _END_OF_CODE[name])
         if end_tag is None:
-            return self._replace(content if stays else at, len(self._text), "")
-        if stays:
+            return self._replace(content if keeps_tags else at, len(self._text), "")
+        if keeps_tags:
             self._replace(content, end_tag.start(), "")
             return self._keep(end_tag.start(), end_tag.end())
         return self._replace(at, end_tag.end(), "\n")

@@ -148,18 +148,18 @@ class _HalvesFinder:
 
     def _next(self, unit: int) -> JavaMatch | None:
         if unit not in self._indices:
-            if inside := self._inside(self._indices[unit - 1]):
-                return inside
+            if match_in_pair := self._match_in_pair(self._indices[unit - 1]):
+                return match_in_pair
             unit += 1
         index = self._indices[unit]
         match = self._pattern.search(self._text, index)
         if self._everywhere:
             for candidate in range(index, match.start() if match else len(self._text)):
-                if self._text[candidate] > "\uffff" and (inside := self._inside(candidate)):
-                    return inside
+                if self._text[candidate] > "\uffff" and (match_in_pair := self._match_in_pair(candidate)):
+                    return match_in_pair
         return JavaMatch(self._units[match.start()], self._units[match.end()], match, True) if match else None
 
-    def _inside(self, index: int) -> JavaMatch | None:
+    def _match_in_pair(self, index: int) -> JavaMatch | None:
         """Return a match that begins inside the surrogate pair of the character at this index."""
         text = self._text
         split = text[:index] + utf16_units(text[index]) + text[index + 1 :]

@@ -184,16 +184,16 @@ class AnalysisRegistry:
         path = f"settings.analysis.analyzer.{name}"
         tokenizer = None
         with problems.at(f"{path}.tokenizer"), suppress(_Broken):
-            tokenizer = _known(self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS)
+            tokenizer = _find_piece(self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS)
         replacing: list[tuple[str, CharFilter]] = []
         for index, piece in enumerate(char_filter_names):
             with problems.at(f"{path}.char_filter[{index}]"), suppress(_Broken):
-                replacing.append((piece, _known(self._char_filters, "char_filter", piece, CHAR_FILTERS)))
+                replacing.append((piece, _find_piece(self._char_filters, "char_filter", piece, CHAR_FILTERS)))
         filters: list[tuple[str, AnyFilter]] = []
         for index, piece in enumerate(filter_names):
             with problems.at(f"{path}.filter[{index}]"), suppress(_Broken):
                 if piece not in self._synonyms:
-                    filters.append((piece, _known(self._filters, "filter", piece, TOKEN_FILTERS)))
+                    filters.append((piece, _find_piece(self._filters, "filter", piece, TOKEN_FILTERS)))
                 elif tokenizer is not None:
                     before = Analyzer(name, tokenizer, filters, replacing)
                     filters.append((piece, self._synonym_filter(piece, filters, before)))
@@ -211,9 +211,9 @@ class AnalysisRegistry:
 
     def _synonym_filter(self, name: str, filters: list[tuple[str, AnyFilter]], before: Analyzer) -> AnyFilter:
         options = Options(f"filter `{name}`", self._synonyms[name])
-        made = token_filters.synonym_filter(options, [filter_ for _, filter_ in filters], before.terms)
+        filter_ = token_filters.synonym_filter(options, [filter_ for _, filter_ in filters], before.terms)
         options.finish()
-        return made
+        return filter_
 
 
 class _Broken(Exception):
@@ -242,14 +242,14 @@ def _pieces(
     kind: str, section: Mapping[str, Mapping[str, Any]], makers: Makers[Piece], problems: ErrorCollector
 ) -> dict[str, Piece | None]:
     """Make the components that the settings describe; None for an invalid one."""
-    made: dict[str, Piece | None] = dict.fromkeys(section)
+    pieces: dict[str, Piece | None] = dict.fromkeys(section)
     for name, settings in section.items():
         with problems.at(f"settings.analysis.{kind}.{name}"):
-            made[name] = _made(kind, name, settings, makers)
-    return made
+            pieces[name] = _make_piece(kind, name, settings, makers)
+    return pieces
 
 
-def _made(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piece]) -> Piece:
+def _make_piece(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piece]) -> Piece:
     options = Options(f"{kind} `{name}`", settings)
     type_ = options.text("type")
     if type_ not in makers:
@@ -259,14 +259,14 @@ def _made(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piec
     return piece
 
 
-def _known(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
+def _find_piece(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
     """Return the component with this name, or the component of this type with default settings, made once for all
     analyzers.
     """
     if name not in defined:
         if name not in makers:
             raise Undefined(kind, name, [*defined, *makers])
-        defined[name] = _made(kind, name, {"type": name, **UNCONFIGURED.get(name, {})}, makers)
+        defined[name] = _make_piece(kind, name, {"type": name, **UNCONFIGURED.get(name, {})}, makers)
     piece = defined[name]
     if piece is None:
         raise _Broken

@@ -235,8 +235,8 @@ def _porter2_later_steps(word: str, r1: int, r2: int) -> str:
     if len(word) > 2 and word[-1] in "yY" and word[-2] not in "aeiouy":  # step 1c
         word = f"{word[:-1]}i"
     ending = _PORTER2_STEP2.longest(word)
-    before = word[: len(word) - len(ending)][-1:]
-    if {"ogi": before == "l", "li": before != "" and before in "cdeghkmnrt"}.get(ending, True):
+    preceding = word[: len(word) - len(ending)][-1:]
+    if {"ogi": preceding == "l", "li": preceding != "" and preceding in "cdeghkmnrt"}.get(ending, True):
         word = _replaced(word, ending, _PORTER2_STEP2, r1)
     ending = _PORTER2_STEP3.longest(word)
     word = _replaced(word, ending, _PORTER2_STEP3, max(r1, r2) if ending == "ative" else r1)

@@ -176,14 +176,14 @@ class ShingleFilter(StreamFilter):
 
     def _parts(self, tokens: TokenStream) -> Iterator[_ShinglePart]:
         """Yield the tokens, with fillers for the empty positions between and after them."""
-        before = -1
+        previous = -1
         spans, keywords = tokens.spans or repeat((0, 0)), tokens.keywords or repeat(False)
         rows = zip(tokens.terms, tokens.positions, spans, keywords, strict=False)
         for term, position, span, keyword in rows:
             filler = _ShinglePart(self._filler, True, (span[0], span[0]), keyword)
-            yield from repeat(filler, min(position - before - 1, self._longest - 1))
+            yield from repeat(filler, min(position - previous - 1, self._longest - 1))
             yield _ShinglePart(term, False, span, keyword)
-            before = position
+            previous = position
         filler = _ShinglePart(self._filler, True, (tokens.end_offset, tokens.end_offset), False)
         yield from repeat(filler, min(tokens.trailing, self._longest - 1))
 
@@ -521,18 +521,18 @@ class SynonymFilter(StreamFilter):
             return tokens
         terms, spans = tokens.terms, tokens.spans or [(0, 0)] * len(tokens.terms)
         rows: list[tuple[str, int, int, Span, bool]] = []
-        position = before = -1
+        position = previous = -1
         for i, slot in enumerate(self._slots(terms)):
             position += 1
             is_token = i < len(terms)
             if is_token and (slot.keep or not slot.matched):
-                position += tokens.positions[i] - before - 1  # a replaced token loses the gaps before it
+                position += tokens.positions[i] - previous - 1  # a replaced token loses the gaps before it
                 length = tokens.lengths[i] if tokens.lengths else 1
                 marked = tokens.keywords is not None and tokens.keywords[i]
                 rows.append((terms[i], position, length, spans[i], marked))
             elif not slot.words:
                 position -= 1
-            before = tokens.positions[i] if is_token else before
+            previous = tokens.positions[i] if is_token else previous
             start, end = spans[min(i, len(spans) - 1)]
             for word, last, length in slot.words:
                 rows.append((word, position, length, (start, end if last is None else spans[last][1]), False))

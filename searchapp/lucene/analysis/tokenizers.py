@@ -345,15 +345,15 @@ class _Alphabet:
     """Bracket expressions for classes of characters.
 
     Args:
-        inside: the content of the brackets for each class; empty for a class without characters.
+        contents: the content of the brackets for each class; empty for a class without characters.
     """
 
-    def __init__(self, inside: Mapping[str, str]) -> None:
-        self._inside = inside
+    def __init__(self, contents: Mapping[str, str]) -> None:
+        self._contents = contents
 
     def any_of(self, *names: str) -> str:
-        inside = "".join(self._inside[name] for name in names)
-        return f"[{inside}]" if inside else "(?!)"
+        contents = "".join(self._contents[name] for name in names)
+        return f"[{contents}]" if contents else "(?!)"
 
     def extended(self, *names: str) -> str:
         """Return the expression for a character of these classes and its extending characters (WB4)."""
@@ -363,26 +363,26 @@ class _Alphabet:
 
 def _word_rule(alphabet: _Alphabet) -> str:
     """Return the rules WB4 to WB13b of UAX #29, and rules for scripts that need a dictionary."""
-    some = alphabet.extended
-    letter = some("letter", "letter_emoji", "hebrew_letter")
-    plain, hebrew = some("letter", "letter_emoji"), some("hebrew_letter")
-    number = some("numeric", "ascii_digit")
-    katakana = some("katakana")
-    connector = some("extend_num_let")
-    in_word = some("mid_letter", "mid_num_let", "single_quote")
-    in_number = some("mid_num", "mid_num_let", "single_quote")
+    extended = alphabet.extended
+    letter = extended("letter", "letter_emoji", "hebrew_letter")
+    plain, hebrew = extended("letter", "letter_emoji"), extended("hebrew_letter")
+    number = extended("numeric", "ascii_digit")
+    katakana = extended("katakana")
+    connector = extended("extend_num_let")
+    in_word = extended("mid_letter", "mid_num_let", "single_quote")
+    in_number = extended("mid_num", "mid_num_let", "single_quote")
 
     part = (
-        rf"(?:{hebrew}{some('double_quote')}{hebrew}"  # WB7b, WB7c
-        rf"|{hebrew}{some('single_quote')}"  # WB7a
+        rf"(?:{hebrew}{extended('double_quote')}{hebrew}"  # WB7b, WB7c
+        rf"|{hebrew}{extended('single_quote')}"  # WB7a
         rf"|{letter}(?:{in_word}{letter}|{plain})*"  # WB5, WB6, WB7
         rf"|{number}(?:{in_number}{number}|{number})*)"  # WB8, WB11, WB12
     )
     # WB9, WB10, WB13: adjacent parts; WB13a, WB13b: connectors before, between and after
     run = rf"(?:{katakana}(?:(?:{connector})*{katakana})*|{part}(?:(?:{connector})*{part})*)"
     word = rf"(?:{connector})*{run}(?:(?:{connector})+{run})*(?:{connector})*"
-    southeast_asian = rf"(?:{some('complex_context', 'complex_context_extend')})+"
-    return rf"{word}|{southeast_asian}|{some('ideographic', 'hiragana')}"
+    southeast_asian = rf"(?:{extended('complex_context', 'complex_context_extend')})+"
+    return rf"{word}|{southeast_asian}|{extended('ideographic', 'hiragana')}"
 
 
 def _emoji_rule(alphabet: _Alphabet) -> str:
@@ -429,11 +429,11 @@ class _Rules:
 
     @cached_property
     def scan_ascii(self) -> re.Pattern[str]:
-        inside = {
+        contents = {
             name: as_set([(low, min(high, 0x7F)) for low, high in ranges if low <= 0x7F])
             for name, ranges in self._table.items()
         }
-        alphabet = _Alphabet(inside)
+        alphabet = _Alphabet(contents)
         # Most words are letters, followed by a character that no rule mentions.
         plain = f"{alphabet.any_of(*_LETTERS)}++(?!{alphabet.any_of(*_LETTERS, *_AFTER_LETTERS)})"
         return re.compile(rf"(?=[A-Za-z0-9_])({plain}|{_word_rule(alphabet)})|_+")

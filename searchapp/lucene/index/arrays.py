@@ -52,13 +52,13 @@ class ArrayFile:
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike, length: int) -> None:
         self.dtype = np.dtype(dtype)
-        self._missing = length
+        self._remaining = length
         self._file = open(_path(folder, name), "xb")  # noqa: SIM115  # `__exit__` closes it
         header = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
         self._file.write(_MAGIC + header.ljust(_HEADER_BYTES - len(_MAGIC) - 1).encode() + b"\n")
 
     def append(self, piece: NDArray[Any]) -> None:
-        self._missing -= len(piece)
+        self._remaining -= len(piece)
         self._file.write(np.ascontiguousarray(piece, self.dtype).data)
 
     def __enter__(self) -> ArrayFile:
@@ -68,8 +68,8 @@ class ArrayFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
-        if error is None and self._missing:
-            raise ValueError(f"{self._file.name} lacks {self._missing} numbers")
+        if error is None and self._remaining:
+            raise ValueError(f"{self._file.name} lacks {self._remaining} numbers")
 
 
 def save(folder: Path, name: str, values: NDArray[Any]) -> None:

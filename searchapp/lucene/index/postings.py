@@ -351,8 +351,8 @@ class _RunCursor:
     def take(self, last: bytes | None) -> list[bytes]:
         """Remove and return the terms in memory up to and including `last`; None: all."""
         end = len(self._terms) if last is None else bisect_right(self._terms, last)
-        taken, self._terms = self._terms[:end], self._terms[end:]
-        return taken
+        terms, self._terms = self._terms[:end], self._terms[end:]
+        return terms
 
     def run_terms(self, count: int, numbers: Numbers) -> _RunTerms:
         """Return the postings of the `count` terms just taken, with their numbers in the batch."""
@@ -370,12 +370,12 @@ def _batches(runs: Sequence[PostingsRun]) -> Iterator[tuple[list[bytes], list[_R
             cursor.fill(most)
         # All terms up to the smallest last term are in memory.
         last = min((cursor.last for cursor in cursors if cursor.last is not None), default=None)
-        taken = [(cursor, terms) for cursor in cursors if (terms := cursor.take(last))]
-        if not taken:
+        cursor_terms = [(cursor, terms) for cursor in cursors if (terms := cursor.take(last))]
+        if not cursor_terms:
             return
-        batch = taken[0][1]
-        if len(taken) > 1:  # Python's sort merges sorted lists
-            batch = list(dict.fromkeys(sorted(chain.from_iterable(terms for _cursor, terms in taken))))
+        batch = cursor_terms[0][1]
+        if len(cursor_terms) > 1:  # Python's sort merges sorted lists
+            batch = list(dict.fromkeys(sorted(chain.from_iterable(terms for _cursor, terms in cursor_terms))))
         number = dict(zip(batch, count(), strict=False))
         yield (
             batch,
@@ -383,6 +383,6 @@ def _batches(runs: Sequence[PostingsRun]) -> Iterator[tuple[list[bytes], list[_R
                 cursor.run_terms(
                     len(terms), np.fromiter(map(number.__getitem__, terms), np.int32, len(terms))
                 )
-                for cursor, terms in taken
+                for cursor, terms in cursor_terms
             ],
         )

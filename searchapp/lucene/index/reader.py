@@ -122,32 +122,32 @@ class TermPositions:
         """Return all documents, frequencies and positions. Call it before `select`, which advances the start."""
         return self.documents, self._frequencies, self._positions[self._start : self._end]
 
-    def select(self, wanted: Numbers) -> tuple[Numbers, Int64s, Numbers]:
+    def select(self, targets: Numbers) -> tuple[Numbers, Int64s, Numbers]:
         """Return documents, the term's frequency in each, and its positions, document by document.
 
-        The result may contain documents between the wanted ones.
+        The result may contain documents between the targets ones.
 
         Args:
-            wanted: ascending documents that have the term and follow those of the previous call.
+            targets: ascending documents that have the term and follow those of the previous call.
         """
-        first = self._first + int(self.documents[self._first :].searchsorted(wanted[0]))
-        end = first + int(self.documents[first:].searchsorted(wanted[-1], "right"))
+        first = self._first + int(self.documents[self._first :].searchsorted(targets[0]))
+        end = first + int(self.documents[first:].searchsorted(targets[-1], "right"))
         self._start += int(self._frequencies[self._first : first].sum(dtype=np.int64))
         self._first = first
         documents, frequencies = self.documents[first:end], self._frequencies[first:end]
         positions = self._positions[self._start : self._start + int(frequencies.sum(dtype=np.int64))]
-        if len(wanted) * SELECTED_SHARE >= len(documents):
+        if len(targets) * SELECTED_SHARE >= len(documents):
             return documents, frequencies.astype(np.int64), positions
-        if len(wanted) * RARE_SHARE < len(documents):
-            indices = documents.searchsorted(wanted)
+        if len(targets) * RARE_SHARE < len(documents):
+            indices = documents.searchsorted(targets)
         else:
-            marked = np.zeros(wanted[-1] - wanted[0] + 1, bool)
-            marked[wanted - wanted[0]] = True
-            indices = np.flatnonzero(marked.take(documents - wanted[0]))
+            marked = np.zeros(targets[-1] - targets[0] + 1, bool)
+            marked[targets - targets[0]] = True
+            indices = np.flatnonzero(marked.take(documents - targets[0]))
         counts = frequencies.take(indices).astype(np.int64)
         # From each document to the next one; the first one begins at 0.
         starts = np.cumsum(np.add.reduceat(frequencies, indices, dtype=np.int64))
-        return wanted, counts, positions.take(_ranges(np.append(0, starts[:-1]), counts))
+        return targets, counts, positions.take(_ranges(np.append(0, starts[:-1]), counts))
 
 
 def _ranges(starts: Int64s, counts: Int64s) -> Int64s:
@@ -615,8 +615,8 @@ class IndexReader:
     def live_mask(self) -> Mask:
         return np.ones(self.count, bool) if self.live is None else self.live.copy()
 
-    def sum_of_parts(self, here: int, count: Callable[[IndexReader], int]) -> int:
-        return here + sum(map(count, self.others))
+    def sum_of_parts(self, own_count: int, count: Callable[[IndexReader], int]) -> int:
+        return own_count + sum(map(count, self.others))
 
     def close(self) -> None:
         self.sources.close()

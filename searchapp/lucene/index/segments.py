@@ -210,10 +210,12 @@ class CollectionDiff:
         """
         manifest = IndexManifest.read(folder)
         # Postings do not depend on the similarity; a merge computes impacts anew.
-        wanted, stored = (digest_json(without_similarities(some)) for some in (mapping, manifest.mapping))
+        requested, stored = (
+            digest_json(without_similarities(mapping_)) for mapping_ in (mapping, manifest.mapping)
+        )
         if manifest.analysis != analysis.identity():
             why = "it was made by another version of searchapp, Python or regex"
-        elif wanted != stored:
+        elif requested != stored:
             why = "it has another mapping"
         elif not manifest.total:
             why = "it has no documents"

@@ -99,11 +99,11 @@ def write_version(
         IndexReplaced: the plan is for another version than the live one.
         OSError: writing failed, for example on a full disk.
     """
-    before = folder.live_name()
+    live_name = folder.live_name()
     schema, analyzers = read_mapping(mapping)
-    if plan and plan.version != before:
+    if plan and plan.version != live_name:
         raise IndexReplaced(f"{folder.folder.name}-{plan.version}")
-    with folder.building(before) as version:
+    with folder.building(live_name) as version:
         writer = IndexWriter(version, mapping, schema, analyzers, plan)
         writer.write(
             documents, total, user_data(f"{folder.folder.name}-{version.name}"), advance, parallel_map

@@ -498,16 +498,16 @@ def _require_scored_filters(query: Bool) -> Query:
 
 
 def _merge_should(query: Bool) -> Query:
-    should = query.should if query.minimum > 1 else _merged(query.should)
+    should = query.should if query.minimum > 1 else _merge_equal(query.should)
     return query if should is query.should else replace(query, should=should)
 
 
 def _merge_must(query: Bool) -> Query:
-    must = _merged(query.must)
+    must = _merge_equal(query.must)
     return query if must is query.must else replace(query, must=must)
 
 
-def _merged(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
+def _merge_equal(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
     """Merge equal clauses, and sum their boosts in double."""
     if len(clauses) < 2:
         return clauses
@@ -667,8 +667,8 @@ def read_bool(parser: Parser, content: Any) -> Query:
 
 
 def _is_everything(query: Query) -> bool:
-    inside = query.query if isinstance(query, Boost) else query
-    return isinstance(inside, MatchAll) and not inside.late
+    inner = query.query if isinstance(query, Boost) else query
+    return isinstance(inner, MatchAll) and not inner.late
 
 
 def read_dis_max(parser: Parser, content: Any) -> Query:

@@ -112,9 +112,9 @@ class Phrase(ScoredLeaf):
     def postings(self, field: FieldReader) -> Postings:
         return self.postings_among(field, None)
 
-    def index_frequency(self, reader: IndexReader, here: int) -> int:
+    def index_frequency(self, reader: IndexReader, segment_frequency: int) -> int:
         # Counting the phrase in all segments takes too long: a phrase is never common.
-        return min(here, most_of_a_rare_term(reader.whole_count))
+        return min(segment_frequency, most_of_a_rare_term(reader.whole_count))
 
     def idf(self, field: FieldReader) -> np.float32:
         return np.float32(sum(float(field.idf(field.document_frequency(term))) for term in self.terms))
@@ -328,19 +328,19 @@ def _edges(tokens: Sequence[tuple[str, int, int]]) -> Iterator[_Edge]:
 
     A token has the step of the first token on its position.
     """
-    state = before = -1
+    state = previous = -1
     gap = 0
     step = 1
     for term, position, length in tokens:
-        if position > before:
-            step = position - before
+        if position > previous:
+            step = position - previous
             gap = step - 1
             state += 1
         else:
             state -= gap
         yield _Edge(state, state + length + gap, (term, step))
         state += gap
-        before = position
+        previous = position
 
 
 def _connected(edges: list[_Edge]) -> list[_Edge]:

@@ -271,9 +271,11 @@ class ScoredLeaf(MarkedLeaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return self.postings(reader.fields[self.field]).documents
 
-    def index_frequency(self, reader: IndexReader, here: int) -> int:
-        """Return the leaf's document frequency in the whole index, given its frequency `here` in this segment."""
-        return reader.sum_of_parts(here, lambda part: len(self.postings(part.fields[self.field]).documents))
+    def index_frequency(self, reader: IndexReader, segment_frequency: int) -> int:
+        """Return the leaf's document frequency in the whole index."""
+        return reader.sum_of_parts(
+            segment_frequency, lambda part: len(self.postings(part.fields[self.field]).documents)
+        )
 
     def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
         def compute() -> ScoreRow:

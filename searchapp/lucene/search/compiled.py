@@ -284,13 +284,13 @@ class _Tables:
         self.are_positive = True
 
     def add_fields(self, clauses: Iterable[FlatClause]) -> None:
-        """Add the fields with many wanted terms; single rows take less time for the others."""
-        wanted: defaultdict[tuple[str, float], list[tuple[str, ...]]] = defaultdict(list)
+        """Add the fields with many requested terms; single rows take less time for the others."""
+        field_terms: defaultdict[tuple[str, float], list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
             if clause.leaf is None:
-                wanted[clause.key].append(clause.terms)
+                field_terms[clause.key].append(clause.terms)
         common = most_of_a_rare_term(self._reader.whole_count)
-        for (name, factor), terms in wanted.items():
+        for (name, factor), terms in field_terms.items():
             row = self._rows.field_row(name, chain.from_iterable(terms), np.float32(factor))
             if row is not None:
                 field = self._reader.fields[name]

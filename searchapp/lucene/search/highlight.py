@@ -90,12 +90,12 @@ class Highlighter:
             if field is None or field.is_number or not leaves:
                 continue
             texts = (shown_text(value, field) for value in by_depth(source.get(field.source)))
-            marked = [self._marked(text, field, leaves, tags) for text in texts]
+            marked = [self._mark(text, field, leaves, tags) for text in texts]
             if fragments := [fragment for fragment in marked if fragment is not None]:
                 highlights[name] = fragments
         return highlights
 
-    def _marked(self, text: str, field: Field, leaves: MarkedLeaves, tags: HighlightTags) -> str | None:
+    def _mark(self, text: str, field: Field, leaves: MarkedLeaves, tags: HighlightTags) -> str | None:
         tokens = self._cache.tokens(field.analyzer or "keyword", text)
         matching = _matching(tokens, leaves)
         if not any(matching):

@@ -372,7 +372,7 @@ class Index:
                     for searcher, (batch, _pruned, _compiled) in zip(self.searchers, batches, strict=True):
                         ranking = batch[index]
                         parts.append(searcher.rank(segment_requests[index]) if ranking is None else ranking)
-                    rankings.append(self._merged(request, parts))
+                    rankings.append(self._merge_rankings(request, parts))
             _batch, pruned, compiled = batches[0]  # of the largest segment
             documents, scores = zip(NOTHING, *rankings, strict=True)
             sizes = list(map(len, documents[1:]))
@@ -392,7 +392,7 @@ class Index:
         """Return the requests for each segment; several segments must rank from the first hit."""
         return requests if len(self.searchers) == 1 else [request.from_first() for request in requests]
 
-    def _merged(self, request: Request, rankings: Sequence[Ranking]) -> Ranking:
+    def _merge_rankings(self, request: Request, rankings: Sequence[Ranking]) -> Ranking:
         if len(rankings) == 1:
             return rankings[0]
         return self.reader.merge_rankings(rankings, request.frame.first, request.frame.size)
@@ -405,14 +405,14 @@ class Index:
             is_pruned = None not in pruned
             self.log_batch(1, int(is_pruned), int(is_pruned))
             if is_pruned:
-                return self._merged(request, [ranking for ranking in pruned if ranking is not None])
+                return self._merge_rankings(request, [ranking for ranking in pruned if ranking is not None])
             scores = [request.query.scores(searcher.rows) for searcher in self.searchers]
             self._last_scores = query, scores
         rankings = [
             searcher.select(scores, segment_request.frame)
             for searcher, scores in zip(self.searchers, self._last_scores[1], strict=True)
         ]
-        return self._merged(request, rankings)
+        return self._merge_rankings(request, rankings)
 
     def log_batch(self, queries: int, pruned: int, compiled: int) -> None:
         noun = "1 query" if queries == 1 else f"{queries} queries"
