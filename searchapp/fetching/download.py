@@ -129,8 +129,8 @@ class Downloader:
             urlsplit(mirror).scheme not in ("http", "https") or not urlsplit(mirror).netloc
         ):
             raise UsageError(
-                f"{without_credentials(mirror)!r} can't be a mirror: "
-                "SEARCHAPP_DATA_MIRROR takes an address with http or https"
+                f"{without_credentials(mirror)!r} is not the address of a mirror: set SEARCHAPP_DATA_MIRROR "
+                f"to an address with http or https"
             )
         self._mirror = mirror.rstrip("/") if mirror else None
         self._notify = notify
@@ -144,7 +144,7 @@ class Downloader:
             )
         except (ValueError, ImportError, OSError) as error:  # the environment names a proxy or certificates
             raise UsageError(
-                f"the proxy or certificates that the environment names can't be used: {error}"
+                f"the proxy or certificates of the environment can't be used: {error}"
             ) from error
 
     def close(self) -> None:
@@ -187,10 +187,10 @@ class Downloader:
             size = part.size
             part.discard()
             if not is_last:
-                self._notify(f"{self.address(download)} did not arrive as it should: fetching it again")
+                self._notify(f"{self.address(download)} arrived damaged: fetching it again")
         raise DataError(
             f"{self.address(download)} is not the expected file, {download.digest} ({size:,} bytes arrived): "
-            "the source or the connection to it has changed, nothing was kept"
+            "the source has changed, or a proxy alters it; nothing was kept"
         )
 
     def _transfer(self, download: Download, part: PartialFile) -> None:
@@ -208,7 +208,9 @@ class Downloader:
         try:
             retrying(self._attempt, url, download, part)
         except _TransientError as error:
-            received = f"; {part.size:,} bytes are kept, and the same command resumes" if part.size else ""
+            received = (
+                f"; {part.size:,} bytes are kept: run the same command again to resume" if part.size else ""
+            )
             raise SearchappError(f"{url} {error}: try again later{received}") from error
 
     def _attempt(self, url: str, download: Download, part: PartialFile) -> None:
@@ -225,9 +227,7 @@ class Downloader:
             total = self._accept(answer, url, download, part)
             if total != part.size and not part.append(answer.iter_raw(), download.at_most):
                 part.discard()
-                raise DataError(
-                    f"{url} sends more than the {download.at_most:,} bytes it may have: not fetched"
-                )
+                raise DataError(f"{url} sends more than the allowed {download.at_most:,} bytes: not fetched")
         expected = download.size if download.size is not None else total
         if expected is not None and part.size < expected:
             raise _TransientError(f"ended after {part.size:,} of {expected:,} bytes")
@@ -249,7 +249,7 @@ class Downloader:
             raise SearchappError(f"{url} {reason}: nothing was fetched from it{_ADVICE.get(status, '')}")
         if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise SearchappError(
-                f"{url} is sent compressed, although that was not asked for: use another mirror"
+                f"{url} is sent compressed, although this was not requested: use another mirror"
             )
         version = _validator(answer.headers)
         if status == 206:
@@ -257,7 +257,7 @@ class Downloader:
             is_other = version and part.validator and version != part.validator
             if not match or int(match[1]) != part.size or is_other:
                 part.discard()
-                raise _TransientError("sent another part than the one that was asked for")
+                raise _TransientError("sent another part than requested")
             total = _whole_number(match[2])
         else:
             total = _whole_number(answer.headers.get("Content-Length"))
@@ -265,11 +265,11 @@ class Downloader:
         if total is not None and download.size is not None and total != download.size:
             raise DataError(
                 f"{url} has {total:,} bytes, and the expected file has {download.size:,}: "
-                "the source has changed, or something on the way answers in its place"
+                "the source has changed, or a proxy answers instead"
             )
         if total is not None and total > download.at_most:
             raise DataError(
-                f"{url} has {total:,} bytes, more than the {download.at_most:,} it may have: not fetched"
+                f"{url} has {total:,} bytes, more than the allowed {download.at_most:,}: not fetched"
             )
         return total
 
@@ -310,17 +310,16 @@ def _translated_errors(url: str) -> Iterator[None]:
     try:
         yield
     except httpx.TooManyRedirects as error:
-        raise SearchappError(
-            f"{url} leads from one address to the next more than {MOST_REDIRECTS} times"
-        ) from error
+        raise SearchappError(f"{url} redirects more than {MOST_REDIRECTS} times") from error
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
         raise SearchappError(
-            f"{url} leads to an address that is neither http nor https: not followed"
+            f"{url} redirects to an address that is neither http nor https: not followed"
         ) from error
     except httpx.TransportError as error:
         if certificate := _certificate_problem(error):
             raise SearchappError(
-                f"{url} has a certificate that is not trusted ({certificate}): set SSL_CERT_FILE to your authority's"
+                f"{url} has a certificate that is not trusted ({certificate}): set SSL_CERT_FILE to the "
+                f"certificates of your authority"
             ) from error
         raise _TransientError(_description(error)) from error
     except httpx.HTTPError as error:
@@ -350,7 +349,7 @@ def _whole_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() else None
 
 
-_MOVED = "; the file may have moved: a mirror can be named in SEARCHAPP_DATA_MIRROR"
+_MOVED = "; the file may have moved: set a mirror with SEARCHAPP_DATA_MIRROR"
 _ADVICE = {404: _MOVED, 410: _MOVED, 407: "; the proxy requires a name and a password"}
 
 
@@ -371,7 +370,7 @@ def _description(error: httpx.TransportError) -> str:
         return f"can't be reached through the proxy ({error})"
     if isinstance(error, httpx.ConnectError):
         reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)).lower()
-        return f"can't be reached ({reason}; is there a network, and does it need a proxy?)"
+        return f"can't be reached ({reason}; check the network and the proxy)"
     if isinstance(error, httpx.RemoteProtocolError) and "peer closed connection" in str(error):
-        return "broke off before the end"
-    return f"broke off ({str(error) or type(error).__name__})"
+        return "ended before the end of the file"
+    return f"was interrupted ({str(error) or type(error).__name__})"

@@ -148,7 +148,7 @@ def _chosen(
                 continue
             # Some file systems ignore letter case, and one file would replace the other.
             if destination.casefold() in folded:
-                raise DataError(f"{shown} holds {destination} twice: it is not unpacked")
+                raise DataError(f"{shown} contains {destination} twice: it is not unpacked")
             _check_content(entry, shown)
             chosen[destination] = entry
             folded.add(destination.casefold())
@@ -156,7 +156,7 @@ def _chosen(
             break
     missing = [member.pattern for member in members if member not in matched and not member.optional]
     if missing:
-        raise DataError(f"{shown} does not hold {', '.join(missing)}: it is not the expected archive")
+        raise DataError(f"{shown} does not contain {', '.join(missing)}: it is not the expected archive")
     total = sum(entry.file_size for entry in chosen.values())
     if total > at_most:
         raise DataError(f"{shown} would unpack to {total:,} bytes, more than {at_most:,}: it is not unpacked")
@@ -168,7 +168,7 @@ def _check_path(entry: zipfile.ZipInfo, shown: str) -> None:
     name = entry.orig_filename
     outside = name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":"
     if outside or any(ord(character) < 0x20 for character in name):
-        raise DataError(f"{shown} has an entry {name!r}, which leads out of its folder: it is not unpacked")
+        raise DataError(f"{shown} has an entry {name!r} outside its folder: it is not unpacked")
 
 
 def _check_content(entry: zipfile.ZipInfo, shown: str) -> None:
@@ -195,7 +195,7 @@ def _write(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, shown: s
         while piece := _read(packed):
             written += len(piece)
             if written > entry.file_size:
-                raise DataError(f"{shown}: {entry.filename} is larger than it says: it is not unpacked")
+                raise DataError(f"{shown}: {entry.filename} is larger than declared: it is not unpacked")
             file.write(piece)
             advance(len(piece))
         file.flush()
@@ -407,8 +407,8 @@ def fetch(
             return _fetch(plan, folder, downloader, sizes, progress, overwrite=overwrite)
     except OSError as error:
         raise SearchappError(
-            f"{plan.folder} could not be written: {reason(error)}; what has arrived is kept in {STAGING} there, and "
-            "the same command resumes"
+            f"{plan.folder} could not be written: {reason(error)}; received files are kept in its folder "
+            f"{STAGING}: run the same command again to resume"
         ) from error
 
 
@@ -431,7 +431,7 @@ def _fetch(
     free = shutil.disk_usage(plan.folder).free
     if required > free:
         raise SearchappError(
-            f"{plan.folder} has room for {free:,} bytes, and {required:,} are needed: make room, or choose another "
+            f"{plan.folder} has {free:,} bytes free, but {required:,} are needed: free some space, or choose another "
             "folder"
         )
     is_total = all(download in sizes for download in plan.downloads)
@@ -475,7 +475,7 @@ def _require_no_conflicts(folder: Path, paths: list[str]) -> None:
     if paths:
         shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
         raise UsageError(
-            f"{folder} holds other files in the place of official ones ({shown}): move them away, choose another "
+            f"{folder} contains other files with the names of official ones ({shown}): move them, choose another "
             "folder, or replace them with --overwrite"
         )
 

@@ -126,7 +126,7 @@ def load(task: str) -> Source:
     """
     known = _read()
     if task not in known:
-        raise UsageError(f"no official data is known for {choices_hint(task, known)}")
+        raise UsageError(f"there is no official data for {choices_hint(task, known)}")
     return parse(task, known[task])
 
 

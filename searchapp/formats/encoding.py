@@ -96,7 +96,7 @@ def foreign_kind(head: bytes) -> ForeignKind | None:
         if _begins(text, magic):
             return ForeignKind(kind, advice)
     if head[_TAR_OFFSET:].startswith(_TAR):
-        return ForeignKind("a tar archive", "unpack it, and name the file to use")
+        return ForeignKind("a tar archive", "unpack it, and give the file to use")
     if coding := _wide_encoding(head):
         return ForeignKind(coding, f"save it as UTF-8, for instance with `iconv -f {coding} -t UTF-8`")
     return None
@@ -174,7 +174,7 @@ def remedy(path: Path) -> str:
     if foreign.kind.startswith("compressed with "):
         return f"unpack the file, which is {foreign.kind}"
     return (
-        str(foreign) if foreign.kind.startswith("UTF-") else f"name another file: this one is {foreign.kind}"
+        str(foreign) if foreign.kind.startswith("UTF-") else f"give another file: this one is {foreign.kind}"
     )
 
 
@@ -221,7 +221,7 @@ def _unpacking() -> Iterator[None]:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         damage = "ends too early" if isinstance(error, EOFError) else "is damaged"
-        raise BrokenFile(f"the gzip file {damage}: fetch it again, or pack it again") from error
+        raise BrokenFile(f"the gzip file {damage}: fetch it or compress it again") from error
 
 
 @contextmanager

@@ -118,7 +118,7 @@ def _entries(text: str) -> Iterator[ListEntry]:
             at = _skip_blanks(text, at + 1)
     rest = _skip_blanks(text, at + 1)
     if text[rest:]:
-        raise json.JSONDecodeError("there is more after the end of the list", text, rest)
+        raise json.JSONDecodeError("there is text after the end of the list", text, rest)
 
 
 def _begin(decoder: json.JSONDecoder, text: str, bracket: str, noun: str) -> int:
@@ -199,7 +199,7 @@ def type_name(value: object) -> str:
     if isinstance(value, bool):
         return "a boolean"
     if isinstance(value, _LongInteger):
-        return "a number of too many digits"
+        return "a number with too many digits"
     names = {str: "a string", int: "an integer", float: "a fraction", Decimal: "a fraction", list: "a list"}
     return names.get(type(value), "an object")
 
@@ -220,9 +220,7 @@ def official_ids(path: Path, *, bom: bool = False) -> dict[str, OfficialId]:
         id_ = entry.value.get("id") if isinstance(entry.value, dict) else None
         if is_id(id_):
             ids.setdefault(str(id_), id_)
-    problems.raise_if_any(
-        "its ids go into the official file as they stand there: name the folder that has it with --data"
-    )
+    problems.raise_if_any("the official file needs the ids of this file: give its folder with --data")
     return ids
 
 
@@ -268,7 +266,7 @@ class EntryReader(EntryProblems):
 
     def check_encodable(self, text: str, name: str) -> None:
         if not encodable(text):
-            self.wrong("lone surrogate", f"{name} has an escape that is half of a character")
+            self.wrong("lone surrogate", f"{name} has an escape that is half of a surrogate pair")
 
     def list_of(self, key: str) -> list[Any] | None:
         value = self.value.get(key)
@@ -313,7 +311,7 @@ def load_list(path: Path, noun: str, *, bom: bool = False) -> list[dict[str, Any
     value = load(path, bom=bom)
     if not isinstance(value, list):
         raise DataError(
-            f"{path}: it must hold a list of {noun}, not {type(value).__name__}: see the task's format"
+            f"{path}: it must contain a list of {noun}, not {type(value).__name__}: see the task's format"
         )
     for number, entry in enumerate(value, 1):
         if not isinstance(entry, dict):
@@ -338,7 +336,7 @@ def load(path: Path, *, bom: bool = False) -> Any:
         where = f"line {error.lineno} column {error.colno}"
         raise NotScorable(f"{path}: {where}: not JSON", f"json.decoder.JSONDecodeError: {error}") from error
     except (ValueError, RecursionError) as error:  # an integer of more than 4300 digits; brackets without end
-        raise NotScorable(f"{path} is not JSON that can be read", official(error)) from error
+        raise NotScorable(f"{path} is not readable JSON", official(error)) from error
 
 
 def official(error: Exception) -> str:

@@ -135,13 +135,16 @@ def unusable_id(id_: str) -> tuple[str, str] | None:
     if 0 < len(id_) <= MAX_ID_BYTES and id_.isascii() and id_.isprintable() and " " not in id_:
         return None  # the fast path: a collection has many ids
     if id_.split() != [id_]:
-        return "unusable id", "an id must not be empty or hold whitespace, which run files cannot carry"
+        return "unusable id", "an id must not be empty or contain white space, which run files do not allow"
     if not encodable(id_):
-        return "lone surrogate", "the id has an escape that is half of a character"
+        return "lone surrogate", "the id has an escape that is half of a surrogate pair"
     if any(unicodedata.category(character) == "Cc" for character in id_):
-        return "unusable id", "an id must not hold control characters, which can act on a terminal"
+        return "unusable id", "an id must not contain control characters, which can control a terminal"
     if len(id_.encode()) > MAX_ID_BYTES:
-        return "unusable id", f"an id must not be longer than {MAX_ID_BYTES} bytes, as Elasticsearch has it"
+        return (
+            "unusable id",
+            f"an id must not be longer than {MAX_ID_BYTES} bytes, the limit of Elasticsearch",
+        )
     return None
 
 

@@ -33,10 +33,10 @@ def has_keys(format_: str) -> bool:
 
 
 _OTHER_SEPARATORS = (
-    ("\t", "tabs", 'say format = "tsv" in the task file, or give the file a name that ends in .tsv'),
+    ("\t", "tabs", 'set format = "tsv" in the task file, or give the file a name that ends in .tsv'),
     (";", "semicolons", "save it with commas or with tabs"),
     ("|", "vertical bars", "save it with commas or with tabs"),
-    (",", "commas", 'say format = "csv" in the task file, or give the file a name that ends in .csv'),
+    (",", "commas", 'set format = "csv" in the task file, or give the file a name that ends in .csv'),
 )
 
 # In characters. Without a limit, an unclosed quote makes the rest of a large file one cell.
@@ -162,7 +162,7 @@ def _rows(
         elif good:
             yield Record(start, dict(zip(names, cells, strict=True)))
     if is_empty:
-        detail = "a header line is expected" if columns is None else "it has no row"
+        detail = "a header line is expected" if columns is None else "it has no rows"
         lines.problems.add(lines.path, "empty file", detail=detail, skippable=False)
 
 
@@ -206,7 +206,7 @@ def _cells(lines: _DecodedLines, format_: str) -> Iterator[tuple[int, list[str]]
 def _check_header(lines: _DecodedLines, names: Sequence[str], required: Sequence[str], line: int) -> bool:
     repeated = [name for index, name in enumerate(names) if name in names[:index]]
     for name in dict.fromkeys(repeated):
-        lines.wrong("duplicate column", f"the header names {shown(name)!r} twice", line, skippable=False)
+        lines.wrong("duplicate column", f"the header contains {shown(name)!r} twice", line, skippable=False)
     for name in dict.fromkeys(required):
         if name not in names:
             existing = ", ".join(map(shown, names))
@@ -224,7 +224,9 @@ def _objects(lines: _DecodedLines) -> Iterator[Record]:
         if not text.strip():
             continue
         if is_empty and _ARRAY.fullmatch(text):
-            raise Unsupported("it is a JSON array: write an object a line, for instance with `jq -c '.[]'`")
+            raise Unsupported(
+                "it is a JSON array: write one object per line, for instance with `jq -c '.[]'`"
+            )
         is_empty = False
         try:
             value = _DECODER.decode(text.rstrip())

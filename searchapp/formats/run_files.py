@@ -119,7 +119,7 @@ def _parquet_rows(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise UsageError(
-            f"{path} is a Parquet file, which takes the package pyarrow: install it with "
+            f"{path} is a Parquet file, which requires the package pyarrow: install it with "
             f"`{install_command('parquet')}`, or save the run as CSV or JSONL"
         ) from error
     number = 0
@@ -148,7 +148,7 @@ def _parquet_rows(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping
         problems.add(path, "not Parquet", detail=str(error).splitlines()[0], skippable=False)
         return
     if not number:
-        problems.add(path, "empty file", detail="it has no row", skippable=False)
+        problems.add(path, "empty file", detail="it has no rows", skippable=False)
 
 
 def _parquet_columns(file: Any, path: Path, problems: Problems) -> tuple[list[str], list[str]]:
@@ -168,8 +168,8 @@ def _parquet_columns(file: Any, path: Path, problems: Problems) -> tuple[list[st
             column = row_group.column(number)
             if column.path_in_schema in names and column.total_uncompressed_size > LARGEST_COLUMN:
                 detail = (
-                    f"{shown(column.path_in_schema)} takes {column.total_uncompressed_size:,} bytes unpacked: the "
-                    f"limit in a row group is {LARGEST_COLUMN:,}: write smaller row groups"
+                    f"{shown(column.path_in_schema)} has {column.total_uncompressed_size:,} bytes "
+                    f"uncompressed, more than the limit of a row group, {LARGEST_COLUMN:,}: write smaller row groups"
                 )
                 problems.add(path, "column too large", f"row group {group + 1}", detail, skippable=False)
     is_text = {
@@ -198,7 +198,7 @@ def _has_columns(entry: EntryProblems, columns: Mapping[str, str], values: Itera
         missing = ["score"]
     for name in missing:
         choice = ", ".join(COLUMN_NAMES[name][:4])
-        detail = f"there is no {name} among {', '.join(map(shown, values))}: call it {choice}"
+        detail = f"there is no column {name} among {', '.join(map(shown, values))}: name it {choice}"
         entry.problems.add(entry.path, "missing column", entry.where, detail, skippable=False)
     return not missing
 

@@ -67,7 +67,7 @@ class TomlTable:
             return default
         if isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= (highest or value):
             return value
-        self._mistyped(key, f"a whole number from {lowest} {'on' if highest is None else f'to {highest}'}")
+        self._mistyped(key, f"a whole number from {lowest}{'' if highest is None else f' to {highest}'}")
         return default
 
     def truth(self, key: str) -> bool | None:
@@ -94,7 +94,9 @@ class TomlTable:
         if single and isinstance(value, str):
             value = [value]
         if not (isinstance(value, list) and value and all(isinstance(text, str) and text for text in value)):
-            self._mistyped(key, "text in quotes or a list of such" if single else "a list of texts in quotes")
+            self._mistyped(
+                key, "text in quotes or a list of these" if single else "a list of texts in quotes"
+            )
             return None
         for text in {text for text in value if value.count(text) > 1}:
             self.wrong("repeated value", f"{key} has {shown(text)!r} twice", key)
@@ -132,7 +134,7 @@ class TomlTable:
             if key not in self._read_keys:
                 unknown = f"{shown(key)!r}{key_suggestion(key, self._read_keys)}"
                 known = ", ".join(self._read_keys)
-                self.wrong("unknown key", f"{self._title()} has {unknown}: there are {known}", key)
+                self.wrong("unknown key", f"{self._title()} has {unknown}: the known keys are {known}", key)
 
     def _value(self, key: str, *, required: bool = False) -> Any:
         if key not in self._read_keys:

@@ -311,8 +311,8 @@ def _descending(ranking: Ranking) -> Hits:
         scores.append(score if not scores or score < scores[-1] else _below(scores[-1]))
     if scores and scores[-1] == -math.inf:
         raise DataError(
-            f"topic {shown(ranking.topic_id)} has equal scores, and no float32 is below them: rank with higher scores, "
-            "or export them with --engine-scores"
+            f"topic {shown(ranking.topic_id)} has equal scores without a lower float32: rank with higher "
+            f"scores, or export with --engine-scores"
         )
     return Hits(ranking.hits.document_ids, scores)
 
@@ -406,7 +406,7 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                     # Searching the whole line first is faster; the tag is not an id.
                     bad = next((cell for cell in (cells[0], cells[2]) if _ACTING.search(cell)), None)
                     if bad is not None:
-                        detail = f"{shown(bad)}: an id must not hold control characters, which can act on a terminal"
+                        detail = f"{shown(bad)}: an id must not contain control characters, which can control a terminal"
                         problems.add(path, "unusable id", f"line {number}", detail)
                         continue
                 if len(cells) == columns:
@@ -495,7 +495,7 @@ def _is_cell(text: str) -> bool:
 def _cell(noun: str, id_: str) -> str:
     if not _is_cell(id_):
         raise DataError(
-            f"the {noun} id {id_!a} cannot stand in a TREC file: ids must not be empty, hold whitespace "
-            "or half a surrogate pair, or begin with a byte-order mark"
+            f"the {noun} id {id_!a} is not allowed in a TREC file: ids must not be empty, contain white "
+            f"space or half a surrogate pair, or begin with a byte-order mark"
         )
     return id_

@@ -123,7 +123,7 @@ def read_rows(path: Path) -> Iterator[TwoColumnRow]:
         column = "second" if has_topic else "first"
         raise NotScorable(
             f"{path}: {f'the {column} column has no value' if width else 'empty file'}; "
-            "write `topic<TAB>document` a line",
+            "write one `topic<TAB>document` per line",
             "ValueError: invalid format of the prediction dataset, possibly the wrong separator",
         )
 
@@ -150,7 +150,7 @@ def _unpacked(path: Path) -> bytes:
     with open_file(path) as file:
         magic = file.read(len(GZIP))
     if magic != GZIP:
-        message = f"{path}: the name ends in {GZIP_SUFFIX}, and it is not compressed with gzip: rename or compress it"
+        message = f"{path}: the name ends in {GZIP_SUFFIX}, but the file is not compressed with gzip: rename or compress it"
         raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({magic!r})")
     with open_unpacked(path) as unpacked:
         return unpacked.read()
@@ -215,8 +215,8 @@ def write_two_column(target: BinaryIO, run: Run) -> None:
             for document in documents:
                 if lower[document] in seen:
                     raise DataError(
-                        f"topic {shown(topic)}: document {shown(document)} is in the ranking already, "
-                        "perhaps with other upper-case letters, which the official scorers fold; rank it once"
+                        f"topic {shown(topic)}: document {shown(document)} is already in the ranking, "
+                        f"possibly in another letter case, which the official scorers ignore: rank it once"
                     )
                 seen.add(lower[document])
         if documents:
@@ -226,7 +226,7 @@ def write_two_column(target: BinaryIO, run: Run) -> None:
 
 def _check_id(noun: str, id_: str) -> None:
     if id_ in MISSING or _UNSAFE.search(id_):
-        raise DataError(f"the {noun} id {id_!a} would not be read back from a two-column file: rename it")
+        raise DataError(f"the {noun} id {id_!a} can't be represented in a two-column file: rename it")
 
 
 class TwoColumnFiles:

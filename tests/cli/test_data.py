@@ -168,7 +168,7 @@ def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline
         (Fault(status=404), 1, "answers 404 Not Found: nothing was fetched from it; the file may have moved"),
         (Fault(status=429), 1, "answers 429 Too Many Requests: try again later"),
         (Fault(status=503), 1, "answers 503 Service Unavailable: try again later"),
-        (Fault(cut_after=10), 1, "60 bytes are kept, and the same command resumes"),
+        (Fault(cut_after=10), 1, "60 bytes are kept: run the same command again to resume"),
         (Fault(corrupt=True), 4, "is not the expected file, git-blob:"),
         (Fault(body=b"<html>"), 4, "has 6 bytes, and the expected file has"),
     ],
@@ -190,7 +190,7 @@ def test_an_unreachable_source_fails_with_1(
     monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", "http://127.0.0.1:9")
     result = offline("data", "get", "nlps", "--accept-terms", "--quiet")
     assert result.code == 1
-    assert "can't be reached (connection refused; is there a network" in result.stderr.splitlines()[-1]
+    assert "can't be reached (connection refused; check the network" in result.stderr.splitlines()[-1]
     assert not home.exists() and not home.parent.exists()
 
 

@@ -496,14 +496,14 @@ def test_files_of_ones_own_may_be_compressed_with_gzip(cli: Cli, tmp_path: Path)
         (
             "docs.csv",
             b"id\ttext\n1\tx\n",
-            'separated by tabs, not by commas: say format = "tsv" in the task file',
+            'separated by tabs, not by commas: set format = "tsv" in the task file',
         ),
         (
             "docs.jsonl",
             b'[{"id": "1"}]\n',
-            "it is a JSON array: write an object a line, for instance with `jq",
+            "it is a JSON array: write one object per line, for instance with `jq",
         ),
-        ("docs.jsonl", b'[\n{"id": "1"}\n]\n', "it is a JSON array: write an object a line"),
+        ("docs.jsonl", b'[\n{"id": "1"}\n]\n', "it is a JSON array: write one object per line"),
     ],
 )
 def test_a_file_that_can_not_be_read_is_told_by_what_it_is(
@@ -537,7 +537,10 @@ def test_a_damaged_run_or_gold_file_is_refused_in_a_sentence(offline: Cli, tmp_p
     for arguments in (["validate", run, "--task", task], ["evaluate", run, "--task", task, "--split", "dev"]):
         result = offline(*arguments)
         assert result.code == 4
-        assert "run.gz: unreadable file: the gzip file ends too early: fetch it again" in result.stderr
+        assert (
+            "run.gz: unreadable file: the gzip file ends too early: fetch it or compress it again"
+            in result.stderr
+        )
     run.write_bytes(gzip.compress(b"1 0 1 1\n")[:-3])
     result = offline("evaluate", "--task", task, "--gold", run, tmp_path / "d.jsonl")
     assert result.code == 4 and "Traceback" not in result.stderr

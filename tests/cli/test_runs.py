@@ -300,7 +300,11 @@ def test_a_table_is_ordered_by_its_ranks_or_its_scores_whatever_the_lines(
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.csv", "topic,score\n1,2\n", "there is no document among topic, score: call it document, docno"),
+        (
+            "a.csv",
+            "topic,score\n1,2\n",
+            "there is no column document among topic, score: name it document, docno",
+        ),
         ("a.csv", "topic,document\n1,2\n", "there is no score"),
         ("a.jsonl", '{"topic": "1", "document": null, "score": 1}\n', "unusable id"),
         ("a.jsonl", '{"topic": true, "document": "a", "score": 1}\n', "unusable id"),

@@ -18,7 +18,7 @@ VERSION = '{"version": {"number": %s}, "tagline": "You Know, for Search"}'
 ANSWERS = {
     "nested without end": "[" * 100_000,
     "nested deeply": VERSION % ("[" * 5000 + "]" * 5000),
-    "a number of too many digits": VERSION % ("9" * 5000),
+    "a number with too many digits": VERSION % ("9" * 5000),
     "a list": "[]",
     "text": '"9.1.0"',
     "nothing": "",

@@ -148,7 +148,7 @@ def test_what_stops_the_official_scorer_is_no_score(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{}", "it must hold a list of predictions"),
+        ("{}", "it must contain a list of predictions"),
         ("[7]", "entry 1 must be an object"),
         ("[", "not JSON"),
         ('[{"relations": []}]', "entry 1 has no `id`"),

@@ -86,7 +86,7 @@ def test_a_download_that_moves_on_is_never_given_up(files: FileServer, fetch: Fe
 def test_one_that_does_not_is_given_up_and_kept_for_later(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000)] + [Fault(cut_after=0)] * 50
     with pytest.raises(
-        SearchappError, match="100,000 bytes are kept, and the same command resumes"
+        SearchappError, match="100,000 bytes are kept: run the same command again to resume"
     ) as caught:
         fetch(wanted(files))
     assert caught.value.exit_code == 1
@@ -118,7 +118,7 @@ def test_without_a_validator_the_digest_tells_that_the_parts_are_of_two_files(
     fetch.part.write_bytes(b"of another version")
     assert fetch(wanted(files)) == CONTENT
     assert files.ranges(PATH) == ["bytes=18-", None]
-    assert "did not arrive as it should" in fetch.told[0]
+    assert "arrived damaged" in fetch.told[0]
 
 
 def test_a_weak_entity_tag_is_no_validator(files: FileServer, fetch: Fetch) -> None:
@@ -273,7 +273,7 @@ def test_a_mirror_holds_each_host_in_a_folder_of_its_name(files: FileServer, tmp
 
 @pytest.mark.parametrize("mirror", ["mirror.example", "ftp://mirror.example", "http://", "/srv/mirror"])
 def test_a_mirror_needs_an_address(mirror: str) -> None:
-    with pytest.raises(UsageError, match="SEARCHAPP_DATA_MIRROR takes an address"):
+    with pytest.raises(UsageError, match="set SEARCHAPP_DATA_MIRROR to an address"):
         Downloader(mirror)
 
 
@@ -291,7 +291,7 @@ def test_a_proxy_of_the_environment_is_used(
 
 def test_a_proxy_that_makes_no_sense_is_told(files: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "magic://proxy.example")
-    with pytest.raises(UsageError, match="the proxy or certificates that the environment names"):
+    with pytest.raises(UsageError, match="the proxy or certificates of the environment"):
         Downloader()
 
 

@@ -207,7 +207,7 @@ def test_other_files_in_place_of_the_official_ones_are_not_touched(
     folder.mkdir(parents=True)
     (folder / "base.json").write_bytes(b"mine")
     with pytest.raises(
-        UsageError, match=r"other files in the place of official ones \(base.json\): move them"
+        UsageError, match=r"other files with the names of official ones \(base.json\): move them"
     ):
         run()
     assert not files.asked
@@ -286,7 +286,7 @@ def test_a_full_disk_is_told_and_what_arrived_is_kept(
             "searchapp.fetching.download.PartialFile.begin", lambda *_: None
         )  # which would remove the link
         with pytest.raises(
-            SearchappError, match=r"no space left on device; what has arrived is kept"
+            SearchappError, match=r"no space left on device; received files are kept"
         ) as caught:
             run()
     assert caught.value.exit_code == 1

@@ -70,7 +70,7 @@ def test_what_is_fetched_has_the_names_that_the_task_reads(name: str, tmp_path: 
 
 
 def test_an_unknown_task_is_named_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match="no official data is known for 'chess': choose nlps or"):
+    with pytest.raises(UsageError, match="there is no official data for 'chess': choose nlps or"):
         sources.load("chess")
 
 

@@ -46,7 +46,7 @@ def test_the_advice_on_an_official_file_says_what_it_is(tmp_path: Path) -> None:
     path.write_bytes("id\ttext\n".encode("utf-16"))
     assert remedy(path) == "it is UTF-16: save it as UTF-8, for instance with `iconv -f UTF-16 -t UTF-8`"
     path.write_bytes(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
-    assert remedy(path) == "name another file: this one is a PDF file"
+    assert remedy(path) == "give another file: this one is a PDF file"
 
 
 def packed(*names: str) -> bytes:
@@ -156,7 +156,9 @@ def broken() -> Iterator[tuple[str, bytes]]:
 def test_a_damaged_gzip_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file.gz"
     path.write_bytes(content)
-    with pytest.raises(BrokenFile, match="the gzip file (ends too early|is damaged): fetch it again"):
+    with pytest.raises(
+        BrokenFile, match="the gzip file (ends too early|is damaged): fetch it or compress it again"
+    ):
         with open_unpacked(path) as file:
             list(file)
 

@@ -45,7 +45,7 @@ def test_entries_before_a_fault_are_read(tmp_path: Path) -> None:
         ("7", "wrong shape: the file holds an integer, not a list"),
         ("[1", "line 1 column 3: not JSON: expecting ',' or ']' after an entry of the list"),
         ("[1,]", "line 1 column 4: not JSON: expecting value"),
-        ("[1]\n[2]", "line 2 column 1: not JSON: there is more after the end of the list"),
+        ("[1]\n[2]", "line 2 column 1: not JSON: there is text after the end of the list"),
         ('["NaN",\n NaN]', "line 2 column 2: not JSON: there is no NaN in JSON"),
         ("[-Infinity]", "line 1 column 2: not JSON: there is no -Infinity in JSON"),
         ("[\n" + "9" * 5000 + "]", "line 2: not JSON: a number has too many digits"),

@@ -79,8 +79,8 @@ def test_a_masked_split_may_have_premises_after_all(tmp_path: Path) -> None:
         (statement("A", (1.0,)), "wrong type", "a premise is a fraction, not an integer"),
         (statement("A", (True,)), "wrong type", "a premise is a boolean, not an integer"),
         (statement("A", (1, 9)), "unknown premise", "9 is not in the knowledge base"),
-        (statement("\ud800"), "lone surrogate", "text has an escape that is half of a character"),
-        (statement("\udc00."), "lone surrogate", "text has an escape that is half of a character"),
+        (statement("\ud800"), "lone surrogate", "text has an escape that is half of a surrogate pair"),
+        (statement("\udc00."), "lone surrogate", "text has an escape that is half of a surrogate pair"),
     ],
 )
 def test_a_bad_entry_is_a_problem_and_the_next_is_read(
@@ -97,7 +97,7 @@ def test_an_integer_too_long_to_be_read_is_no_crash(tmp_path: Path) -> None:
     problems = Problems()
     assert list(read_statements(path, problems)) == []
     assert len(problems) == 4
-    assert told(problems)[0][2] == "a premise is a number of too many digits, not an integer"
+    assert told(problems)[0][2] == "a premise is a number with too many digits, not an integer"
 
 
 def test_every_problem_of_an_entry_and_of_a_file_is_counted(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_columns_can_be_named_for_a_table_without_a_header(tmp_path: Path) -> No
         ("id,text\n1\n", "line 2: wrong number of cells: 1 cell, where the header has 2"),
         ('id,text\n1,"a\n', "line 2: broken row: unexpected end of data"),
         ('id,text\n1,"a"b\n', "line 2: broken row: ',' expected after '\"'"),
-        ("id,id,text\n", "line 1: duplicate column: the header names 'id' twice"),
+        ("id,id,text\n", "line 1: duplicate column: the header contains 'id' twice"),
         ("id,body\n", "line 1: missing column: there is no column 'text': the header has id, body"),
         ("", "empty file: a header line is expected"),
     ],

@@ -125,7 +125,7 @@ def test_questions_with_slots_and_flat_ones_are_read(tmp_path: Path) -> None:
     assert not list(problems)
 
 
-NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files cannot carry"
+NO_WHITESPACE = "an id must not be empty or contain white space, which run files do not allow"
 
 
 @pytest.mark.parametrize(
@@ -139,20 +139,20 @@ NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files can
         (question(True), "line 1: wrong type: id is a boolean, not a string or an integer"),
         (
             question("a b"),
-            "line 1: unusable id: 'a b': an id must not be empty or hold whitespace, which run files cannot carry",
+            "line 1: unusable id: 'a b': an id must not be empty or contain white space, which run files do not allow",
         ),
         (
             question(""),
-            "line 1: unusable id: '': an id must not be empty or hold whitespace, which run files cannot carry",
+            "line 1: unusable id: '': an id must not be empty or contain white space, which run files do not allow",
         ),
         (
             question("\ud800"),
-            "line 1: lone surrogate: '\\ud800': the id has an escape that is half of a character",
+            "line 1: lone surrogate: '\\ud800': the id has an escape that is half of a surrogate pair",
         ),
         (question(text=" "), "line 1: question q: blank text: question must not be blank"),
         (
             question(text="\udfff"),
-            "line 1: question q: lone surrogate: question has an escape that is half of a character",
+            "line 1: question q: lone surrogate: question has an escape that is half of a surrogate pair",
         ),
         (
             {"id": "q", "relations": [["r:a"]]},

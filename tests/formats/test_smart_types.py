@@ -100,7 +100,7 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
     [
         ({"id": "(none)"}, "missing key", "id"),
         ({"id": "a b"}, "unusable id", "whitespace"),
-        ({"id": "\ud800"}, "lone surrogate", "half of a character"),
+        ({"id": "\ud800"}, "lone surrogate", "half of a surrogate pair"),
         ({"question": "(none)"}, "missing key", "question"),
         ({"question": "  "}, "blank text", "be null"),
         ({"question": 5}, "wrong type", "question is an integer"),

@@ -267,7 +267,7 @@ def test_scores_that_fall_already_stay_as_they_are() -> None:
 
 def test_below_the_last_number_there_is_none() -> None:
     last = -3.4028234663852886e38
-    with pytest.raises(DataError, match="no float32 is below them"):
+    with pytest.raises(DataError, match="equal scores without a lower float32"):
         with_distinct_scores(Run("r", (Ranking("t", Hits(["a", "b"], [last, last])),)))
 
 
@@ -280,5 +280,5 @@ def test_ids_that_act_on_a_terminal_are_refused(
 ) -> None:
     path = tmp_path / "run.trec"
     path.write_text(f"{line}\n", encoding="utf-8")
-    with pytest.raises(InvalidFiles, match="line 1: unusable id: .*must not hold control characters"):
+    with pytest.raises(InvalidFiles, match="line 1: unusable id: .*must not contain control characters"):
         read(path)

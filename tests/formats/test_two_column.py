@@ -142,13 +142,13 @@ def test_written_files_are_tab_separated_with_line_feeds() -> None:
 def test_ids_that_would_not_survive_are_refused(bad: str, place: str) -> None:
     rankings = {bad: ["a"]} if place == "topic" else {"t": ["a", bad]}
     stream = io.BytesIO()
-    with pytest.raises(DataError, match=f"the {place} id .* would not be read back"):
+    with pytest.raises(DataError, match=f"the {place} id .* can't be represented"):
         write_two_column(stream, run_of(rankings))
     assert not stream.getvalue()
 
 
 def test_documents_that_the_scorer_would_fold_into_one_are_refused() -> None:
-    with pytest.raises(DataError, match="document ID is in the ranking already"):
+    with pytest.raises(DataError, match="document ID is already in the ranking"):
         write_two_column(io.BytesIO(), run_of({"t": ["id", "ID"]}))
 
 

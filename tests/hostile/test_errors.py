@@ -126,7 +126,7 @@ def test_ids_that_act_are_refused_where_they_are_read(world: World, tmp_path: Pa
     task = tmp_path / "task.toml"
     task.write_text('name = "ids"\n[documents]\nfile = "d.jsonl"\n')
     written, _ = into_pipe(world, ["index", str(task)], ())
-    assert "an id must not hold control characters" in written
+    assert "an id must not contain control characters" in written
     assert visible(written) == written
 
 

@@ -166,11 +166,12 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         (LEAST.split("\n", 1)[1], ": missing key: the file needs name"),
         (
             "colour = 1\n" + LEAST,
-            "line 1: unknown key: the file has 'colour': there are name, title, about, ",
+            "line 1: unknown key: the file has 'colour': the known keys are name, title, about, ",
         ),
         (
             LEAST + "flie = 1\n",
-            "line 4: unknown key: [documents] has 'flie' (did you mean file?): there are file, files, format, ",
+            "line 4: unknown key: [documents] has 'flie' (did you mean file?): the known keys are file, "
+            "files, format, ",
         ),
         ('name = "mine"\n', ": missing key: the file needs documents"),
         ('name = "mine"\n[documents]\n', "line 2: missing key: [documents] needs either file or files"),
@@ -180,7 +181,7 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
             "line 3: unknown format: docs.dat does not show it by its name: give format = csv or tsv",
         ),
         (LEAST + 'format = "xml"\n', "line 4: unknown format: 'xml': choose csv or tsv or jsonl"),
-        (LEAST + "text = 7\n", "line 4: wrong value: text must be text in quotes or a list of such"),
+        (LEAST + "text = 7\n", "line 4: wrong value: text must be text in quotes or a list of these"),
         (LEAST + 'fields = ["My field"]\n', "line 4: unusable name: 'My field' can't name a field"),
         (
             LEAST + 'fields = ["a"]\ncontext = ["a", "b"]\n',
@@ -213,8 +214,8 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         ),
         (
             LEAST + '[topics.a]\nfile = "t.csv"\ngold = { file = "g.csv", rade = "x" }\n',
-            "line 6: unknown key: [topics.a.gold] has 'rade' (did you mean grade?): "
-            "there are file, format, topic, document, grade, columns",
+            "line 6: unknown key: [topics.a.gold] has 'rade' (did you mean grade?): the known keys are file, "
+            "format, topic, document, grade, columns",
         ),
         ("recipes = 3\n" + LEAST, "line 1: wrong value: recipes must be a table [recipes]"),
         (LEAST + 'x = "\n', "line 4 column 6: not TOML: illegal character '\\n'"),
