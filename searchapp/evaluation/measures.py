@@ -145,10 +145,12 @@ def _parse(name: str) -> Measure:
     # trec_eval takes the process down when it meets a cut-off that is not positive.
     cutoff = parsed.params.get("cutoff", 1)
     if type(cutoff) is not int or cutoff < 1:
-        raise UsageError(f"the cut-off of the measure {name!r} must be a whole number from 1: {ADVICE}")
+        raise UsageError(
+            f"the cut-off of the measure {name!r} must be a whole number of at least 1: {ADVICE}"
+        )
     relevant_from = parsed.params.get("rel", 1)
     if type(relevant_from) is not int or relevant_from < 1:
-        raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1: {ADVICE}")
+        raise UsageError(f"`rel` of the measure {name!r} must be a whole number of at least 1: {ADVICE}")
     return parsed
 
 

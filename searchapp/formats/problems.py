@@ -139,7 +139,7 @@ def unusable_id(id_: str) -> tuple[str, str] | None:
     if not encodable(id_):
         return "lone surrogate", "the id has an escape that is half of a surrogate pair"
     if any(unicodedata.category(character) == "Cc" for character in id_):
-        return "unusable id", "an id must not contain control characters, which can control a terminal"
+        return "unusable id", "an id must not contain control characters, which can affect a terminal"
     if len(id_.encode()) > MAX_ID_BYTES:
         return (
             "unusable id",

@@ -67,7 +67,8 @@ class TomlTable:
             return default
         if isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= (highest or value):
             return value
-        self._mistyped(key, f"a whole number from {lowest}{'' if highest is None else f' to {highest}'}")
+        limits = f"of at least {lowest}" if highest is None else f"from {lowest} to {highest}"
+        self._mistyped(key, f"a whole number {limits}")
         return default
 
     def truth(self, key: str) -> bool | None:

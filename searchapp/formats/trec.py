@@ -406,7 +406,7 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                     # Searching the whole line first is faster; the tag is not an id.
                     bad = next((cell for cell in (cells[0], cells[2]) if _ACTING.search(cell)), None)
                     if bad is not None:
-                        detail = f"{shown(bad)}: an id must not contain control characters, which can control a terminal"
+                        detail = f"{shown(bad)}: an id must not contain control characters, which can affect a terminal"
                         problems.add(path, "unusable id", f"line {number}", detail)
                         continue
                 if len(cells) == columns:

@@ -133,7 +133,7 @@ def test_any_measure_can_be_chosen(indexed: Cli, tmp_path: Path) -> None:
         ("iprec_at_recall_0.20", "did you mean IPrec@0.20?"),
         ("alpha_nDCG@10", "it needs grades of subtopics"),
         ("beauty", "use ir-measures' notation"),
-        ("P@0", "whole number from 1"),
+        ("P@0", "whole number of at least 1"),
     ],
 )
 def test_an_unknown_measure_is_refused_before_any_work_with_a_suggestion(

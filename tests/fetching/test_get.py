@@ -301,7 +301,7 @@ def test_too_little_room_is_told_before_anything_is_fetched(
 ) -> None:
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
-    with pytest.raises(SearchappError, match=r"has room for 1,000 bytes, and 160,\d\d\d are needed"):
+    with pytest.raises(SearchappError, match=r"has 1,000 bytes free, but 160,\d\d\d are needed"):
         run()
     assert not files.asked
 

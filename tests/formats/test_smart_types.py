@@ -99,7 +99,7 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
     ("changes", "kind", "said"),
     [
         ({"id": "(none)"}, "missing key", "id"),
-        ({"id": "a b"}, "unusable id", "whitespace"),
+        ({"id": "a b"}, "unusable id", "white space"),
         ({"id": "\ud800"}, "lone surrogate", "half of a surrogate pair"),
         ({"question": "(none)"}, "missing key", "question"),
         ({"question": "  "}, "blank text", "be null"),

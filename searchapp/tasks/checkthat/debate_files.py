@@ -78,7 +78,7 @@ def _parse(row: str) -> DebateLine | tuple[str, str]:
         return "wrong number of columns", f"{len(cells)}, not 4: {_COLUMNS}"
     number, speaker, text, label = cells
     if not (number.isascii() and number.isdigit() and not number.startswith("0")):
-        return "wrong line number", f"{shown(number)} is not a whole number from 1 on"
+        return "wrong line number", f"{shown(number)} is not a whole number of at least 1"
     # Python converts no more than 4300 digits.
     if len(number) > len(str(MOST_LINES)) or int(number) > MOST_LINES:
         return (
