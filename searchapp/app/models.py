@@ -98,7 +98,7 @@ class Models:
             UsageError: there is no model yet, and scikit-learn is not installed.
             SearchappError: it can't be stored.
         """
-        left_out = ranked if signal.leaves_out and self._is_solved(ranked) else ""
+        left_out = ranked if signal.leaves_out and self._is_training_topic(ranked) else ""
         withheld = frozenset([left_out] if left_out else []) if signal.leaves_out else self._withheld
         return self._model(
             _Learner(
@@ -122,7 +122,7 @@ class Models:
         problems = Problems() if self._problems is None else self._problems
         topics = self._collection.topics(self._split, problems)
         problems.raise_if_any(lenient_advice(problems))
-        return sorted({topic.id if self._is_solved(topic.id) else "" for topic in topics})
+        return sorted({topic.id if self._is_training_topic(topic.id) else "" for topic in topics})
 
     @cached_property
     def _withheld(self) -> frozenset[str]:
@@ -134,7 +134,7 @@ class Models:
         ranked = {topic.id for topic in self._collection.topics(self._split, Problems(lenient=True))}
         return frozenset(example.topic.id for example in examples if example.topic.id in ranked - judged)
 
-    def _is_solved(self, topic_id: str) -> bool:
+    def _is_training_topic(self, topic_id: str) -> bool:
         examples, _documents, _digest = self._inputs()
         return any(example.topic.id == topic_id for example in examples)
 
@@ -405,9 +405,9 @@ def signal_inputs(
     @cache
     def terms() -> TermSpace:
         collection, split = split_of()
-        has_solved = judged or collection.example_files(split)
+        has_training = judged or collection.example_files(split)
         training_topics = (
-            read_examples(task, collection, split, progress, judged, problems) if has_solved else []
+            read_examples(task, collection, split, progress, judged, problems) if has_training else []
         )
         return TermSpace(list(documents()), training_topics, terms_of(task.index_mapping()))
 
@@ -447,12 +447,12 @@ def typed_inputs(
     @cache
     def split_of() -> tuple[Collection, str]:
         collection = opened()
-        return collection, last_solved(task, collection)
+        return collection, last_trainable_split(task, collection)
 
     return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
 
 
-def last_solved(task: Task, collection: Collection) -> str:
+def last_trainable_split(task: Task, collection: Collection) -> str:
     """Return the last split whose training topics all exist; for a task without any, the last split.
 
     Raises:

@@ -54,7 +54,7 @@ class RunRequest:
     training_splits: tuple[str, ...] = ()
 
     @property
-    def solved_collection(self) -> Collection:
+    def training_collection(self) -> Collection:
         """The collection with the training topics of the recipe.
 
         Raises:
@@ -75,7 +75,7 @@ class MadeRun:
 
     manifest: Manifest
     problems: Problems  # of the topics
-    solved_problems: Problems
+    training_problems: Problems
     shortfall: str | None  # why there is no official file
     # On limits of reproduction, and on training topics that models did not see.
     warnings: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
     Raises:
         DataError: an input file can't be read.
     """
-    collection, split = request.solved_collection, request.split
+    collection, split = request.training_collection, request.split
     used = used_files(collection, split, learns=request.recipe.learns)
     training_topics = {}
     if request.recipe.learns:
@@ -132,7 +132,7 @@ def make_run(
             f"the recipe {request.recipe.name} does not learn from judged topics: choose one that uses training topics"
         )
     directory.require_writable(out, overwrite=overwrite)
-    collection = request.solved_collection
+    collection = request.training_collection
     problems = Problems(lenient=request.lenient)
     with progress.stage("reading topics") as advance:
         topics = collection.topics(request.split, problems)
@@ -142,14 +142,14 @@ def make_run(
         raise DataError(f"{collection.folder}: the split {request.split} has no topics to rank")
     index = open_index(task, engine, collection.index_of(request.split))
     require_documents(task, index, collection)
-    solved_problems = Problems(lenient=request.lenient)
+    training_problems = Problems(lenient=request.lenient)
     inputs = signal_inputs(
         task,
         engine,
         index,
         lambda: (collection, request.split),
         progress,
-        solved_problems,
+        training_problems,
         request.judged,
         request.home,
     )
@@ -186,7 +186,7 @@ def make_run(
         *recipes.shard_warnings(request.recipe, index.info.shards),
         *withheld_warnings(counts, request.split),
     )
-    return MadeRun(written, problems, solved_problems, shortfall, warnings)
+    return MadeRun(written, problems, training_problems, shortfall, warnings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def rank(
     with reporting_engine(settings) as engine:
         written = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
     runs.remember_run(settings.home, out)
-    warn_of_skipped(written.problems.skipped, written.solved_problems.skipped)
+    warn_of_skipped(written.problems.skipped, written.training_problems.skipped)
     warn_all(written.warnings)
     if written.shortfall:
         warn(f"the run has no official file: {written.shortfall}")
@@ -177,7 +177,7 @@ def rerun(
         )
     runs.remember_run(settings.home, out)
     written = result.made
-    warn_of_skipped(written.problems.skipped, written.solved_problems.skipped)
+    warn_of_skipped(written.problems.skipped, written.training_problems.skipped)
     warn_all([*written.warnings, *result.notes])
     if as_json:
         equal, differences = not result.differences, result.differences
@@ -218,12 +218,12 @@ def train(
     """
     from searchapp.app import models
     from searchapp.app.index import open_index, require_documents
-    from searchapp.app.models import last_solved, signal_inputs
+    from searchapp.app.models import last_trainable_split, signal_inputs
 
     loaded = load(task)
     chosen = recipe_of(loaded, recipe, set_)
     collection = loaded.collection(data_of(settings, loaded, data))
-    ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
+    ranked = loaded.info.require_split(split) if split else last_trainable_split(loaded, collection)
     if training_split:
         collection = collection.with_training_splits(training_split)
     problems = Problems(lenient=lenient)

@@ -33,7 +33,7 @@ SCREENS = {
     "ExplanationDialog": r"scroll    esc back",
     "ComparisonDialog": r"Why .* is above",
     "AnalysisDialog": r"another field",
-    "SolvedPage": r"Training topic ",
+    "TrainingTopicPage": r"Training topic ",
     "SectionDialog": r"fold or unfold",
     "ConfigScreen": r"Settings  .*",
     "TopicsScreen": r"Missed gold · ",
@@ -90,7 +90,7 @@ class Driven:
         """Leave a question."""
         self.terminal.press("escape")
         questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "FilterDialog", "ExplanationDialog",
-                     "ReportDialog", "ComparisonDialog", "AnalysisDialog", "SolvedPage", "SectionDialog",
+                     "ReportDialog", "ComparisonDialog", "AnalysisDialog", "TrainingTopicPage", "SectionDialog",
                      "SavedQueryDialog", "Jumping", "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
@@ -239,7 +239,7 @@ def search(world: World) -> Result:
         one.visit("home '", "Jumping")
         one.visit("h", "SectionDialog")
         one.do("end e", PICKING)
-        one.visit("enter", "SolvedPage")
+        one.visit("enter", "TrainingTopicPage")
         one.do("i", "Go to the document with this id")
         one.paste(hostile.id("which document"))
         one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")

@@ -327,7 +327,7 @@ class _Bench:
             request = self._run_request(position)
             made = make_run(split.task.task, engine, request, path, SilentProgress(), overwrite=True)
         warnings = list(made.warnings)
-        for problems in (made.problems.skipped, made.solved_problems.skipped):
+        for problems in (made.problems.skipped, made.training_problems.skipped):
             warnings += [] if problems is None else [f"left out: {problems.lines[0]}"]
         if made.shortfall:
             warnings.append(f"the run has no official file: {made.shortfall}")

@@ -113,13 +113,13 @@ def load(path: Path) -> Task:
         InvalidFiles: the file is missing or has problems.
     """
     own = task_file.read(path)
-    solved_fields = None if own.training_split is None else own.topics[own.training_split].layout.fields
+    training_fields = None if own.training_split is None else own.topics[own.training_split].layout.fields
     return Task(
         own.info,
         partial(OwnCollection, own),
         OwnFormat(own),
         index_mapping=lambda: _mapping(own, own.layout.fields),
-        examples_index_mapping=lambda: None if solved_fields is None else _mapping(own, solved_fields),
+        examples_index_mapping=lambda: None if training_fields is None else _mapping(own, training_fields),
         recipe_book=lambda: _recipe_book(own, path),
     )
 

@@ -220,7 +220,7 @@ def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[
 ANSWERS = 50
 
 
-class SolvedTopicReader:
+class TrainingTopicReader:
     """Reads the training topics of a task once, in a thread, on demand."""
 
     def __init__(self, searcher: TaskSearcher, post: Post) -> None:
@@ -275,7 +275,7 @@ class SolvedTopicReader:
         self._callbacks.clear()
 
 
-class SolvedPage(TextDialog):
+class TrainingTopicPage(TextDialog):
     """A training topic with its gold; the document `origin` is marked."""
 
     IS_FULL = True
@@ -364,7 +364,7 @@ class Statements:
 class DocumentPane(Vertical):
     """The pane with a document; `pager` is the key for the rest of a long one."""
 
-    def __init__(self, info: TaskInfo, pager: str, solved: SolvedTopicReader) -> None:
+    def __init__(self, info: TaskInfo, pager: str, solved: TrainingTopicReader) -> None:
         super().__init__(id="text")
         self._info = info
         self._pager = pager
@@ -657,7 +657,7 @@ class SearchView(RankingScreen):
     quick: SearchQueue
     hits: HitRows
     reading: DocumentPane
-    solved: SolvedTopicReader
+    solved: TrainingTopicReader
 
     @property
     def recipe(self) -> str:

@@ -30,7 +30,7 @@ from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog, bar
 from searchapp.tui.kit.widgets import fitted, one_line, shortened
-from searchapp.tui.search.panes import LONGEST_ID, SearchView, SolvedPage, gold_label
+from searchapp.tui.search.panes import LONGEST_ID, SearchView, TrainingTopicPage, gold_label
 
 T = TypeVar("T")
 
@@ -357,7 +357,7 @@ class Reasons:
         solved = self._screen.solved.topics
         topic = None if solved is None else solved.topic(vote.topic_id)
         if topic is not None:
-            self._show_solved(topic, document)
+            self._show_training_topic(topic, document)
         elif vote.topic_id:
             self._screen.head.tell(
                 self._screen.solved.trouble or "the training topics are still being read", "$warning"
@@ -390,7 +390,7 @@ class Reasons:
         ]
 
         dialog = Picking("Training topics with the document in their gold", choices)
-        self._screen.pick(dialog, lambda index: self._show_solved(topics[index], document))
+        self._screen.pick(dialog, lambda index: self._show_training_topic(topics[index], document))
 
     def _citing_now(self, document: str) -> None:
         self._screen.head.end_wait()
@@ -398,9 +398,9 @@ class Reasons:
         if result is not None and result.hit.document_id == document:
             self.citing()
 
-    def _show_solved(self, solved: GoldTopic, document: str) -> None:
+    def _show_training_topic(self, solved: GoldTopic, document: str) -> None:
         info = self._screen.searched.info
-        page = SolvedPage(solved, info.grades, self._screen.hits.notation, document)
+        page = TrainingTopicPage(solved, info.grades, self._screen.hits.notation, document)
         self._screen.app.push_screen(page)
         answers = page.answers
 

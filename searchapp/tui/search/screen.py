@@ -47,7 +47,7 @@ from searchapp.tui.search.panes import (
     QueryBar,
     QueryLine,
     SearchView,
-    SolvedTopicReader,
+    TrainingTopicReader,
     read_markup,
 )
 from searchapp.tui.search.reasons import Reasons
@@ -182,7 +182,7 @@ class SearchScreen(SearchView):
         self.judging = SearchJudging(self, self.searched.info.grades, setup.session)
         self.hits = HitRows(self.judging.mark, self.searched.info.markup)
         self.note = Note()
-        self.solved = SolvedTopicReader(searcher, self.later)
+        self.solved = TrainingTopicReader(searcher, self.later)
         self.reading = DocumentPane(self.searched.info, keys.shown("pager"), self.solved)
         self._history = PositionHistory()
         self._recent = RecentSearches(setup.home, self.searched.name)
