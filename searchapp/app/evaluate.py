@@ -553,7 +553,7 @@ def _judged_measures(
     }
     bounded = [name for name in names if name not in JUDGED]
     upper = field_figures(lists, best_grades, bounded)
-    values = {name: lower.values[name] for name in JUDGED}
+    values = {name: lower.values[name] for name in names if name in JUDGED}
     for name in bounded:
         # More relevant documents can lower a measure that divides by their number: the bounds are ordered.
         low, high = sorted((lower.values[name], upper.values[name]))

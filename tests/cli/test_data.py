@@ -17,6 +17,7 @@ import pytest
 from searchapp.fetching import download, sources
 from searchapp.fetching.fetch import STAGING
 from tests.cli.conftest import SAMPLE, Cli
+from tests.cli.test_json_reference import missing_keys
 from tests.fetching.server import Fault, FileServer
 from tests.terminal import Terminal
 
@@ -119,6 +120,7 @@ def test_the_result_as_json(web: FileServer, offline: Cli, home: Path) -> None:
     got = offline("data", "get", "nlps", "--accept-terms", "--json", "--quiet")
     assert got.stderr == ""
     assert (got.json["task"], got.json["folder"], got.json["present"]) == ("nlps", str(home), [])
+    assert not missing_keys("data get", got.json)
     for entry in got.json["fetched"]:
         content = (home / entry["path"]).read_bytes()
         assert entry["sha256"] == hashlib.sha256(content).hexdigest()

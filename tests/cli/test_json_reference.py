@@ -16,7 +16,7 @@ from tests.cli.json_outputs import outputs
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 
 NEEDS_SERVER = {"searchapp data get", "searchapp indexes repair", "searchapp judgments sync"}
-"""Commands that need a server or a download, which other tests run."""
+"""Commands that need a server or a download; tests of `data get` call `missing_keys`."""
 
 TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
@@ -103,6 +103,11 @@ def fits(value: Any, type_: str) -> bool:
     if isinstance(value, bool):
         return "boolean" in names
     return (value == "nan" and "number" in names) or any(isinstance(value, TYPES[name]) for name in names)
+
+
+def missing_keys(command: str, document: Any) -> list[str]:
+    """What the page lacks of a document that a command has printed."""
+    return list(undocumented(document, [f"searchapp-{command.replace(' ', '-')}"], sections()))
 
 
 def test_every_command_with_json_has_a_section() -> None:

@@ -579,6 +579,7 @@ def test_unjudged_documents_count_as_chosen(
     assert average_precision("--unjudged", "condensed") == {"AP": pytest.approx(1 / 2)}
     bounds = average_precision("--unjudged", "bounds")
     assert bounds["AP lower"] == pytest.approx(1 / 3) and bounds["AP upper"] > 0.6
+    assert average_precision("--unjudged", "bounds", "--measure", "AP") == bounds
     assert indexed_offline("evaluate", run, "--judgments", "--log", log, "--by", "role").code == 2
 
 
