@@ -87,7 +87,7 @@ def judgments_address(settings: Settings) -> str:
 
     if not settings.uses_server and not settings.url_given:
         raise UsageError(
-            "judgments are shared through an Elasticsearch: give its address with --url or SEARCHAPP_URL"
+            "shared judgments need an Elasticsearch server: give its address with --url or SEARCHAPP_URL"
         )
     return address_of(settings)
 

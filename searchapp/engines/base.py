@@ -18,6 +18,9 @@ from searchapp import errors
 from searchapp.errors import SearchappError
 from searchapp.files import reason
 from searchapp.lucene.errors import (
+    BUILD_AGAIN,
+    ELSEWHERE,
+    OTHER_FOLDER,
     CorruptIndex,
     IndexLocked,
     IndexReplaced,
@@ -57,9 +60,21 @@ TRANSLATIONS: Sequence[tuple[type[LuceneError], type[SearchappError]]] = (
 )
 
 
+# Options and commands that complete messages of the search library, by the ends of these.
+_ADVICE = {
+    ELSEWHERE: ": use --engine elasticsearch",
+    BUILD_AGAIN: " with `searchapp index`",
+    OTHER_FOLDER: " with --home",
+}
+
+
+def _with_advice(line: str) -> str:
+    return line + next((advice for end, advice in _ADVICE.items() if line.endswith(end)), "")
+
+
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Raise errors of the search library as errors of searchapp, with the same message and attributes."""
+    """Raise errors of the search library as errors of searchapp, with advice and the same attributes."""
     try:
         yield
     except UnreadableFile as error:
@@ -68,7 +83,8 @@ def translated_errors() -> Iterator[None]:
         raise SearchappError(f"{error.path} can't be read: {why}") from cause
     except LuceneError as error:
         kind = next(kind for lucene_kind, kind in TRANSLATIONS if isinstance(error, lucene_kind))
-        raise restored(kind, error.args, vars(error)) from error
+        lines = tuple(map(_with_advice, error.lines))
+        raise restored(kind, ("\n".join(lines),), vars(error) | {"lines": lines}) from error
 
 
 class RequestCancelled(Exception):

@@ -313,7 +313,9 @@ class EmbeddedEngine:
         except (LuceneError, OSError, ValueError, KeyError) as error:
             # Opening the index reports it as an error.
             problem = error.problem if isinstance(error, CorruptIndex) else error
-            _log.info("%s: no document can be taken over, what serves can't be read: %s", name, problem)
+            _log.info(
+                "%s: no document can be reused, because the live version can't be read: %s", name, problem
+            )
         return None
 
     @translated_errors()
@@ -346,7 +348,7 @@ class EmbeddedEngine:
             )
         except OSError as error:
             raise SearchappError(
-                f"{versions.folder} could not be written: {reason(error)}; what served before still serves"
+                f"{versions.folder} could not be written: {reason(error)}; the previous index is still live"
             ) from error
         assert info is not None
         return info
@@ -367,7 +369,7 @@ class EmbeddedEngine:
         folder = self._versions(name)
         if folder.live() is None:
             raise EngineRefused(
-                f"there is no index in {folder.folder}: make it with `searchapp index {name}`"
+                f"there is no index in {folder.folder}: create it with `searchapp index {name}`"
             )
         index = EmbeddedIndex(Index.open(folder.folder, mapping), self._cache_bytes)
         self._warn_if_slow(index.index.count)
@@ -380,7 +382,7 @@ class EmbeddedEngine:
         if lacking:
             notify, self._notify = self._notify, no_notice
             notify(
-                f"searching {documents:,} documents takes several times as long without compiled functions: {lacking}"
+                f"searching {documents:,} documents without compiled functions takes several times as long: {lacking}"
             )
 
     def shards_for(self, documents: int) -> int:  # noqa: ARG002
@@ -388,7 +390,7 @@ class EmbeddedEngine:
 
     def replicate(self, name: str, replicas: int) -> None:
         if replicas:
-            raise EngineRefused(f"{name} is kept on this machine's disk, without replicas")
+            raise EngineRefused(f"{name} is on this machine's disk and can't have replicas")
 
     @translated_errors()
     def remove(self, name: str) -> None:
@@ -452,7 +454,7 @@ def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion
 
 def _log_plan(version: str, plan: SegmentPlan) -> None:
     _log.info(
-        "%s: %d documents are taken over, %d are left out, %d are analyzed; %s what %s has",
+        "%s: %d documents are reused, %d are removed, %d are analyzed; %s what %s has",
         version,
         plan.documents,
         plan.left_out,

@@ -22,12 +22,15 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-ELSEWHERE = "Elasticsearch does: use --engine elasticsearch"
+# The ends of messages that an application may complete with advice of its own.
+ELSEWHERE = "Elasticsearch does"
+BUILD_AGAIN = "build it again"
+OTHER_FOLDER = "choose another folder"
 
 MOST_GATHERED = 40  # maximum number of reported problems of a document
 
 BEYOND_FLOAT32 = (
-    "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
+    "this query produces a score that is infinite or not a number: use smaller boosts and weights"
 )
 
 SIMILARITY_CUTOFF = 0.6  # minimum `difflib` ratio, from 0 to 1, of a suggested correction
@@ -115,10 +118,7 @@ class NotSupported(LuceneError):
 
     def __init__(self, piece: str) -> None:
         self.piece = piece
-        super().__init__(
-            f"{piece} is not supported by the embedded engine; "
-            "Elasticsearch supports it: use --engine elasticsearch"
-        )
+        super().__init__(f"the embedded engine does not support {piece}; {ELSEWHERE}")
 
 
 class Undefined(NotSupported):
@@ -128,8 +128,8 @@ class Undefined(NotSupported):
         self.piece = f"the {kind} `{name}`"
         LuceneError.__init__(
             self,
-            f"there is no {kind} `{name}`{suggestion(name, known)}: define it under `settings.analysis.{kind}`, or "
-            "use --engine elasticsearch if Elasticsearch has it",
+            f"unknown {kind} `{name}`{suggestion(name, known)}: define it under `settings.analysis.{kind}`, or use "
+            f"Elasticsearch if it defines it",
         )
 
 
@@ -149,9 +149,7 @@ class OldFormat(InvalidInput):
     """The index has the layout of an earlier version."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(
-            f"the index in {folder} was written by an earlier searchapp: index again with `searchapp index`"
-        )
+        super().__init__(f"the index in {folder} was written by an earlier version: {BUILD_AGAIN}")
 
 
 class CorruptIndex(InvalidInput):
@@ -159,9 +157,7 @@ class CorruptIndex(InvalidInput):
 
     def __init__(self, folder: Path, problem: str) -> None:
         self.problem = problem
-        super().__init__(
-            f"the index in {folder} is damaged ({problem}): build it again with `searchapp index`"
-        )
+        super().__init__(f"the index in {folder} is damaged ({problem}): {BUILD_AGAIN}")
 
 
 class Refused(LuceneError):
@@ -185,16 +181,14 @@ class IndexLocked(Refused):
 
     def __init__(self, index: str, builder: str) -> None:
         self.builder = builder or "unknown"
-        super().__init__(f"process {self.builder} is building {index} at this moment: wait until it is done")
+        super().__init__(f"process {self.builder} is building {index}: wait until it is done")
 
 
 class IndexReplaced(Refused):
     """A newer version has replaced the opened version of an index."""
 
     def __init__(self, version: str) -> None:
-        super().__init__(
-            f"{version} was replaced by a newer version during the search: run the command again"
-        )
+        super().__init__(f"{version} was replaced by a newer version during the search: search again")
 
 
 class UnreadableFile(LuceneError):
@@ -209,14 +203,14 @@ def unsupported(piece: str) -> Refused:
     """Return the error for a piece of a mapping or search body that only Elasticsearch supports.
 
     >>> print(unsupported("the query `fuzzy`"))
-    the embedded engine does not support the query `fuzzy`; Elasticsearch does: use --engine elasticsearch
+    the embedded engine does not support the query `fuzzy`; Elasticsearch does
     """
     return Refused(f"the embedded engine does not support {piece}; {ELSEWHERE}")
 
 
 def invalid(problem: str) -> Refused:
     """Return the error for a mapping or a search body that Elasticsearch also rejects."""
-    return Refused(f"this can't be searched or indexed: {problem}")
+    return Refused(f"invalid request: {problem}")
 
 
 def known_only(options: Mapping[str, Any], known: Collection[str], label: str) -> None:

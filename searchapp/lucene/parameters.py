@@ -91,7 +91,7 @@ def double(text: str) -> float:
             return float.fromhex(match[1])
         except OverflowError:
             return math.copysign(math.inf, -1 if trimmed.startswith("-") else 1)
-    raise ValueError(f"{text!r} is no number")
+    raise ValueError(f"{text!r} is not a number")
 
 
 def of_int(number: int) -> float:
@@ -146,7 +146,7 @@ def big_decimal(text: str) -> Decimal:
         ValueError: it is no number.
     """
     if not _BIG_DECIMAL.fullmatch(text) or max(text) > "\uffff":
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return Decimal(text)
 
 
@@ -177,9 +177,9 @@ def single(value: Any, label: str) -> tuple[str, Any]:
     if len(entries) > 1 and any(
         entry is None or isinstance(entry, list | tuple) for entry in entries.values()
     ):
-        raise unsupported(f"null or a list in {label}, beside something else,")
+        raise unsupported(f"null or a list in {label} with other entries,")
     if len(entries) != 1:
-        raise invalid(f"{label} must name one thing, not {', '.join(entries) or 'nothing'}")
+        raise invalid(f"{label} must have exactly one entry, not {', '.join(entries) or 'none'}")
     (entry,) = entries.items()
     return entry
 
@@ -217,7 +217,7 @@ def signless(value: Any, label: str) -> float:
 def finite(number_: float, label: str) -> float:
     """Reject a number that is not finite."""
     if not math.isfinite(number_):
-        raise invalid(f"{label} is {number_}, which is too great or no number")
+        raise invalid(f"{label} is {number_}, which is too large or not a number")
     return number_
 
 
@@ -254,7 +254,7 @@ def integer(value: Any, label: str) -> int:
     if number_ != number_:  # NaN; an integer may be too great for `math.isnan`
         return 0
     if not -LARGEST_INTEGER - 1 <= number_ <= LARGEST_INTEGER:
-        raise invalid(f"{label} is {shown(value)}, which is no integer of 32 bits")
+        raise invalid(f"{label} is {shown(value)}, which is not a 32-bit integer")
     return int(number_)
 
 

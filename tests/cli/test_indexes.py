@@ -363,7 +363,7 @@ def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tm
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     edit(task, lambda documents: documents.insert(20, {**documents[20], "id": "new"}))
     second = offline("index", task, "--json", "--verbose")
-    assert "41 documents are taken over, 1 are left out, 2 are analyzed; all is merged" in second.stderr
+    assert "41 documents are reused, 1 are removed, 2 are analyzed; all is merged" in second.stderr
     assert "indexed 43 documents (41 reused, 2 analyzed) into" in second.stderr
     assert taken_over(second) == [41]
     ours = content_of(tmp_path / "home")
@@ -405,7 +405,7 @@ def test_another_mapping_carries_nothing_over(offline: Cli, task: Path, tmp_path
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     task.write_text(task.read_text().replace('fields = ["title", "kind", "minutes"]', 'fields = ["title"]'))
     result = offline("index", task, "--json", "--verbose")
-    assert "no document can be taken over, it has another mapping" in result.stderr
+    assert "no document can be reused, because it has another mapping" in result.stderr
     assert taken_over(result) == [0]
 
 

@@ -97,7 +97,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
             2,
             "--document and --explain-document exclude each other",
         ),
-        (["search", "nlps", "x"], 3, "make it with `searchapp index nlps`"),
+        (["search", "nlps", "x"], 3, "create it with `searchapp index nlps`"),
         (
             ["search", "nlps", "x", "--url", "http://127.0.0.1:9"],
             3,

@@ -37,4 +37,4 @@ def test_a_mapping_of_ones_own_makes_one_index_in_every_form(cli: Cli, tmp_path:
     )
     result = cli("index", task)
     assert result.code == 4
-    assert "mine.json: the mapping mine.json: the settings of the mapping say what " in result.stderr
+    assert "mine.json: the mapping mine.json: the settings of the mapping set " in result.stderr

@@ -81,7 +81,8 @@ def test_missing_documents_are_detected(
 
 def test_judgments_are_not_shared_there(serverless: Serverless, settings_for: MakeSettings) -> None:
     with pytest.raises(
-        EngineRefused, match="is a serverless project, through which judgments can't be shared"
+        EngineRefused,
+        match="is a serverless project, which does not report which judgments are stored safely",
     ):
         JudgmentIndex.connect(settings_for(serverless.url), 1, 10.0)
 

@@ -167,8 +167,8 @@ def test_retractions_reach_all_members(
 @pytest.mark.parametrize(
     ("arguments", "environment", "told"),
     [
-        (["sync"], {}, "judgments are shared through an Elasticsearch: give its address with --url"),
-        (["stats", "nlps"], {"SHARED": "1"}, "judgments are shared through an Elasticsearch"),
+        (["sync"], {}, "shared judgments need an Elasticsearch server: give its address with --url"),
+        (["stats", "nlps"], {"SHARED": "1"}, "shared judgments need an Elasticsearch server"),
         (["stats", "nlps"], {"SHARED": "maybe"}, "SEARCHAPP_SHARED is 'maybe': set it to 1 or 0"),
     ],
 )
@@ -190,7 +190,7 @@ def test_judging_for_a_team_without_a_cluster_is_refused(offline: Cli, tmp_path:
     out = tmp_path / "run"
     assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", out).code == 0
     result = judge(out, "ann", "--shared", typed="q\n")
-    assert result.code == 2 and "judgments are shared through an Elasticsearch" in result.stderr
+    assert result.code == 2 and "shared judgments need an Elasticsearch server" in result.stderr
 
 
 # A server that is away

@@ -56,12 +56,12 @@ def test_a_certificate_that_changed_is_refused_until_it_is_said_to_be_right(
         time.sleep(0.2)
     rank = ("rank", words.task, "--split", "few", "--out", tmp_path / "run")
     said = refused(secured(*rank))
-    assert "shows a certificate that is not trusted here" in said and "whether it was changed" in said
+    assert "has a certificate that this machine does not trust" in said and "whether it was replaced" in said
     monkeypatch.delenv("SEARCHAPP_CA_CERTS")
     monkeypatch.setenv("SEARCHAPP_FINGERPRINT", fingerprint)
     said = refused(secured(*rank))
     assert (
-        "shows no certificate with the fingerprint" in said and "whether certificates were made anew" in said
+        "has no certificate with the fingerprint" in said and "whether the certificates were replaced" in said
     )
     assert not (tmp_path / "run").exists()
     monkeypatch.delenv("SEARCHAPP_FINGERPRINT")

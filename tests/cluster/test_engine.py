@@ -177,7 +177,7 @@ def test_a_node_lost_while_an_index_is_built_costs_a_new_start_at_most(
     with meanwhile(fail, after=3):
         engine.build("words", spec_of(documents, shards=SHARDS), source)
     assert time.monotonic() - begun < 90
-    assert source.readings == 2 and "starting again" in " ".join(said)
+    assert source.readings == 2 and "starting over" in " ".join(said)
     assert ranked(engine, bodies) == ranked(engine, bodies, "undisturbed")
 
 
@@ -194,7 +194,7 @@ def test_documents_that_can_be_drawn_once_are_not_begun_anew(
                 other_than_first(cluster, version).pause()
             yield document
 
-    with pytest.raises(EngineUnreachable, match=r"shards? .* without node for 2 s: .* index again"):
+    with pytest.raises(EngineUnreachable, match=r"shards? .* without a node for 2 s: .* index again"):
         engine.build("words", spec_of(documents, shards=SHARDS), once())
 
 
@@ -218,7 +218,7 @@ def test_shards_that_are_gone_are_waited_for_and_never_left_out(
 
     engine._connection.own_patience = 3
     begun = time.monotonic()
-    sentence = rf"for a part of {version} only, even after 3 s .*: look at the cluster's health"
+    sentence = rf"searched only some shards of {version}, even after 3 s .*: check the cluster's health"
     with pytest.raises(EngineUnreachable, match=sentence):
         list(index.search(bodies))
     with pytest.raises(EngineUnreachable, match=sentence):

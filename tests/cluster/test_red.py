@@ -28,8 +28,8 @@ def test_an_index_without_one_of_its_shards_is_refused_until_it_is_back(
         ("search", words.task, "word1 word2"),
     ):
         said = refused(commands(*command))
-        assert re.search(rf"for a part of {PREFIX}-own-words-000001-\w+ only, even after 3 s", said)
-        assert said.endswith("look at the cluster's health and run the command again")
+        assert re.search(rf"searched only some shards of {PREFIX}-own-words-000001-\w+, even after 3 s", said)
+        assert said.endswith("check the cluster's health and run the command again")
     assert not (tmp_path / "run").exists()
     cluster.recover()
     words.require_same(commands, tmp_path / "run")

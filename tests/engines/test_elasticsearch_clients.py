@@ -127,7 +127,7 @@ def test_an_opensearch_is_refused_by_name_with_the_reason(
         error = refusal(Settings(home=tmp_path, url=server.url))
     assert isinstance(error, EngineRefused)
     name = f"OpenSearch {number}" if isinstance(number, str) else "OpenSearch"
-    assert f"runs {name}, which searchapp does not work with: " in str(error)
+    assert f"runs {name}, which searchapp does not support " in str(error)
     assert "use one of 8.19 and 9.x, or the embedded engine" in str(error)
 
 
@@ -201,7 +201,7 @@ def test_nobody_at_any_of_the_addresses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["http://a:9200,b:9200", "http://a:9200,http://", "http://a:9200,ftp://b"])
 def test_one_address_among_others_that_is_none(tmp_path: Path, url: str) -> None:
-    assert "is not an address of a server" in str(refusal(Settings(home=tmp_path, url=url)))
+    assert "is not the address of a server" in str(refusal(Settings(home=tmp_path, url=url)))
 
 
 def test_a_password_in_one_address_is_for_all_and_two_are_one_too_many(
@@ -213,7 +213,7 @@ def test_a_password_in_one_address_is_for_all_and_two_are_one_too_many(
         assert version(both) == version(both)
     other = secured_node.url.replace("://", "://elastic:other@")
     error = refusal(settings_for(f"{with_password},{other}", ca_certs=secured_node.ca_certs))
-    assert isinstance(error, UsageError) and "the addresses have different user names or passwords" in str(
+    assert isinstance(error, UsageError) and "the addresses contain different user names or passwords" in str(
         error
     )
 
@@ -302,16 +302,16 @@ def test_a_command_is_asked_once_and_again_when_its_answer_was_refused(
         ({"command": "   "}, "the command in K can't be run"),
         (
             {"command": "printf 'hunter2\\nsecond\\n'"},
-            "the command in K must give the secret alone, in one line",
+            "the command in K must be only the secret, in one line",
         ),
         (
             {"command": "yes hunter2"},
-            "the command in K printed more than 16,384 bytes: it must give the secret",
+            "the command in K printed more than 16,384 bytes: it must print only the secret",
         ),
         ({"command": "sh -c 'sleep 30; echo hunter2'"}, "the command in K took longer than 1 s"),
         ({"command": "sh -c 'sleep 30 & echo hunter2'"}, "the command in K took longer than 1 s"),
-        ({"command": "true hunter2"}, "the command in K must give the secret alone, in one line"),
-        ({"command": "printf '\\377hunter2'"}, "the command in K gives no text in UTF-8"),
+        ({"command": "true hunter2"}, "the command in K must be only the secret, in one line"),
+        ({"command": "printf '\\377hunter2'"}, "the command in K is not UTF-8 text"),
         (
             {"path": Path("/nowhere/password")},
             "can't be read (No such file or directory): K must name a file",
@@ -360,7 +360,7 @@ def test_a_secret_goes_to_another_machine_with_tls_only(tmp_path: Path, values: 
     settings = Settings(**{"home": tmp_path, "url": "http://192.0.2.1:9200", **values})
     error = refusal(settings)
     assert isinstance(error, UsageError) and "hunter2" not in str(error)
-    assert "http://192.0.2.1:9200 is reached without TLS" in str(error) and "--insecure" in str(error)
+    assert "http://192.0.2.1:9200 has no TLS" in str(error) and "--insecure" in str(error)
     allowed = Settings(**{"home": tmp_path, "url": "http://192.0.2.1:9200", "insecure": True, **values})
     client_module.make_client(allowed, 1.0)[0].close()
 
@@ -408,7 +408,7 @@ def test_a_real_server_is_believed_by_the_fingerprint_of_its_certificate(
         engine.remove("groups")
     error = refusal(settings_for(secured_node.url, username="elastic", password="x", fingerprint="0" * 64))
     assert isinstance(error, EngineUnreachable)
-    assert "shows no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator" in str(
+    assert "has no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator" in str(
         error
     )
 
@@ -476,14 +476,14 @@ def test_a_certificate_that_was_changed_while_a_command_runs_is_not_believed(tmp
             speaking_tls(changed.cert_chain_pems[0], key=changed.private_key_pem, folder=tmp_path)
             context.load_cert_chain(tmp_path / "chain.pem", tmp_path / "key.pem")
             with pytest.raises(
-                EngineUnreachable, match="a certificate that is not trusted here: .* was changed"
+                EngineUnreachable, match="a certificate that this machine does not trust: .* was replaced"
             ):
                 connection.call("look", lambda client: client.info())
 
 
 def test_a_fingerprint_needs_tls(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, url="https://a:9200,http://b:9200", fingerprint="0" * 64)
-    assert "begin each with https" in str(refusal(settings))
+    assert "begin each address with https" in str(refusal(settings))
 
 
 def test_a_file_of_authorities_is_the_only_one_that_is_believed(
@@ -501,7 +501,7 @@ def test_a_file_of_authorities_is_the_only_one_that_is_believed(
     with StrangeElasticsearch(ABOUT, context) as server:
         url = server.url.replace("http", "https")
         error = refusal(Settings(home=tmp_path, url=url, ca_certs=tmp_path / "own.pem"))
-    assert "a certificate that is not trusted here: set SEARCHAPP_CA_CERTS" in str(error)
+    assert "a certificate that this machine does not trust: set SEARCHAPP_CA_CERTS" in str(error)
 
 
 # Proxies and headers

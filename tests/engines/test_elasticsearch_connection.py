@@ -135,7 +135,7 @@ def test_a_wrong_authority(secured_node: Node, settings_for: MakeSettings, tmp_p
     for ca_certs in (None, other):
         error = refusal(settings_for(secured_node.url, username="elastic", password="x", ca_certs=ca_certs))
         assert isinstance(error, EngineUnreachable)
-        assert "a certificate that is not trusted here: set SEARCHAPP_CA_CERTS" in str(error)
+        assert "a certificate that this machine does not trust: set SEARCHAPP_CA_CERTS" in str(error)
 
 
 def test_a_password_may_hold_any_character(secured_node: Node, settings_for: MakeSettings) -> None:
@@ -158,19 +158,19 @@ CERTIFICATES: dict[str, tuple[str, str, datetime, datetime]] = {
     ),
     "early": (
         "127.0.0.1",
-        "is not valid yet: look at this machine's clock, and at the server's",
+        "is not valid yet: check the clocks of this machine and of the server",
         datetime(2090, 1, 1, tzinfo=UTC),
         datetime(2091, 1, 1, tzinfo=UTC),
     ),
     "another address": (
         "127.0.0.2",
-        "is made out to another name: use the host name that stands in the certificate",
+        "is for another host name: use the host name in the certificate",
         datetime(2020, 1, 1, tzinfo=UTC),
         datetime(2091, 1, 1, tzinfo=UTC),
     ),
     "another name": (
         "elasticsearch.example",
-        "is made out to another name: use the host name that stands in the certificate",
+        "is for another host name: use the host name in the certificate",
         datetime(2020, 1, 1, tzinfo=UTC),
         datetime(2091, 1, 1, tzinfo=UTC),
     ),
@@ -200,7 +200,7 @@ def test_a_server_that_signed_its_own_certificate_is_not_trusted(tmp_path: Path)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     with StrangeElasticsearch({"version": {"number": "9.4.3"}}, context) as server:
         error = refusal(Settings(home=tmp_path, url=server.url.replace("http", "https")))
-    assert "a certificate that is not trusted here: set SEARCHAPP_CA_CERTS" in str(error)
+    assert "a certificate that this machine does not trust: set SEARCHAPP_CA_CERTS" in str(error)
 
 
 def test_a_file_of_authorities_that_is_missing_or_none(settings_for: MakeSettings, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_file_of_authorities_that_is_missing_or_none(settings_for: MakeSetting
         refusal(settings_for(url, ca_certs=tmp_path / "none.pem"))
     )
     (tmp_path / "ca.pem").write_text("not a certificate")
-    assert "holds no certificates" in str(refusal(settings_for(url, ca_certs=tmp_path / "ca.pem")))
+    assert "contains no certificates" in str(refusal(settings_for(url, ca_certs=tmp_path / "ca.pem")))
 
 
 def test_http_and_https_mixed_up(

@@ -219,7 +219,7 @@ def test_a_connection_lost_while_indexing_leaves_the_old_version(
     behind_proxy._connection.notify = said.append
     with pytest.raises(EngineUnreachable, match=r"could not send documents to [\w-]+: start it"):
         behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
-    assert said[-1] == f"{old.version} still serves"
+    assert said[-1] == f"{old.version} is still live"
     assert engine.index_info("groups") == old
 
     fault_proxy.heal()

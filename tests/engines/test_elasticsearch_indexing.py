@@ -52,7 +52,7 @@ def test_a_built_index_serves_behind_its_alias(
 
 def test_an_index_that_does_not_exist_is_none_and_cannot_be_opened(engine: ElasticsearchEngine) -> None:
     assert engine.index_info("groups") is None
-    with pytest.raises(EngineRefused, match="make it with `searchapp index groups`"):
+    with pytest.raises(EngineRefused, match="create it with `searchapp index groups`"):
         engine.open("groups")
 
 

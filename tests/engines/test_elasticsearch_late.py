@@ -178,7 +178,7 @@ def test_what_a_builder_sent_from_files_that_have_changed_since_is_not_kept(
     engine._connection.notify = said.append
     info = engine.build("groups", spec_of(NEW), NEW)
     require_sound(elasticsearch_url, index_prefix, info, NEW)
-    assert any("holds the document" in one and "with another content" in one for one in said)
+    assert any("has the document" in one and "with other content" in one for one in said)
 
 
 def test_documents_that_nobody_asks_for_any_more_are_not_kept(
@@ -220,7 +220,7 @@ def test_a_deleted_copy_in_what_is_built_begins_it_again(
     engine._connection.notify = said.append
     source = Disturbed()
     info = engine.build("groups", spec_of(NEW), source)
-    assert source.readings == 2 and "starting again" in said[0] and "deleted cop" in said[0]
+    assert source.readings == 2 and "starting over" in said[0] and "deleted cop" in said[0]
     require_sound(elasticsearch_url, index_prefix, info, NEW)
 
 
@@ -232,7 +232,7 @@ def test_an_index_that_was_opened_to_writes_does_not_rank_and_is_built_again(
     server = Server(elasticsearch_url)
     for changed, sentence in (
         ({"index.blocks.write": None}, "is open to writes"),
-        ({"index.blocks.write": True, "index.refresh_interval": "-1"}, "does not show all that it holds"),
+        ({"index.blocks.write": True, "index.refresh_interval": "-1"}, "may hide documents"),
     ):
         assert server.request("PUT", settings, changed).status == 200
         assert sentence in engine.flaw("groups")

@@ -190,7 +190,7 @@ def spoilt(engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: st
 
 def test_an_index_with_deleted_documents_does_not_rank(spoilt: ElasticsearchEngine) -> None:
     sentence = (
-        r"groups-000001-\w+ holds 1 deleted .* count in its scores.*: "
+        r"groups-000001-\w+ has 1 deleted .* affect its scores.*: "
         "build it again with `searchapp index groups --rebuild`"
     )
     with pytest.raises(EngineRefused, match=sentence):
@@ -205,7 +205,7 @@ def test_an_index_with_a_document_more_does_not_rank(
     server = Server(elasticsearch_url)
     server.request("PUT", f"/{info.version}/_settings", {"index.blocks.write": None})
     server.request("PUT", f"/{info.version}/_doc/99?refresh=true", {"id": "99", "text": "one more"})
-    with pytest.raises(EngineRefused, match="holds 5 documents instead of 4: build it again"):
+    with pytest.raises(EngineRefused, match="has 5 documents instead of 4: build it again"):
         engine.open("groups")
 
 

@@ -104,7 +104,7 @@ def test_the_next_build_goes_on_where_the_one_before_was(
     done: list[int] = []
     info = behind_proxy.build("groups", spec_of(DOCUMENTS, shards=shards), DOCUMENTS, done.append)
     assert info.version == begun
-    assert f"going on with {info.version}, which holds 1" in " ".join(said)
+    assert f"continuing with {info.version}, which has 1" in " ".join(said)
     assert sent_documents(fault_proxy) <= 100, "what was there is not sent again"
     assert sum(done) == len(DOCUMENTS), "what was there counts as done"
     assert deleted(elasticsearch_url, info.version) == 0
@@ -160,7 +160,7 @@ def test_a_server_that_goes_away_leaves_what_it_holds(
     with pytest.raises(EngineUnreachable, match=r"could not send documents to [\w-]+: start it"):
         behind_proxy.build("groups", spec_of(DOCUMENTS), DOCUMENTS)
     ((begun, (alias,)),) = indexes(elasticsearch_url, index_prefix).items()
-    assert said[-1] == f"{begun} keeps what it holds: the same command goes on with it"
+    assert said[-1] == f"{begun} keeps its documents: run the same command to continue"
     assert engine.index_info("groups") is None
     assert alias.startswith(f"{begun}-building-")
     assert engine.build("groups", spec_of(DOCUMENTS), DOCUMENTS).version == begun

@@ -61,7 +61,7 @@ def test_ids_that_nothing_is_sorted_by_are_refused(engine: ElasticsearchEngine) 
     documents = [Document(name, "the same text") for name in ("a", "longer")]
     mapping = {**MAPPING, "settings": {**MAPPING["settings"], "mapping": {"ignore_above": 2}}}
     engine.build("long", spec_of(documents, mapping), documents)
-    with pytest.raises(EngineRefused, match="left out of what hits are sorted by: index again"):
+    with pytest.raises(EngineRefused, match="missing from the sort field: index again"):
         list(engine.open("long").search([match("same")]))
 
 

@@ -103,7 +103,7 @@ def test_a_document_that_is_too_large_alone_is_named(
     behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
 ) -> None:
     _limit(fault_proxy, documents=0)
-    with pytest.raises(EngineRefused, match=r"does not take the document 1 of \d+ bytes: raise the limit"):
+    with pytest.raises(EngineRefused, match=r"rejects the document 1 of \d+ bytes: raise the limit"):
         behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     assert behind_proxy.index_info("groups") is None
 

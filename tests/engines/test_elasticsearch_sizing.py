@@ -67,12 +67,13 @@ def test_replicas_are_what_was_asked_for(
     more = engine.build("more", replace(spec_of(GROUPS), replicas=7), GROUPS)
     assert replicas_of(elasticsearch_url, more.version) == ("7", "false")
     assert said == [
-        f"shard 0 of {more.version} found no node for a replica within 0 s: it serves, but not when a node is lost"
+        f"shard 0 of {more.version} found no node for a replica within 0 s: the index is live, but "
+        "fails if a node is lost"
     ]
     engine.replicate("more", 0)
     assert replicas_of(elasticsearch_url, more.version) == ("0", "false")
     assert len(engine.open("more").find(match("group"))) == 2
-    with pytest.raises(EngineRefused, match="has no index .*-nothing to make copies of"):
+    with pytest.raises(EngineRefused, match="has no index .*-nothing to replicate"):
         engine.replicate("nothing", 1)
 
 
@@ -99,5 +100,5 @@ def test_the_embedded_engine_has_neither(
     with closing(EmbeddedEngine.at(settings_for("http://localhost"))) as engine:
         with pytest.raises(UsageError, match=f"the embedded engine has no {named}: leave out --{named}"):
             index_task(task, engine, task.collection(SAMPLES / "nlps"), SilentProgress(), **given)
-        with pytest.raises(EngineRefused, match="without replicas"):
+        with pytest.raises(EngineRefused, match="can't have replicas"):
             engine.replicate("nlps", 1)

@@ -63,7 +63,7 @@ def described(*times: tuple[int, int]) -> dict[str, object]:
 
 def test_a_copy_is_slow_beside_the_others_of_its_index() -> None:
     index = _index(SETTINGS, described((100, 1000), (100, 900), (100, 9000), (100, 1000)))
-    assert index.slow == ("shard 1 on node node-2-w takes 90 ms a search, the others 10 ms",)
+    assert index.slow == ("shard 1 on node node-2-w takes 90 ms per search, the others 10 ms",)
     check = _spread("nlps", index)
     assert check.verdict is Verdict.warning
     assert check.finding.startswith(

@@ -108,7 +108,7 @@ def test_what_says_nothing_goes_on_saying_nothing(mapping: dict[str, Any]) -> No
 def test_what_contradicts_itself_or_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BadSettings, match=message.replace("(", r"\(")):
         canonical({"settings": settings})
-    with pytest.raises(EngineRefused, match="this can't be searched or indexed"):
+    with pytest.raises(EngineRefused, match="this invalid request"):
         EmbeddedEngine(Path("/nowhere"), "x").build("x", IndexSpec({"settings": settings}, 0, "1"), [])
 
 

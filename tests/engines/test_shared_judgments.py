@@ -205,7 +205,7 @@ def test_events_that_a_busy_server_rejects_are_sent_again(team: Team, fault_prox
     fault_proxy.reject_documents({(third := event("c")).id}, times=None)
     with team.log("ann") as log:
         log.append([third])
-    with pytest.raises(EngineRefused, match="it is kept here"):
+    with pytest.raises(EngineRefused, match="it stays on this machine"):
         team.exchange("ann", fault_proxy.url)
     assert team.stored() == ids(events)
 
@@ -247,7 +247,7 @@ def test_an_index_of_somebody_else_is_refused(team: Team, alias: bool) -> None:
     team.server.request("PUT", f"/{name}-000001" if alias else f"/{name}", body, timeout=60)
     with team.log("ann") as log:
         log.append([event()])
-    with pytest.raises(EngineRefused, match="that searchapp did not make: choose another prefix"):
+    with pytest.raises(EngineRefused, match="that searchapp did not create: choose another prefix"):
         team.exchange("ann")
     assert team.stored() == [] and team.waiting("ann") == 1
 
@@ -472,7 +472,7 @@ def test_an_index_that_takes_no_writes_is_told_and_gets_them_later(team: Team) -
         log.append([event()])
     settings = f"/{team.prefix}-judgments/_settings"
     team.server.request("PUT", settings, {"index.blocks.write": True})
-    with pytest.raises(EngineRefused, match="blocked by.*it is kept here"):
+    with pytest.raises(EngineRefused, match="blocked by.*it stays on this machine"):
         team.exchange("ann")
     team.server.request("PUT", settings, {"index.blocks.write": None})
     assert team.exchange("ann") == Exchanged(sent=1)

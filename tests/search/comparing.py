@@ -29,9 +29,8 @@ REFUSED = "refused: "
 NAMED = re.compile(
     "|".join(
         [
-            "does not support",  # a piece of a query, a body or a mapping
-            "is not supported by the embedded engine",  # a piece of an analyzer
-            "if Elasticsearch has it",  # the name of a piece
+            "does not support",  # a piece of a query, a body, a mapping or an analyzer
+            "use Elasticsearch if it defines it",  # the name of a piece
             re.escape(BEYOND_FLOAT32),
         ]
     )

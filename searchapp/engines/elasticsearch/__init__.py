@@ -103,7 +103,7 @@ class ElasticsearchEngine:
         with self._locks.hold(versions.alias):
             serving = versions.serving()
             if serving is None:
-                raise EngineRefused(f"{self._connection.url} has no index {versions.alias} to make copies of")
+                raise EngineRefused(f"{self._connection.url} has no index {versions.alias} to replicate")
             replicate(self._connection, serving.info, replicas)
 
     def open(self, name: str) -> ElasticsearchIndex:
@@ -111,7 +111,7 @@ class ElasticsearchEngine:
         serving = versions.serving()
         if serving is None:
             raise EngineRefused(
-                f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
+                f"{self._connection.url} has no index {versions.alias}: create it with `searchapp index {name}`"
             )
         require_sound(self._connection, serving)
         return ElasticsearchIndex(

@@ -137,8 +137,8 @@ def _opensearch(url: str, number: object) -> EngineRefused:
         else "OpenSearch"
     )
     return EngineRefused(
-        f"{url} runs {name}, which searchapp does not work with: nobody has shown that it ranks as Elasticsearch does, "
-        f"and the client speaks to Elasticsearch only; use one of {SUPPORTED}, or the embedded engine"
+        f"{url} runs {name}, which searchapp does not support, because it may rank differently and the "
+        f"client connects to Elasticsearch only: use one of {SUPPORTED}, or the embedded engine"
     )
 
 
@@ -166,7 +166,7 @@ def trust_authorities(ca_certs: Path) -> ssl.SSLContext:
         with open_file(ca_certs):  # rejects a pipe, which would block the library
             return ssl.create_default_context(cafile=str(ca_certs))
     except ssl.SSLError as error:
-        raise UsageError(f"{ca_certs} holds no certificates in PEM form ({error.reason})") from error
+        raise UsageError(f"{ca_certs} contains no certificates in PEM format ({error.reason})") from error
     except OSError as error:
         raise UsageError(
             f"{ca_certs} can't be read ({error.strerror}): SEARCHAPP_CA_CERTS must name a PEM file"
@@ -438,8 +438,8 @@ def credentials(settings: Settings) -> dict[str, Any]:
     of_addresses = {login for url in settings.urls if (login := _of_address(url)) is not None}
     if len(of_addresses) > 1:
         raise UsageError(
-            "the addresses have different user names or passwords: leave them out there, and set SEARCHAPP_USERNAME "
-            "and SEARCHAPP_PASSWORD"
+            "the addresses contain different user names or passwords: remove them, and set "
+            "SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD"
         )
     return {"basic_auth": of_addresses.pop()} if of_addresses else {}
 
@@ -465,7 +465,7 @@ def _of_file(source: SecretSource) -> str:
     except OSError as error:
         raise UsageError(
             f"{source.path} can't be read ({error.strerror or error}): "
-            f"{source.setting} must name a file that holds the secret"
+            f"{source.setting} must name a file with the secret"
         ) from None
     return _one_line(content, f"{source.path}, which {source.setting} names,")
 
@@ -483,14 +483,14 @@ def _of_command(source: SecretSource) -> str:
         )
     except (OSError, ValueError, IndexError):
         # Python's message quotes the command, which may contain the secret.
-        raise UsageError(f"the command in {source.setting} can't be run: look at how it is written") from None
+        raise UsageError(f"the command in {source.setting} can't be run: check its spelling") from None
     with process:
         try:
             output = _read_output(process, until)
             if len(output) > LARGEST:
                 raise UsageError(
-                    f"the command in {source.setting} printed more than {LARGEST:,} bytes: it must give the secret "
-                    "alone, in one line"
+                    f"the command in {source.setting} printed more than {LARGEST:,} bytes: it must "
+                    "print only the secret, in one line"
                 )
             code = process.wait(max(until - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
@@ -526,9 +526,9 @@ def _one_line(content: bytes, where: str) -> str:
     try:
         text = content.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise UsageError(f"{where} gives no text in UTF-8") from None
+        raise UsageError(f"{where} is not UTF-8 text") from None
     if len(content) > LARGEST or not text.strip() or "\n" in text:
-        raise UsageError(f"{where} must give the secret alone, in one line")
+        raise UsageError(f"{where} must be only the secret, in one line")
     return text
 
 
@@ -551,7 +551,7 @@ def _sendable(source: str | SecretSource, name: str) -> str:
             else ("token", "that was given")
         )
         raise UsageError(
-            f"{where} holds a space, a line end or another character that no {noun} has: "
+            f"{where} contains a space, a line end or another character that is invalid in a {noun}: "
             f"set it again, to the value {value}"
         )
     return key
@@ -595,8 +595,8 @@ def make_client(settings: Settings, timeout: float) -> tuple[Elasticsearch, Wire
     if settings.fingerprint is not None:
         if not all(url.startswith("https") for url in settings.urls):
             raise UsageError(
-                f"a certificate's fingerprint is set, and {settings.address} has an address without TLS: "
-                "begin each with https"
+                f"SEARCHAPP_FINGERPRINT needs TLS, and {settings.address} has an address without it: "
+                "begin each address with https"
             )
         wire.pinned = PinnedCertificate(settings.fingerprint)
         options["ssl_context"] = wire.pinned.context
@@ -630,8 +630,8 @@ def _require_address(url: str) -> None:
     if not is_right:
         # Python's message quotes the address with its password.
         raise UsageError(
-            f"{without_credentials(url)!r} is not an address of a server (it needs a scheme, http or https, and a "
-            "host): use the form http://localhost:9200"
+            f"{without_credentials(url)!r} is not the address of a server, which needs a scheme (http "
+            "or https) and a host: use the form http://localhost:9200"
         )
 
 
@@ -644,7 +644,7 @@ def _require_private(settings: Settings) -> None:
             settings.proxy is not None or not _is_this_machine(parts.hostname or "")
         ):
             raise UsageError(
-                f"{without_credentials(url)} is reached without TLS, where others on the network could read the "
+                f"{without_credentials(url)} has no TLS, so others on the network could read the "
                 "password, key, token or headers: use https, or allow it with --insecure"
             )
 

@@ -142,8 +142,8 @@ def unreachable(url: str, action: str, error: TransportError, timeout: float) ->
         return EngineUnreachable(_of_tls(url, str(error.message)))
     if isinstance(error, ConnectionTimeout):
         return EngineUnreachable(
-            f"{url} did not answer in {timeout:.0f} s, so searchapp could not {action}: "
-            "look at the server's load and try again"
+            f"{url} did not answer in {timeout:.0f} s, so searchapp could not {action}: check the "
+            "server's load and try again"
         )
     if isinstance(error, SerializationError):
         return EngineRefused(f"{url} is not an Elasticsearch: its answer is not JSON; check the address")
@@ -156,25 +156,26 @@ def unreachable(url: str, action: str, error: TransportError, timeout: float) ->
 # Messages by a part of the TLS library's error.
 _TLS_ERRORS = {
     NOT_PINNED: (
-        "{url} shows no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator whether "
-        "certificates were made anew, and for the new fingerprint; if they were not, somebody else answers there"
+        "{url} has no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator "
+        "whether the certificates were replaced, and for the new fingerprint; if they were not, another server "
+        "answers there"
     ),
     "certificate has expired": (
         "the certificate of {url} has expired: the server's administrator must renew it, "
         "unless this machine's clock is wrong"
     ),
     "certificate is not yet valid": (
-        "the certificate of {url} is not valid yet: look at this machine's clock, and at the server's"
+        "the certificate of {url} is not valid yet: check the clocks of this machine and of the server"
     ),
     "mismatch": (
-        "the certificate of {url} is made out to another name: use the host name that stands in the "
-        "certificate as the address, or get the server a certificate for this one"
+        "the certificate of {url} is for another host name: use the host name in the certificate as "
+        "the address, or install a certificate for this one on the server"
     ),
     "CERTIFICATE_VERIFY_FAILED": (
-        "{url} shows a certificate that is not trusted here: "
+        "{url} has a certificate that this machine does not trust: "
         "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it, or SEARCHAPP_FINGERPRINT to the "
-        "fingerprint that the server printed at its first start; if it was trusted before, ask its administrator "
-        "whether it was changed"
+        "fingerprint that the server printed at its first start; if it was trusted before, ask its "
+        "administrator whether it was replaced"
     ),
 }
 
@@ -196,7 +197,7 @@ def refusal(url: str, action: str, error: ApiError, seconds: float) -> EngineErr
     if isinstance(error, AuthenticationException):
         return EngineRefused(
             f"{url} does not accept the credentials: "
-            "check the user name and password, API key or bearer token; `searchapp config` says where they come from"
+            "check the user name and password, API key or bearer token; `searchapp config` shows their sources"
         )
     if "media_type_header_exception" in kinds(body):
         return refuse_version(url, "of another version")
@@ -205,13 +206,11 @@ def refusal(url: str, action: str, error: ApiError, seconds: float) -> EngineErr
     if isinstance(error, AuthorizationException):
         return forbidden(url, action, detail)
     if status == 429:
-        return EngineBusy(
-            f"{url} is too busy to {action}{tried} ({detail}): try again when it has less to do"
-        )
+        return EngineBusy(f"{url} is too busy to {action}{tried} ({detail}): try again later")
     if may_pass(status, body):
         return EngineUnreachable(
             f"{url} could not {action}{tried} (status {status}: {detail}): "
-            "look at the server's health and try again"
+            "check the server's health and try again"
         )
     return EngineRefused(f"{url} refused to {action}: {detail}")
 
@@ -238,7 +237,7 @@ def forbidden(url: str, action: str, detail: str) -> Forbidden:
     """Return the error for a missing privilege, with its name if the server reports it."""
     return Forbidden(
         f"{url} does not allow this user to {action} ({missing_right(detail) or detail}): "
-        "ask for a role or key that may, `searchapp doctor --roles` prints them"
+        "ask for a role or key that allows it; `searchapp doctor --roles` prints the roles"
     )
 
 

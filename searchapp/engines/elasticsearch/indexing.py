@@ -202,7 +202,7 @@ class BulkWriter:
 
         def require_batch(batch: Batch) -> None:
             if missing := self._missing(batch):
-                raise UnusableVersion(f"{self._alias} lacks the document {missing[0].id}: index again")
+                raise UnusableVersion(f"{self._alias} has lost the document {missing[0].id}: index again")
 
         for _ in Senders(require_batch, THREADS).send_all(self._batches(documents)):
             pass
@@ -273,7 +273,7 @@ class BulkWriter:
                 missing.append(item)
             elif document.get("_source") != self._serializer.loads(item.source):
                 raise UnusableVersion(
-                    f"{self._alias} holds the document {item.id} with another content: index again"
+                    f"{self._alias} has the document {item.id} with other content: index again"
                 )
         return missing
 
@@ -286,7 +286,7 @@ def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -
     if may_pass(result["status"], error):
         return EngineBusy(
             f"{connection.url} is too busy to {action}, "
-            f"even after {connection.patience:.0f} s ({detail}): try again when it has less to do"
+            f"even after {connection.patience:.0f} s ({detail}): try again later"
         )
     if is_block(error):
         return read_only(connection.url, action, detail)
@@ -295,14 +295,15 @@ def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -
 
 def _too_large(connection: Connection, item: BulkItem) -> EngineError:
     return EngineRefused(
-        f"{connection.url}, or a proxy before it, does not take the document {item.id} of {len(item.source):,} bytes: "
+        f"{connection.url}, or a proxy in front of it, rejects the document {item.id} of {len(item.source):,} bytes: "
         "raise the limit (`http.max_content_length` of the server) or shorten the document; nothing was changed"
     )
 
 
 def _unanswered(connection: Connection, document: str) -> EngineError:
     return EngineRefused(
-        f"{connection.url} does not say what became of the document {document}: look at its health and index again"
+        f"{connection.url} did not report whether it indexed the document {document}: check its health "
+        "and index again"
     )
 
 
@@ -354,7 +355,7 @@ def build(
             index = builder.complete(documents, advance, starts, begun)
         except (EngineUnreachable, EngineBusy):
             if serving is not None:
-                connection.notify(f"{serving.info.version} still serves")
+                connection.notify(f"{serving.info.version} is still live")
             raise
         return builder.serve(index)
 
@@ -396,7 +397,7 @@ class _Builder:
             spoilt = error
         except (KeyboardInterrupt, EngineUnreachable, EngineBusy):
             if done:
-                self.connection.notify(f"{index} keeps what it holds: the same command goes on with it")
+                self.connection.notify(f"{index} keeps its documents: run the same command to continue")
             else:
                 self._discard(index)
             raise
@@ -406,7 +407,7 @@ class _Builder:
             raise
         else:
             return index
-        self.connection.notify(f"starting again: {spoilt}")
+        self.connection.notify(f"starting over: {spoilt}")
         advance(-done)
         return self.complete(documents, advance, starts - 1)
 
@@ -426,7 +427,10 @@ class _Builder:
                 versions.remove_unserved(replaced)
         serving = versions.serving()
         if serving is None or serving.info.version != index:
-            raise EngineRefused(f"{index} was replaced by another version at once: look at what serves now")
+            raise EngineRefused(
+                f"{index} was replaced by another version immediately: `searchapp indexes list` shows which version "
+                "is live"
+            )
         return serving.info
 
     def _discard(self, index: str) -> None:
@@ -450,7 +454,7 @@ class _Builder:
         self._refresh(index, ShardMonitor(connection, index, spec.shards))
         count = count_documents(connection, index)
         connection.notify(
-            f"going on with {index}, which holds {count:,} of {counted(spec.documents, 'document')} already"
+            f"continuing with {index}, which has {count:,} of {counted(spec.documents, 'document')} already"
         )
         # Read it again: the previous builder may have closed it before it lost the alias.
         return next((version for version in versions.all() if version.info.version == index), None)
@@ -516,8 +520,8 @@ class _Builder:
             connection, index, shards, SHARDS_SECONDS, lambda now: now.without_primary
         ):
             raise EngineUnreachable(
-                f"{shards_text(waiting)} of {index} found no node within {SHARDS_SECONDS:.0f} s: look at the cluster's "
-                "health and disks, and index again"
+                f"{shards_text(waiting)} of {index} found no node within {SHARDS_SECONDS:.0f} s: check "
+                "the cluster's health and disks, and index again"
             )
         monitor = ShardMonitor(connection, index, shards)
         writer = BulkWriter(connection, alias, monitor)
@@ -560,14 +564,14 @@ class _Builder:
     def _check(self, index: str, monitor: ShardMonitor, resumed: IndexVersion | None) -> None:
         count = count_documents(self.connection, index, monitor.call)
         if count != self.spec.documents:
-            problem = f"{index} holds {counted(count, 'document')} instead of {self.spec.documents:,}"
+            problem = f"{index} has {counted(count, 'document')} instead of {self.spec.documents:,}"
             if resumed is not None:
                 raise UnusableVersion(f"{problem}: index again")
-            raise EngineRefused(f"{problem}: something else writes to it; index again")
+            raise EngineRefused(f"{problem}: another program writes to it; index again")
         now = copies(self.connection, index, self.spec.shards)
         if now.deleted:
             # A shard also writes a deleted copy for an operation lost with a node. That copy counts in no score, but
             # looks the same.
             raise UnusableVersion(
-                f"{index} holds {now.deleted_text}, which would count in its scores: index again"
+                f"{index} has {now.deleted_text}, which would affect its scores: index again"
             )

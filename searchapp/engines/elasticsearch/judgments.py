@@ -86,9 +86,8 @@ class JudgmentIndex:
         if connection.server.is_serverless:
             connection.close()
             raise EngineRefused(
-                f"{connection.url} is a serverless project, through which judgments can't be shared: it doesn't say "
-                "which of them are safely stored; share them through an Elasticsearch of another kind, or by "
-                "`searchapp judgments export`"
+                f"{connection.url} is a serverless project, which does not report which judgments are "
+                "stored safely: share judgments through a server or cluster, or with `searchapp judgments export`"
             )
         return cls(connection, settings)
 
@@ -112,7 +111,7 @@ class JudgmentIndex:
             state = ready(self._primary)
         if state is None:
             raise EngineUnreachable(
-                f"{self.address} has no shard that is ready: look at the server's health and try again"
+                f"{self.address} has no active shard: check the server's health and try again"
             )
         self._checked = state.identity
         return state
@@ -123,8 +122,8 @@ class JudgmentIndex:
             described = self._described()
         if described is None:
             raise EngineRefused(
-                f"{self._connection.url} has the index {self._name}, but no alias {self._alias} that leads to it: "
-                "add the alias, or remove the index"
+                f"{self._connection.url} has the index {self._name}, but no alias {self._alias} for "
+                "it: add the alias, or remove the index"
             )
         self._check(described)
 
@@ -174,8 +173,8 @@ class JudgmentIndex:
                     raise forbidden(self._connection.url, f"send judgments to {self._alias}", detail)
                 if result["status"] != 409:
                     raise EngineRefused(
-                        f"{self.address} did not take the judgment {result['_id']} ({reason(result.get('error'))}): "
-                        "it is kept here, and sent with the next attempt"
+                        f"{self.address} rejected the judgment {result['_id']} ({reason(result.get('error'))}): "
+                        "it stays on this machine and is sent again later"
                     )
                 existing.append(result["_id"])
         except (ApiError, TransportError) as error:
@@ -189,7 +188,7 @@ class JudgmentIndex:
         )
         if refreshed["_shards"]["failed"]:
             raise EngineRefused(
-                f"{self.address} could not be refreshed: look at the server's health and try again"
+                f"{self.address} could not be refreshed: check the server's health and try again"
             )
         answer = self._connection.call(
             "fetch judgments",
@@ -218,7 +217,7 @@ class JudgmentIndex:
         try:
             return Event.from_json(hit["_source"])
         except DataError as error:
-            return f"{self.address} holds a document {hit['_id']} that is not a judgment: {error}"
+            return f"{self.address} has a document {hit['_id']} that is not a judgment: {error}"
 
     def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
         """Return the ids of events that differ from those in the index."""
@@ -230,7 +229,8 @@ class JudgmentIndex:
         documents = {document["_id"]: document for document in answer["docs"] if document.get("found")}
         if len(documents) < len(ids):
             raise EngineRefused(
-                f"{self.address} loses judgments while others are sent: does somebody delete them?"
+                f"{self.address} is losing judgments while others are sent: check whether another "
+                "program deletes them"
             )
         return tuple(by_id[id_].id for id_ in ids if self._event(documents[id_]) != by_id[id_])
 
@@ -266,16 +266,19 @@ class JudgmentIndex:
             or index["settings"]["index"]["number_of_shards"] != "1"
         ):
             raise EngineRefused(
-                f"{self._connection.url} has an index or alias {self._alias} that searchapp did not make: "
+                f"{self._connection.url} has an index or alias {self._alias} that searchapp did not create: "
                 "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
             )
         made_as = meta.get("format")
         if isinstance(made_as, int) and made_as > FORMAT:
-            raise EngineRefused(f"{self.address} was made by a newer searchapp: update searchapp")
+            raise EngineRefused(
+                f"{self.address} was created by a newer version of searchapp: update searchapp"
+            )
         if made_as != FORMAT:
             raise EngineRefused(
-                f"{self.address} has the format {made_as}, this searchapp reads {FORMAT}: remove the index {name}, and "
-                "make it again from the logs by `searchapp judgments sync`, once on each machine"
+                f"{self.address} has the format {made_as}, this searchapp reads {FORMAT}: remove the "
+                f"index {name}, and create it again from the logs with `searchapp judgments sync`, "
+                "once on each machine"
             )
 
 

@@ -127,7 +127,7 @@ class Lock:
         """
         if self._overtaken:
             raise Overtaken(
-                f"another builder took over {self._name} because this one did not answer for "
+                f"another builder took over {self._name} because this one was silent for "
                 f"{ABANDONED_SECONDS:.0f} s: index again when it is done"
             )
 
@@ -309,7 +309,7 @@ class Locks:
                 raise EngineRefused(f"{at_work}: wait until it is done")
             if reported_token != now.token:
                 reported_token = now.token
-                self._connection.notify(f"{at_work}: waiting until it is done, or does not answer any more")
+                self._connection.notify(f"{at_work}: waiting until it is done or stops responding")
             time.sleep(LOOK_SECONDS)
 
     def _read(self, name: str) -> LockState | None:

@@ -39,8 +39,8 @@ ROLES = (
     Role("reading", "`search`, `rank`, `topics`, `judge`", (), {BUT_JUDGMENTS: _READ}),
     Role(
         "indexing",
-        "`index`, `analyze`, `indexes list`, `indexes remove`, `indexes repair`, `rank` with solved topics that are "
-        "not indexed yet; and all of reading",
+        "`index`, `analyze`, `indexes list`, `indexes remove`, `indexes repair`, `rank` with training "
+        "topics that are not indexed yet; and all of reading",
         (),
         {BUT_JUDGMENTS: ("read", "create", "manage")},
     ),
@@ -52,7 +52,7 @@ ROLES = (
     ),
     Role(
         "administration",
-        "the first `judgments sync` of a team; `index` that counts the cluster's nodes; and all of the others",
+        "the first `judgments sync` of a team; `index`, to count the cluster's nodes; and all of the others",
         ("monitor",),
         {EVERYTHING: ("read", "create", "manage")},
     ),

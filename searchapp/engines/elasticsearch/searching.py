@@ -76,8 +76,8 @@ def hits_of(response: Mapping[str, Any], number: int) -> Hits:
     ids = [hit["_id"] if "_id" in hit else hit["sort"][-1] for hit in hits]
     if not all(isinstance(id_, str) for id_ in ids):
         raise EngineRefused(
-            "a document's id is left out of what hits are sorted by: index again by a mapping without the setting "
-            "`index.mapping.ignore_above`"
+            "a document's id is missing from the sort field: index again with a mapping without the "
+            "setting `index.mapping.ignore_above`"
         )
     return Hits(ids, [_score(hit, number) for hit in hits])
 
@@ -490,10 +490,9 @@ class ElasticsearchIndex:
             return None
         url, after = self._connection.url, f"even after {self._connection.patience:.0f} s ({reason(error)})"
         if response["status"] == 429:
-            return EngineBusy(f"{url} is too busy to search, {after}: try again when it has less to do")
+            return EngineBusy(f"{url} is too busy to search, {after}: try again later")
         return EngineUnreachable(
-            f"{url} could not search {version}, {after}: "
-            "look at the cluster's health and run the command again"
+            f"{url} could not search {version}, {after}: check the cluster's health and run the command again"
         )
 
     def _partial(self, response: Mapping[str, Any], version: str) -> EngineError | None:
@@ -504,8 +503,8 @@ class ElasticsearchIndex:
         failures = shards.get("failures")
         detail = reason(failures[0].get("reason")) if failures else "some shards did not answer"
         return EngineUnreachable(
-            f"{self._connection.url} answers for a part of {version} only, even after "
-            f"{self._connection.patience:.0f} s ({detail}): look at the cluster's health and run the command again"
+            f"{self._connection.url} searched only some shards of {version}, even after "
+            f"{self._connection.patience:.0f} s ({detail}): check the cluster's health and run the command again"
         )
 
 

@@ -78,8 +78,8 @@ def copies(connection: Connection, index: str, shards: int) -> Copies:
         if answer.meta.status != 404 and answer["_shards"]["failed"]:
             raise NotYet(
                 EngineUnreachable(
-                    f"{connection.url} can't say what each copy of {index} holds: look at the cluster's health "
-                    "and try again"
+                    f"{connection.url} can't report the content of each copy of {index}: check the "
+                    "cluster's health and try again"
                 )
             )
         return answer
@@ -113,7 +113,7 @@ def require_all_shards(connection: Connection, action: str, answer: dict[str, di
     if shards["failed"] or shards["successful"] < shards["total"]:
         raise NotYet(
             EngineUnreachable(
-                f"{connection.url} could not {action} on all shards: look at the cluster's health and try again"
+                f"{connection.url} could not {action} on all shards: check the cluster's health and try again"
             )
         )
 
@@ -169,8 +169,8 @@ class ShardMonitor:
         self._lost_since = self._lost_since or time.monotonic()
         has = "has" if len(missing) == 1 else "have"
         error = LostShard(
-            f"{shards_text(missing)} of {self._index} {has} been without node for {LOST_SECONDS:.0f} s: "
-            "look at the cluster's health and index again"
+            f"{shards_text(missing)} of {self._index} {has} been without a node for {LOST_SECONDS:.0f} s: "
+            "check the cluster's health and index again"
         )
         if time.monotonic() - self._lost_since > LOST_SECONDS:
             raise error
@@ -224,8 +224,8 @@ def _data_nodes(connection: Connection) -> int:
         if not is_of_client(error):
             raise
         connection.notify(
-            "the number of shards is chosen as for one node: this user may not ask how many there are (the cluster "
-            "privilege `monitor`); --shards N chooses another"
+            "the number of shards is chosen for one node, because this user lacks the cluster "
+            "privilege `monitor`; --shards N sets another number"
         )
         return 1
     return int(answer["number_of_data_nodes"])
@@ -252,8 +252,8 @@ def await_replicas(connection: Connection, index: str, shards: int) -> None:
     """Wait until every shard has all copies; notify the user of missing ones after `COPIES_SECONDS`."""
     if waiting := await_copies(connection, index, shards, COPIES_SECONDS, lambda now: now.incomplete):
         connection.notify(
-            f"{shards_text(waiting)} of {index} found no node for a replica within {COPIES_SECONDS:.0f} s: "
-            "it serves, but not when a node is lost"
+            f"{shards_text(waiting)} of {index} found no node for a replica within "
+            f"{COPIES_SECONDS:.0f} s: the index is live, but fails if a node is lost"
         )
 
 
@@ -339,8 +339,8 @@ def _slow(copies: list[tuple[str, Mapping[str, Any]]]) -> list[str]:
         return []
     usual = statistics.median_low(known)
     return [
-        f"shard {shard} on node {copy['routing']['node'][:8]} takes {mean:,.0f} ms a search, "
-        f"the others {usual:,.0f} ms"
+        f"shard {shard} on node {copy['routing']['node'][:8]} takes {mean:,.0f} ms per search, the "
+        f"others {usual:,.0f} ms"
         for shard, copy, mean in means
         if mean is not None and mean >= SLOW_MILLISECONDS and mean >= SLOW_TIMES * usual
     ]

@@ -63,7 +63,7 @@ class Split(EngineRefused):
 
     def __init__(self, url: str, alias: str, versions: list[str], name: str) -> None:
         super().__init__(
-            f"{url} has the alias {alias} on {len(versions)} versions at once ({', '.join(versions)}): "
+            f"{url} has the alias {alias} on {len(versions)} versions ({', '.join(versions)}): "
             f"repair it with `searchapp indexes repair {name}`"
         )
 
@@ -189,7 +189,7 @@ class IndexVersions:
             with suppress(EngineRefused):  # another process has changed it
                 self._update(f"put {index} aside", [_remove(index, building)])
         raise EngineRefused(
-            f"{self._connection.url} could not put {index} aside, which was not completed: remove it yourself"
+            f"{self._connection.url} could not remove the incomplete index {index}: remove it yourself"
         )
 
     def delete(self, index: str) -> None:
@@ -247,17 +247,17 @@ def flaw(connection: Connection, version: IndexVersion) -> str:
     index, documents = version.info.version, version.info.documents
     now = copies(connection, index, version.info.shards)
     if now.deleted:
-        return f"{index} holds {now.deleted_text}, which count in its scores"
+        return f"{index} has {now.deleted_text}, which affect its scores"
     # The statistics include nested documents; `count_documents` counts only the documents sent.
     indexed = sum(copy.documents for copy in now.copies if copy.primary)
     if indexed != documents and not now.without_primary:
         count = count_documents(connection, index)
         if count != documents:
-            return f"{index} holds {counted(count, 'document')} instead of {documents:,}"
+            return f"{index} has {counted(count, 'document')} instead of {documents:,}"
     if not version.is_closed:
-        return f"{index} is open to writes (`index.blocks.write` is not true), so that its content is not certain"
+        return f"{index} is open to writes (`index.blocks.write` is not true), so its content may change"
     if not version.refreshes:
-        return f"{index} does not show all that it holds (`index.refresh_interval` is -1)"
+        return f"{index} may hide documents (`index.refresh_interval` is -1)"
     return ""
 
 
@@ -348,7 +348,7 @@ def repair(connection: Connection, locks: Locks, versions: IndexVersions) -> Rep
             versions.keep_only(survivor.info.version, others)
         removed = versions.remove_leftovers()
     if survivor is None:
-        return Repair(versions.name, None, tuple(removed), f"no version of {versions.alias} serves")
+        return Repair(versions.name, None, tuple(removed), f"no version of {versions.alias} is live")
     return Repair(versions.name, survivor.info.version, tuple(removed), flaws)
 
 

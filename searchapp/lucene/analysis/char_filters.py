@@ -112,9 +112,7 @@ def replacement_template(options: Options, pattern: JavaRegex) -> str:
     while start < len(source):
         match = _REPLACEMENT_PART.match(source, start)
         if not match:
-            raise options.not_supported(
-                f"the replacement {source!r}, which Java refuses when it replaces something"
-            )
+            raise options.not_supported(f"the replacement {source!r}, which Java rejects at a match")
         start = match.end()
         if digits := match["digits"]:
             length = 1
@@ -129,7 +127,7 @@ def replacement_template(options: Options, pattern: JavaRegex) -> str:
             is_group = True
             parts.append((match["escaped"] or match[0]).replace("\\", "\\\\"))
         if not is_group:
-            raise options.not_supported(f"the replacement {source!r}, which names a group that is not there,")
+            raise options.not_supported(f"the replacement {source!r}, which refers to a missing group,")
     return "".join(parts)
 
 

@@ -39,7 +39,7 @@ _LONGEST = {
 _MOST_OPTIONS = 15
 
 # Java and Python may capture different groups in this construct.
-UNCERTAIN_GROUP = "a group inside of a repeated, atomic or negative one"
+UNCERTAIN_GROUP = "a group inside a repeated, atomic or negative group"
 
 
 def longest_text(loops: int, options: int, *, nested: bool) -> int:
@@ -90,8 +90,8 @@ class _LimitedPattern:
             yield
         except TimeoutError as error:
             raise PatternTimeout(
-                f"the pattern {self.written!r} takes longer than {SECONDS:g} s on a text of {len(text):,} characters: "
-                "rewrite it without repetitions inside one another"
+                f"the pattern {self.written!r} takes longer than {SECONDS:g} s on a text of "
+                f"{len(text):,} characters: rewrite it without nested repetitions"
             ) from error
 
 

@@ -428,7 +428,7 @@ class _Translator:
 
     def _close(self) -> None:
         if len(self._open_groups) == 1:
-            raise self._invalid("a ) too many")
+            raise self._invalid("an unmatched )")
         group = self._open_groups.pop()
         group.close()
         self._emit(")", may_be_empty=group.may_match_empty)
@@ -478,7 +478,7 @@ class _Translator:
         """Return a single character in brackets, or the longer source of a named set."""
         char = self._peek()
         if char == "[":
-            raise self._unsupported("a class inside of a class")
+            raise self._unsupported("a class inside a class")
         if char == "&" and self._peek(1) == "&":
             raise self._unsupported("&& in a class")
         if char != "\\":

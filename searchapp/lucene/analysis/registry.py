@@ -231,9 +231,7 @@ def _section(
             raise BadSettings(f"`{name}` in the analysis settings must be an object of objects")
         for piece in section:
             if "." in piece:
-                raise BadSettings(
-                    f"`{piece}` among `{name}` has a dot in its name, which stands for an object"
-                )
+                raise BadSettings(f"`{piece}` among `{name}` has a dot in its name")
         return section
     return {}
 

@@ -133,7 +133,7 @@ class ShingleFilter(StreamFilter):
         self.separator = options.text("token_separator", " ")
         self._filler = options.text("filler_token", "_")
         if not 2 <= self._shortest <= self._longest:
-            raise options.bad("shingle sizes must be at least 2, the minimum at most the maximum")
+            raise options.bad("shingle sizes must be at least 2, and the minimum at most the maximum")
         self.gives_pairs = self._longest == 2 and not self._unigrams and not self._unigrams_if_alone
         if self._longest - self._shortest + self._unigrams > MAX_SHINGLE_DIFF:
             raise options.bad(f"shingle sizes may differ by {MAX_SHINGLE_DIFF} (index.max_shingle_diff)")
@@ -202,7 +202,9 @@ class NGramFilter(StreamFilter):
         if edge and options.text("side", "front") != "front":
             raise options.not_supported("`side`")
         if not 1 <= self._low <= self._high:
-            raise options.bad(f"`min_gram` {self._low} and `max_gram` {self._high} are no range")
+            raise options.bad(
+                f"`min_gram` {self._low} must be at least 1 and at most `max_gram` {self._high}"
+            )
         if not edge and self._high - self._low > MAX_NGRAM_DIFF:
             raise options.bad(f"gram sizes may differ by {MAX_NGRAM_DIFF} (index.max_ngram_diff)")
 
@@ -405,7 +407,7 @@ def length(options: Options) -> TermFilter:
     """Make a filter of type `length`, in code units (Lucene's `LengthFilter`)."""
     low, high = options.integer("min", 0), options.integer("max", 2**31 - 1)
     if not 0 <= low <= high:
-        raise options.bad(f"`min` {low} and `max` {high} are no range")
+        raise options.bad(f"`min` {low} must be at least 0 and at most `max` {high}")
     return keep_terms(lambda term: low <= utf16_length(term) <= high)
 
 
@@ -639,5 +641,5 @@ def _rule_phrase(text: str, terms: AnalyzesTerms, options: Options) -> TermTuple
     phrase = terms(text)
     positions = [position for _, position in phrase]
     if not phrase or not all(term for term, _ in phrase) or positions != list(range(len(phrase))):
-        raise options.bad(f"the synonym {text!r} loses words in the analyzer before the filter")
+        raise options.bad(f"the synonym {text!r} loses words in the analysis steps before the filter")
     return tuple(term for term, _ in phrase)

@@ -145,4 +145,4 @@ def _with_lists(value: Any) -> Any:
 
 
 def _conflict(path: SettingPath) -> BadSettings:
-    return BadSettings(f"the settings of the mapping say what {'.'.join(path)} is twice, and not the same")
+    return BadSettings(f"the settings of the mapping set {'.'.join(path)} twice, to different values")

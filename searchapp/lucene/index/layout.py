@@ -34,7 +34,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from searchapp.lucene.errors import CorruptIndex, LuceneError, OldFormat, Refused, UnreadableFile
+from searchapp.lucene.errors import (
+    OTHER_FOLDER,
+    CorruptIndex,
+    LuceneError,
+    OldFormat,
+    Refused,
+    UnreadableFile,
+)
 from searchapp.lucene.index.mapping import Schema
 
 FORMAT = 7  # incremented when files of the same name change their meaning
@@ -193,7 +200,7 @@ class IndexManifest:
                 },
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CorruptIndex(folder, f"{MANIFEST} lacks what it should say") from error
+            raise CorruptIndex(folder, f"{MANIFEST} is incomplete") from error
         manifest.check_sizes()
         return manifest
 
@@ -203,10 +210,10 @@ class IndexManifest:
         for name, kept in self.kept.items():
             folder = self.folder.with_name(name)
             if not folder.is_dir():
-                raise CorruptIndex(self.folder, f"{name}, on which it builds, is missing")
+                raise CorruptIndex(self.folder, f"{name}, which it refers to, is missing")
             manifest = IndexManifest.read(folder)
             if manifest.digest != kept.digest:
-                raise CorruptIndex(self.folder, f"{name} is not the one that it was made with")
+                raise CorruptIndex(self.folder, f"{name} is not the version that it refers to")
             segments.append(Segment(manifest, kept.deletions))
         return [*segments, Segment(self, Deletions())]
 
@@ -284,19 +291,19 @@ def _read_json(folder: Path) -> dict[str, Any]:
         digest = described.pop("digest", None)
         is_sound = digest == digest_json(described)
     except (ValueError, RecursionError) as error:
-        raise CorruptIndex(folder, f"{MANIFEST} is no manifest") from error
+        raise CorruptIndex(folder, f"{MANIFEST} is not a manifest") from error
     format_ = described.get("format")
     if format_ == FORMAT and not is_sound:
         raise CorruptIndex(folder, f"{MANIFEST} was altered")
     if described.get("searchapp") != PROGRAM:
-        raise Refused(f"{folder} holds an index that searchapp did not make: choose another --home")
+        raise Refused(f"{folder} contains an index of another program: {OTHER_FOLDER}")
     if format_ == FORMAT:
         return described
     if isinstance(format_, int) and format_ < FORMAT:
         raise OldFormat(folder)
     raise Refused(
-        f"{folder} has the format {format_}, this searchapp reads {FORMAT}: "
-        "use the searchapp that wrote it, or delete the folder and index again"
+        f"{folder} has the format {format_}, but this version reads {FORMAT}: use the version that "
+        "wrote it, or delete the folder and index again"
     )
 
 

@@ -68,18 +68,16 @@ def _check_names(properties: Collection[str], stored: Collection[str]) -> None:
         if len(parts) > 1 and not parts[-1]:
             raise unsupported(f"the name {name!r} of a field, which ends in a dot,")
         if not all(part.strip(JAVA_WHITESPACE) for part in parts):
-            raise invalid(f"the name of the field {name!r} is blank, or a part of it")
+            raise invalid(f"the name of the field {name!r}, or a part of it, is blank")
         if parts[0] in METADATA:
-            raise invalid(f"{parts[0]} is the name of something that Elasticsearch itself keeps")
+            raise invalid(f"{parts[0]} is the name of a metadata field of Elasticsearch")
         if len(parts) > DEEPEST:
-            raise invalid(
-                f"the name of the field {name!r} stands for more than {DEEPEST} objects inside one another"
-            )
+            raise invalid(f"the name of the field {name!r} has more than {DEEPEST} nested objects")
         for parent in objects(name):
             if parent in stored:
                 raise unsupported(f"the field {name} below {parent}, which is not indexed,")
             if parent in properties:
-                raise invalid(f"{parent} is a field, and an object because of {name}")
+                raise invalid(f"{parent} is a field, but {name} makes it an object")
 
 
 def _check_number(properties: Collection[str], fields: int) -> None:

@@ -214,14 +214,14 @@ class CollectionDiff:
             digest_json(without_similarities(mapping_)) for mapping_ in (mapping, manifest.mapping)
         )
         if manifest.analysis != analysis.identity():
-            why = "it was made by another version of searchapp, Python or regex"
+            why = "it was written with another version of searchapp, Python or regex"
         elif requested != stored:
             why = "it has another mapping"
         elif not manifest.total:
             why = "it has no documents"
         else:
             return cls(manifest, mapping)
-        _log.info("%s: no document can be taken over, %s", manifest.version, why)
+        _log.info("%s: no document can be reused, because %s", manifest.version, why)
         return None
 
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
@@ -240,7 +240,7 @@ class CollectionDiff:
     def carried(self, *, merged: bool = False) -> SegmentPlan | None:
         """Return the plan after the comparison, or None if all documents have changed; `merged` keeps no segment."""
         if not self._is_live.any():
-            _log.info("%s: no document can be taken over, all have changed", self._manifest.folder.name)
+            _log.info("%s: no document can be reused, because all have changed", self._manifest.folder.name)
             return None
         is_new = np.concatenate([np.empty(0, bool), *self._is_new])
         ends = np.cumsum([segment.manifest.documents for segment in self._segments])

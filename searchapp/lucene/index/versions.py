@@ -18,7 +18,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from searchapp.lucene.errors import CorruptIndex, IndexLocked, InvalidInput, LuceneError, Refused
+from searchapp.lucene.errors import (
+    OTHER_FOLDER,
+    CorruptIndex,
+    IndexLocked,
+    InvalidInput,
+    LuceneError,
+    Refused,
+)
 from searchapp.lucene.index.layout import IndexManifest, reading
 
 LOCK = "lock"
@@ -217,12 +224,12 @@ class IndexFolder:
 
     def _refuse_foreign(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise Refused(f"{self.folder} is a file, where the folder of an index should be: move it away")
+            raise Refused(f"{self.folder} is a file instead of the folder of an index: move it away")
         for entry in self.folder.iterdir() if self.folder.is_dir() else ():
             if entry.name not in (LOCK, CURRENT, NEXT) and not _VERSION.fullmatch(entry.name):
                 raise Refused(
-                    f"{self.folder} holds {entry.name}, which searchapp did not put there: "
-                    "move it away, or choose another --home"
+                    f"{self.folder} contains {entry.name}, which is not part of an index: move it "
+                    f"away, or {OTHER_FOLDER}"
                 )
 
 

@@ -300,7 +300,7 @@ def _refuse_long_terms(tokens: PackedTokens, field: Field) -> None:
         if len(term.encode(errors="surrogatepass")) > LONGEST_TERM:
             token = int(np.flatnonzero(tokens.terms == rank)[0])
             index = int(np.searchsorted(np.cumsum(tokens.counts), token, "right"))
-            problem = f"{field.name} has a term of more than {LONGEST_TERM} bytes"
+            problem = f"{field.name} has a term longer than {LONGEST_TERM} bytes"
             raise NotIndexable(int(tokens.documents[index]), problem)
 
 
@@ -436,22 +436,20 @@ class IndexWriter:
     def _unknown(self, document_id: str, name: str) -> Refused:
         """Return the error for a property that the mapping lacks or declares with a dotted name."""
         if any(known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self._sources):
-            return unsupported(
-                f"{name} of the document {document_id}, which the mapping names in another way,"
-            )
+            return unsupported(f"{name} of the document {document_id}, which the mapping spells differently,")
         return _refused(document_id, f"the mapping has no field {name}")
 
     def _add(self, document_id: str, source: dict[str, Any]) -> None:
         try:
             text = stored_text(source)
         except RecursionError as error:
-            problem = "it has objects or lists nested more than some 900 deep: flatten them"
+            problem = "its objects or lists are nested about 900 levels deep: flatten them"
             raise _refused(document_id, problem) from error
         try:
             self._documents.add(document_id, text)
             encoded = document_id.encode()
         except UnicodeEncodeError as error:
-            raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
+            raise _refused(document_id, "it has half of a surrogate pair, which is not valid text") from error
         if not 0 < len(encoded) <= LONGEST_ID:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
         self._added += 1
@@ -496,7 +494,7 @@ class IndexWriter:
         count = documents + sum(segment.count for segment in self._kept)
         if count != total:
             noun = "document" if count == 1 else "documents"
-            raise invalid(f"{count:,} {noun} came instead of {total:,}: index again")
+            raise invalid(f"{count:,} {noun} arrived instead of {total:,}: index again")
         runs = [*(segment.ids(self._scratch) for segment in self._merged), *self._ids.runs()]
         merge(runs, self._folder, "ids", positional=False)
         starts = arrays.load(self._folder, "ids.starts")

@@ -30,11 +30,11 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
     """Return the library, or None and the reason for its absence."""
     path = compilation.LIBRARY
     if sys.byteorder != "little":
-        return None, "they read the numbers of files as they are, which takes a little-endian processor"
+        return None, "they need a little-endian processor"
     try:
         # A truncated library would crash the process, an altered bit change scores.
         if not compilation.is_sound(path):
-            return None, f"{path} is not as it was compiled: {_REBUILD}"
+            return None, f"{path} has changed since it was compiled: {_REBUILD}"
         library = ctypes.CDLL(str(path))
         source = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, "searchapp_source")))
         if source.decode() != _SOURCE:
@@ -44,7 +44,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
     except OSError as error:
         return None, f"{path} can't be loaded ({(error.strerror or str(error)).lower()}): {_REBUILD}"
     except (ValueError, AttributeError):
-        return None, f"{path} is no library of searchapp's: {_REBUILD}"
+        return None, f"{path} is not a library of searchapp: {_REBUILD}"
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     for name, result, arguments in (
         ("best", ctypes.c_int, [pointer]),

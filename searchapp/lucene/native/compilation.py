@@ -67,7 +67,7 @@ def compile_library(library: Path, sources: Sequence[Path] = SOURCES) -> str:
     try:
         command, *options = shlex.split(os.environ.get("CC") or "cc")
     except ValueError:
-        return f"CC is no command: {os.environ['CC']}"
+        return f"CC is not a command: {os.environ['CC']}"
     compiler = shutil.which(command)
     if compiler is None or sys.platform == "win32":
         return "there is no C compiler"

@@ -95,7 +95,7 @@ def _plain_minimum(optional: int, text: str) -> int:
 
 def _integer(text: str, specification: str) -> int:
     if not re.fullmatch(r"[+-]?\d+", text) or max(text) > "\uffff" or not -_HALF <= int(text) < _HALF:
-        raise ValueError(f"minimum_should_match {specification!r} is no number, percentage or condition")
+        raise ValueError(f"minimum_should_match {specification!r} is not a number, percentage or condition")
     return int(text)
 
 

@@ -292,7 +292,7 @@ def graph_parts(tokens: Sequence[tuple[str, int, int]]) -> list[GraphPart]:
     """
     edges = _connected(list(_edges(tokens)))
     if not edges:
-        raise unsupported("a text of which a synonym of several words leaves no way to read it")
+        raise unsupported("a text in which a synonym of several words leaves no path through its tokens")
     states = sorted({state for edge in edges for state in (edge.start, edge.end)})
     if len(states) > LONGEST_GRAPH:
         raise unsupported(f"a text of more than {LONGEST_GRAPH - 1} positions with synonyms of several words")
@@ -309,7 +309,7 @@ def _part(leaving: dict[int, list[_Edge]], start: int, end: int) -> GraphPart:
     for path in _paths(leaving, start, end):
         paths.append(path)
         if len(paths) > MOST_PATHS:
-            raise unsupported(f"a text that synonyms let read in more than {MOST_PATHS} ways")
+            raise unsupported(f"a text with more than {MOST_PATHS} paths through its synonyms")
     return GraphPart(tuple(paths), len({edge.end for edge in leaving[start]}) == 1)
 
 
@@ -480,7 +480,7 @@ def _phrase(parser: Parser, name: str, words: Any, options: Mapping[str, Any], z
         return of_value(field, words)
     if _graph(parser, analyzer, text) is not None:
         raise unsupported(
-            f"`match_phrase` on {field.name}, whose analyzer lays a synonym over several words,"
+            f"`match_phrase` on {field.name}, whose analyzer produces a synonym of several words,"
         )
     positions = parser.terms(analyzer, text)
     if not positions:
@@ -489,10 +489,10 @@ def _phrase(parser: Parser, name: str, words: Any, options: Mapping[str, Any], z
         return _stacked(field, positions[0][1])
     if not field.is_text:
         raise invalid(
-            f"`match_phrase` on {name}, which is no text, with an analyzer that makes several terms"
+            f"`match_phrase` on {name}, which is not text, with an analyzer that makes several terms"
         )
     if any(len(terms) > 1 for _position, terms in positions):
-        raise unsupported(f"`match_phrase` on {name}, whose analyzer puts several terms on one position,")
+        raise unsupported(f"`match_phrase` on {name}, whose analyzer puts several terms at one position,")
     terms = tuple(terms[0] for _position, terms in positions)
     return Phrase(field.name, terms, tuple(position for position, _terms in positions))
 
@@ -530,7 +530,7 @@ def _stacked(field: Field, terms: list[str]) -> Query:
     if len(terms) == 1:
         return of_value(field, terms[0])
     if field.is_number:
-        raise unsupported(f"several terms on one position for {field.name}, which is {field.type},")
+        raise unsupported(f"several terms at one position for {field.name}, which is {field.type},")
     return Synonym(field.name, tuple(sorted(terms)))
 
 

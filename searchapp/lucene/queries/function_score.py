@@ -99,11 +99,9 @@ class FieldValue:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             result = MODIFIERS[self.modifier](values * self.factor)
         if (result < 0).any():
-            raise invalid(
-                f"`field_value_factor` on {self.field} comes to a negative number for some document"
-            )
+            raise invalid(f"`field_value_factor` on {self.field} is negative for some document")
         if (np.signbit(result) & (result == 0)).any():
-            raise unsupported(f"`field_value_factor` on {self.field} that comes to -0.0 for some document")
+            raise unsupported(f"`field_value_factor` on {self.field} that is -0.0 for some document")
         return result
 
     def formula(self) -> str:
@@ -236,7 +234,7 @@ class FunctionScore(Query):
             limited = np.minimum(self._factors(rows.reader, documents, applies), self.max_boost)
             final = BOOST_MODES[self.boost_mode](scores.astype(np.float64), limited).astype(np.float32)
         if len(final) and not final.min() >= 0:
-            raise invalid("`function_score` comes to a negative score, or to none, for some document")
+            raise invalid("`function_score` is negative or not a number for some document")
         if np.isinf(final).any():
             raise Refused(BEYOND_FLOAT32)
         return final
@@ -359,7 +357,7 @@ def read_function_score(parser: Parser, content: Any) -> Query:
     for value in (function.value for function in functions):
         if value is not None and not value.mapped and value.missing is None:
             raise invalid(
-                f"`field_value_factor` on {value.field}, which the mapping has not, needs `missing`"
+                f"`field_value_factor` on {value.field}, which is not in the mapping, needs `missing`"
             )
     function_score = FunctionScore(
         query,
@@ -417,7 +415,7 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
         raise unsupported("`field_value_factor` on a field without a name")
     field = parser.field(name)
     if field is not None and not field.is_number:
-        raise unsupported(f"`field_value_factor` on {name}, which is no number of the mapping")
+        raise unsupported(f"`field_value_factor` on {name}, which is not a number field of the mapping")
     return FieldValue(
         name,
         _finite_number(options.get("factor", 1), "factor"),

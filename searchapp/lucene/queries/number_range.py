@@ -233,7 +233,7 @@ def of_numbers(field: Field, values: Iterable[Any]) -> Query:
     else:
         numbers = [value.in_type(field) for value in parsed]
         if not all(map(math.isfinite, numbers)):
-            raise invalid(f"a number for {field.name} is no finite {field.type}")
+            raise invalid(f"a number for {field.name} is not a finite {field.type}")
     if not numbers:
         return MatchNone(late=True)
     return NumberInSet(field.name, tuple(number for number, _sign in sorted(set(_signed(*numbers)))))

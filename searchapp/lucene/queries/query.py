@@ -552,7 +552,7 @@ class Parser:
         self._depth += 1
         try:
             if self._depth > DEEPEST:
-                raise invalid(f"more than {DEEPEST} queries inside one another")
+                raise invalid(f"more than {DEEPEST} nested queries")
             query = reader(self, content)
         finally:
             self._depth -= 1

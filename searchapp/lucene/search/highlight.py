@@ -235,7 +235,7 @@ def _tags(options: Mapping[str, Any], path: str, problems: ErrorCollector) -> Hi
 def _type(options: Mapping[str, Any]) -> str:
     type_ = options.get("type", "unified")
     if not isinstance(type_, str):
-        raise invalid(f"`type` of `highlight` is {parameters.shown(type_)}, which is no text")
+        raise invalid(f"`type` of `highlight` is {parameters.shown(type_)}, which is not text")
     return type_
 
 

@@ -297,9 +297,7 @@ class Frame:
             size = _count(body.get("size", DEFAULT_SIZE), "size")
         with problems.at():
             if first + size > MOST_HITS:
-                raise invalid(
-                    f"`from` and `size` come to {first + size:,}, and hits are given to rank {MOST_HITS:,}"
-                )
+                raise invalid(f"`from` + `size` is {first + size:,}, and the maximum is {MOST_HITS:,}")
         with problems.at("track_scores"):
             parameters.flag(body.get("track_scores", True), "`track_scores`")
         with problems.at("track_total_hits"):
@@ -307,7 +305,7 @@ class Frame:
         if "search_after" in body:
             with problems.at("from"):
                 if first > 0:
-                    raise invalid("`from` must be 0 where `search_after` says where the hits begin")
+                    raise invalid("`from` must be 0 with `search_after`")
             with problems.at("search_after"):
                 after = _search_after(body["search_after"])
         with problems.at():
@@ -423,12 +421,14 @@ def _count(value: Any, name: str) -> int:
 
 def _search_after(values: Any) -> tuple[float, str]:
     if not isinstance(values, list | tuple) or len(values) != 2:
-        raise invalid("`search_after` must be a list of a score and an id, as the sort has them")
+        raise invalid("`search_after` must be a list of a score and an id, like the sort")
     score, id_ = values
     if isinstance(score, bool) or not isinstance(score, int | float) or not isinstance(id_, str):
         raise unsupported(f"`search_after: {values}`, only a number and a text")
     if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
-        raise invalid(f"`search_after` begins with {score!r}, which is not a finite float32 as scores are")
+        raise invalid(
+            f"`search_after` begins with {score!r}, which is not a finite float32 number like a score"
+        )
     return float(score), id_
 
 

@@ -228,7 +228,9 @@ class Index:
                 return DirectoryReader(version)
             manifest = IndexManifest.read(version)
             if without_similarities(manifest.mapping) != without_similarities(mapping):
-                raise Refused(f"{version} was made with another mapping, in more than its similarities")
+                raise Refused(
+                    f"{version} was built with another mapping, which differs in more than its similarities"
+                )
             return DirectoryReader(version, Schema.of(mapping), manifest)
 
         reader = IndexFolder(folder).read_live(read)

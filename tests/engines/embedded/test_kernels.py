@@ -315,7 +315,7 @@ def test_a_compiler_may_come_with_options(
     compilation.remove(tmp_path / "made.so")
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv("CC", "'cc")
-    assert compilation.compile_library(tmp_path / "made.so") == "CC is no command: 'cc"
+    assert compilation.compile_library(tmp_path / "made.so") == "CC is not a command: 'cc"
 
 
 def test_a_compiler_that_fails_leaves_nothing_behind(

@@ -61,7 +61,7 @@ def test_errors_are_those_of_the_library(tmp_path: Path) -> None:
     index = Index.create(tmp_path, MAPPING)
     with pytest.raises(Refused, match="the query `fuzzy`"):
         index.search(body({"fuzzy": {"text": "a"}}))
-    with pytest.raises(NotSupported, match="there is no analyzer `none`"):
+    with pytest.raises(NotSupported, match="unknown analyzer `none`"):
         index.analyze("a", analyzer="none")
     with pytest.raises(AttributeError):
         lucene.nothing  # noqa: B018

@@ -33,7 +33,7 @@ def index(embedded: EmbeddedEngine) -> Any:
         ({"match": {"text": {"query": "a", "fuzziness": "AUTO"}}}, "`fuzziness` in the query `match`"),
         ({"match": {"text": {"query": "a", "_name": "x"}}}, "`_name` in the query `match`"),
         ({"match_phrase": {"text": {"query": "a b", "slop": 1}}}, "`slop: 1` of the query `match_phrase`"),
-        ({"match_phrase": {"text.alike": "ring car"}}, "several terms on one position"),
+        ({"match_phrase": {"text.alike": "ring car"}}, "several terms at one position"),
         ({"multi_match": {"query": "a", "fields": ["text"], "type": "cross_fields"}}, "`type: cross_fields`"),
         ({"multi_match": {"query": "a", "fields": ["te*"]}}, "the pattern `te*`"),
         ({"multi_match": {"query": "a", "fields": ["text"], "slop": 1}}, "`slop` in the query `multi_match`"),
@@ -85,9 +85,12 @@ def test_a_query_outside_the_subset_is_refused(index: Any, query: dict[str, Any]
             {"match": {"text": {"query": "a b", "minimum_should_match": "some"}}},
             "minimum_should_match 'some'",
         ),
-        ({"match": {"text": "a", "tag": "b"}}, "the query `match` must name one thing, not text, tag"),
+        (
+            {"match": {"text": "a", "tag": "b"}},
+            "the query `match` must have exactly one entry, not text, tag",
+        ),
         ({"match": {"year": "soon"}}, "the number for year must be a number, not 'soon'"),
-        ({}, "a query must name one thing, not nothing"),
+        ({}, "a query must have exactly one entry, not none"),
         (
             {"function_score": {"query": MATCH, "field_value_factor": {"field": "weight"}}},
             "has no value in weight",
@@ -139,7 +142,7 @@ SENSELESS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("query", SENSELESS, ids=repr)
 def test_what_the_server_refuses_is_refused_with_a_sentence(index: Any, query: dict[str, Any]) -> None:
-    with pytest.raises(EngineRefused, match="can't be searched"):
+    with pytest.raises(EngineRefused, match="invalid request"):
         list(index.search([body(query)]))
 
 
@@ -160,7 +163,7 @@ def test_scores_of_minus_zero_are_refused_for_they_rank_below_zero(index: Any, q
 def test_a_number_of_minus_zero_is_no_factor(embedded: EmbeddedEngine) -> None:
     documents = [Document("1", "a", {"weight": -0.0}), Document("2", "a", {"weight": 0.0})]
     embedded.build("zeros", spec_of(documents), documents)
-    with pytest.raises(EngineRefused, match=re.escape("comes to -0.0")):
+    with pytest.raises(EngineRefused, match=re.escape("is -0.0")):
         list(embedded.open("zeros").search([body(scored(field_value_factor={"field": "weight"}))]))
 
 
@@ -179,7 +182,7 @@ def test_a_number_of_minus_zero_is_no_factor(embedded: EmbeddedEngine) -> None:
     ids=repr,
 )
 def test_a_body_that_makes_no_sense_is_a_sentence(index: Any, more: dict[str, Any]) -> None:
-    with pytest.raises(EngineRefused, match="can't be searched"):
+    with pytest.raises(EngineRefused, match="invalid request"):
         index.find(body(MATCH) | more)
 
 
@@ -276,7 +279,7 @@ def test_a_mapping_that_makes_no_sense_is_a_sentence(
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    with pytest.raises(EngineRefused, match="can't be searched or indexed"):
+    with pytest.raises(EngineRefused, match="invalid request"):
         embedded.build("refused", spec_of([], mapping), [])
 
 
@@ -393,7 +396,7 @@ def test_an_unknown_analyzer_for_searching_is_refused_before_anything_is_indexed
 ) -> None:
     mapping = copy.deepcopy(MAPPING)
     mapping["mappings"]["properties"]["text"]["search_analyzer"] = "nowhere"
-    with pytest.raises(UsageError, match="mappings.properties.text: there is no analyzer `nowhere`"):
+    with pytest.raises(UsageError, match="mappings.properties.text: unknown analyzer `nowhere`"):
         embedded.build("refused", spec_of([], mapping), [])
 
 

@@ -182,12 +182,12 @@ def test_a_base_that_was_made_again_under_its_name_is_refused(
     embedded.build("other", spec_of(other), other)
     shutil.rmtree(base)
     shutil.copytree(folder_of(tmp_path, "other"), base)
-    with pytest.raises(Damaged, match="000001 is not the one that it was made with"):
+    with pytest.raises(Damaged, match="000001 is not the version that it refers to"):
         embedded.verify("rings", SilentProgress())
     assert embedded.index_info("rings") is None
     assert embedded.compare("rings", MAPPING) is None
     shutil.rmtree(base)
-    with pytest.raises(Damaged, match="000001, on which it builds, is missing"):
+    with pytest.raises(Damaged, match="000001, which it refers to, is missing"):
         embedded.verify("rings", SilentProgress())
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     require_as_whole(embedded, DOCUMENTS)
@@ -200,7 +200,7 @@ def test_where_the_base_is_not_known_nothing_older_is_removed_before_another_ver
     content = manifest.read_bytes()
     manifest.write_bytes(b"{" + content)
     (folder.parent / "000007").mkdir()
-    with pytest.raises(EngineRefused, match="5 documents came instead of 100"):
+    with pytest.raises(EngineRefused, match="5 documents arrived instead of 100"):
         embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS[:5])
     assert versions(tmp_path) == ["000001", "000002"]
     manifest.write_bytes(content)
@@ -267,7 +267,7 @@ def test_verbose_says_that_a_damaged_version_can_not_be_compared(
     caplog.set_level(logging.INFO, "searchapp.requests")
     assert compared(embedded, AGAIN) is None
     (said,) = caplog.messages
-    assert said.startswith("rings: no document can be taken over, what serves can't be read: ")
+    assert said.startswith("rings: no document can be reused, because the live version can't be read: ")
     assert name in said
 
 

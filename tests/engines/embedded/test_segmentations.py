@@ -432,7 +432,7 @@ def test_documents_that_change_while_they_are_read_again_are_noticed(
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     found = compared(embedded, EDITED)
     for other, count in (([*EDITED, Document("one more", "ring")], 101), (EDITED[:29], 98)):
-        with pytest.raises(EngineRefused, match=f"{count} documents came instead of 100: index again"):
+        with pytest.raises(EngineRefused, match=f"{count} documents arrived instead of 100: index again"):
             embedded.build("rings", spec_of(EDITED), other, carried=found)
 
 
@@ -457,7 +457,8 @@ def test_another_version_of_the_analysis_takes_over_nothing(
     monkeypatch.setattr(analysis, "VERSION", analysis.VERSION + 1)
     assert embedded.compare("rings", MAPPING) is None
     assert caplog.messages == [
-        "test-rings-000001: no document can be taken over, it was made by another version of searchapp, Python or regex"
+        "test-rings-000001: no document can be reused, because it was written with another version of "
+        "searchapp, Python or regex"
     ]
 
 
@@ -505,9 +506,9 @@ def test_what_is_written_is_told(
     indexed(embedded, EDITED)
     indexed(embedded, EDITED, merged=True)
     assert caplog.messages == [
-        "test-rings-000002: 98 documents are taken over, 2 are left out, 2 are analyzed; a small part is written "
+        "test-rings-000002: 98 documents are reused, 2 are removed, 2 are analyzed; a small part is written "
         "beside what test-rings-000001 has",
-        "test-rings-000003: 100 documents are taken over, 2 are left out, 0 are analyzed; all is merged with what "
+        "test-rings-000003: 100 documents are reused, 2 are removed, 0 are analyzed; all is merged with what "
         "test-rings-000002 has",
     ]
     before = embedded.index_info("rings")

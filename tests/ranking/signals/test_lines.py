@@ -189,10 +189,10 @@ def test_what_cannot_be_learned_from_is_refused(examples: list[Example], said: s
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ({"line": "first"}, "number in line"),
-        ({"line": None}, "number in line"),
-        ({"line": "nan"}, "number in line"),
-        ({"speaker": 7}, "text in speaker"),
+        ({"line": "first"}, "number in the field line"),
+        ({"line": None}, "number in the field line"),
+        ({"line": "nan"}, "number in the field line"),
+        ({"speaker": 7}, "text in the field speaker"),
     ],
 )
 def test_documents_must_say_where_they_stand_and_who_speaks(field: dict[str, Any], said: str) -> None:
