@@ -220,7 +220,7 @@ def test_a_text_is_cut_where_no_token_reaches_over() -> None:
         ([("a", i, 1 + (i == 0)) for i in range(1002)], "more than 1000 positions"),
         (
             [token for i in range(11) for token in (("a", i, 1), ("b", i, 2), ("c", i, 1))],
-            "more than 1024 ways",
+            "more than 1024 paths",
         ),
         ([("abc", 0, 3), ("x", 1, 1), ("z", 3, 1)], "no path through its tokens"),
     ],
