@@ -20,7 +20,7 @@ from searchapp.runs.directory import read_manifest
 
 PARTS = {
     "reading the runs": ("directory.py", "read"),
-    "scoring them": ("comparison.py", "scored_run"),
+    "scoring them": ("comparison.py", "score_run"),
     "significance": ("significance.py", "pair_tests"),
     "overlap": ("overlap.py", "overlap"),
     "topics": ("compare.py", "topic_differences"),

@@ -342,7 +342,7 @@ def _open_first(task: Task, engine: Engine, names: Sequence[str]) -> Index:
     """
     name, *others = names
     try:
-        return engine.open(name)  # the cause of a failure is looked for only then: a server may be far away
+        return engine.open(name)  # the cause of a failure is determined only then: a server may be far away
     except EngineBusy:
         raise
     except EngineRefused as error:

@@ -320,7 +320,7 @@ def train(
     A signal that leaves topics out has one for each training topic of the split.
 
     Raises:
-        UsageError: the recipe has nothing to train.
+        UsageError: the recipe has no trained part.
         as `Models.of` and `Models.of_fusion` do.
     """
     if not recipe.trained and not recipe.is_learned:

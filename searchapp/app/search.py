@@ -127,7 +127,7 @@ class _ParsedRequest:
 
     @property
     def is_one_query(self) -> bool:
-        """Whether one query gives the hits: without words there is nothing to fuse."""
+        """Whether one query gives the hits, as always without words."""
         return self.recipe.is_one_query or not self.compiled.words
 
 

@@ -30,7 +30,7 @@ def usual_depth(run_pages: RunPages) -> int | None:
 
 
 def grading_session(stack: ExitStack, log: Path, task: str, annotator: str | None) -> Session:
-    """Open a session on a log, which `held` closes.
+    """Open a session on a log, which `stack` closes.
 
     Raises:
         UsageError: the annotator is unknown.

@@ -371,7 +371,7 @@ class EventLog:
         # Read before the database, which can only be further by then.
         remembered = self._head_file.read()
         if self._format() < FORMAT:
-            # Asked again inside the transaction: another process may have made the log in between.
+            # Checked again inside the transaction: another process may have made the log in between.
             with self._transaction():
                 if self._format() < FORMAT:
                     self._make_tables()

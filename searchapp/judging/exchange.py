@@ -56,7 +56,7 @@ def import_file(log: JudgmentLog, task: str, incoming: IncomingFile) -> Import |
 
 
 def retract_import(log: JudgmentLog, number: int, view: JudgmentView) -> int:
-    """Retract the events of an import, on behalf of their annotators; return how many of them held.
+    """Retract the events of an import, on behalf of their annotators; return how many of them counted.
 
     Raises:
         NotSaved: the log can't be written; nothing was written.

@@ -451,7 +451,7 @@ class _Tuning:
         self._rungs = [Rung(len(plan) - 1, len(topics))]
         if request.search is SearchMethod.halving:
             self._rungs = rungs(len(plan) - 1, len(topics))
-        # The topics of a rung follow from their ids, and are among those of the next rung.
+        # Ids and seed determine the topics of a rung, which the next rung includes.
         seed = request.validation.seed
         self._shuffled = sorted(topics, key=lambda id_: hashlib.sha256(f"{seed}/{id_}".encode()).digest())
 
@@ -498,7 +498,7 @@ class _Tuning:
                 waiting = [trial for trial in alive if (trial, number) not in log.done]
                 advance(len(alive) - len(waiting))
                 work = partial(self._run_trial, rung=number, only=only)
-                # `map_in_processes` keeps the order, so that the log is the same for any number of processes.
+                # `map_in_processes` returns results in order, so that the log is the same for any number of processes.
                 for done in map_in_processes(work, waiting, self._request.workers, worth_it=2):
                     log.append(done)
                     advance(1)
