@@ -92,8 +92,8 @@ def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: 
     ranker = rank.Ranker.rank
 
     def watched(self: rank.Ranker, topics: object, *rest: object) -> object:
-        (voting,) = [scorer for scorer in self.scorers if hasattr(scorer, "_solved")]
-        seen.append(({topic.id for topic in topics}, set(voting._solved.gold)))  # type: ignore[attr-defined]
+        (voting,) = [scorer for scorer in self.scorers if hasattr(scorer, "_training")]
+        seen.append(({topic.id for topic in topics}, set(voting._training.gold)))  # type: ignore[attr-defined]
         return ranker(self, topics, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("searchapp.app.experiments.cross_validation.Ranker.rank", watched)
