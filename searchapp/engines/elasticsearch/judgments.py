@@ -1,8 +1,8 @@
 """The index of a team's judgments on a shared cluster, an `EventIndex`.
 
 `<prefix>-judgments` is an alias of an index with one shard. An event is written once, by `create` under its own id,
-and never changed. The shard numbers its writes (`_seq_no`). All writes up to its global checkpoint are on every copy
-of the shard, so that a reader who stops there misses no event of a concurrent writer.
+and never changed. All writes up to the shard's global checkpoint are on every copy of the shard, so that a reader who
+stops there misses no event of a concurrent writer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Char filters, which rewrite the text before it is divided into tokens.
 
-Each returns the new text and, on request, the corrections that map its offsets to the old text. The corrections are
-those of the Lucene classes named below, including their peculiarities, which highlighting shows.
+The corrections of offsets are those of the Lucene classes named below, including their peculiarities, which
+highlighting shows.
 """
 
 from __future__ import annotations

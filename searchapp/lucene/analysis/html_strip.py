@@ -1,7 +1,7 @@
 """The `html_strip` char filter, which removes the tags of HTML and resolves its character references.
 
-It recognises tags as Lucene's `HTMLStripCharFilter` does, which follows neither HTML nor XML: unknown tags are tags,
-a reference requires its semicolon except at the end of the text, and unfinished constructs stay in the text.
+It follows Lucene's `HTMLStripCharFilter`, not HTML: unknown tags are tags, a reference requires its semicolon except
+at the end of the text, and unfinished constructs stay in the text.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Translation of Java's regular expressions into patterns of Python's `re`.
 
-Source: the documentation of `java.util.regex.Pattern`. Syntax with the same meaning stays. Other syntax is translated
-(ASCII classes for digits, spaces and words; more line ends for `$` and `.`; quotations; named groups), or rejected by
-name. Character classes and properties use the tables of `characters`, independent of Python's Unicode version.
-
-Two optimisations keep the matches: words among alternatives become a prefix tree (`the|there|which` becomes
-`the(?:|re)|which`), and a look-ahead lists the characters that can begin a match.
+Source: the documentation of `java.util.regex.Pattern`. Syntax with another meaning is translated (ASCII classes for
+digits, spaces and words; more line ends for `$` and `.`; quotations; named groups), or rejected by name. Character
+classes and properties use the tables of `characters`, independent of Python's Unicode version.
 """
 
 from __future__ import annotations
@@ -106,7 +103,7 @@ _WORDS = re.compile(rf"{_CHARACTER}+(?:\|{_CHARACTER}+){{{_FEWEST - 1},}}(?=[|)]
 
 
 def with_word_trees(source: str, ignores_case: bool) -> str:
-    """Convert each run of words among alternatives of a translated source to a tree.
+    """Convert each run of words among alternatives to a prefix tree: `the|there|which` to `the(?:|re)|which`.
 
     Args:
         source: a translated source.

@@ -95,15 +95,11 @@ class StoredFile(NamedTuple):
 
 
 class Deletions(NamedTuple):
-    """The number of deleted documents of a segment, and of those with each field.
+    """The number of deleted documents of a segment, and of those with each field."""
 
-    The file `prefix` contains the ascending document numbers. Each field, with the prefix of its summary, has a file
-    of the ranks of terms in deleted documents, and a file of the number of deleted documents per term.
-    """
-
-    prefix: str = ""
+    prefix: str = ""  # name of the array of ascending document numbers
     documents: int = 0
-    fields: Mapping[str, FieldSummary] = {}
+    fields: Mapping[str, FieldSummary] = {}  # prefix of the arrays `ranks` of terms and `counts` of documents
 
 
 class KeptSegment(NamedTuple):

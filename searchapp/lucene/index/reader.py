@@ -325,7 +325,7 @@ class FieldReader:
 
     def documents_with_terms(self, terms: Iterable[str]) -> Numbers:
         """As `documents_with`."""
-        return self.documents_with(rank for rank in map(self.rank, terms) if rank is not None)
+        return self.documents_with(self.ranks(terms))
 
     def postings(self, term: str) -> Postings:
         rank = self.rank(term)

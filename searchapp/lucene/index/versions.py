@@ -240,9 +240,8 @@ def _checksum(name: str) -> str:
 def _is_alive(pid: str) -> bool:
     """Return whether a process has this number; "": the builder has not written its number yet."""
     try:
-        os.kill(int(pid), 0)
+        with suppress(PermissionError):  # a process of another user
+            os.kill(int(pid), 0)
     except (ProcessLookupError, ValueError, OverflowError):
         return False
-    except PermissionError:
-        return True
     return True
