@@ -15,7 +15,7 @@ from searchapp.lucene.errors import closest_name as closest_name
 from searchapp.lucene.errors import suggestion as suggestion
 
 # Keys of recipes, own tasks and benches by their names before 0.3.0, which are not similar to the present ones.
-_RENAMED_KEYS: Mapping[str, tuple[str, ...]] = {
+RENAMED_KEYS: Mapping[str, tuple[str, ...]] = {
     "around": ("context_weight",),
     "by": ("method", "category_field"),
     "by_cost": ("category_cost",),
@@ -51,7 +51,7 @@ _RENAMED_KEYS: Mapping[str, tuple[str, ...]] = {
 
 def is_renamed(key: str, new: str) -> bool:
     """Return whether a key had another name before 0.3.0."""
-    return new in _RENAMED_KEYS.get(key, ())
+    return new in RENAMED_KEYS.get(key, ())
 
 
 def key_suggestion(key: str, known: Iterable[str]) -> str:
@@ -62,7 +62,7 @@ def key_suggestion(key: str, known: Iterable[str]) -> str:
     """
     names = list(known)
     table, dot, name = key.rpartition(".")
-    renamed = [f"{prefix}{new}" for new in _RENAMED_KEYS.get(name, ()) for prefix in (f"{table}{dot}", "")]
+    renamed = [f"{prefix}{new}" for new in RENAMED_KEYS.get(name, ()) for prefix in (f"{table}{dot}", "")]
     new = next((new for new in renamed if new in names), None)
     return suggestion(key, names) if new is None else f" (did you mean {new}?)"
 

@@ -17,6 +17,7 @@ import searchapp
 from scripts import architecture, settings_reference
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
+from searchapp.cli import RENAMED_OPTIONS
 from searchapp.config.resolution import PROJECT_FILE, USER_FILE, read_project_file, read_user_file, resolve
 from searchapp.lucene.analysis import registry
 from searchapp.lucene.queries.dsl import KINDS as QUERIES
@@ -24,6 +25,7 @@ from searchapp.ranking import fusion
 from searchapp.ranking.signals import KINDS, signal_class
 from searchapp.ranking.templates import WEIGHT, WINDOW, meanings
 from searchapp.tasks import names
+from searchapp.text import RENAMED_KEYS
 
 ROOT = Path(__file__).parents[1]
 
@@ -210,6 +212,18 @@ def test_the_page_on_own_tasks_has_every_signal_with_its_keys_and_every_fusion()
             assert f"`{key}`" in row[0], f"docs/use/own-task.md does not name `{key}` in the row of `{name}`"
     for name in fusion.KINDS:
         assert f'method = "{name}"' in text, f'docs/use/own-task.md lacks the fusion "{name}"'
+
+
+def test_every_renamed_option_and_key_is_on_the_page_on_upgrading() -> None:
+    page = (ROOT / "docs" / "reference" / "upgrading.md").read_text(encoding="utf-8")
+    renamed = [
+        *RENAMED_OPTIONS.items(),
+        *((old, new) for old, names in RENAMED_KEYS.items() for new in names),
+    ]
+    for name in (name for pair in renamed for name in pair):
+        assert re.search(rf"`{re.escape(name)}\b", page), f"docs/reference/upgrading.md lacks {name}"
+    for name in RENAMED_OPTIONS.values():
+        assert f"| `{name}` |" in reference(), f"there is no option {name}"
 
 
 def test_the_page_on_reports_has_every_section() -> None:

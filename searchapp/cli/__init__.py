@@ -116,7 +116,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 # Options by their names before 0.3.0, which are not similar to the present ones.
-_RENAMED_OPTIONS: Mapping[str, str] = {
+RENAMED_OPTIONS: Mapping[str, str] = {
     "--alone": "--judgments-only",
     "--anyway": "--force",
     "--examples": "--training-split",
@@ -143,7 +143,7 @@ _RENAMED_OPTIONS: Mapping[str, str] = {
 def _renamed_option(error: Exception, context: Any) -> str | None:
     """The message about an unknown option that has a new name; None for another error."""
     option = getattr(error, "option_name", None)
-    new = None if context is None else _RENAMED_OPTIONS.get(str(option))
+    new = None if context is None else RENAMED_OPTIONS.get(str(option))
     if new is None or all(new not in param.opts for param in context.command.params):
         return None
     return f"no such option: {option} (did you mean {new}?)"

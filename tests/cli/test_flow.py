@@ -146,6 +146,11 @@ def test_an_index_of_other_documents_is_not_ranked(indexed: Cli, data: Path, tmp
         and "(71): build it again" in result.stderr
         and "--replace" not in result.stderr
     )
+    knowledge = data / "knowledge_base.json"
+    changed = {id_: f"Changed: {text}" for id_, text in json.loads(knowledge.read_text()).items()}
+    knowledge.write_text(json.dumps(changed))
+    result = indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out)
+    assert result.code == 4 and f"--data {data} --replace`" in result.stderr
     assert not out.exists()
 
 

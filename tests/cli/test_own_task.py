@@ -583,22 +583,22 @@ def test_a_split_whose_topics_file_serves_all_splits_has_the_topics_of_its_gold(
     offline: Cli, task: Path, tmp_path: Path
 ) -> None:
     lines = (task.parent / "gold.txt").read_text().splitlines(keepends=True)
-    of_train = {"q1", "q2", "q3"}
-    for split in ("train", "test"):
+    of_first = {"q1", "q2", "q3"}
+    for split in ("first", "test"):
         path = task.parent / f"{split}.qrels"
         path.write_text(
-            "".join(line for line in lines if (line.split()[0] in of_train) == (split == "train"))
+            "".join(line for line in lines if (line.split()[0] in of_first) == (split == "first"))
         )
     text = task.read_text().partition("[topics.dev]")
     shared = "".join(
         f'[topics.{split}]\nfile = "questions.tsv"\ntext = "question"\nfields = ["level"]\n'
         + ("" if split == "unjudged" else f'gold = "{split}.qrels"\n')
-        for split in ("train", "test", "unjudged")
+        for split in ("first", "test", "unjudged")
     )
-    solved = "[topics.train]" + text[2].partition("[topics.train]")[2]
-    task.write_text(text[0] + shared + solved)
+    training = "[topics.train]" + text[2].partition("[topics.train]")[2]
+    task.write_text(text[0] + shared + training)
     assert offline("index", task).code == 0
-    for split, topics in (("train", 3), ("test", 5), ("unjudged", 8)):
+    for split, topics in (("first", 3), ("test", 5), ("unjudged", 8)):
         run = tmp_path / split
         assert offline("rank", task, "--split", split, "--json", "--out", run).json["topics"] == topics
     scored = offline("evaluate", tmp_path / "test", "--json").json
