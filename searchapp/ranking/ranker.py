@@ -143,11 +143,6 @@ class Ranker:
         return {name: model for name, model in (models | {FUSION: self.fusion.model()}).items() if model}
 
     def _hits(self, topic: Topic, answers: Sequence[Answer], depth: int) -> Hits:
-        """Return the ranking that the answers make.
-
-        Raises:
-            DataError: it contains the topic itself, although topics are documents.
-        """
         hits = _fused_hits(self.fusion, self._weighted(answers), depth, self._own_document(topic))
         if self._topics_are_documents and topic.id in hits.document_ids:
             raise DataError(

@@ -368,11 +368,6 @@ class _WrittenRecipe:
         self.settable = self._settable(recipe_tables, fusion_table, list(queries.values()))
 
     def with_value(self, key: str, value: object) -> _WrittenRecipe:
-        """Return the recipe with another value of a parameter.
-
-        Raises:
-            UsageError: the parameter is unknown, or the value has a wrong type.
-        """
         named = {parameter.name: parameter for parameter in self.settable}
         parameter = named.get(key) or {parameter.full: parameter for parameter in self.settable}.get(key)
         if parameter is None:

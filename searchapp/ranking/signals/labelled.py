@@ -77,11 +77,7 @@ class Labelled(Voting):
         return _LabelledScorer(self, inputs.index, labels, self._positions(labels.documents.values()))
 
     def _positions(self, documents: Iterable[Document]) -> Mapping[str, float]:
-        """Return the position of each document, from 0 to 1; empty if positions do not count.
-
-        Raises:
-            DataError: a document has no number in `position_field`.
-        """
+        """Return the position of each document, from 0 to 1; empty if positions do not count."""
         if not self.position_decay or self.group_field is None or self.position_field is None:
             return {}
         numbers: dict[str, tuple[object, float]] = {}

@@ -159,11 +159,7 @@ def read_gold(path: Path) -> dict[int, int]:
 
 
 def _scores(prediction: DebatePrediction, gold: Mapping[int, int]) -> Mapping[int, float]:
-    """Return the score of each line number, in the order of the file.
-
-    Raises:
-        NotScorable: a line does not have two cells, or the gold lacks its number.
-    """
+    """Return the score of each line number, in the order of the file."""
     scores: dict[int, float] = {}
     for number, score in _scored_lines(prediction):
         if number not in gold:

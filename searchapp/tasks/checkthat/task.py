@@ -319,11 +319,6 @@ class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection
 
 
 def _writer(ranking: Ranking, collection: CheckThatCollection) -> Writer:
-    """Return a writer of the lines of a debate.
-
-    Raises:
-        DataError: the ranking lacks the last lines of the debate.
-    """
     for path in collection.documents.files:
         if path.stem == ranking.topic_id and path.exists():
             lines = len(collection.lines(path, Problems(lenient=True)))

@@ -215,11 +215,7 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
 
 
 def _ids(path: Path) -> frozenset[str]:
-    """Return every id in a file, also of invalid entries.
-
-    Raises:
-        InvalidFiles: the file is missing or not a JSON object.
-    """
+    """Return every id in a file, also of invalid entries."""
     problems = Problems(lenient=True)
     ids = frozenset(id_ for id_, _value in json_files.read_members(path, problems))
     problems.raise_if_any()

@@ -271,12 +271,7 @@ class RelationScorer:
                 yield _breakdown(name, "by namespaces of the gold relations", questions, _namespaces)
 
     def _scored_questions(self, predictions: RelationPredictions, gold: GoldFiles) -> list[_ScoredQuestion]:
-        """Return the gold questions with their counts, in the order of the file; a repeated id has its last entry.
-
-        Raises:
-            NotScorable: the official scorer stops.
-            DataError: the gold has another structure.
-        """
+        """Return the gold questions with their counts, in the order of the file; a repeated id has its last entry."""
         path, split = gold.file, gold.options.split
         knowledge_base = gold.options.knowledge_base or self._knowledge_base
         entries: dict[Any, dict[str, Any]] = {}
@@ -419,11 +414,7 @@ def _means(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _id_of(entry: Mapping[str, Any], path: Path, number: int) -> Any:
-    """Return the id with its JSON type: the number 4 is not the text "4".
-
-    Raises:
-        NotScorable: the id is missing, a list or an object.
-    """
+    """Return the id with its JSON type: the number 4 is not the text "4"."""
     if "id" not in entry:
         raise NotScorable(f"{path}: entry {number} has no `id`", "KeyError: 'id'")
     id_ = entry["id"]

@@ -240,7 +240,9 @@ def test_a_newer_format_is_named(embedded: EmbeddedEngine) -> None:
     newer = manifest | {"format": 99}
     for described in (newer, newer | {"digest": digest_json(newer)}):
         (folder / MANIFEST).write_text(json.dumps(described), "utf-8")
-        with pytest.raises(EngineRefused, match=rf"{folder} has the format 99, but this version reads 7: use"):
+        with pytest.raises(
+            EngineRefused, match=rf"{folder} has the format 99, but this version reads 7: use"
+        ):
             embedded.open("rings")
 
 
