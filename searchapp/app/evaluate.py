@@ -171,7 +171,7 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
         return evaluations
     if gold.task is None:
         raise UsageError(
-            f"{files[0]} is a file: name its task with --task, and its gold with --split or --gold"
+            f"{files[0]} is a file: give its task with --task, and its gold with --split or --gold"
         )
     task = tasks.load(gold.task)
     submissions = [files] if task.official.scorer.files_make_one else [[file] for file in files]
@@ -186,8 +186,8 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
     """
     if gold.task is None:
         raise UsageError(
-            f"{folder} is not a run directory (it has no {directory.MANIFEST}): `searchapp rank` makes one; if it has "
-            "official files, name their task with --task"
+            f"{folder} is not a run directory (it has no {directory.MANIFEST}): `searchapp rank` makes one; "
+            f"if it has official files, give their task with --task"
         )
     task = tasks.load(gold.task)
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -199,7 +199,7 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
         missing = [name for name in wanted if not (folder / name).exists()]
         if missing and len(files) == len(wanted):  # otherwise the scorer reports the missing files
             raise UsageError(
-                f"{folder} has no {', '.join(missing)}: name its files one by one, in the order of the gold files"
+                f"{folder} has no {', '.join(missing)}: give its files one by one, in the order of the gold files"
             )
     if not files:
         raise UsageError(f"{folder} has no official file of {task.name}: `searchapp export` writes them")

@@ -250,7 +250,7 @@ def learning_curve(
     repetitions: int = option(
         "Samples of judged topics for each point.", default=REPETITIONS, min=1, max=1000
     ),
-    seed: int = option("Seed of what is drawn at random.", default=CURVE_SEED, min=0),
+    seed: int = option("Seed of the random numbers.", default=CURVE_SEED, min=0),
     judgments_only: bool = flag("Learn only from judged topics, not from the training topics of the task."),
     judgments: bool = flag("Learn from people's judgments; by default from gold."),
     rule: RuleOption = Rule.majority,

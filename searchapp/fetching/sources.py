@@ -210,7 +210,7 @@ def read_receipt(folder: Path) -> ReceiptFiles:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise DataError(f"{path} is not a record of what was fetched: remove it and fetch again")
+    raise DataError(f"{path} is not a record of fetched files: remove it and fetch again")
 
 
 def look(source: Source, folder: Path) -> list[FileStatus]:

@@ -410,14 +410,14 @@ def test_a_folder_of_exported_files_is_scored_as_the_files_are(debates: Cli, tmp
     assert few.code == 4 and "predictions: 2 (none of harbour_mayor.tsv), gold files: 3" in few.stderr
     extra.write_text("1\t0.5\n")
     unclear = debates("evaluate", out, *options)
-    assert unclear.code == 2 and "has no harbour_mayor.tsv: name its files one by one" in unclear.stderr
+    assert unclear.code == 2 and "has no harbour_mayor.tsv: give its files one by one" in unclear.stderr
 
 
 def test_a_folder_without_a_run_needs_a_task_and_files(offline: Cli, tmp_path: Path) -> None:
     result = offline("evaluate", tmp_path)
     assert result.code == 2
     assert "is not a run directory (it has no run.json)" in result.stderr
-    assert "if it has official files, name their task with --task" in result.stderr
+    assert "if it has official files, give their task with --task" in result.stderr
     options = ["--task", "checkthat", "--data", SAMPLE, "--split", "training"]
     result = offline("evaluate", tmp_path, *options)
     assert result.code == 2 and "has no official file of checkthat: `searchapp export`" in result.stderr

@@ -321,7 +321,7 @@ def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[.
     run()
     for damage in ("", "{}", '{"files": [1]}', '{"files": {"a": {}}}', '{"files": {"a": 1}}', "\xff"):
         (folder / RECEIPT).write_text(damage, encoding="latin-1")
-        with pytest.raises(DataError, match=f"{RECEIPT} is not a record of what was fetched"):
+        with pytest.raises(DataError, match=f"{RECEIPT} is not a record of fetched files"):
             make_plan(source, folder)
 
 

@@ -41,8 +41,8 @@ def test_entries_before_a_fault_are_read(tmp_path: Path) -> None:
     [
         ("", "empty file: a JSON list is expected"),
         ("\n ", "empty file: a JSON list is expected"),
-        ('{"a": []}', "wrong shape: the file holds an object, not a list"),
-        ("7", "wrong shape: the file holds an integer, not a list"),
+        ('{"a": []}', "wrong shape: the file contains an object, not a list"),
+        ("7", "wrong shape: the file contains an integer, not a list"),
         ("[1", "line 1 column 3: not JSON: expecting ',' or ']' after an entry of the list"),
         ("[1,]", "line 1 column 4: not JSON: expecting value"),
         ("[1]\n[2]", "line 2 column 1: not JSON: there is text after the end of the list"),

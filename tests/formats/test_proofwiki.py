@@ -132,8 +132,8 @@ def test_a_repeated_id_keeps_its_first_value(tmp_path: Path) -> None:
     [
         (b"", "empty file", "", "a JSON object is expected"),
         (b"\xef\xbb\xbf \n", "empty file", "", "a JSON object is expected"),
-        (b'["a"]', "wrong shape", "", "the file holds a list, not an object"),
-        (b'"a"', "wrong shape", "", "the file holds a string, not an object"),
+        (b'["a"]', "wrong shape", "", "the file contains a list, not an object"),
+        (b'"a"', "wrong shape", "", "the file contains a string, not an object"),
         (b"PK\x03", "not JSON", "line 1 column 1", "expecting value"),
         (b'{\n "1": "a",\n "2" "b"}', "not JSON", "line 3 column 6", "expecting ':' delimiter"),
         (b'{"1": "NaN",\n "2": NaN}', "not JSON", "line 2 column 7", "there is no NaN in JSON"),
