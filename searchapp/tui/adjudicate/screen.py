@@ -18,7 +18,7 @@ from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key, Opinion
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
-from searchapp.tui.kit.descriptions import FAINT, document_label, opinion_label
+from searchapp.tui.kit.descriptions import FAINT, document_label, has_words, opinion_label
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Pane
@@ -305,7 +305,7 @@ class AdjudicateScreen(WorkScreen):
         rows.indexes = [
             index
             for index, dispute in enumerate(self.adjudication.disputes)
-            if all(word in self._text(dispute) for word in wanted)
+            if has_words(self._text(dispute), wanted)
         ]
         index = None if present is None else self.adjudication.index_of(present.key)
         rows.show(len(rows.indexes), rows.indexes.index(index) if index in rows.indexes else rows.cursor)
@@ -313,7 +313,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _text(self, dispute: Dispute) -> str:
         topic = self.run_pages.topic(dispute.topic_id).text
-        return f"{dispute.topic_id} {dispute.document_id} {' '.join(dispute.grades)} {topic}".lower()
+        return f"{dispute.topic_id} {dispute.document_id} {' '.join(dispute.grades)} {topic}"
 
     def leave_line(self, line: TextLine) -> None:
         line.value = ""

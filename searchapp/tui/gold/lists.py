@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -16,7 +15,7 @@ from searchapp.app.inspection.topics import Missed, TopicRanking, short_status
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
-from searchapp.text import counted, visible_line
+from searchapp.text import visible_line
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import UNSCORED
@@ -203,9 +202,6 @@ class MissedRows(DocumentRows):
         entitle(self, f"Missed gold{words}")
 
 
-# Longer texts are cut; the pager shows the whole text.
-LONGEST = 100_000
-
 # Longer ids are cut, so that the figures after them stay visible.
 LONGEST_ID = 24
 
@@ -244,13 +240,9 @@ class Reading(Vertical):
     def show(self, key: object, page: Page, title: str, others: Sequence[Opinion], words: str) -> None:
         """Show a document, from its beginning if `key` is new."""
         changed, self._shown = key != self._shown, key
-        rest = len(page.text) - LONGEST
-        if rest > 0:
-            spans = tuple((start, min(end, LONGEST)) for start, end in page.matches if start < LONGEST)
-            page = replace(page, text=page.text[:LONGEST], matches=spans)
+        page, note = descriptions.cut_page(page, self._pager)
         text = descriptions.document_page(page, others, words, self._labels, self.notation)
-        if rest > 0:
-            note = f"… {counted(rest, 'more character')}: {self._pager} opens the full text"
-            text = Content("\n\n").join([text, Content.styled(note, "$warning")])
+        if note is not None:
+            text = Content("\n\n").join([text, note])
         entitle(self._pane, title)
         self._pane.show(text, changed=changed)

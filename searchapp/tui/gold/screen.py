@@ -33,7 +33,7 @@ from searchapp.tui.gold.lists import (
 )
 from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
-from searchapp.tui.kit.descriptions import change_label, document_label, error_text
+from searchapp.tui.kit.descriptions import change_label, document_label, error_text, has_words, opinion_action
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.kit.judging import TopicJudging
@@ -490,11 +490,7 @@ class GoldScreen(KeyScreen):
         wanted = self.filter_line.value.lower().split()
         rows, pages, target = self.topic_rows, self.topics.pages, self.target_topic
         ordered = self.ordered_topics()
-        left = [
-            topic
-            for topic in ordered
-            if all(word in f"{topic} {pages.topic(topic).text}".lower() for word in wanted)
-        ]
+        left = [topic for topic in ordered if has_words(f"{topic} {pages.topic(topic).text}", wanted)]
         rows.topics, rows.current = left, target
         rows.show(len(left), left.index(target) if target in left else 0)
         self.entitle_topics(f" · {len(left):,} of {len(ordered):,}" if wanted else "")
@@ -652,10 +648,7 @@ class GoldScreen(KeyScreen):
     def show_document(self) -> None:
         self.documents.show()
         opinion = None if self.document_id is None else self.judging.opinion(self.document_id)
-        name = "" if opinion is None else opinion.action.value
-        if opinion is not None and opinion.grade is not None:
-            name = f"grade_{opinion.grade}"
-        self.query_one("#grades", KeyLine).choose(name)
+        self.query_one("#grades", KeyLine).choose(opinion_action(opinion))
 
     # Judging
 

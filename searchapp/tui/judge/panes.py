@@ -20,7 +20,15 @@ from searchapp.judging.session import JudgingSession, Session
 from searchapp.text import counted
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, Plain, entitle
-from searchapp.tui.kit.descriptions import CANT_TELL, NOTED, SKIPPED, UNSCORED, opinion_sign
+from searchapp.tui.kit.descriptions import (
+    CANT_TELL,
+    NOTED,
+    SKIPPED,
+    UNSCORED,
+    grade_sign,
+    has_words,
+    opinion_sign,
+)
 from searchapp.tui.kit.dialogs import Dialog
 from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.screen import Pane, SessionBanner
@@ -30,12 +38,6 @@ _MOST_ID_CELLS = 12
 _BLOCK = 1000
 # Least width of a list that shows ids.
 _IDS_FROM = 44
-
-
-def has_words(text: str, words: Iterable[str]) -> bool:
-    """Return whether a text has all words, which are in lower case."""
-    text = text.lower()
-    return all(word in text for word in words)
 
 
 class RunTopicRows(RowList):
@@ -305,8 +307,7 @@ class JudgmentRows(RowList):
     def _mark(self, judgment: ListedJudgment) -> RowPart:
         if judgment.grade is None:
             return _SIGNS[judgment.action], "rows--aside"
-        look = "zero" if judgment.grade == 0 else "most" if judgment.grade == self._top_grade else "some"
-        return str(judgment.grade), f"rows--{look}"
+        return grade_sign(judgment.grade, self._top_grade)
 
 
 class JudgmentList(Dialog[ListedJudgment | None]):
@@ -347,10 +348,7 @@ class JudgmentList(Dialog[ListedJudgment | None]):
             "enter": self._choose,
             "tab": lambda: self._turn(1),
             "shift+tab": lambda: self._turn(-1),
-            "down": lambda: rows.move(rows.cursor + 1),
-            "up": lambda: rows.move(rows.cursor - 1),
-            "pagedown": lambda: rows.move(rows.cursor + rows.page),
-            "pageup": lambda: rows.move(rows.cursor - rows.page),
+            **rows.moves_by_key(),
         }
         if event.key in moves:
             moves[event.key]()

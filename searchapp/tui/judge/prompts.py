@@ -18,6 +18,7 @@ from searchapp.tui.kit.descriptions import (
     arrivals_label,
     change_label,
     field_text,
+    has_words,
     judged_label,
     opinion_label,
     opinion_text,
@@ -276,7 +277,7 @@ class JudgePrompts(Conversation):
         matches = [
             index
             for index, (document, text) in enumerate(zip(documents, texts, strict=True))
-            if all(word in f"{document} {text}".lower() for word in self._words)
+            if has_words(f"{document} {text}", self._words)
         ]
         if not self._words or not matches:
             self._say("no document has these words")
@@ -292,7 +293,7 @@ class JudgePrompts(Conversation):
         matches = 0
         for number, topic in enumerate(self.judging.topics, 1):
             text = self.run_pages.topic(topic).text
-            if all(word in f"{topic} {text}".lower() for word in wanted):
+            if has_words(f"{topic} {text}", wanted):
                 matches += 1
                 if matches <= LISTED_TOPICS:
                     judged = f"{self.judging.judged(topic)} of {self.judging.length(topic)} judged"

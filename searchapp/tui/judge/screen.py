@@ -28,7 +28,13 @@ from searchapp.tui.judge.panes import (
     TopicAndDocument,
 )
 from searchapp.tui.kit.content import entitle
-from searchapp.tui.kit.descriptions import change_label, document_label, judged_label, opinion_label
+from searchapp.tui.kit.descriptions import (
+    change_label,
+    document_label,
+    judged_label,
+    opinion_action,
+    opinion_label,
+)
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp
@@ -446,10 +452,7 @@ class JudgeScreen(WorkScreen):
         document = self.document_id
         self._reading.show_document(self.topic_id, document, self._finder.words)
         opinion = None if document is None else self.opinion(document)
-        name = "" if opinion is None else opinion.action.value
-        if opinion is not None and opinion.grade is not None:
-            name = f"grade_{opinion.grade}"
-        self.query_one("#grades", KeyLine).choose(name)
+        self.query_one("#grades", KeyLine).choose(opinion_action(opinion))
         if document is not None:
             self._prefetcher.ahead(self.topic_id, self.ranking)
 

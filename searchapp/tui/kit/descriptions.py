@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ LONGEST_FIELD = 400
 
 FAINT = "$faint"
 
+# Longer texts of documents are cut.
+LONGEST_TEXT = 100_000
+
 # The signs of opinions without a grade.
 UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
 
@@ -33,6 +37,12 @@ UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
 UNSCORED = "– "
 
 BEGINNING_CELLS = 44
+
+
+def has_words(text: str, words: Iterable[str]) -> bool:
+    """Return whether a text has all words, which are in lower case."""
+    text = text.lower()
+    return all(word in text for word in words)
 
 
 def with_tilde(text: str) -> str:
@@ -93,8 +103,20 @@ def opinion_sign(opinion: Opinion | None, top_grade: int) -> RowPart:
         return SKIPPED, "rows--aside"
     if opinion.grade is None:
         return CANT_TELL, "rows--aside"
-    look = "zero" if opinion.grade == 0 else "most" if opinion.grade == top_grade else "some"
-    return str(opinion.grade), f"rows--{look}"
+    return grade_sign(opinion.grade, top_grade)
+
+
+def grade_sign(grade: int, top_grade: int) -> RowPart:
+    """Return the sign of a grade."""
+    look = "zero" if grade == 0 else "most" if grade == top_grade else "some"
+    return str(grade), f"rows--{look}"
+
+
+def opinion_action(opinion: Opinion | None) -> str:
+    """Return the name of the action that gives the same verdict, or an empty text."""
+    if opinion is None:
+        return ""
+    return opinion.action.value if opinion.grade is None else f"grade_{opinion.grade}"
 
 
 def change_label(verdict: str, before: Opinion | None, labels: Sequence[str]) -> str:
@@ -252,6 +274,16 @@ def document_page(
             for opinion in others
         ]
     return Content("\n").join(parts)
+
+
+def cut_page(page: Page, pager: str) -> tuple[Page, Content | None]:
+    """Cut a very long text; also return a note that `pager` opens the full text."""
+    rest = len(page.text) - LONGEST_TEXT
+    if rest <= 0:
+        return page, None
+    spans = tuple((start, min(end, LONGEST_TEXT)) for start, end in page.matches if start < LONGEST_TEXT)
+    note = Content.styled(f"… {counted(rest, 'more character')}: {pager} opens the full text", "$warning")
+    return replace(page, text=page.text[:LONGEST_TEXT], matches=spans), note
 
 
 def text_lines(page: Page, notation: Notation, sought: Sequence[str] = ()) -> list[Content]:

@@ -329,12 +329,9 @@ class Picking(Dialog[int | None]):
         moves: dict[str, Callable[[], object]] = {
             "escape": lambda: self.dismiss(None),
             "enter": self._choose,
-            "down": lambda: rows.move(rows.cursor + 1),
-            "up": lambda: rows.move(rows.cursor - 1),
+            **rows.moves_by_key(),
             "tab": lambda: rows.move((rows.cursor + 1) % max(1, rows.count)),
             "shift+tab": lambda: rows.move((rows.cursor - 1) % max(1, rows.count)),
-            "pagedown": lambda: rows.move(rows.cursor + rows.page),
-            "pageup": lambda: rows.move(rows.cursor - rows.page),
         }
         moves |= self.key_actions()
         if event.key in moves:

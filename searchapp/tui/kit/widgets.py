@@ -252,6 +252,14 @@ class RowList(LinePane):
         self._keep_in_sight(force=True)
         self.refresh()
 
+    def moves_by_key(self) -> dict[str, Callable[[], object]]:
+        return {
+            "down": lambda: self.move(self.cursor + 1),
+            "up": lambda: self.move(self.cursor - 1),
+            "pagedown": lambda: self.move(self.cursor + self.page),
+            "pageup": lambda: self.move(self.cursor - self.page),
+        }
+
     def move(self, index: int) -> None:
         if self.put(index) and isinstance(self.screen, OrderedScreen):
             self.screen.cursor_moved(self)

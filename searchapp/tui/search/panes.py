@@ -24,7 +24,7 @@ from searchapp.ranking.highlighting import ELLIPSIS, Span, snippet
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
-from searchapp.text import counted, visible_line, visible_spans
+from searchapp.text import visible_line, visible_spans
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.background import Post, SearchQueue, SearchRequestKind, in_background
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
@@ -326,10 +326,6 @@ def gold_label(grade: float, labels: Sequence[str]) -> str:
     return grade_label(integer, labels) if integer == grade and integer < len(labels) else f"{grade:g}"
 
 
-# Longer texts are cut; the pager shows the whole text.
-LONGEST = 100_000
-
-
 # Width of an id in the title, beside rank and score.
 LONGEST_ID = 32
 
@@ -461,16 +457,11 @@ class DocumentPane(Vertical):
     # Content
 
     def _content(self, page: Page, statements: Statements) -> Content:
-        rest = len(page.text) - LONGEST
-        if rest > 0:
-            spans = tuple((start, min(end, LONGEST)) for start, end in page.matches if start < LONGEST)
-            page = replace(page, text=page.text[:LONGEST], matches=spans)
+        page, note = descriptions.cut_page(page, self._pager)
         if Section.neighbours in self.folded:
             page = replace(page, before=(), behind=())
         lines = descriptions.text_lines(page, self.notation)
-        if rest > 0:
-            note = f"… {counted(rest, 'more character')}: {self._pager} opens the full text"
-            lines += [Content(""), Content.styled(note, "$warning")]
+        lines += [] if note is None else [Content(""), note]
         of_section: dict[Section, Callable[[], list[Content]]] = {
             Section.fields: lambda: descriptions.field_lines(page, stored=self.notation.form is Form.stored),
             Section.grades: lambda: self._grades(page.document_id, statements),
