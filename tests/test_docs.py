@@ -18,6 +18,7 @@ from scripts import architecture, settings_reference
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
 from searchapp.cli import RENAMED_OPTIONS
+from searchapp.cli.commands import HEADINGS
 from searchapp.config.resolution import PROJECT_FILE, USER_FILE, read_project_file, read_user_file, resolve
 from searchapp.lucene.analysis import registry
 from searchapp.lucene.queries.dsl import KINDS as QUERIES
@@ -127,13 +128,16 @@ COMMANDS = ROOT / "docs" / "reference" / "commands.md"
 
 def test_the_page_on_commands_lists_every_command_and_no_other() -> None:
     there = set(re.findall(r"## `searchapp ([^`]+)`", reference()))
-    listed = set()
-    for words in re.findall(r"`([^`]+)`", "".join(rows(COMMANDS.read_text(encoding="utf-8"), "command"))):
-        match = re.match(r"[a-z-]+(?: [a-z]+)?(?= |$)", words)
-        assert match, f"{COMMANDS.name} lists {words}, which is no command"
-        listed.add(match[0])
+    page, listed = COMMANDS.read_text(encoding="utf-8"), set()
+    for heading, commands in HEADINGS.items():
+        under_heading = rows(page.partition(f"### {heading}\n")[2], "command")
+        for words in re.findall(r"`([^`]+)`", "".join(under_heading)):
+            match = re.match(r"[a-z-]+(?: [a-z]+)?(?= |$)", words)
+            assert match, f"{COMMANDS.name} lists {words}, which is no command"
+            assert match[0].split()[0] in commands, f"the help has {match[0]} under another heading"
+            listed.add(match[0])
     assert listed == there, (
-        "the table of docs/reference/commands.md has a row of each command and of no other"
+        "the tables of docs/reference/commands.md have a row of each command and of no other"
     )
 
 
