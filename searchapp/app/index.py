@@ -554,7 +554,7 @@ class OwnTask:
 def stored_versions(engine: Engine) -> list[StoredVersion]:
     """Return every version of every index of the engine's prefix, by name and version."""
     # The prefix of an index that does not record its name may be a longer one.
-    return [version for version in engine.stored() if version.says_name or _is_ours(version.name)]
+    return [version for version in engine.stored() if version.records_name or _is_ours(version.name)]
 
 
 def task_of(version: StoredVersion) -> str:

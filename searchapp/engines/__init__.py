@@ -66,7 +66,7 @@ def lacks_compiled() -> str:
     """Return why the embedded engine has no compiled functions, as a clause; empty if it has."""
     from searchapp.lucene import native
 
-    return native.lacking()
+    return native.missing_reason()
 
 
 def server_roles(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -199,7 +199,7 @@ class StoredVersion:
     state: VersionState
     info: IndexInfo | None  # None if the version does not record its source yet
     bytes: int | None  # size on disk with replicas; None if the engine does not report it
-    says_name: bool  # whether the version records its own name, which excludes an index of another prefix
+    records_name: bool  # whether the version records its own name, which excludes an index of another prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class Index(Protocol):
     def info(self) -> IndexInfo: ...
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_local(self) -> bool:
         """Whether small requests are free because no server is involved."""
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:

@@ -87,7 +87,7 @@ def _info(manifest: IndexManifest) -> IndexInfo:
 class EmbeddedIndex:
     """An index whose files this process has open, even after a newer version is live."""
 
-    is_at_hand = True
+    is_local = True
 
     def __init__(self, index: Index, cache_bytes: int = 0) -> None:
         self.index = index
@@ -378,11 +378,11 @@ class EmbeddedEngine:
         return index
 
     def _warn_if_slow(self, documents: int) -> None:
-        lacking = native.lacking() if documents >= LARGE_INDEX else ""
-        if lacking:
+        problem = native.missing_reason() if documents >= LARGE_INDEX else ""
+        if problem:
             notify, self._notify = self._notify, no_notice
             notify(
-                f"searching {documents:,} documents without compiled functions takes several times as long: {lacking}"
+                f"searching {documents:,} documents without compiled functions takes several times as long: {problem}"
             )
 
     def shards_for(self, documents: int) -> int:  # noqa: ARG002
@@ -449,7 +449,7 @@ def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion
         except FileNotFoundError:
             continue  # removed concurrently
         version = f"{versions.folder.name}-{folder.name}"
-        yield StoredVersion(name, version, state, info, size, says_name=info is not None)
+        yield StoredVersion(name, version, state, info, size, records_name=info is not None)
 
 
 def _log_plan(version: str, plan: SegmentPlan) -> None:

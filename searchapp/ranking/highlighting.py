@@ -232,7 +232,7 @@ class TextAnalyzer:
 
     def _tokens(self, analyzer: str, text: str) -> Sequence[Token]:
         # Texts for an index on a server are analyzed in this process if it supports the analyzer.
-        if not self._index.is_at_hand and self._registry is not None:
+        if not self._index.is_local and self._registry is not None:
             with suppress(NotSupported):
                 return self._registry.analyzer(analyzer).tokens(text)
         return self._index.analyze(text, analyzer=analyzer)[-1].tokens

@@ -181,7 +181,7 @@ class Ranker:
         )
         # One topic on a server takes one request, if no signal depends on another one's answers. Many topics go in
         # batches, whose number would be the same.
-        is_distant = not any(retriever.searched.is_at_hand for retriever in self._retrievers)
+        is_distant = not any(retriever.searched.is_local for retriever in self._retrievers)
         if len(topics) == 1 and last and len(self._retrievers) == len(self.scorers) and is_distant:
             results = retrieve_in_one_request(self._retrievers, request)
             advance(1)

@@ -225,7 +225,7 @@ def test_marks_are_the_same_whether_the_terms_were_known_before_or_not(opened: O
     index = opened()
     topic = match("Show that the kernel of the natural number is a successor.")
     wanted = marker(index).request_for(topic)
-    assert bool(marker(index).unknown(wanted)) is not index.is_at_hand
+    assert bool(marker(index).unknown(wanted)) is not index.is_local
     body = {"query": topic, "size": 50, "sort": BEST_FIRST}
     first = page(index, marker(index), body)
     assert not marker(index).unknown(wanted)

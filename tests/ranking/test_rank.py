@@ -22,7 +22,7 @@ TOPICS = [Topic("1", "one"), Topic("2", "two")]
 class Index:
     """An index that answers every query with the same hits, and explains a score by one line."""
 
-    is_at_hand = True
+    is_local = True
 
     def __init__(self, *hits: Hit) -> None:
         self.hits = Hits.of(*hits)

@@ -253,7 +253,7 @@ class ElasticsearchIndex:
         sorts_by_id: whether `BEST_FIRST` sorts by unmodified ids, see `sorts_by_id`.
     """
 
-    is_at_hand = False
+    is_local = False
 
     def __init__(
         self,

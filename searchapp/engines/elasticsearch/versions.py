@@ -309,7 +309,7 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
             state = VersionState.building
         size = sizes.get(index)
         stored.append(
-            StoredVersion(versions.name, index, state, version.info, size, says_name=name is not None)
+            StoredVersion(versions.name, index, state, version.info, size, records_name=name is not None)
         )
     return stored
 

@@ -63,7 +63,7 @@ def library() -> ctypes.CDLL | None:
     return None if _is_off else _loaded()[0]
 
 
-def lacking() -> str:
+def missing_reason() -> str:
     """Return why compiled functions are absent, as a clause; empty if they are available."""
     return _loaded()[1]
 

@@ -265,11 +265,11 @@ def test_what_was_compiled_from_another_source_is_not_used(
     monkeypatch.setattr(compilation, "LIBRARY", path)
     native._loaded.cache_clear()
     assert native.library() is None
-    assert "another version" in native.lacking()
+    assert "another version" in native.missing_reason()
     monkeypatch.setattr(compilation, "LIBRARY", tmp_path / "nothing.so")
     native._loaded.cache_clear()
     assert native.library() is None
-    assert "not compiled" in native.lacking()
+    assert "not compiled" in native.missing_reason()
     native._loaded.cache_clear()
 
 
@@ -302,7 +302,7 @@ def test_what_was_altered_since_it_was_compiled_is_not_loaded(
     harm(path)
     native._loaded.cache_clear()
     assert native.library() is None
-    assert native.lacking() == f"{path} is not as it was compiled: build searchapp again"
+    assert native.missing_reason() == f"{path} is not as it was compiled: build searchapp again"
     native._loaded.cache_clear()
 
 

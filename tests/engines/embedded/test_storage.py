@@ -437,9 +437,9 @@ def test_a_large_index_without_compiled_functions_is_said_to_be_slow_once(
     with closing(open_engine(settings, told.append)) as engine:
         engine.build("large", spec_of(documents), documents)
         engine.build("small", spec_of(documents[:2]), documents[:2])
-        monkeypatch.setattr(native, "lacking", lambda: "")
+        monkeypatch.setattr(native, "missing_reason", lambda: "")
         engine.open("large")
-        monkeypatch.setattr(native, "lacking", lambda: "they were not compiled")
+        monkeypatch.setattr(native, "missing_reason", lambda: "they were not compiled")
         engine.open("small")
         assert told == []
         engine.open("large")

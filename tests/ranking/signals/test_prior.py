@@ -22,7 +22,7 @@ HITS = Hits.of(Hit("a", 2.0), Hit("b", 1.0))
 class Index:
     """An index in which every query matches the same documents; it counts how often it is asked."""
 
-    is_at_hand = True
+    is_local = True
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
