@@ -302,7 +302,7 @@ def test_what_was_altered_since_it_was_compiled_is_not_loaded(
     harm(path)
     native._loaded.cache_clear()
     assert native.library() is None
-    assert native.missing_reason() == f"{path} is not as it was compiled: build searchapp again"
+    assert native.missing_reason() == f"{path} has changed since it was compiled: build searchapp again"
     native._loaded.cache_clear()
 
 
