@@ -29,6 +29,7 @@ A NumPy `.npz` file with a JSON header and numeric arrays; reading it executes n
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import platform
@@ -717,9 +718,8 @@ def read_model(path: Path) -> StoredModel:
         header = parse_json(arrays.pop(_HEADER).tobytes().decode())
         if not isinstance(header, dict):
             raise ValueError("its header is not an object")
-    except OSError as error:
-        raise unreadable(path, error) from error
     except (
+        OSError,
         ValueError,
         KeyError,
         EOFError,
@@ -728,6 +728,9 @@ def read_model(path: Path) -> StoredModel:
         zlib.error,
         RuntimeError,  # such as NotImplementedError for unsupported kinds of zip files
     ) as error:
+        # A damaged file makes zipfile seek before its beginning, which is an invalid argument.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise unreadable(path, error) from error
         raise DataError(f"{path} is not a model of searchapp, or is damaged: {_AGAIN}") from error
     if header.get("format") != MODEL_FORMAT:
         raise DataError(f"{path} was written by another version of searchapp: {_AGAIN}")
