@@ -1,3 +1,3 @@
 """searchapp: a bench for ranked retrieval in the terminal."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
