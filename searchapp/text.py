@@ -57,8 +57,8 @@ def is_renamed(key: str, new: str) -> bool:
 def key_suggestion(key: str, known: Iterable[str]) -> str:
     """Return the suggestion for an unknown key of a recipe or TOML file: its new name, or a similar key.
 
-    >>> key_suggestion("fusion.parts", ["k", "fusion.folds"]), key_suggestion("kk", ["k1", "kind"])
-    (' (did you mean fusion.folds?)', ' (did you mean k1?)')
+    >>> key_suggestion("fusion.parts", ["k", "fusion.folds"]), key_suggestion("kin", ["k1", "kind"])
+    (' (did you mean fusion.folds?)', ' (did you mean kind?)')
     """
     names = list(known)
     table, dot, name = key.rpartition(".")

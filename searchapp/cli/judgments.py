@@ -214,7 +214,7 @@ def _check_ids(
     """Look up the topics and documents of imported judgments.
 
     Raises:
-        DataError: the task lacks some of them, and `lenient` is false.
+        DataError: some are unknown, and `lenient` is false.
     """
     from searchapp.app.index import open_index
     from searchapp.runs.lookup import look_up_documents, look_up_topics
@@ -533,7 +533,7 @@ def _in_sight_words(sight_counts: SightCounts) -> str:
 
     >>> from searchapp.judging.agreement import SightCounts
     >>> _in_sight_words(SightCounts(200, 3, 0))
-    '3 of 200 grades (1.5%) were given in view of others' judgments'
+    "3 of 200 grades (1.5%) were given in view of others' judgments"
     """
     known = sight_counts.grades - sight_counts.unknown
     if not known:

@@ -56,7 +56,7 @@ class PartialFile:
             self._version.write_text(validator, encoding="ascii")
 
     def append(self, pieces: Iterable[bytes], most: int) -> bool:
-        """Append pieces up to a size of `most` bytes; return whether all of them fit."""
+        """Append pieces up to a size of `most` bytes; return whether everything fits."""
         size = self.size
         # Unbuffered, so that no received piece is lost if the process is killed.
         with self.file.open("ab", buffering=0) as file:

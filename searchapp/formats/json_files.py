@@ -129,7 +129,9 @@ def _begin(decoder: json.JSONDecoder, text: str, bracket: str, noun: str) -> int
     if text[at] != bracket:
         value, _end = _decode(decoder, text, at, "line 1" if bracket == "[" else "")
         article = "an" if noun == "object" else "a"
-        raise _UnreadableFile("wrong shape", "", f"the file contains {type_name(value)}, not {article} {noun}")
+        raise _UnreadableFile(
+            "wrong shape", "", f"the file contains {type_name(value)}, not {article} {noun}"
+        )
     return _skip_blanks(text, at + 1)
 
 
