@@ -320,7 +320,7 @@ class Comparison:
             "task": self.task,
             "split": self.split,
             "comparable": not self.differing,
-            "differing": list(self.differing),
+            "differences": list(self.differing),
             "against": self.against,
             "unjudged": self.treatment,
             "baseline": None if self.baseline is None else names[self.baseline],

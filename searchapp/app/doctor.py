@@ -179,7 +179,7 @@ def _server(settings: Settings) -> Iterator[Check]:
     except SearchappError:
         return
     yield _nodes(survey)
-    names = {entry.version: entry.name for entry in stored if entry.state is VersionState.serves}
+    names = {entry.version: entry.name for entry in stored if entry.state is VersionState.live}
     for version, index in survey.indexes.items():
         if version in names:
             yield _spread(names[version], index)
@@ -252,7 +252,7 @@ def _index(engine: Engine, name: str) -> Check:
 
 def _should_serve(engine: Engine, name: str) -> bool:
     return any(
-        entry.name == name and entry.state in (VersionState.serves, VersionState.unreadable)
+        entry.name == name and entry.state in (VersionState.live, VersionState.unreadable)
         for entry in engine.stored()
     )
 
@@ -261,7 +261,7 @@ def _other_indexes(engine: Engine) -> Iterator[Check]:
     owners = {
         entry.name: entry.info.owner
         for entry in stored_versions(engine)
-        if entry.info and entry.state is VersionState.serves
+        if entry.info and entry.state is VersionState.live
     }
     for name in sorted(owners.keys() - set(tasks.names())):
         try:

@@ -580,7 +580,7 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
     return [
         OwnTask(task_of(version), Path(version.info.owner), version.info.documents)
         for version in stored
-        if version.state is VersionState.serves and version.info and version.info.owner
+        if version.state is VersionState.live and version.info and version.info.owner
         if not version.name.startswith(TRAINING_PREFIX) and not _VARIED.search(version.name)
     ]
 

@@ -171,7 +171,7 @@ class ListedRun:
             "run": str(self.path),
             "task": made.task,
             "split": made.split,
-            "made_by": made.system,
+            "system": made.system,
             "imported": bool(made.imported),
             "tag": made.tag,
             "tags": list(self.tags),

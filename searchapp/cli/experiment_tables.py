@@ -234,7 +234,7 @@ def bench_printout(bench: BenchResult) -> Printout:
 def _bench_tables(bench: BenchResult) -> Iterator[ResultTable]:
     rows = lines_of(bench)
     names = [
-        "–" if pair is None else pair.name + (" (official)" if pair.is_official else "") for _, pair in rows
+        "–" if pair is None else pair.name + (" (official)" if pair.official else "") for _, pair in rows
     ]
     yield ResultTable(
         [
@@ -310,7 +310,7 @@ def _bench_rows(bench: BenchResult) -> Iterator[dict[str, object]]:
                 "system": system.name,
                 "recipe": system.recipe,
                 "measure": "" if measure is None else measure.name,
-                "official": "" if measure is None else str(measure.is_official).lower(),
+                "official": "" if measure is None else str(measure.official).lower(),
                 "topics": "" if measure is None else measure.topics,
                 "value": exactly(None if measure is None else measure.figures[index]),
                 "baseline": bench.systems[bench.baseline].name,

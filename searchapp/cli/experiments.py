@@ -105,7 +105,7 @@ def bench(
 def _report(settings: Settings, bench_result: BenchResult) -> None:
     """Report the cells; raise an error with the exit code of failed ones."""
     cells = [cell for _, _, cell in bench_result.cells]
-    ranked = sum(cell.made for cell in cells)
+    ranked = sum(cell.ranked for cell in cells)
     for column in bench_result.columns:
         for system, cell in zip(bench_result.systems, column.cells, strict=True):
             for warning in () if cell is None or column.group is not None else cell.warnings:

@@ -125,7 +125,7 @@ def _described_index(index: ServingIndex) -> dict[str, object]:
         "documents": info.documents,
         "created": info.created,
         "digest": info.digest,
-        "taken_over": index.carried,
+        "reused": index.carried,
     }
 
 
@@ -216,9 +216,7 @@ def repair(
         chosen = index.named(result, [name] if name else [outcome.name for outcome in result])
         repaired = [_repaired(engine, versions) for versions in chosen.values()]
     if as_json:
-        print_json(
-            {"indexes": [{**asdict(outcome), "problem": outcome.problem or None} for outcome in repaired]}
-        )
+        print_json({"indexes": [_described_repair(outcome) for outcome in repaired]})
     for outcome in repaired:
         if not as_json and (outcome.serving or outcome.removed):
             removed = f"; removed: {', '.join(outcome.removed)}" if outcome.removed else ""
@@ -227,6 +225,16 @@ def repair(
         say(settings, f"{settings.address} has no index yet: `searchapp index TASK` builds one")
     if problems := [outcome.problem for outcome in repaired if outcome.problem]:
         raise EngineRefused(*problems)
+
+
+def _described_repair(outcome: Repair) -> dict[str, object]:
+    described = asdict(outcome)
+    return {
+        "name": outcome.name,
+        "live": described.pop("serving"),
+        **described,
+        "problem": outcome.problem or None,
+    }
 
 
 def _require_consent(result: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
@@ -262,7 +270,7 @@ def _described_version(version: StoredVersion) -> dict[str, object]:
         "task": task_of(version),
         "owner": info.owner if info and info.owner else None,
         "state": version.state.value,
-        "serves": version.state.value == "serves",
+        "live": version.state.value == "live",
         "documents": None if info is None else info.documents,
         "shards": None if info is None else info.shards,
         "bytes": version.bytes,

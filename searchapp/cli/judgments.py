@@ -466,7 +466,10 @@ def list_(
         actions = None if action is None else [Action(listed.value) for listed in action]
         result = list_judgments(view, JudgmentFilter(annotator, topic, actions, grade, with_notes))
     if as_json:
-        print_json({"task": loaded.name, "judgments": [asdict(judgment) for judgment in result]})
+        described = [asdict(judgment) for judgment in result]
+        for judgment in described:
+            judgment["note"] = judgment.pop("words")
+        print_json({"task": loaded.name, "judgments": described})
     elif result:
         names = ("when (UTC)", "annotator", "topic", "document", "judgment", "rank", "note")
         rows = (

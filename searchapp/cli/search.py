@@ -97,7 +97,7 @@ def print_saved_searches(settings: Settings, task: Task, *, as_json: bool) -> No
         saved = []
         for name, search in searches.items():
             fields = asdict(search)
-            saved.append({"name": name, "words": fields.pop("text"), **fields})
+            saved.append({"name": name, "query": fields.pop("text"), **fields})
         print_json({"task": task.name, "saved": saved})
         return
     for name, search in searches.items():
@@ -331,7 +331,7 @@ def _search_json(request: SearchRequest, results: Sequence[SearchResult]) -> dic
         if result.explanation is not None:
             hit["explanation"] = result.explanation.to_json()
         hits.append(hit)
-    return {"words": request.text, "hits": hits}
+    return {"query": request.text, "hits": hits}
 
 
 def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:
@@ -430,7 +430,7 @@ def explain(
         "topic": result.topic.id,
         "recipe": chosen.name,
         "depth": result.depth,
-        "deeper": result.explained.deeper,
+        "extended_depth": result.explained.deeper,
     }
     print_why(result.explained.reason, sentence, about, as_json=as_json)
 

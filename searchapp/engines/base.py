@@ -184,7 +184,7 @@ class IndexSpec:
 class VersionState(StrEnum):
     """The use of a version of an index."""
 
-    serves = "serves"
+    live = "live"
     building = "building"
     leftover = "leftover"  # the next build resumes or removes it
     unreadable = "unreadable"  # live, but damaged or made by a newer searchapp

@@ -438,7 +438,7 @@ def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion
         if info is not None and info.name != name:
             return
         if folder == live:
-            state = VersionState.unreadable if info is None else VersionState.serves
+            state = VersionState.unreadable if info is None else VersionState.live
         else:
             state = VersionState.building if versions.is_being_built() else VersionState.leftover
         folders = [folder, *kept_folders] if folder == live else [folder]

@@ -169,14 +169,14 @@ def _download(url: str, table: Mapping[str, Any]) -> Download:
 # In a task's folder: source, time, terms and the digests of the fetched files.
 RECEIPT = "fetched.json"
 
-FileState = Literal["missing", "there", "intact", "changed", "unknown"]
+FileState = Literal["missing", "present", "intact", "changed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
     """One official file and its state in a folder.
 
-    The states are "missing"; "there" (the size is right or unknown); "intact" (the digest is right);
+    The states are "missing"; "present" (the size is right or unknown); "intact" (the digest is right);
     "changed"; "unknown" (not fetched by searchapp, so there is no digest).
     """
 
@@ -249,8 +249,8 @@ def _survey(source: Source, folder: Path, *, thorough: bool) -> Iterator[FileSta
         size = _size(folder / path)
         state: FileState = "missing"
         if size is not None:
-            state = "there" if expected in (None, size) else "changed"
-            if state == "there" and thorough:
+            state = "present" if expected in (None, size) else "changed"
+            if state == "present" and thorough:
                 state = "intact" if matches(folder / path) else "changed"
         return FileStatus(path, download.url, expected, size, state)
 
@@ -266,7 +266,7 @@ def _survey(source: Source, folder: Path, *, thorough: bool) -> Iterator[FileSta
             if not member.optional:
                 pattern = member.folder + member.pattern.rpartition("/")[2]
                 sizes = [size for path in folder.glob(pattern) if (size := _size(path)) is not None]
-                state: FileState = ("unknown" if thorough else "there") if sizes else "missing"
+                state: FileState = ("unknown" if thorough else "present") if sizes else "missing"
                 yield FileStatus(pattern, archive.download.url, None, sum(sizes) if sizes else None, state)
 
 

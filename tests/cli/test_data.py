@@ -242,7 +242,7 @@ def test_the_list_tells_sizes_sources_terms_and_what_is_there(
     nlps = listed[0]
     assert (nlps["terms"], nlps["complete"], nlps["folder"]) == ("To be used with care.", False, str(home))
     assert {one["path"]: (one["expected"], one["state"]) for one in nlps["files"]} == {
-        name: ((SAMPLE / name).stat().st_size, "missing" if name == "dev_set.json" else "there")
+        name: ((SAMPLE / name).stat().st_size, "missing" if name == "dev_set.json" else "present")
         for name in NAMES
     }
     shown = offline("data", "list").stdout

@@ -56,12 +56,15 @@ def test_a_topic_is_found_in_its_split_and_a_document_that_is_not_ranked_is_acco
         for document in list(knowledge)[:4]
     }
     for document, told in whole.items():
-        assert (told["status"], told["deeper"]) == ("ranked", None)
+        assert (told["status"], told["extended_depth"]) == ("ranked", None)
         short = indexed("explain", "nlps", document, *asked, "--depth", 1, "--json").json
         if told["score"]:
-            assert (short["rank"], short["deeper"]) == (told["rank"], None if told["rank"] == 1 else 10_000)
+            assert (short["rank"], short["extended_depth"]) == (
+                told["rank"],
+                None if told["rank"] == 1 else 10_000,
+            )
         else:  # behind the depth it's not said of one document which of those without a score it is
-            assert (short["status"], short["deeper"]) == ("no match", None)
+            assert (short["status"], short["extended_depth"]) == ("no match", None)
     last = max((one for one in whole if whole[one]["score"]), key=lambda one: whole[one]["rank"])
     behind = indexed("explain", "nlps", last, *asked, "--depth", 1).stdout.splitlines()[0]
     assert behind.endswith(", in a ranking of 10,000 documents")

@@ -61,7 +61,7 @@ def test_every_index_is_listed_with_what_it_is_of(indexed: Cli, own: Path, tmp_p
     result = {one["index"]: one for one in listed(indexed)}
     assert set(result) == {"nlps", "own-cooking", "training-own-cooking-dev"}
     nlps = result["nlps"]
-    assert (nlps["task"], nlps["documents"], nlps["state"], nlps["serves"]) == ("nlps", 70, "serves", True)
+    assert (nlps["task"], nlps["documents"], nlps["state"], nlps["live"]) == ("nlps", 70, "live", True)
     assert "-nlps-000001" in nlps["version"] and nlps["bytes"] > 1000 and nlps["owner"] is None
     assert (result["own-cooking"]["task"], result["own-cooking"]["owner"]) == ("cooking", str(own))
     assert result["training-own-cooking-dev"]["owner"] == str(own)
@@ -137,7 +137,7 @@ def test_partial_and_damaged_indexes_are_listed_and_removed(offline: Cli, tmp_pa
         "searchapp-nlps-000002", "leftover", 5,
     )  # fmt: skip
     with IndexFolder(folder)._locked():
-        assert [one["state"] for one in listed(offline)] == ["serves", "building"]
+        assert [one["state"] for one in listed(offline)] == ["live", "building"]
         refused = offline("indexes", "remove", "nlps", "--yes")
         assert refused.code == 3 and "is building the index" in refused.stderr
     (folder / "000001" / "manifest.json").write_text("{")
@@ -238,7 +238,7 @@ def test_an_ambiguous_alias_is_refused_until_repaired(split: Cli, index_prefix: 
     # The newest is empty, which is not what it says it was built from.
     assert one == {
         "name": "nlps",
-        "serving": sound,
+        "live": sound,
         "removed": [f"{index_prefix}-nlps-000009-0123abcd"],
         "problem": None,
     }
@@ -353,7 +353,7 @@ def content_of(home: Path, name: str = "*cooking") -> list[Any]:
 
 
 def taken_over(result: Any) -> list[int]:
-    return [index["taken_over"] for index in result.json["indexes"]]
+    return [index["reused"] for index in result.json["indexes"]]
 
 
 def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tmp_path: Path) -> None:
@@ -417,8 +417,8 @@ def test_each_index_of_a_task_takes_over_its_own_documents(offline: Cli, tmp_pat
     debate.rename(data / "training" / debate.name)
     second = offline("index", "checkthat", "--data", data, "--json").json
     (only,) = second["indexes"]
-    assert second["removed"] and 0 < only["taken_over"] < only["documents"]
+    assert second["removed"] and 0 < only["reused"] < only["documents"]
     ours = content_of(tmp_path / "home", "checkthat")
     whole = offline("index", "checkthat", "--data", data, "--json", "--rebuild").json
-    assert [index["taken_over"] for index in whole["indexes"]] == [0]
+    assert [index["reused"] for index in whole["indexes"]] == [0]
     assert content_of(tmp_path / "home", "checkthat") == ours

@@ -221,7 +221,7 @@ def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
     one = offline("judgments", "list", TASK, "--log", log, "--json", "--action", "cant_tell").json[
         "judgments"
     ][0]
-    assert (one["words"], one["run"], one["rank"], one["saw_others"], one["topic_id"]) == (
+    assert (one["note"], one["run"], one["rank"], one["saw_others"], one["topic_id"]) == (
         "cut off",
         "run",
         4,
@@ -248,7 +248,7 @@ def test_hostile_text_in_a_list_is_harmless(offline: Cli, tmp_path: Path) -> Non
     assert "\x1b" not in printed and "\u202e" not in printed and "[red]" in printed
     assert len(printed.splitlines()) == 2
     as_json = offline("judgments", "list", TASK, "--log", log, "--json")
-    assert "\x1b" not in as_json.stdout and as_json.json["judgments"][0]["words"] == hostile
+    assert "\x1b" not in as_json.stdout and as_json.json["judgments"][0]["note"] == hostile
 
 
 def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:

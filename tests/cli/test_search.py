@@ -194,9 +194,9 @@ def test_each_line_of_a_pipe_is_a_search(nlps: Cli) -> None:
     result = piped(typed, "--json", "--size", "3")
     assert result.code == 0
     assert set(result.json) == {"task", "searches"}
-    assert [one["words"] for one in result.json["searches"]] == ["kernel", "+ring -field", "zygomorphic"]
+    assert [one["query"] for one in result.json["searches"]] == ["kernel", "+ring -field", "zygomorphic"]
     for one in result.json["searches"]:
-        assert one["hits"] == nlps(one["words"], "--json", "--size", 3).json["hits"]
+        assert one["hits"] == nlps(one["query"], "--json", "--size", 3).json["hits"]
     shown = piped(typed, "--size", "1").stdout
     assert shown.splitlines()[0] == "kernel"
     assert "\n+ring -field\n" in shown and "\nzygomorphic\n" in shown
@@ -221,7 +221,7 @@ def test_a_pipe_that_is_no_text_is_told(nlps: Cli) -> None:
 
 def test_a_hit_is_described_for_programs(nlps: Cli) -> None:
     result = nlps('+kernel "normal subgroup"', "--json", "--explain", "--size", 1).json
-    assert set(result) == {"task", "words", "hits"}
+    assert set(result) == {"task", "query", "hits"}
     (hit,) = result["hits"]
     assert set(hit) == {"rank", "id", "score", "text", "matches", "explanation"}
     assert hit["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)

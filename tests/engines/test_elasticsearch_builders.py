@@ -161,7 +161,7 @@ def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
     engine.build("groups", spec_of(GROUPS), GROUPS)
 
     def meanwhile() -> Iterator[Document]:
-        assert [one.state for one in stored_versions(engine)] == [VersionState.serves, VersionState.building]
+        assert [one.state for one in stored_versions(engine)] == [VersionState.live, VersionState.building]
         with (
             closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as other,
             pytest.raises(EngineRefused, match=r"process \d+ on .* is building .*: wait until it is done"),
@@ -170,9 +170,7 @@ def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
         yield from GROUPS[:2]
 
     new = engine.build("groups", spec_of(GROUPS[:2]), meanwhile())
-    assert [(one.version, one.state) for one in stored_versions(engine)] == [
-        (new.version, VersionState.serves)
-    ]
+    assert [(one.version, one.state) for one in stored_versions(engine)] == [(new.version, VersionState.live)]
 
 
 @pytest.fixture

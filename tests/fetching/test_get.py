@@ -118,7 +118,7 @@ def test_everything_is_fetched_unpacked_and_written_down(
         assert entry["sha256"] == hashlib.sha256(EVERYTHING[path]).hexdigest()
         assert entry["size"] == len(EVERYTHING[path])
     assert set(states(source, folder).values()) == {"intact"}
-    assert {one.state for one in look(source, folder)} == {"there"}
+    assert {one.state for one in look(source, folder)} == {"present"}
 
 
 def test_a_second_time_nothing_is_fetched(source: Source, folder: Path, run: Callable[..., Any]) -> None:

@@ -314,7 +314,7 @@ class _Bench:
         for position, outcome in self._in_processes(self._rank, positions):
             cell = outcome if isinstance(outcome, Cell) else self._failed(position, outcome)
             self._cells[position] = cell
-            if cell.made:
+            if cell.ranked:
                 runs.remember_run(self._request.settings.home, self._path(position))
             advance(1)
 
@@ -331,7 +331,7 @@ class _Bench:
             warnings += [] if problems is None else [f"left out: {problems.lines[0]}"]
         if made.shortfall:
             warnings.append(f"the run has no official file: {made.shortfall}")
-        return replace(self._cell(position, made.manifest), made=True, warnings=tuple(warnings))
+        return replace(self._cell(position, made.manifest), ranked=True, warnings=tuple(warnings))
 
     def _score_all(self, splits: Iterable[int], advance: Advance) -> None:
         unscored = []

@@ -21,7 +21,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_file, replace_nonfinite
 
 FILE = "bench.json"
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Cell:
 
     run: str  # the run directory, relative to the folder of the bench
     digest: str = ""  # the digest of the run's manifest
-    made: bool = False  # whether this bench ranked it, instead of keeping an earlier run
+    ranked: bool = False  # whether this bench ranked it, instead of keeping an earlier run
     seconds: float = 0.0  # the time of ranking
     error: str | None = None  # why there is no run, or why the run has no figures
     exit_code: int = 0  # the exit code of the error
@@ -52,7 +52,7 @@ class BenchMeasure:
     """The figures of all systems under a measure, in a column."""
 
     name: str
-    is_official: bool
+    official: bool
     topics: int  # number of tested topics
     figures: tuple[float | None, ...]  # None for a system without a figure
     # Figure − baseline; None for the baseline, without a figure, and for a figure that is not a mean over
@@ -79,7 +79,7 @@ class BenchColumn:
     @property
     def official(self) -> BenchMeasure | None:
         """The measure that ranks submissions, otherwise the first measure."""
-        official = (measure for measure in self.measures if measure.is_official)
+        official = (measure for measure in self.measures if measure.official)
         return next(official, next(iter(self.measures), None))
 
 

@@ -304,7 +304,7 @@ def all_stored(connection: Connection, locks: Locks, prefix: str) -> list[Stored
         name = meta_of(described).get("name")
         if version is None or name not in (None, versions.name):
             continue  # made by another program, or with another prefix
-        state = VersionState.serves if version.serves else VersionState.leftover
+        state = VersionState.live if version.serves else VersionState.leftover
         if not version.serves and version.building and locks.is_held(alias, version.lock):
             state = VersionState.building
         size = sizes.get(index)

@@ -525,13 +525,13 @@ def test_an_index_in_segments_is_listed_as_one_of_the_size_of_all(
     for documents in (DOCUMENTS, EDITED, EDITED[3:]):
         indexed(embedded, documents)
     (stored,) = embedded.stored()
-    assert (stored.version, stored.state) == ("test-rings-000003", VersionState.serves)
+    assert (stored.version, stored.state) == ("test-rings-000003", VersionState.live)
     folder = tmp_path / "indexes" / "test-rings"
     files = [file for file in folder.rglob("*") if file.is_file() and file.parent != folder]
     assert stored.bytes == sum(file.stat().st_size for file in files)
     assert stored.info == embedded.index_info("rings") == embedded.verify("rings", SilentProgress())
     (folder / "000009").mkdir()
-    assert [one.state for one in embedded.stored()] == [VersionState.serves, VersionState.leftover]
+    assert [one.state for one in embedded.stored()] == [VersionState.live, VersionState.leftover]
     (folder / "000001" / "digests.npy").unlink()
     assert embedded.stored()[0].state is VersionState.unreadable
 

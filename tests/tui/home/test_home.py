@@ -177,7 +177,7 @@ def test_what_is_stopped_leaves_the_old_index_and_nothing_else(
     with closing(open_engine(Settings(home=at_home.home))) as engine:
         (version,) = engine.stored()
         assert (
-            version.state is VersionState.serves and version.info is not None and version.info.documents == 70
+            version.state is VersionState.live and version.info is not None and version.info.documents == 70
         )
     assert not list(at_home.home.rglob("*.tmp"))
     assert not (at_home.home / "folders.json").exists()
