@@ -132,7 +132,7 @@ def test_some_topics_have_the_values_that_they_have_among_all(validate: Validate
         some = set(list(every)[1:4])
         assert found.scores(recipe, some) == {topic: every[topic] for topic in every if topic in some}
     debates = validate("checkthat", "training")
-    with said(UsageError, "all topics of training or none"):
+    with said(UsageError, "rankings of all topics of training"):
         debates.scores(recipes.load("checkthat", "bm25"), {debates.topics[0]})
 
 

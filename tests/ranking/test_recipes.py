@@ -144,7 +144,7 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
     [
         (SIGNALS.replace(', name = "far"', ""), "two signals named neighbours: give each its own name"),
         (SIGNALS.replace("neighbours", "neighbors"), "has no signal 'neighbors'"),
-        (SIGNALS.replace("k = 3,", ""), "says no k for 'neighbours'"),
+        (SIGNALS.replace("k = 3,", ""), "has no k in 'neighbours'"),
         (SIGNALS.replace("k = 3,", "k = 3, kk = 3,"), "unknown key 'kk' .*in 'neighbours'"),
         (SIGNALS.replace("k = 3,", "k = true,"), "k must be a whole number"),
         (SIGNALS.replace("0.5", "-0.5"), "weight must be a non-negative number"),
@@ -170,7 +170,7 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
             "signals = [{ signal = 'labelled', template = 'plain', k = 1, power = 1 }]\ntemplate = 'plain'",
             "begins with labelled, which needs candidates",
         ),
-        (beside_direct("'cosine', kind_field = 'table'"), "says no kind_prior for 'cosine'"),
+        (beside_direct("'cosine', kind_field = 'table'"), "has no kind_prior in 'cosine'"),
         (beside_direct("'cosine', kind_prior = 0.5"), "has the unknown key 'kind_prior'"),
         (
             beside_direct("'expansion', feedback_documents = 3, feedback_terms = 5"),
@@ -182,7 +182,7 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
         ),
         (
             beside_direct("'labelled', template = 'plain', k = 3, power = 1, position_decay = 1"),
-            "says no group_field for 'labelled'",
+            "has no group_field in 'labelled'",
         ),
         (
             beside_direct("'multiclass', cost = 1, min_samples = 2, steepness = 8, category_cost = 2"),
