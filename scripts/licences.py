@@ -1,4 +1,4 @@
-"""Compare the licences of all dependencies with those that searchapp accepts, and with NOTICE.
+"""Compare the licences of all dependencies with the accepted ones and with NOTICE.
 
 python -m scripts.licences           check (`make check` runs it)
 python -m scripts.licences --write   write the table of dependencies in NOTICE

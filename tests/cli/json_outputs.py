@@ -1,4 +1,4 @@
-"""The JSON that commands print for the samples: what docs/reference/json.md must describe."""
+"""The JSON that commands print for the samples; docs/reference/json.md describes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TASK, DATA = "nlps", SAMPLES / "nlps"
 
 
 def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
-    """Run the commands that take --json and need no server, in an order in which each has what it needs."""
+    """Run the commands that take --json and need no server, each after the commands that it depends on."""
     topic, other = list(json.loads((DATA / "dev_set.json").read_text("utf-8")))[:2]
     document, further = list(json.loads((DATA / "knowledge_base.json").read_text("utf-8")))[:2]
     one, two = folder / "one", folder / "two"

@@ -113,7 +113,7 @@ def test_fetched_data_is_found_by_index_and_rank(
     assert ranked.code == 0, ranked.stderr
     verified = cli("data", "verify", "nlps")
     assert verified.code == 0
-    assert "3 files in" in verified.stderr and "byte for byte" in verified.stderr
+    assert "3 files in" in verified.stderr and "equal the official files" in verified.stderr
 
 
 def test_the_result_as_json(web: FileServer, offline: Cli, home: Path) -> None:
@@ -154,11 +154,11 @@ def test_another_folder_can_be_named(web: FileServer, offline: Cli, home: Path, 
 
 def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline: Cli) -> None:
     before = offline("data", "list", "checkthat")
-    assert "checkthat  nothing yet" in before.stdout
+    assert "checkthat  not fetched" in before.stdout
     assert "training/*.tsv" in before.stdout and "size unknown" in before.stdout
     got = offline("data", "get", "checkthat", "--accept-terms")
     assert got.code == 0, got.stderr
-    assert "speeches.zip" in got.stderr and "12 files fetched" in got.stderr
+    assert "speeches.zip" in got.stderr and "fetched 12 files" in got.stderr
     after = offline("data", "list", "checkthat")
     assert "checkthat  complete" in after.stdout and "training/11.tsv" in after.stdout
     assert offline("data", "verify", "checkthat").code == 0
@@ -246,7 +246,7 @@ def test_the_list_tells_sizes_sources_terms_and_what_is_there(
         for name in NAMES
     }
     shown = offline("data", "list").stdout
-    assert "nlps  2 of 3 files" in shown and "checkthat  nothing yet" in shown
+    assert "nlps  2 of 3 files" in shown and "checkthat  not fetched" in shown
     assert "To be used with care." in shown and f"https:/{BASE}" in shown
 
 
