@@ -563,4 +563,4 @@ def _report_files(
         advice = f"`{again}` fetches missing files, with --overwrite also changed ones"
         raise InvalidFiles(problems, advice)
     intact = sum(file.state == "intact" for file in files)
-    say(settings, f"{task}: {counted(intact, 'file')} in {folder} equal the official files")
+    say(settings, f"{task}: {counted(intact, 'file')} in {folder} equal the official ones, byte for byte")

@@ -207,7 +207,7 @@ def test_own_tasks_that_are_indexed_are_among_the_tasks(cli: Cli, own: Path) -> 
     shutil.move(own, own.with_suffix(".old"))
     gone = cli("tasks")
     assert gone.code == 0
-    assert f"cooking, with 3 documents indexed, can't be read: {own}: missing file" in gone.stderr
+    assert f"the task cooking (3 documents indexed) can't be read: {own}: missing file" in gone.stderr
     assert cli("tasks", "--json").json["unreadable"] == [{"task": "cooking", "file": str(own), "indexed": 3}]
 
 

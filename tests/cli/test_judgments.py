@@ -103,7 +103,7 @@ def test_one_judgment_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -
     for format_ in ("qrels", "trec", "jsonl"):
         out = tmp_path / format_
         made = offline("judgments", "export", TASK, "--format", format_, "--log", log, "--out", out)
-        assert made.code == 0 and f"1 line written to {out}" in made.stderr, made.stderr
+        assert made.code == 0 and f"wrote 1 line to {out}" in made.stderr, made.stderr
     assert "1 event, every one" in offline("judgments", "verify", "--log", log).stderr
     retracted = offline("judgments", "retract", TASK, "--import", 1, "--log", log)
     assert f"1 judgment of import 1 ({path}) retracted" in retracted.stderr
@@ -230,7 +230,7 @@ def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
     )
     printed = offline("judgments", "list", TASK, "--log", log)
     assert "bot (a model)" in printed.stdout and "decided 2 low" in printed.stdout
-    assert "can't tell" in printed.stdout and "11 listed" in printed.stderr
+    assert "can't tell" in printed.stdout and "11 judgments" in printed.stderr
     for options, told in (
         (("--grade", 7), "explanation-2021 has the grades 0 to 6, not 7"),
         (("--annotator", "eve"), "no annotator 'eve' has judged"),

@@ -74,7 +74,7 @@ def test_a_point_is_the_run_that_people_make_who_judge_so_many_topics(
         assert found["points"][1]["judgments"] == sum(map(len, judged.values()))
         # The same judgments from the log: all that is not in it is scored.
         by_people = curve(indexed_nlps, *NLPS, "--judgments", "--log", log, "--points", "0,5")
-        assert by_people["judgments"] == "people" and by_people["unjudged"] == 5
+        assert by_people["judgments"] == "people" and by_people["test_topics"] == 5
         assert [point["score"] for point in by_people["points"]] == pytest.approx(
             [point["score"] for point in found["points"]], abs=1e-12
         )

@@ -274,20 +274,29 @@ def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["judgment"], "no such command 'judgment' (did you mean judgments?): `searchapp --help`"),
-        (["tasks", "shw"], "no such command 'shw' (did you mean show?): `searchapp tasks --help`"),
-        (["compare", "a", "b", "--anyway"], "no such option: --anyway (did you mean --force?): `searchapp"),
-        (["data", "get", "nlps", "--into", "x"], "no such option: --into (did you mean --out?): `searchapp"),
+        (["judgment"], "no such command 'judgment' (did you mean judgments?): see `searchapp --help`"),
+        (["tasks", "shw"], "no such command 'shw' (did you mean show?): see `searchapp tasks --help`"),
+        (
+            ["compare", "a", "b", "--anyway"],
+            "no such option: --anyway (did you mean --force?): see `searchapp",
+        ),
+        (
+            ["data", "get", "nlps", "--into", "x"],
+            "no such option: --into (did you mean --out?): see `searchapp",
+        ),
         (
             ["rank", "nlps", "--spli", "dev"],
-            "no such option: --spli (did you mean --split?): `searchapp rank",
+            "no such option: --spli (did you mean --split?): see `searchapp rank",
         ),
         (
             ["export", "x", "--format", "oficial"],
             "'oficial' (did you mean official?) is not one of 'official', 'trec', 'jsonl', 'csv', "
-            "'ir-metadata': `searchapp export",
+            "'ir-metadata': see `searchapp export",
         ),
-        (["search", "nlps", "x", "--size", "0"], "'-n': it should be greater than or equal to 1: `searchapp"),
+        (
+            ["search", "nlps", "x", "--size", "0"],
+            "'-n': it should be greater than or equal to 1: see `searchapp",
+        ),
         (["search", "nlps", "x", "--size", "x"], "'-n': it should be a valid integer, unable to parse"),
         (
             ["rank", "nlps", "--aggregation", "zzz"],

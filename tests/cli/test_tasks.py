@@ -10,8 +10,8 @@ def test_a_task_is_told_with_its_data_and_what_is_indexed(cli: Cli) -> None:
     before = cli("tasks")
     assert before.code == 0
     assert before.stdout.startswith("nlps  Natural language premise selection")
-    assert "indexed  nothing yet" in before.stdout
-    assert "not there: searchapp data get nlps" in before.stdout
+    assert "indexed  no\n" in before.stdout
+    assert "missing: run searchapp data get nlps" in before.stdout
     cli("index", "nlps", "--data", SAMPLE)
     assert "indexed  70 documents" in cli("tasks").stdout
 
@@ -83,7 +83,7 @@ def test_a_remembered_folder_that_is_gone_is_told_and_can_be_named_anew(offline:
         result = offline(*arguments)
         assert result.code == 4
         assert f"the folder {data}, from which nlps was last indexed, is gone" in result.stderr
-    assert f"{data} (not there any more: searchapp index nlps --data DIR)" in offline("tasks").stdout
+    assert f"{data} (no longer exists: run searchapp index nlps --data DIR)" in offline("tasks").stdout
     assert offline("search", "nlps", "group").code == 0
     assert offline("index", "nlps", "--data", moved).code == 0
     assert offline("rank", "nlps", "--split", "dev", "--out", tmp_path / "r").code == 0

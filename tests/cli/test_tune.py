@@ -197,7 +197,7 @@ def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None
     assert table.code == 0, table.stderr
     lines = table.stdout.splitlines()
     assert lines[0].split()[:3] == ["trial", "k", "MAP@30"] and len(lines) == 5
-    assert any(line.startswith("as it was") for line in lines)
+    assert any(line.startswith("original") for line in lines)
     assert "3 folds, seed 2021; 3 trials, grid" in table.stderr
 
 

@@ -262,7 +262,7 @@ def test_a_run_with_compressed_rankings_is_refused(stored: Path) -> None:
     described = json.loads((stored / "run.json").read_text())
     (stored / "run.json").write_text(json.dumps({**described, "files": {"run.trec.gz": "0"}}))
     with pytest.raises(
-        DataError, match=r"has compressed rankings, .*: rank again, or import run\.trec\.gz with"
+        DataError, match=r"has compressed rankings of .*: rank again, or import run\.trec\.gz with"
     ):
         directory.read(stored)
 
