@@ -112,7 +112,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["export", "nowhere", "--out", "x"], 2, "nowhere is not a run directory"),
         (["nonsense"], 2, "No such command"),
         (["index", "nlp"], 2, "there is no task 'nlp' (did you mean nlps?): choose nlps or explanation-2019"),
-        (["data", "get", "nlsp"], 2, "known for 'nlsp' (did you mean nlps?): choose nlps or"),
+        (["data", "get", "nlsp"], 2, "official data for 'nlsp' (did you mean nlps?): choose nlps or"),
         (
             ["search", "nlps", "x", "--recipe", "bm52"],
             2,
