@@ -29,8 +29,8 @@ from searchapp.tasks.base import (
     Writer,
 )
 
-# The training topics; the topics for development; the topics whose gold may be unpublished, ranked with the other
-# two.
+# Training topics; development topics; topics whose gold may be unpublished, ranked with the topics of the other
+# splits.
 TRAIN, DEV, TEST = "train", "dev", "test"
 
 

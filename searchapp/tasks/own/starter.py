@@ -26,7 +26,7 @@ SAMPLE_ROWS = 100
 # The longest column name, in characters and words: a longer cell is a text.
 MAX_NAME_LENGTH, MAX_NAME_WORDS = 60, 5
 
-# The most labels in a task file.
+# The highest grade in a generated task file.
 MAX_GRADE = 20
 
 # Common names of columns; the first one that a file has is used.

@@ -161,7 +161,7 @@ def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
 
 def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
     """Yield types whose rows contradict the tree, and why; the empty type is the whole tree."""
-    # A parent without a row is a root, whatever its name.
+    # A parent without a row is a root of any name.
     roots = {parent for parent in hierarchy.parents.values() if parent not in hierarchy}
     if len(roots) > 1:
         yield (
