@@ -127,7 +127,7 @@ def test_an_opensearch_is_refused_by_name_with_the_reason(
         error = refusal(Settings(home=tmp_path, url=server.url))
     assert isinstance(error, EngineRefused)
     name = f"OpenSearch {number}" if isinstance(number, str) else "OpenSearch"
-    assert f"runs {name}, which searchapp does not support " in str(error)
+    assert f"runs {name}, which searchapp does not support, because" in str(error)
     assert "use one of 8.19 and 9.x, or the embedded engine" in str(error)
 
 
@@ -376,13 +376,13 @@ def test_a_secret_goes_to_this_machine_without_tls(tmp_path: Path, host: str) ->
 )
 def test_what_looks_like_this_machine_is_another_one(tmp_path: Path, host: str) -> None:
     settings = Settings(home=tmp_path, url=f"http://{host}:9200", api_key="key")
-    with pytest.raises(UsageError, match="without TLS"):
+    with pytest.raises(UsageError, match="has no TLS"):
         client_module.make_client(settings, 1.0)
 
 
 def test_through_a_proxy_a_server_on_this_machine_is_another_one(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, url="http://localhost:9200", api_key="key", proxy="http://there:3128")
-    with pytest.raises(UsageError, match="without TLS"):
+    with pytest.raises(UsageError, match="has no TLS"):
         client_module.make_client(settings, 1.0)
 
 
