@@ -45,8 +45,8 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
         f"{topic} 0 {document} 0\n{topic} 0 {further} 0\n{other} 0 {document} 1\n", encoding="utf-8"
     )
 
-    def run(command: str, *arguments: object, code: int = 0) -> Output:
-        result = cli(*command.split(), *arguments, "--json")
+    def run(command: str, *arguments: object, code: int = 0, typed: str | None = None) -> Output:
+        result = cli(*command.split(), *arguments, "--json", typed=typed)
         assert result.code == code, (command, arguments, result.stderr)
         return command, result.json
 
@@ -66,6 +66,7 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("search", TASK, "abelian group", "--explain-document", document)
     yield run("search", TASK, "--document", document)
     yield run("search", TASK, "--list-saved")
+    yield run("search", TASK, typed="abelian group\nring\n")
     yield run("rank", TASK, *split, "--recipe", "bm25", "--out", one)
     yield run("rank", TASK, *split, "--recipe", "neighbours", "--out", two)
     yield run("explain", TASK, document, "--topic", topic, "--recipe", "neighbours")
