@@ -91,9 +91,7 @@ class ErrorCollector:
 
 
 class _ErrorRecorder:
-    """Suppresses and records a `ReportedError`. A class, because mypy does not see that a generator suppresses
-    errors.
-    """
+    """Suppresses and records a `ReportedError`; mypy does not see that a generator suppresses errors."""
 
     def __init__(self, problems: ErrorCollector, path: str) -> None:
         self._problems = problems

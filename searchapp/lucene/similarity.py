@@ -49,9 +49,7 @@ def idf(documents_with_term: int, documents: int) -> np.float32:
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """Statistics of a field: `documents` with at least one token, and the number of all `tokens`, stacked ones
-    included.
-    """
+    """Numbers of `documents` with at least one token, and of all `tokens`, stacked ones included."""
 
     documents: int
     tokens: int

@@ -48,9 +48,7 @@ SHORT_STEMS: Mapping[str, Mapping[str, Any]] = {
 
 
 def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `analysis` of an index's settings, adapted if the server may be of version 8; no effect on version
-    9.
-    """
+    """Return the `analysis` of an index's settings, adapted if the server may be of version 8."""
     adapted = copy.deepcopy(dict(analysis))
     if not server.may_be_older:
         return adapted

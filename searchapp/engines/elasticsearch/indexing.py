@@ -478,8 +478,7 @@ class _Builder:
         return body
 
     def _oldest(self) -> Server:
-        """Return the oldest node that may hold a shard; of unknown version for a user without access to node
-        information.
+        """Return the oldest node that may hold a shard; of unknown version if the user lacks access.
 
         During the upgrade of a cluster, nodes of both versions fill an index.
         """

@@ -179,9 +179,7 @@ class Corrections:
         return self._shifts[-1] if self._shifts else 0
 
     def add(self, offset: int, shift: int, *, removed: bool = False) -> None:
-        """Set the shift from an ascending output offset on; `removed`: the filter removed text there without a
-        replacement.
-        """
+        """Set the shift from an output offset on; `removed`: the filter removed text there without a replacement."""
         if removed:
             self._before_removal.setdefault(offset, self.total)
         if self._offsets and self._offsets[-1] == offset:

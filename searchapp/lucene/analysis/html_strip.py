@@ -325,9 +325,7 @@ class _Stripping:
 
 
 def _special(name: str) -> str | None:
-    """Return `br`, `script` or `style` if it equals the name by Java's `equalsIgnoreCase`, for which `ſ` is an
-    `s`.
-    """
+    """Return `br`, `script` or `style` if it equals the name by Java's `equalsIgnoreCase` (`ſ` equals `s`)."""
     folded = [lower(char.upper()) for char in name]
     return next((special for special in ("br", *_END_OF_CODE) if folded == list(special)), None)
 

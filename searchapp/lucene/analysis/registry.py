@@ -258,9 +258,7 @@ def _make_piece(kind: str, name: str, settings: Mapping[str, Any], makers: Maker
 
 
 def _find_piece(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
-    """Return the component with this name, or the component of this type with default settings, made once for all
-    analyzers.
-    """
+    """Return the component with this name, or the shared component of this type with default settings."""
     if name not in defined:
         if name not in makers:
             raise Undefined(kind, name, [*defined, *makers])

@@ -168,9 +168,7 @@ class SimplePatternTokenizer(Tokenizer):
 
 
 def _paired_units(units: str, start: int) -> tuple[str, list[int]]:
-    """Return the characters from a code unit on, with each high surrogate paired with the next unit, and their
-    ends.
-    """
+    """Return the characters from a code unit on, with high surrogates paired with the next unit, and their ends."""
     characters: list[str] = []
     ends: list[int] = []
     end = start
@@ -261,8 +259,7 @@ def simple_pattern_tokenizer(options: Options) -> Tokenizer:
 
 
 class StandardTokenizer(Tokenizer):
-    """Returns words, numbers, ideographs and emoji of at most `limit` code units, the longest match of Lucene's
-    grammar.
+    """Returns the longest words, numbers, ideographs and emoji of at most `limit` code units.
 
     Source: UAX #29, "Unicode Text Segmentation", section 4 (WB4 to WB13b). Additional tokens are each ideograph and
     Hiragana character, each run of a Southeast Asian script, and each emoji by UTS #51.
@@ -386,9 +383,7 @@ def _word_rule(alphabet: _Alphabet) -> str:
 
 
 def _emoji_rule(alphabet: _Alphabet) -> str:
-    """Return UTS #51 as Lucene implements it: a presentation selector ends an emoji unless a ZWJ and an emoji
-    follow.
-    """
+    """Return UTS #51 as Lucene implements it: a presentation selector ends an emoji unless ZWJ and emoji follow."""
     any_of = alphabet.any_of
     picture, modifier = any_of("emoji", "letter_emoji"), any_of("emoji_modifier")
     zwj, style = any_of("zwj"), any_of("emoji_style")

@@ -163,9 +163,7 @@ class _Blocks:
     header: int  # bytes before the elements
 
     def require(self, begin: int, end: int) -> bool:
-        """Verify the blocks with the bytes from `begin` to `end` of the elements; return whether all blocks are
-        verified.
-        """
+        """Verify the bytes from `begin` to `end` of the elements; return whether all blocks are verified."""
         block = self.first + (self.header + begin) // BLOCK
         stop = self.first + -(-(self.header + end) // BLOCK)
         while (block := self.verified.find(_UNVERIFIED, block, stop)) >= 0:
@@ -276,8 +274,7 @@ CHUNK = 65536  # terms read or packed at a time
 
 
 class Terms:
-    """The terms of a field, or the ids of an index, by their rank in bytewise order (for UTF-8, the order of code
-    points).
+    """The terms of a field, or the ids of an index, by rank in bytewise order (UTF-8: order of code points).
 
     One array contains the concatenated terms, another their starts. A look-up is a binary search in the mapped files.
     """

@@ -380,9 +380,7 @@ class LiveDocuments:
     def _count_deleted(
         self, starts: Int64s, documents: StoredArray, frequencies: StoredArray | None
     ) -> tuple[Int64s, Int64s]:
-        """Return the number of postings and, given the frequencies, of tokens in deleted documents, by rank of
-        term.
-        """
+        """Count postings and, given the frequencies, tokens in deleted documents, by rank of term."""
         postings, tokens = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.int64)
         if self.mask.all():
             return postings, tokens

@@ -163,9 +163,7 @@ class IndexFolder:
 
     @contextmanager
     def _locked(self) -> Iterator[str]:
-        """Hold the lock of the index; yield the process number of the previous builder if it was waited for, else
-        "".
-        """
+        """Hold the lock; yield the process number of the builder that was waited for, else ""."""
         # The lock belongs to the open file, so that the system releases it when the process ends.
         with (self.folder / LOCK).open("a+", encoding="ascii") as lock:
             other_builder = self._acquire(lock)

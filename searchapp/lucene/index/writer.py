@@ -181,9 +181,7 @@ class _TextWriter(FieldWriter):
         return terms, positions
 
     def pack(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
-        """Return the tokens, and the field's length in each document, to which tokens on the same position add 1 in
-        total.
-        """
+        """Return the tokens, and the field's length in each document, where tokens on one position count once."""
         tokens, lengths = self._pack_bulk(entries) or self._pack_each(entries)
         _refuse_long_terms(tokens, self.field)
         return tokens, lengths
@@ -309,9 +307,7 @@ def _refused(document_id: str, problem: str) -> Refused:
 
 
 class IndexWriter:
-    """Writes a version into an empty folder: a segment of merged and new documents, and references to kept
-    segments.
-    """
+    """Writes a version into an empty folder: its segment, and references to kept segments."""
 
     def __init__(
         self,

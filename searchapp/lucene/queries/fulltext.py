@@ -323,8 +323,7 @@ def _paths(leaving: dict[int, list[_Edge]], start: int, end: int) -> Iterator[tu
 
 
 def _edges(tokens: Sequence[tuple[str, int, int]]) -> Iterator[_Edge]:
-    """Yield the tokens as edges between states; a gap between tokens lengthens the next edge instead of adding a
-    state.
+    """Yield the tokens as edges between states; a gap lengthens the next edge instead of adding a state.
 
     A token has the step of the first token on its position.
     """

@@ -446,9 +446,7 @@ def apply_boost(query: Query, boost: float) -> Query:
 
 
 def without_boosts(query: Query, boost: np.float32 = ONE) -> tuple[Query, np.float32]:
-    """Strip the outer boosts of a query; return it with the product of all boosts, in the order of Lucene's
-    `Scorer`.
-    """
+    """Strip the outer boosts of a query; return their product too, in the order of Lucene's `Scorer`."""
     while isinstance(query, Boost):
         boost, query = np.float32(query.boost) * boost, query.query
     return query, boost

@@ -182,7 +182,7 @@ class ScoreRows:
         frequencies: NDArray[np.int64],
         boost: np.float32,
     ) -> ScoreRow:
-        """Return the scores of concatenated postings, given the number of postings and the document frequency of each
+        """Return the scores of concatenated postings, given number of postings and document frequency of each
         term.
         """
         # Skip terms without postings here: their weights could exceed float32.
@@ -277,9 +277,7 @@ def total(count: int, rows: Sequence[ScoreRow], others: Sequence[Scores] = ()) -
 
 
 def total_of_few(rows: Sequence[ScoreRow]) -> ScoreRow | None:
-    """Return the sum of rows as a row, computed in double and rounded once; None if the rows have more than `FEW`
-    postings.
-    """
+    """Return the sum of rows as a row, rounded once; None if the rows have more than `FEW` postings."""
     # Frequencies in the whole index decide, so that segments round alike.
     rows = [row for row in rows if row.frequency]
     if len(rows) == 1:

@@ -225,8 +225,7 @@ def _pattern(
 
 
 def _builder(query: Query, rewritten: Query, queries: Sequence[Query]) -> QueryBuilder | None:
-    """Return a function that rebuilds the rewritten query from the queries of other texts; None if that is
-    impossible.
+    """Return a function that rebuilds the rewritten query from the queries of other texts, if possible.
 
     The terms of a text must not share a field with another clause, with which they might be merged, and must occur
     once in the rewritten query.
