@@ -122,7 +122,9 @@ def test_a_remembered_folder_that_is_gone_is_told_as_such(tmp_path: Path) -> Non
     folder.mkdir()
     remember_folder(task, tmp_path, folder)
     folder.rmdir()
-    message = r"/data, from which nlps was last indexed, is gone: .* `searchapp index nlps --data DIR`"
+    message = (
+        r"/data, from which nlps was last indexed, no longer exists: .* `searchapp index nlps --data DIR`"
+    )
     with pytest.raises(DataError, match=message):
         data_folder(task, tmp_path)
     assert data_folder(task, tmp_path, tmp_path) == tmp_path

@@ -62,8 +62,8 @@ def load(name: str) -> Task:
             path = Path(name)
             return variant.load(path, load) if variant.is_variant(path) else task.load(path)
         raise UsageError(
-            f"there is no task {choices_hint(name, names())}, or name the TOML file of a task of your own (its name is "
-            "enough once it is indexed)"
+            f"unknown task {choices_hint(name, names())}, or give the TOML file of your own task (its "
+            "name is enough once it is indexed)"
         )
     module, _, attribute = MODULES[name].partition(":")
     return cast("Task", getattr(import_module(f"searchapp.tasks.{module}"), attribute))

@@ -169,7 +169,9 @@ class TaskInfo:
         """
         if split in self.splits:
             return split
-        choice = choices_hint(split, self.splits) if self.splits else f"{split!r}: its file names no topics"
+        choice = (
+            choices_hint(split, self.splits) if self.splits else f"{split!r}: its file contains no topics"
+        )
         raise UsageError(f"{self.name} has no split {choice}{or_else}")
 
 
@@ -243,8 +245,8 @@ class Collection(ABC):
         )
         for split in splits:
             if split not in available:
-                choice = choices_hint(split, available) if available else f"{split!r}: it has none at all"
-                raise UsageError(f"{self.info.reference} has no solved topics in the split {choice}")
+                choice = choices_hint(split, available) if available else f"{split!r}: it has none"
+                raise UsageError(f"{self.info.reference} has no training topics in the split {choice}")
         copied = copy(self)
         copied.chosen = frozenset(splits)
         return copied

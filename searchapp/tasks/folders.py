@@ -42,11 +42,11 @@ def remembered_folders(home: Path) -> dict[str, Path]:
         version = None
     if isinstance(version, int) and version > FOLDERS_FORMAT:
         raise _NewerFormat(
-            f"{path} was written by a newer searchapp: update searchapp, or name folders with --data"
+            f"{path} was written by a newer version of searchapp: update searchapp, or name folders with --data"
         )
     raise DataError(
-        f"{path}, which says where the files of the tasks are, is damaged: remove it, and name the folder once more "
-        "with `searchapp index TASK --data DIR`"
+        f"{path}, which lists the folders of the tasks, is damaged: remove it, and name the folder "
+        "again with `searchapp index TASK --data DIR`"
     )
 
 
@@ -100,7 +100,7 @@ def find(task: Task, home: Path | None, given: Path | None = None) -> DataFolder
     sample = task.info.folder
     if sample is not None:
         if given is not None and given.resolve() != sample:
-            raise UsageError(f"{task.name} has its files in {sample}: leave out --data, or name another task")
+            raise UsageError(f"{task.name} has its files in {sample}: omit --data, or name another task")
         return DataFolder(sample)
     if given is not None:
         return DataFolder(given)
@@ -117,8 +117,8 @@ def data_folder(task: Task, home: Path | None, given: Path | None = None) -> Pat
     folder = find(task, home, given)
     if folder.is_remembered and not folder.path.is_dir():
         raise DataError(
-            f"the folder {folder.path}, from which {task.name} was last indexed, is gone: name the one "
-            f"that has its files with --data; `searchapp index {task.reference} --data DIR` remembers it"
+            f"the folder {folder.path}, from which {task.name} was last indexed, no longer exists: "
+            f"name the folder of its files with --data; `searchapp index {task.reference} --data DIR` remembers it"
         )
     return folder.path
 

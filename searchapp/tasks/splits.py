@@ -217,8 +217,8 @@ class AnswersFormat(OfficialFormat[P, C]):
         for ranking in run:
             if not ranking.hits:
                 raise NoOfficialFile(
-                    f"question {ranking.topic_id} has no {self.noun}, and the official file needs one for each: "
-                    "choose another recipe"
+                    f"question {ranking.topic_id} has no {self.noun}, but the official file needs one "
+                    "for each question: choose another recipe"
                 )
         official = split.collection.official_ids(split.name)
         entries = [

@@ -410,7 +410,7 @@ def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:
         ('[tasks.nlps.groups.g]\nfile = "none.txt"\n', "line 13", "unreadable file"),
         ('[recipes.wide]\nset = { depth = 3 }\nrecipe = "bm25"\n', "line 12", "has no parameter 'depth'"),
         ("[recipes.wide]\n", "line 12", "restrict the recipe to its tasks with tasks = [...]"),
-        ('[tasks.nlp]\nsplits = "dev"\n', "line 12", "there is no task 'nlp' (did you mean nlps?)"),
+        ('[tasks.nlp]\nsplits = "dev"\n', "line 12", "unknown task 'nlp' (did you mean nlps?)"),
         ('[tasks.two]\ntask = "nlps"\nsplits = "def"\n', "line 14", "nlps has no split 'def' (did you mean dev?)"),
         ('[tasks."a b"]\ntask = "nlps"\nsplits = "dev"\n', "line 12", "'a b' is not a valid name of a task"),
         ('[tasks.two]\ntask = "nlps"\nsplits = "dev"\nmeasures = "nDCX"\n', "line 15", "there is no measure 'nDCX'"),

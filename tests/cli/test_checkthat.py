@@ -310,7 +310,7 @@ def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None
     for part in (
         "harbour_mayor.tsv: line 2: unknown label: 2, not 0 or 1",
         "harbour_mayor.tsv: line 3: wrong number of columns: 3, not 4",
-        "duplicate debate: training has a debate of that name already",
+        "duplicate debate: training also has a debate with this name",
         "unusable id (1)",
     ):
         assert part in result.stderr
@@ -336,7 +336,7 @@ def test_a_debate_without_others_can_not_be_ranked(cli: Cli, data: Path, tmp_pat
     assert cli("index", "checkthat", "--data", data).code == 0
     result = cli("rank", "checkthat", "--data", data, "--split", "training", "--out", tmp_path / "run")
     assert result.code == 4
-    assert "no debate with check-worthy lines to rank farm_speech by" in result.stderr
+    assert "no debate with check-worthy lines to train on for farm_speech" in result.stderr
 
 
 def test_a_result_file_is_compared_with_its_debate(offline: Cli, tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"grade": 7}, "7, where the task has grades from 0 to 6"),
+        ({"grade": 7}, "7: the grades of the task are 0 to 6"),
         ({"grade": -1}, "from 0 to 2147483647"),
         ({"grade": 10**30}, "from 0 to 2147483647"),
         ({"grade": 1.0}, "a whole number"),

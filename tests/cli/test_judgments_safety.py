@@ -45,7 +45,7 @@ def test_damaged_and_missing_events_are_named(offline: Cli, log: Path) -> None:
     assert told.code == 4
     assert told.stdout.splitlines() == [
         "event 2 is damaged: its content has changed",
-        "event 4 is gone",
+        "event 4 is missing",
     ]
     assert f"{log} is damaged" in told.stderr and "restore a backup" in told.stderr
     told = offline("judgments", "verify", "--log", log, "--json")

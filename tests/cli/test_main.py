@@ -77,7 +77,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["index", "chess"], 2, "there is no task 'chess': choose nlps"),
+        (["index", "chess"], 2, "unknown task 'chess': choose nlps"),
         (["search", "nlps", " "], 2, "no query: put it in quotes"),
         (
             ["search", "nlps", "x", "--recipe", "magic"],
@@ -111,7 +111,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["evaluate", "nowhere"], 2, "nowhere"),
         (["export", "nowhere", "--out", "x"], 2, "nowhere is not a run directory"),
         (["nonsense"], 2, "No such command"),
-        (["index", "nlp"], 2, "there is no task 'nlp' (did you mean nlps?): choose nlps or explanation-2019"),
+        (["index", "nlp"], 2, "unknown task 'nlp' (did you mean nlps?): choose nlps or explanation-2019"),
         (["data", "get", "nlsp"], 2, "official data for 'nlsp' (did you mean nlps?): choose nlps or"),
         (
             ["search", "nlps", "x", "--recipe", "bm52"],

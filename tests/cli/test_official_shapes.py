@@ -284,7 +284,7 @@ def test_questions_in_the_layout_of_worldtree_2_are_read(offline: Cli, tmp_path:
     indexed = offline("index", task, "--data", data, "--json")
     assert indexed.code == 0, indexed.stderr
     assert indexed.json["missing"] == []
-    assert "no options: there is no ... (A) ... (B) ...: only the text is the query" in indexed.stderr
+    assert "no options: no options such as ... (A) ... (B) ...: only the text is the query" in indexed.stderr
     for recipe in ("bm25", "neighbours", "tfidf"):
         out = tmp_path / recipe
         options = ["--data", data, "--split", "test", "--recipe", recipe, "--out", out]

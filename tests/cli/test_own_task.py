@@ -551,7 +551,7 @@ def test_what_was_assumed_of_header_lines_is_said(offline: Cli, tmp_path: Path) 
     documents.write_text("d1\tfirst soup\nd2\tsecond soup\n")
     new = offline("tasks", "new", task, "--documents", documents)
     assert new.code == 0
-    assert f"{documents}: it has no header line, as it seems" in new.stderr
+    assert f"{documents}: it seems to have no header line" in new.stderr
     assert "2 documents are indexed" in offline("index", task).stderr
     forced = offline("tasks", "new", task, "--documents", documents, "--header", "--overwrite")
     assert "header line" not in forced.stderr

@@ -24,7 +24,7 @@ def test_a_sample_has_an_index_of_its_own(offline: Cli, tmp_path: Path) -> None:
     listed = offline("indexes", "list", "--json").json["indexes"]
     assert "nlps-sample" in {one["index"] for one in listed}
     refused = offline("index", "nlps-sample", "--data", tmp_path)
-    assert refused.code == 2 and "leave out --data" in refused.stderr
+    assert refused.code == 2 and "omit --data" in refused.stderr
 
 
 def test_other_documents_replace_an_index_only_with_replace(offline: Cli, tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def in_windows(served: Served, use: Callable[[Window], Awaitable[None]]) -> None
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["nlsp"], 2, "there is no task 'nlsp' (did you mean nlps?)"),
+        (["nlsp"], 2, "unknown task 'nlsp' (did you mean nlps?)"),
         (["nlps", "--recipe", "x"], 2, "nlps has no recipe 'x'"),
         (["nlps"], 3, "there is no index"),
         (["nlps", "--run", "nowhere"], 2, "nowhere does not exist"),

@@ -82,7 +82,7 @@ def test_a_remembered_folder_that_is_gone_is_told_and_can_be_named_anew(offline:
     ):
         result = offline(*arguments)
         assert result.code == 4
-        assert f"the folder {data}, from which nlps was last indexed, is gone" in result.stderr
+        assert f"the folder {data}, from which nlps was last indexed, no longer exists" in result.stderr
     assert f"{data} (no longer exists: run searchapp index nlps --data DIR)" in offline("tasks").stdout
     assert offline("search", "nlps", "group").code == 0
     assert offline("index", "nlps", "--data", moved).code == 0
@@ -93,7 +93,7 @@ def test_what_is_remembered_may_be_damaged_without_harm(offline: Cli, tmp_path: 
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     state = tmp_path / "home" / "folders.json"
     state.write_text("{")
-    told = "folders.json, which says where the files of the tasks are, is damaged: remove it, and name the folder"
+    told = "folders.json, which lists the folders of the tasks, is damaged: remove it, and name the folder"
     listed = offline("tasks")
     assert listed.code == 0 and listed.stderr.count(told) == 1
     failed = offline("index", "nlps")

@@ -267,7 +267,10 @@ def test_ids_that_no_gold_can_name_are_a_sentence(
     qrels, out = tmp_path / "qrels", tmp_path / "gold"
     qrels.write_text("608 0 nope 1\n")
     refused = offline("evaluate", run, "--qrels", qrels, "--cutoff", 50)
-    assert refused.code == 4 and "nope is not a premise, whose ids are whole numbers" in refused.stderr
+    assert (
+        refused.code == 4
+        and "nope is not a premise, because premises have whole numbers as ids" in refused.stderr
+    )
     arguments = ("--format", "qrels", "--annotator", "ann", "--lenient")
     assert offline("judgments", "import", "nlps", qrels, *arguments, "--data", SAMPLE).code == 0
     official = ("--format", "official", "--data", SAMPLE, "--split", "dev", "--out", out)

@@ -74,7 +74,7 @@ def test_format_check(name: str, file: str, verdict: dict[str, str]) -> None:
 def test_a_short_debate_stops_all_and_leniently_p_at_its_missing_lines_alone(tmp_path: Path) -> None:
     long, gold_of_long = debate(tmp_path, "long", 60, {1, 5})
     short, gold_of_short = debate(tmp_path, "short", 10, {2})
-    with pytest.raises(NotScorable, match=r"short.tsv: 10 lines are fewer than P@50 needs; with --lenient"):
+    with pytest.raises(NotScorable, match=r"short.tsv: 10 lines, too few for P@50; --lenient"):
         scored([long, short], [gold_of_long, gold_of_short])
     for order in (0, 1):
         files = [long, short][:: -1 if order else 1], [gold_of_long, gold_of_short][:: -1 if order else 1]
@@ -90,18 +90,18 @@ def test_a_short_debate_stops_all_and_leniently_p_at_its_missing_lines_alone(tmp
         assert lenient.official.of_topics() == {"long.tsv": close((1 + 2 / 5) / 2), "short.tsv": 1 / 2}
         assert not lenient.official.honest and lenient.topics == 2
         (said,) = lenient.official.warnings
-        assert "stops at short.tsv (10 lines), fewer than P@50 needs: P@20, P@50 are over" in said
-        assert said.endswith("every other figure over all 2")
+        assert "fails at short.tsv (10 lines), too few for P@50: P@20, P@50 are over" in said
+        assert said.endswith("all other measures over all 2")
 
 
 def test_a_short_debate_alone_has_every_figure_that_its_lines_allow(tmp_path: Path) -> None:
     short, gold_of_short = debate(tmp_path, "short", 44, {2})
-    with pytest.raises(NotScorable, match=r"short.tsv: 44 lines are fewer than P@50 needs; with --lenient"):
+    with pytest.raises(NotScorable, match=r"short.tsv: 44 lines, too few for P@50; --lenient"):
         scored([short], [gold_of_short])
     alone = scored([short], [gold_of_short], lenient=True).official
     assert (alone.measure, alone.value) == ("AP", 1 / 2)
     assert list(alone.values) == ["AP", "RR", "R-Precision", *(f"P@{k}" for k in CUTOFFS[:-1])]
-    assert alone.warnings[0].endswith("fewer than P@50 needs: there is no P@50")
+    assert alone.warnings[0].endswith("too few for P@50: no P@50")
 
 
 def test_one_debate_has_no_means_and_several_have(tmp_path: Path) -> None:

@@ -149,13 +149,16 @@ def test_average_precision_divides_by_all_facts() -> None:
 def test_one_missing_fact_costs_the_whole_question_and_the_honest_figure_says_what_it_would_be() -> None:
     result = score({"q": ["a"]}, {"q": {"a": C, "b": C}})
     assert (result.value, result.honest) == (0.0, {"MAP": 0.5})
-    assert "1 of 1 questions lack a fact" in result.warnings[0] and "0.500000" in result.warnings[0]
+    assert (
+        "1 of 1 questions has a ranking that lacks a fact" in result.warnings[0]
+        and "0.500000" in result.warnings[0]
+    )
 
 
 def test_a_question_that_is_not_answered_is_left_out() -> None:
     result = score({"q": ["a"]}, {"q": {"a": C}, "r": {"b": C}})
     assert (result.value, result.per_topic, result.honest) == (1.0, {"q": 1.0}, {"MAP": 0.5})
-    assert "leaves out 1 of 2 questions" in result.warnings[0]
+    assert "excludes questions without ranking, 1 of 2" in result.warnings[0]
 
 
 def test_nothing_answered_and_no_gold() -> None:
@@ -167,7 +170,7 @@ def test_nothing_answered_and_no_gold() -> None:
 def test_of_several_spellings_of_a_question_the_last_by_code_point_counts() -> None:
     rankings = {"q": ["a"], "Q": ["b"]}
     assert fold_question_ids(rankings) == {"q": ["a"]}
-    assert any("another spelling" in warning for warning in score(rankings, {"q": {"a": C}}).warnings)
+    assert any("in other letter case" in warning for warning in score(rankings, {"q": {"a": C}}).warnings)
 
 
 def test_an_explanation_of_blanks_scores_0_and_counts() -> None:

@@ -92,7 +92,7 @@ def test_what_is_not_ranked_still_gains_a_little_and_the_honest_figure_does_not(
     result = score({}, {"q": {"a": 6}})
     assert result.value == pytest.approx(1 / math.log2(FURTHER_RANKS + 1), abs=1e-15)
     assert result.honest == {"mean NDCG": 0.0}
-    assert "1 of 1 questions are not answered" in result.warnings[0]
+    assert "1 of 1 questions has no ranking" in result.warnings[0]
 
 
 def test_a_complete_ranking_has_no_warning() -> None:

@@ -27,7 +27,7 @@ def test_average_precision_is_the_mean_of_the_precisions_at_the_hits() -> None:
 
 def test_the_warning_has_the_figure_divided_by_all_gold_premises() -> None:
     (warning,) = score({"a": ["1", "9", "2"]}, {"a": [1, 2, 3, 4]}, cutoff=3).warnings
-    assert "1 of 1 statements lack some: divided by all it is 0.416667" in warning
+    assert "some are missing for 1 of 1 statements: divided by all, it is 0.416667" in warning
 
 
 def test_a_complete_ranking_has_no_warning() -> None:
@@ -43,7 +43,7 @@ def test_each_spelling_is_a_hit_and_the_warning_says_so() -> None:
 def test_gold_as_text_never_matches_and_repeats_have_no_effect() -> None:
     result = score({"a": ["1", "2"], "b": ["1", "2"]}, {"a": ["1"], "b": [2, 2]}, cutoff=2)
     assert result.per_topic == {"a": 0, "b": 0.5}
-    assert any("gold premises as text" in warning for warning in result.warnings)
+    assert any("gold premises as strings" in warning for warning in result.warnings)
 
 
 def test_an_empty_gold_list_counts_as_zero() -> None:

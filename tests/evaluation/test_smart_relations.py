@@ -84,7 +84,7 @@ def test_repeats_that_no_slot_needs_are_not_right(score: Any) -> None:
 def test_flat_gold_of_dbpedia_is_told_and_honestly_read(score: Any) -> None:
     official = score({"1": ["ab", "cd"]}, {"1": ["ab", "cd"]}).official
     assert (official.values["F1"], official.honest["F1"]) == (0.0, 1.0)
-    assert any("letter by letter" in warning for warning in official.warnings)
+    assert any("compares its letters" in warning for warning in official.warnings)
 
 
 def test_an_ordinary_file_has_no_warning(score: Any) -> None:
@@ -99,7 +99,7 @@ def test_what_is_skipped_is_told(tmp_path: Path, score: Any) -> None:
     scorer = RelationScorer("wikidata", CUT_OFF)
     first, second = scorer.read([path]).warnings
     assert first.endswith("p.json: 1 prediction without `relations` skipped")
-    assert second.endswith("1 prediction with an id that came before: the last one counts")
+    assert second.endswith("1 prediction with a repeated id: the last one counts")
 
 
 def test_only_the_questions_of_the_split_count(score: Any) -> None:

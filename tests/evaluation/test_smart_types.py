@@ -86,7 +86,7 @@ def test_repeated_types_are_told_and_honestly_count_once(tmp_path: Path) -> None
     assert official.honest == once.honest
     assert once.honest["NDCG@5"] == once.values["NDCG@5"]
     (repeats, missing) = official.warnings
-    assert "1 of 2 questions are answered with repeated types" in repeats
+    assert "1 of 2 questions has repeated predicted types" in repeats
     assert "1 of 2 questions has no prediction" in missing
     assert len(once.warnings) == 1
 
@@ -104,7 +104,7 @@ def test_rankings_and_qrels_have_documents(tmp_path: Path) -> None:
 
 def test_without_a_hierarchy_nothing_of_dbpedia_is_scored(tmp_path: Path) -> None:
     scorer = SmartTypesDbpediaScorer()
-    with pytest.raises(UsageError, match="name the file with --hierarchy"):
+    with pytest.raises(UsageError, match="name its file with --hierarchy"):
         scorer.score(
             TypesPredictions([]), GoldFiles([put(tmp_path / "gold.json", [PERSON])], ScorerOptions())
         )
@@ -146,7 +146,7 @@ def test_a_part_of_a_label_stops_the_script_unless_whole_labels_are_asked_for(tm
     assert raised.value.official == "ValueError: 'city' is not in list"
     official = wikidata(tmp_path, gold, answers, lenient=True).official
     assert official.values == {"accuracy": 1.0, "MRR (whole labels)": 0.5}
-    assert "not what the organisers' script does" in official.warnings[0]
+    assert "unlike in the official scorer" in official.warnings[0]
 
 
 def test_breakdowns_are_means_of_groups(tmp_path: Path) -> None:

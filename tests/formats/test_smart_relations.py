@@ -91,7 +91,7 @@ def test_the_vocabulary_of_wikidata_becomes_documents(tmp_path: Path) -> None:
     assert told(problems) == [
         "property P21: contradiction: its `id` is P22",
         "property Q5: unusable id: it is not like P19",
-        "property P6: unknown key: alias is none of id, label, aliases, description",
+        "property P6: unknown key: alias is not one of id, label, aliases, description",
         "property P6: blank text: label must not be blank",
         "property P6: wrong type: description is null, not a string",
         "property P7: wrong type: the value is a string, not an object",

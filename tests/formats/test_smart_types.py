@@ -159,7 +159,7 @@ def test_an_id_that_comes_again_with_something_else_is_a_problem(tmp_path: Path)
     read, problems = questions(put(tmp_path, entry(), entry(question="Where?")))
     assert [question.text for question in read] == ["Who?"]
     assert problems == [
-        ("duplicate id", "line 3: question q1", "an earlier entry has this id and other content")
+        ("duplicate id", "line 3: question q1", "an earlier entry with this id has other content")
     ]
 
 

@@ -84,7 +84,7 @@ def test_a_topic_must_have_every_field(tmp_path: Path) -> None:
     assert [text.fields for text in found] == [{"kind": ""}]
     assert problems == [
         "line 2: missing key: Kind: the object has id, text",
-        "line 3: wrong type: Kind is null, and templates need a value",
+        "line 3: wrong type: Kind is null, but templates need a value",
     ]
 
 

@@ -75,7 +75,7 @@ def test_a_uid_of_several_rows_is_a_note_and_the_first_row_counts(tmp_path: Path
         ("\t \t\tNA\t\tx\tu\n", "blank text"),
         ("a\tb\tis\tc\t\tu\n", "wrong number of cells"),
         ("a\tb\tis\tc\t\t\tu\t\n", "wrong number of cells"),
-        ("a\tb\tis\tc\t\t\tKNOWN\n", "ids that differ in letter case only"),
+        ("a\tb\tis\tc\t\t\tKNOWN\n", "ids that differ only in letter case"),
     ],
 )
 def test_a_broken_row_is_told_with_its_line_and_left_out(tmp_path: Path, row: str, kind: str) -> None:

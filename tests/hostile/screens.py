@@ -399,7 +399,7 @@ def browse(world: World) -> Result:
         one.do("f", "The folder with the official files")
         one.paste(hostile.id("folder to index"))
         one.do("enter", "there is no folder|can't be read: file name too long")
-        one.do("n", "The TOML file of a task")
+        one.do("n", "The TOML file of your own task")
         one.paste(hostile.id("task file to index"))
         one.do("enter", "is not a task file|━Tasks")
         one.do("tab", "Run ")

@@ -114,7 +114,7 @@ def test_a_mapping_that_cannot_serve_is_refused(tmp_path: Path, content: str, me
 
 def test_an_unknown_mapping_is_refused_with_those_that_exist(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"no mapping 'txt' \(did you mean text\?\): choose .*premises or .*text"
+        DataError, match=r"unknown mapping 'txt' \(did you mean text\?\): choose .*premises or .*text"
     ):
         task_of(tmp_path, 'mapping = "txt"\n' + LEAST).index_mapping()
 
@@ -134,7 +134,7 @@ def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path
     [
         (
             'template = "bm26"',
-            "there is no template 'bm26' (did you mean bm25?): choose bm25 or similar or words",
+            "unknown template 'bm26' (did you mean bm25?): choose bm25 or similar or words",
         ),
         ('template = "none.json"', "none.json: there is no such file"),
         ("template = 3", "the recipe mine/own: template must be text in quotes: correct mine.toml"),
@@ -174,21 +174,24 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
             "files, format, ",
         ),
         ('name = "mine"\n', ": missing key: the file needs documents"),
-        ('name = "mine"\n[documents]\n', "line 2: missing key: [documents] needs either file or files"),
-        (LEAST + 'files = ["a.csv"]\n', "line 2: missing key: [documents] needs either file or files"),
+        ('name = "mine"\n[documents]\n', "line 2: missing key: [documents] needs one of file and files"),
+        (LEAST + 'files = ["a.csv"]\n', "line 2: missing key: [documents] needs one of file and files"),
         (
             LEAST.replace("jsonl", "dat"),
-            "line 3: unknown format: docs.dat does not show it by its name: give format = csv or tsv",
+            "line 3: unknown format: docs.dat has an unknown suffix: add format = csv or tsv",
         ),
         (LEAST + 'format = "xml"\n', "line 4: unknown format: 'xml': choose csv or tsv or jsonl"),
         (LEAST + "text = 7\n", "line 4: wrong value: text must be text in quotes or a list of these"),
-        (LEAST + 'fields = ["My field"]\n', "line 4: unusable name: 'My field' can't name a field"),
+        (
+            LEAST + 'fields = ["My field"]\n',
+            "line 4: unusable name: 'My field' is not a valid name of a field",
+        ),
         (
             LEAST + 'fields = ["a"]\ncontext = ["a", "b"]\n',
             "line 5: wrong value: context must be two of the fields",
         ),
         ("depth = 0\n" + LEAST, "line 1: wrong value: depth must be a whole number of at least 1"),
-        ('grades = ["no"]\n' + LEAST, "line 1: wrong value: grades need at least two labels"),
+        ('grades = ["no"]\n' + LEAST, "line 1: wrong value: grades needs at least two labels"),
         (
             'training_split = "train"\n' + LEAST,
             "line 1: unknown split: training_split names 'train': the file has no [topics.NAME]",
@@ -205,11 +208,11 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
             'training_split = "a"\n' + LEAST + '[topics.a]\nfile = "t.csv"\n',
             "line 1: missing gold: the training split a needs gold",
         ),
-        (LEAST + '[topics.A]\nfile = "t.csv"\n', "line 4: unusable name: 'A' can't name a split"),
+        (LEAST + '[topics.A]\nfile = "t.csv"\n', "line 4: unusable name: 'A' is not a valid name of a split"),
         (LEAST + "[topics.a]\n", "line 4: missing key: [topics.a] needs file"),
         (
             LEAST + '[topics.a]\nfile = "t.csv"\ngold = "g.dat"\n',
-            "line 6: unknown format: g.dat does not show it by its name: give gold = "
+            "line 6: unknown format: g.dat has an unknown suffix: add gold = "
             "{ file = 'g.dat', format = ... }",
         ),
         (
@@ -247,7 +250,7 @@ def test_a_name_that_cannot_name_an_index_or_is_taken_is_refused(tmp_path: Path,
 def test_a_missing_task_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidFiles, match=r"none.toml: missing file"):
         tasks.load(str(tmp_path / "none.toml"))
-    with pytest.raises(UsageError, match=r"or name the TOML file of a task of your own"):
+    with pytest.raises(UsageError, match=r"or give the TOML file of your own task"):
         tasks.load("none")
 
 
@@ -270,7 +273,7 @@ def test_gold_is_checked_against_topics_documents_and_grades(tmp_path: Path) -> 
         "g.txt: line 2: unknown topic: q2 is not in the split dev",
         "g.txt: line 3: unknown document: d9",
         "g.txt: line 4: duplicate document: d1 of topic q1; the first grade counts",
-        "g.txt: line 5: unknown grade: 2, where the task has grades from 0 to 1: name more with `grades`",
+        "g.txt: line 5: unknown grade: 2: the grades of the task are 0 to 1; add more with `grades`",
     ]
 
 
@@ -301,7 +304,7 @@ def test_a_split_without_gold_has_none_to_score_against(tmp_path: Path) -> None:
     task = task_of(tmp_path, LEAST + '[topics.test]\nfile = "t.tsv"\n')
     assert not task.collection(tmp_path).is_masked("test")
     with pytest.raises(
-        UsageError, match=r"the split test of mine has no gold: name its file as gold in \[topics.test\]"
+        UsageError, match=r"the split test of mine has no gold: name its file under gold in \[topics.test\]"
     ):
         task.collection(tmp_path).gold_files("test")
     with pytest.raises(UsageError, match=r"mine has no split 'dev': choose test"):

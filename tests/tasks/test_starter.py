@@ -69,9 +69,9 @@ def test_without_a_known_name_the_first_column_is_the_id_and_the_longest_the_tex
         (
             "d.dat",
             "x",
-            "does not show its format by its name: give it a name that ends in .csv or .tsv or .jsonl",
+            "has an unknown suffix: give it a name that ends in .csv or .tsv or .jsonl",
         ),
-        ("d.csv", "id\n1\n", "has 1 column: an id and a text are needed"),
+        ("d.csv", "id\n1\n", "has 1 column: it needs an id and a text"),
         ("d.csv", 'id,text\n1,"x\n', "line 2: broken row"),
     ],
 )
@@ -101,8 +101,8 @@ def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name
     seen = [starter.detect(documents), starter.detect(topics), starter.detect(gold, gold=True)]
     assert [one.header for one in seen] == [False, False, False]
     assert seen[0].assumed == (
-        f"{documents}: it has no header line, as it seems ('d1' looks like what is below it): else use --header; "
-        "its columns are called id, text"
+        f"{documents}: it seems to have no header line ('d1' looks like what is below it); if it has one, "
+        "use --header; its columns are named id, text"
     )
     path = tmp_path / "task.toml"
     path.write_text(starter.task_file_text(path, "mine", seen[:1], seen[1], seen[2]))
@@ -131,7 +131,7 @@ def test_what_the_person_says_of_header_lines_holds(tmp_path: Path) -> None:
     said = starter.detect(path, header=False)
     assert (said.columns, said.header, said.assumed) == (("id", "text"), False, None)
     assert len(said.records) == 2
-    assert (starter.detect(path).assumed or "").endswith("(the first line has 'id'): else use --no-header")
+    assert (starter.detect(path).assumed or "").endswith("(the first line has 'id'); if not, use --no-header")
 
 
 @pytest.mark.parametrize(
@@ -178,5 +178,5 @@ def test_files_of_documents_must_agree_on_their_header_lines(tmp_path: Path) -> 
     (tmp_path / "a.tsv").write_text("id\ttext\n1\ta\n")
     (tmp_path / "b.tsv").write_text("2\tb\n3\tc\n")
     seen = [starter.detect(tmp_path / name) for name in ("a.tsv", "b.tsv")]
-    with pytest.raises(UsageError, match="some files of documents have a header line and others none"):
+    with pytest.raises(UsageError, match="the files of documents differ in header lines or columns"):
         starter.task_file_text(tmp_path / "task.toml", "mine", seen)

@@ -66,7 +66,7 @@ def test_folds_are_solved_by_the_others_and_debates_by_training() -> None:
 def test_a_split_without_solved_topics_is_refused() -> None:
     collection = tasks.load("nlps").collection(SAMPLES / "nlps")
     with pytest.raises(
-        UsageError, match=r"nlps has no solved topics in the split 'tran' .did you mean train"
+        UsageError, match=r"nlps has no training topics in the split 'tran' .did you mean train"
     ):
         collection.with_training_splits(["tran"])
 

@@ -129,19 +129,19 @@ def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('extends = "nlsp"', "there is no task 'nlsp'"),
+        ('extends = "nlsp"', "unknown task 'nlsp'"),
         ("extends = 7", "extends must be text"),
-        ('extends = "v.toml"', "is a variant itself"),
-        ('extends = "x.toml"', "is a variant itself"),
+        ('extends = "v.toml"', "is itself a variant"),
+        ('extends = "x.toml"', "is itself a variant"),
         ('extends = "gone.toml"', "gone.toml"),
         ('extends = "nlps"\nmaping = "x.json"', "unknown key"),
         ('extends = "nlps"\nmapping = "premises"', "must be the name of a .json file"),
         ('extends = "nlps"\nmapping = "gone.json"', "gone.json"),
-        ('extends = "nlps"\nrecipe = "none"', "there is no recipe 'none'"),
+        ('extends = "nlps"\nrecipe = "none"', "unknown recipe 'none'"),
         ('extends = "nlps"\nrecipes = 3', "recipes must be a table"),
         ('extends = "nlps"\nmapping = "list.json"', "a JSON object was expected"),
         ('extends = "nlps"\nmapping = "empty.json"', "must have a property id"),
-        ('extends = "checkthat"\ntraining_mapping = "mine.json"', "has no index of solved topics"),
+        ('extends = "checkthat"\ntraining_mapping = "mine.json"', "has no index of training topics"),
     ],
 )
 def test_what_is_wrong_with_a_variant_is_said(text: str, said: str, folder: Path, offline: Cli) -> None:

@@ -22,7 +22,7 @@ from searchapp.formats.problems import EntryProblems, Problems, shown
 # The greatest line number in the official result file.
 MOST_LINES = 9999
 
-_COLUMNS = "line_number, speaker, text, label, with a tab between them"
+_COLUMNS = "line_number, speaker, text and label, separated by tabs"
 
 
 class DebateLine(NamedTuple):
@@ -40,7 +40,7 @@ def read_debate(path: Path, problems: Problems) -> Iterator[DebateLine]:
     if text is None:
         return
     if text.startswith("\ufeff"):
-        detail = "remove the byte-order mark, which the official scorer takes for a part of the first number"
+        detail = "remove the byte-order mark: the official scorer reads it as a part of the first number"
         problems.add(path, "byte-order mark", "line 1", detail, skippable=False)
         return
     rows = text.replace("\r\n", "\n").split("\n")
@@ -57,9 +57,9 @@ def read_debate(path: Path, problems: Problems) -> Iterator[DebateLine]:
             continue
         first = seen.setdefault(line.number, row_number)
         if first != row_number:
-            entry.wrong("duplicate line number", f"{line.number} is the number of line {first} already")
+            entry.wrong("duplicate line number", f"{line.number} is also the number of line {first}")
         elif line.number != row_number:
-            advice = f"where {row_number} should be: number the lines from 1 on without gaps"
+            advice = f"expected {row_number}: number the lines from 1 without gaps"
             entry.wrong("wrong line number", f"{line.number}, {advice}")
         else:
             yield line
@@ -68,11 +68,11 @@ def read_debate(path: Path, problems: Problems) -> Iterator[DebateLine]:
 def _parse(row: str) -> DebateLine | tuple[str, str]:
     """Parse a row, or return kind and detail of its problem."""
     if not row.strip():
-        return "blank line", "remove it: the official scorer stops there"
+        return "blank line", "remove it: the official scorer fails there"
     if "\r" in row:
-        return "stray carriage return", "end lines with LF or CRLF alone"
+        return "stray carriage return", "end lines with LF or CRLF"
     if "\0" in row:
-        return "NUL character", "remove it: text has none"
+        return "NUL character", "remove it: text can't contain it"
     cells = row.split("\t")
     if len(cells) != 4:
         return "wrong number of columns", f"{len(cells)}, not 4: {_COLUMNS}"
@@ -83,12 +83,12 @@ def _parse(row: str) -> DebateLine | tuple[str, str]:
     if len(number) > len(str(MOST_LINES)) or int(number) > MOST_LINES:
         return (
             "too many lines",
-            f"{shown(number)}, and the official result file ends at {MOST_LINES}: split the debate",
+            f"{shown(number)}, but the official result file ends at {MOST_LINES}: split the debate",
         )
     if label not in ("0", "1"):
         return "unknown label", f"{shown(label)}, not 0 or 1"
     if not text.strip():
-        return "blank text", "every line has a text, even if it is (APPLAUSE)"
+        return "blank text", "every line must have a text, such as (APPLAUSE)"
     return DebateLine(int(number), speaker, text, int(label))
 
 

@@ -79,8 +79,8 @@ class CheckThatScorer:
             labels[name] = relevant
             if len(ranked[name]) < CUTOFFS[-1] and not gold.options.lenient:
                 raise NotScorable(
-                    f"{name}: {len(ranked[name])} lines are fewer than P@{CUTOFFS[-1]} needs; with --lenient it is "
-                    "left out of that figure alone",
+                    f"{name}: {len(ranked[name])} lines, too few for P@{CUTOFFS[-1]}; --lenient "
+                    "excludes it from that measure only",
                     "IndexError: list index out of range",
                 )
         return Scored(
@@ -118,17 +118,18 @@ def _require_valid_files(predictions: Sequence[DebatePrediction], gold: Sequence
     if len(predictions) != len(gold):
         names = {prediction.path.name if prediction.path else prediction.name for prediction in predictions}
         missing_names = [path.name for path in gold if path.name not in names]
-        hint = f" (none of {', '.join(missing_names)})" if 0 < len(missing_names) < len(gold) else ""
+        hint = f" (missing: {', '.join(missing_names)})" if 0 < len(missing_names) < len(gold) else ""
         raise NotScorable(
-            f"predictions: {len(predictions)}{hint}, gold files: {len(gold)}: give a gold file for each debate, in "
-            "order",
-            f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) provided. Cannot score.",
+            f"predictions: {len(predictions)}{hint}, gold files: {len(gold)}: name one gold file for "
+            "each debate, in order",
+            f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) "
+            "provided. Cannot score.",
         )
     paths = [str(prediction.path) for prediction in predictions if prediction.path is not None]
     repeated = [path for path, count in Counter(paths).items() if count > 1]
     if repeated:
         raise NotScorable(
-            f"{repeated[0]} is given more than once: give the file of another debate",
+            f"{repeated[0]} is named more than once: name each debate's file once",
             "Same pred file provided multiple times. The pred files should be for different debates.",
         )
     for prediction in predictions:
@@ -164,7 +165,7 @@ def _scores(prediction: DebatePrediction, gold: Mapping[int, int]) -> Mapping[in
     for number, score in _scored_lines(prediction):
         if number not in gold:
             raise NotScorable(
-                f"{prediction.name}: line {number} is ranked and its gold file has no such line",
+                f"{prediction.name}: line {number} is ranked, but its gold file has no such line",
                 f"No such line_number: {number} in gold file!",
             )
         scores[number] = score
@@ -189,7 +190,8 @@ def ranking(scores: Mapping[int, float], gold: Mapping[int, int], name: str) -> 
     missing = [number for number in gold if number not in scores]
     if missing:
         raise NotScorable(
-            f"{name}: {counted(len(missing), 'line')} of the debate not ranked, such as line {min(missing)}: rank all",
+            f"{name}: {counted(len(missing), 'line')} of the debate not ranked, such as line "
+            f"{min(missing)}: rank all lines",
             "ValueError: The predictions do not match the lines from the gold file - missing or extra line_no",
         )
     return sorted(scores, key=lambda number: -scores[number])
@@ -238,7 +240,8 @@ def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[
         warnings.append(_short_debate_warning(ranked))
     if empty_debates := [name for name in per_file if not per_file[name]["R"]]:
         warnings.append(
-            f"{len(empty_debates)} of {len(per_file)} debates {have(len(empty_debates))} no check-worthy line, such as "
+            f"{len(empty_debates)} of {len(per_file)} debates {have(len(empty_debates))} no "
+            "check-worthy line, such as "
             f"{empty_debates[0]}: all their values are 0 and count in the means"
         )
     for name, relevant in labels.items():
@@ -260,13 +263,13 @@ def _short_debate_warning(ranked: Mapping[str, Sequence[int]]) -> str:
     ]
     fewest = min(map(len, ranked.values()))
     lacking = [f"P@{k}" for k in CUTOFFS if k > fewest]
-    stops = f"the official scorer stops at {', '.join(short)}, fewer than P@{CUTOFFS[-1]} needs"
+    stops = f"the official scorer fails at {', '.join(short)}, too few for P@{CUTOFFS[-1]}"
     if len(ranked) == 1:
-        return f"{stops}: there is no {', '.join(lacking)}"
+        return f"{stops}: no {', '.join(lacking)}"
     are = "is" if len(lacking) == 1 else "are"
     return (
-        f"{stops}: {', '.join(lacking)} {are} over the debates with as many lines, every other figure over all "
-        f"{len(ranked)}"
+        f"{stops}: {', '.join(lacking)} {are} over the debates with enough lines, "
+        f"all other measures over all {len(ranked)}"
     )
 
 
@@ -282,7 +285,7 @@ class _Debate:
     def event(self) -> str:
         spoken = Counter(speaker for speaker in self.speakers.values() if speaker not in REACTIONS)
         if not spoken:
-            return "reactions alone"
+            return "only reactions"
         return (
             "one voice"
             if max(spoken.values()) >= MIN_MAIN_SPEAKER_SHARE * spoken.total()
@@ -333,7 +336,7 @@ def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
         )
         for speaker, values in sorted(precisions.items(), key=lambda entry: (-lines[entry[0]], entry[0]))
     ]
-    title = "by speaker, each one's lines among themselves"
+    title = "by speaker, each speaker's lines ranked separately"
     return Breakdown("speaker", title, tuple(rows), counted="lines")
 
 
@@ -347,10 +350,10 @@ def _cells(line: str, count: int, where: str) -> list[str]:
     if len(cells) < count:
         official = f"ValueError: not enough values to unpack (expected {count}, got {len(cells)})"
         actual = "a blank line" if not line.strip() else f"{len(cells)} cells"
-        raise NotScorable(f"{where}: {actual}, where {count} cells should be", official)
+        raise NotScorable(f"{where}: {actual} instead of {count} cells", official)
     if len(cells) > count:
         official = f"ValueError: too many values to unpack (expected {count})"
-        raise NotScorable(f"{where}: {len(cells)} cells, where {count} should be", official)
+        raise NotScorable(f"{where}: {len(cells)} cells instead of {count}", official)
     return cells
 
 

@@ -192,8 +192,8 @@ class CheckThatCollection(Collection):
                 other_counts = total.without(labelled[path][name]) if path in labelled else total
                 if not other_counts.relevant:
                     raise DataError(
-                        f"{self.folder / TRAINING} has no debate with check-worthy lines to rank {path.stem} by: put "
-                        "labelled debates there"
+                        f"{self.folder / TRAINING} has no debate with check-worthy lines to train on "
+                        f"for {path.stem}: add labelled debates"
                     )
                 queries[name] = " ".join(other_counts.query(QUERY_TERMS))
             topics.append(_topic(path, lines, queries))
@@ -221,11 +221,11 @@ class CheckThatCollection(Collection):
     def _read(self, files: Sequence[Path], problems: Problems) -> Iterator[Document]:
         for path in files:
             if problem := unusable_id(path.stem):
-                detail = f"rename the file, whose name is the debate's: {problem[1]}"
+                detail = f"rename the file, because its name is the name of the debate: {problem[1]}"
                 problems.add(path, problem[0], detail=detail, skippable=False)
             split_folder = path.parent.name
             if split_folder != TRAINING and (self.folder / TRAINING / path.name).exists():
-                detail = f"{TRAINING} has a debate of that name already"
+                detail = f"{TRAINING} also has a debate with this name"
                 problems.add(path, "duplicate debate", detail=detail, skippable=False)
             for line in self.lines(path, problems):
                 fields = {
@@ -249,8 +249,8 @@ class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection
             missing = next((number for number in range(1, len(numbers) + 1) if number not in numbers), None)
             if missing is not None or not numbers:
                 raise NoOfficialFile(
-                    f"debate {ranking.topic_id} has no line {missing or 1}, and the official file needs every line: "
-                    "rank deeper with --depth"
+                    f"debate {ranking.topic_id} has no rank for line {missing or 1}, but the official "
+                    "file needs every line: rank deeper with --depth"
                 )
         return {f"{ranking.topic_id}{SUFFIX}": _writer(ranking, split.collection) for ranking in run}
 
@@ -270,12 +270,14 @@ class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection
         report = problems.note if split is None else problems.add
         for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
             if line.count("\t") != 1:
-                detail = "the official checker lets it pass, but the scorer stops there: remove blank lines and tabs"
+                detail = (
+                    "the official checker accepts it, but the scorer fails there: remove blank lines and tabs"
+                )
                 report(path.name, "stray white space", f"line {number}", detail)
         scored = len(text.split()) // 2
         if scored < CUTOFFS[-1]:
             detail = (
-                f"{counted(scored, 'line')}, and the official scorer stops at a debate of fewer than {CUTOFFS[-1]}: "
+                f"{counted(scored, 'line')}, but the official scorer fails at a debate with fewer than {CUTOFFS[-1]}: "
                 "evaluate the other debates, or all with --lenient"
             )
             report(path.name, "too few lines", detail=detail)
@@ -284,7 +286,7 @@ class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection
         debates = split.files
         debate = next((file for file in debates if file.name == path.name), debates[0])
         if len(debates) > 1 and debate.name != path.name:
-            detail = f"name the file after its debate, such as {debate.name}, or the debate with --split"
+            detail = f"name the file after its debate, such as {debate.name}, or name the debate with --split"
             problems.add(path.name, "unknown debate", detail=detail)
             return
         unread = Problems()
@@ -293,7 +295,9 @@ class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection
         if scored != expected:
             kind = "missing lines" if scored < expected else "unknown lines"
             are = "is" if scored == 1 else "are"
-            detail = f"{counted(scored, 'line')} {are} scored, and {debate.name} has {expected}: score each of them"
+            detail = (
+                f"{counted(scored, 'line')} {are} scored, but {debate.name} has {expected}: score all lines"
+            )
             problems.add(path.name, kind, detail=detail)
 
     def gold(self, grades: Grades, split: DataSplit[CheckThatCollection]) -> Mapping[str, Writer]:
@@ -324,9 +328,9 @@ def _writer(ranking: Ranking, collection: CheckThatCollection) -> Writer:
             lines = len(collection.lines(path, Problems(lenient=True)))
             if lines > len(ranking.hits):
                 raise DataError(
-                    f"debate {ranking.topic_id} has {counted(lines, 'line')}, {len(ranking.hits):,} of them "
-                    "ranked, and "
-                    "the official file needs every line: rank deeper with --depth"
+                    f"debate {ranking.topic_id} has {counted(lines, 'line')}, but "
+                    f"{len(ranking.hits):,} of them are ranked, and the official file needs every "
+                    "line: rank deeper with --depth"
                 )
     scores = [(line_number(document), score) for document, score in ranking.hits]
     return partial(debate_files.write_line_scores, scores=scores)

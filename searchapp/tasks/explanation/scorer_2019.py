@@ -79,7 +79,7 @@ def _by_role(inputs: RankedExplanations) -> Breakdown:
             of_role = [fact for fact, roles in facts.items() if role in roles]
             ranks = ranks_of(without(ranked, facts.keys() - set(of_role)), of_role)
             precisions.setdefault(role, []).append(average_precision(ranks.values(), len(of_role)))
-    title = "MAP of the facts of a role, the explanation's other facts taken out of the ranking"
+    title = "MAP of the facts of a role, without the other facts of the explanation in the ranking"
     return Breakdown("role", title, _rows(precisions, questions))
 
 
@@ -97,7 +97,7 @@ def _by_overlap(inputs: RankedExplanations) -> Breakdown:
                 ranks = ranks_of([fact for fact in ranked if (fact in overlapping) is overlaps], of_group)
                 precisions[group].append(average_precision(ranks.values(), len(of_group)))
     title = (
-        "MAP of the facts with and without a content word of question or answer, each kind ranked by itself"
+        "MAP of the facts with and without a content word of question or answer, each kind ranked separately"
     )
     return Breakdown("overlap", title, _rows(precisions, questions))
 
@@ -111,7 +111,7 @@ def _by_precision(inputs: RankedExplanations) -> Breakdown:
     rows = tuple(
         BreakdownRow(f"P@{k}", len(values), {"precision": mean(values)}) for k, values in precisions.items()
     )
-    title = "precision at k, divided by the length of the explanation where that is less than k"
+    title = "precision at k, divided by the length of the explanation if it is less than k"
     return Breakdown("precision", title, rows)
 
 
@@ -164,7 +164,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
     rows = two_column.split_cells(two_column.read_text(path), path)
     header = next((cells for _line, _row, cells in rows), [])
     if not header:
-        message = f"{path} is empty: the gold is a table with a header"
+        message = f"{path} is empty: the gold must be a table with a header"
         raise NotScorable(message, "pandas.errors.EmptyDataError: No columns to parse from file")
     if lenient and is_of_worldtree_2(header):
         header[header.index(V2_ID)] = worldtree.QUESTION_ID
@@ -182,7 +182,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
     for line, row, cells in rows:
         if len(cells) > len(header):
             raise NotScorable(
-                f"{path}: line {line}: {len(cells)} cells, where the header has {len(header)}",
+                f"{path}: line {line}: {len(cells)} cells, but {len(header)} in the header",
                 "pandas.errors.ParserError: Error tokenizing data. C error: "
                 f"Expected {len(header)} fields in line {row}, saw {len(cells)}",
             )
@@ -208,7 +208,7 @@ def _require_roles(path: Path, line: int, explanation: str) -> str:
     for item in explanation.split():
         if "|" not in item:
             raise NotScorable(
-                f"{path}: line {line}: the fact {shown(item)} has no role behind a bar",
+                f"{path}: line {line}: the fact {shown(item)} has no role after a bar",
                 "ValueError: not enough values to unpack (expected 2, got 1)",
             )
     return explanation
@@ -257,23 +257,26 @@ def score(predictions: Predictions, gold: Explanations) -> OfficialScore:
 def _warnings(
     predictions: Predictions, gold: Explanations, ranks: Mapping[str, Mapping[str, int]], honest: float
 ) -> Iterator[str]:
-    instead = f"with missing questions and facts as misses and nothing else changed it is {honest:.6f}"
+    instead = f"with missing questions and facts as misses, it is {honest:.6f}"
     if not gold:
-        yield "the gold has no explanation, so that the official MAP is 0 whatever is ranked"
+        yield "the gold has no explanation, so the official MAP is 0 for any ranking"
         return
     if unanswered := len(gold) - len(ranks):
-        yield f"the official MAP leaves out {unanswered} of {len(gold)} questions, which are not answered: {instead}"
+        yield f"the official MAP excludes questions without ranking, {unanswered} of {len(gold)}: {instead}"
     if incomplete := sum(0 < len(gold[question]) != len(of_facts) for question, of_facts in ranks.items()):
         yield (
-            f"{incomplete} of {len(gold)} questions lack a fact of their explanation in the ranking, for which the "
-            f"official AP of the whole question is 0: {instead}"
+            f"{incomplete} of {len(gold)} questions {have(incomplete)} a ranking that lacks a fact of "
+            f"the explanation, for which the official AP is 0: {instead}"
         )
     if empty := sum(not gold[question] for question in ranks):
-        yield f"{empty} of {len(gold)} questions {have(empty)} an explanation of no facts; the official AP of each is 0"
+        yield (
+            f"{empty} of {len(gold)} questions {have(empty)} an explanation without facts; "
+            "the official AP of each is 0"
+        )
     if spellings := len(predictions) - len({question.lower() for question in predictions}):
         yield (
-            f"{counted(spellings, 'ranking')} of questions that another spelling in upper and lower case answers "
-            "too: the spelling that sorts last counts"
+            f"{counted(spellings, 'ranking')} of a question that also has a ranking under an id in "
+            "other letter case: the id that sorts last counts"
         )
 
 
@@ -290,9 +293,7 @@ class Explanation2019Scorer(TwoColumnFiles):
         rankings = fold_question_ids(predictions)
         official = score(predictions, explanations)
         if _stops_at_header(gold.file):
-            warning = (
-                f"{gold.file} has the header of WorldTree 2, at which the organisers' script of 2019 stops"
-            )
+            warning = f"{gold.file} has the header of WorldTree 2, at which the official scorer of 2019 fails"
             official = replace(official, warnings=(warning, *official.warnings))
         return Scored(
             official,

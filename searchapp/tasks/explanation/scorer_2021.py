@@ -162,7 +162,7 @@ def _by_overlap(inputs: RankedRatings) -> Breakdown:
             f"<= {percent}%", lambda question, fact, _grade: overlaps[question, fact] * 100 <= percent
         )
 
-    title = "NDCG of the facts that share at most this many terms with question and answer"
+    title = "NDCG of the facts that share at most a number of terms with question and answer"
     return Breakdown("overlap", title, tuple(map(row, OVERLAPS)))
 
 
@@ -279,20 +279,21 @@ def _numbers(question: str, grades: Mapping[str, Any], ranks: Mapping[str, int])
 def _warnings(predictions: Predictions, gold: UncheckedRatings, lacking: int, honest: float) -> Iterator[str]:
     """Yield the reasons why the official figure misleads; `lacking` counts questions with unranked rated facts."""
     if not gold:
-        yield "the gold has no question, for which the official figure is -1"
+        yield "the gold has no question, so the official NDCG is -1"
         return
-    without_it = f"without that it is {honest:.6f}"
+    without_it = f"without this quirk it is {honest:.6f}"
     if unanswered := [
         question for question, grades in gold.items() if grades and question not in predictions
     ]:
         yield (
-            f"{len(unanswered)} of {len(gold)} questions are not answered, for which the official NDCG is not 0 but "
-            f"what their facts gain after {FURTHER_RANKS:,} ranks: {without_it}"
+            f"{len(unanswered)} of {len(gold)} questions {have(len(unanswered))} no ranking; the "
+            f"official NDCG of each is not 0, because missing facts still gain after {FURTHER_RANKS:,} "
+            f"ranks: {without_it}"
         )
     if lacking:
         yield (
-            f"{lacking} of {len(gold)} questions {have(lacking)} rated facts that are not ranked, which still gain a "
-            f"little as if they were found after {FURTHER_RANKS:,} more: {without_it}"
+            f"{lacking} of {len(gold)} questions {have(lacking)} rated facts that are not ranked; "
+            f"these still gain a little, as if they were ranked {FURTHER_RANKS:,} ranks later: {without_it}"
         )
     if empty := sum(not grades for grades in gold.values()):
         yield (
@@ -301,18 +302,19 @@ def _warnings(predictions: Predictions, gold: UncheckedRatings, lacking: int, ho
         )
     if zero := sum(bool(grades) and all(grade <= 0 for grade in grades.values()) for grades in gold.values()):
         yield (
-            f"{zero} of {len(gold)} questions {have(zero)} no fact rated above 0; the official NDCG of each is 0 at "
-            "best"
+            f"{zero} of {len(gold)} questions {have(zero)} no fact rated above 0; the official NDCG of "
+            "each is at most 0"
         )
     if upper := sum(any(fact != fact.lower() for fact in grades) for grades in gold.values()):
         yield (
-            f"{upper} of {len(gold)} questions {have(upper)} rated facts with upper-case letters, which are never "
-            f"found, since the official scorer folds those of the rankings alone: {without_it}"
+            f"{upper} of {len(gold)} questions {have(upper)} rated facts with upper-case letters, "
+            "which are never found, because the official scorer converts only ranked facts to lower "
+            f"case: {without_it}"
         )
     if negative := sum(any(grade < 0 for grade in grades.values()) for grades in gold.values()):
         yield (
-            f"{negative} of {len(gold)} questions {have(negative)} ratings below 0, which count only where they are "
-            "not ranked"
+            f"{negative} of {len(gold)} questions {have(negative)} ratings below 0, which count only "
+            "for facts that are not ranked"
         )
 
 

@@ -94,7 +94,7 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
             entry = EntryProblems(path.name, f"question {shown(id_)}", problems)
             if question in ranked and self.needs_every_fact and count < len(facts):
                 entry.wrong(
-                    "too few facts", f"{count:,} of {counted(len(facts), 'fact')} ranked: rank every one"
+                    "too few facts", f"{count:,} of {counted(len(facts), 'fact')} ranked: rank all facts"
                 )
             elif question not in ranked and must_answer:
                 entry.wrong("missing question", "it has no row")
@@ -107,13 +107,13 @@ class RankingFile(OfficialFormat[dict[str, list[str | None]], Collection]):
         for line, question, fact in two_column.read_rows(path):
             if question is None or fact is None:
                 noun = "question" if question is None else "fact"
-                report("missing value", f"line {line}", f"the {noun} is empty or reads as a missing value")
+                report("missing value", f"line {line}", f"the {noun} is empty or a missing value")
             elif self._folded(question) not in questions:
                 report("unknown question", f"line {line}", f"{shown(question)} is not in the split {split}")
             else:
                 of_question = ranked.setdefault(self._folded(question), set())
                 if fact.lower() not in facts:
-                    report("unknown fact", f"line {line}", f"{shown(fact)} is in no table")
+                    report("unknown fact", f"line {line}", f"no table has {shown(fact)}")
                 elif fact.lower() in of_question:
                     report("repeated fact", f"line {line}", f"{shown(fact)} for {shown(question)}")
                 else:
@@ -139,7 +139,7 @@ _FILES = {
 INFO_2019 = TaskInfo(
     name="explanation-2019",
     title="Explanation regeneration (TextGraphs-13)",
-    about="For a science question and its right answer, rank every fact: those that explain the answer first.",
+    about="For a science question and its right answer, rank all facts: facts that explain the answer first.",
     mapping=worldtree.MAPPING,
     training_mapping="science_questions",
     splits=SPLITS,
@@ -221,7 +221,7 @@ TASK_2019 = shipped(INFO_2019, Explanation2019Collection, Explanation2019Format(
 INFO_2021 = TaskInfo(
     name="explanation-2021",
     title="Explanation regeneration with ratings (TextGraphs-15)",
-    about="For a science question and its right answer, rank facts by how much they matter to explaining it.",
+    about="For a science question and its right answer, rank facts by their relevance to its explanation.",
     mapping=worldtree.MAPPING,
     training_mapping="science_questions",
     splits=SPLITS,

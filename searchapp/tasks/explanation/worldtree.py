@@ -86,7 +86,7 @@ class TableRow(EntryProblems):
         """Return the cell of a column; report different values in columns of the same name."""
         cells = {cell for column, cell in zip(self._columns, self.cells, strict=True) if column == name}
         if len(cells) > 1:
-            self.wrong("contradiction", f"the columns {name!r} have different values")
+            self.wrong("contradiction", f"columns with the name {name!r} have different values")
         return cells.pop()
 
 
@@ -136,7 +136,7 @@ def read_table(
         if len(cells) == len(columns):
             table.rows.append(row)
         else:
-            expected = f"where the header has {len(columns)}: separate cells by tabs"
+            expected = f"but {len(columns)} in the header: separate cells by tabs"
             row.wrong("wrong number of cells", f"{counted(len(cells), 'cell')}, {expected}")
     return table
 
@@ -154,7 +154,7 @@ def _table_text(path: Path, problems: Problems) -> str | None:
     if "\r" in text:
         problems.note(path, "CR in a line end", _line_of(text, "\r"), "it is read as a line end")
     if text and not text.endswith(("\n", "\r")):
-        detail = "the last line has no end; make sure that the file is not cut off"
+        detail = "the last line has no line end; make sure that the file is complete"
         problems.note(path, "no final line end", f"line {text.count(chr(10)) + 1}", detail)
     return text
 
@@ -174,15 +174,15 @@ def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
     if table is None:
         return types
     if len(table.columns) != 2:
-        detail = f"the header has {counted(len(table.columns), 'column')}: TABLE and its type are expected"
+        detail = f"the header has {counted(len(table.columns), 'column')}: expected TABLE and its type"
         problems.add(path, "wrong columns", "line 1", detail, skippable=False)
         return types
     for row in table.rows:
         name, type_ = (cell.strip() for cell in row.cells)
         if type_ not in TYPES:
-            row.wrong("unknown type", f"{shown(type_)!r} is none of {' '.join(TYPES)}")
+            row.wrong("unknown type", f"{shown(type_)!r} is not one of {' '.join(TYPES)}")
         elif name in types:
-            row.wrong("duplicate table", f"{shown(name)} is in an earlier line")
+            row.wrong("duplicate table", f"{shown(name)} is also in an earlier line")
         else:
             types[name] = type_
     return types
@@ -230,7 +230,7 @@ def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
     files = table_files(folder)
     if not files:
         kind = "no tables" if folder.is_dir() else "missing folder"
-        problems.add(folder, kind, detail="the tables of facts, *.tsv, are expected in it", skippable=False)
+        problems.add(folder, kind, detail="it must contain the tables of facts, *.tsv", skippable=False)
     seen: dict[str, tuple[str, str, str]] = {}
     for path in files:
         table = read_table(path, problems, [UID])
@@ -243,7 +243,7 @@ def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
                 continue
             if not usable_id(uid):
                 row.wrong(
-                    "unusable id", f"{shown(uid)!r} in the column {UID!r}: an id without blanks is expected"
+                    "unusable id", f"{shown(uid)!r} in the column {UID!r}: expected an id without white space"
                 )
                 continue
             text = " ".join(cell for index in texts if (cell := row.cells[index].strip()) not in MISSING)
@@ -264,11 +264,11 @@ def _is_new_fact(row: TableRow, id_: str, text: str, seen: dict[str, tuple[str, 
         return True
     other_id, location, earlier_text = first_seen
     if other_id != id_:
-        detail = f"fact {shown(id_)} and {shown(other_id)} in {location} differ in letter case only"
-        row.wrong("ids that differ in letter case only", detail)
+        detail = f"fact {shown(id_)} and {shown(other_id)} in {location} differ only in letter case"
+        row.wrong("ids that differ only in letter case", detail)
     else:
         which = "the same text" if text == earlier_text else "another text"
-        row.note("repeated id", f"fact {shown(id_)} is in {location} too, with {which}: that row counts")
+        row.note("repeated id", f"fact {shown(id_)} is also in {location}, with {which}: that row counts")
     return False
 
 
@@ -297,7 +297,7 @@ def read_questions(
         if first != row.line:
             row.where = f"line {row.line}"
             row.wrong(
-                "duplicate id", f"{shown(question.id)} is in line {first} too (letter case does not count)"
+                "duplicate id", f"{shown(question.id)} is also in line {first} (letter case does not count)"
             )
         else:
             yield question
@@ -321,7 +321,7 @@ def _question(row: TableRow, known: Container[str] | None, training: bool) -> Ex
     if not row.good:
         return None
     if not usable_id(id_):
-        detail = f"{shown(id_)!r} in the column {QUESTION_ID!r}: an id without blanks is expected"
+        detail = f"{shown(id_)!r} in the column {QUESTION_ID!r}: expected an id without white space"
         row.wrong("unusable id", detail)
         return None
     row.where += f": question {shown(id_)}"
@@ -332,10 +332,10 @@ def _question(row: TableRow, known: Container[str] | None, training: bool) -> Ex
             "no options", f"the column {ASKED!r} must have a text and then its options: ... (A) ... (B) ..."
         )
     elif options and label not in options:
-        detail = f"the right answer is {shown(label)!r}, and the options are {' '.join(options)}"
+        detail = f"the right answer is {shown(label)!r}, but the options are {' '.join(options)}"
         row.wrong("unknown answer", detail)
     elif not options:
-        row.note("no options", "there is no ... (A) ... (B) ...: only the text is the query")
+        row.note("no options", "no options such as ... (A) ... (B) ...: only the text is the query")
     gold = {} if known is None else _explanation(row, explanation, known, training)
     return ExplainedQuestion(id_, text, options, label, gold) if row.good else None
 
@@ -348,10 +348,10 @@ def _explanation(
         uid, bar, role = item.partition("|")
         if not bar or not uid or role not in ROLES:
             row.wrong(
-                "no role", f"{shown(item)!r} must be a fact, a bar and a role, one of {' '.join(ROLES)}"
+                "no role", f"{shown(item)!r} must be a fact, a bar and one of the roles {' '.join(ROLES)}"
             )
         elif uid not in known and training:
-            row.note("unknown fact", f"no table has the fact {shown(uid)}: the others count")
+            row.note("unknown fact", f"no table has the fact {shown(uid)}: it is ignored")
         elif uid not in known:
             row.wrong("unknown fact", f"no table has the fact {shown(uid)}")
         elif uid in roles:
@@ -457,7 +457,7 @@ def read_ratings(
         if key != PROBLEMS:
             continue
         if has_list:
-            problems.add(path, "duplicate key", PROBLEMS, "the file has several lists: make them one")
+            problems.add(path, "duplicate key", PROBLEMS, "the file has several lists: merge them")
         has_list = True
         if not isinstance(value, list):
             detail = f"{PROBLEMS} is {json_files.type_name(value)}, not a list"
@@ -485,7 +485,7 @@ class _RatingsReader(json_files.EntryReader):
         if not self.good:
             return None
         if not usable_id(id_):
-            self.wrong("unusable id", f"{shown(id_)!r} as qid: an id without blanks is expected")
+            self.wrong("unusable id", f"{shown(id_)!r} as qid: expected an id without white space")
             return None
         self.where = f"question {shown(id_)}"
         text, answer = self._question_and_answer()
@@ -542,7 +542,7 @@ class _RatingsReader(json_files.EntryReader):
             rating = self._rating(uid, document)
             if uid not in known:
                 if training:
-                    self.note("unknown fact", f"no table has the fact {shown(uid)}: the others count")
+                    self.note("unknown fact", f"no table has the fact {shown(uid)}: it is ignored")
                 else:
                     self.wrong("unknown fact", f"no table has the fact {shown(uid)}")
             elif uid in ratings:

@@ -141,7 +141,7 @@ def _score_statement(
     integers: Mapping[str | None, int],
 ) -> _StatementScore:
     if statement not in predictions:
-        message = f"statement {shown(statement)} of the gold has no row among the predictions"
+        message = f"statement {shown(statement)} of the gold has no predictions"
         raise NotScorable(message, f"KeyError: {statement!r}")
     ranked = predictions[statement]
     if len(ranked) < cutoff:
@@ -185,21 +185,26 @@ def _warnings(
     results: Mapping[str, _StatementScore], gold: Mapping[str, Sequence[Any]], cutoff: int
 ) -> Iterator[str]:
     if not results:
-        yield f"the gold has no statement, so that MAP@{cutoff} is not a number"
+        yield f"the gold has no statement, so MAP@{cutoff} is not a number"
         return
     if incomplete := sum(len(result.honest_precisions) < result.relevant for result in results.values()):
         honest = _mean([result.honest_average_precision for result in results.values()])
         yield (
-            f"the official MAP@{cutoff} divides by the number of premises found, not of all gold premises, "
-            f"and {incomplete} of {len(results)} statements lack some: divided by all it is {honest:.6f}"
+            f"the official MAP@{cutoff} divides by the number of retrieved gold premises, not of all "
+            f"gold premises, and some are missing for {incomplete} of {len(results)} statements: "
+            f"divided by all, it is {honest:.6f}"
         )
     if inflated := sum(result.precisions != result.honest_precisions for result in results.values()):
         yield (
-            f"{inflated} of {len(results)} statements {have(inflated)} a premise in several spellings (7 and 07), each "
+            f"{inflated} of {len(results)} statements {have(inflated)} a premise in several spellings "
+            "(7 and 07), each "
             "of which the official scorer counts as a hit"
         )
     if texts := sum(any(isinstance(premise, str) for premise in premises) for premises in gold.values()):
-        yield f"{texts} of {len(results)} statements {have(texts)} gold premises as text, which are never found"
+        yield (
+            f"{texts} of {len(results)} statements {have(texts)} gold premises as strings, which the official scorer "
+            "never finds"
+        )
     if empty := sum(result.relevant == 0 for result in results.values()):
         yield f"{empty} of {len(results)} statements {have(empty)} no gold premise; the official AP of each is 0"
 

@@ -158,8 +158,9 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
             distinct = len(set(ranking.document_ids()))
             if distinct < required:
                 raise NoOfficialFile(
-                    f"statement {ranking.topic_id} has {counted(distinct, 'premise')}, "
-                    f"and the official file needs at least {required} for each: rank deeper with `rank --depth`, or "
+                    f"statement {ranking.topic_id} has {counted(distinct, 'premise')}, but the "
+                    f"official file needs at least {required} for each statement: rank deeper with "
+                    "`rank --depth`, or "
                     "choose a smaller cut-off with `export --cutoff`"
                 )
         return {INFO.official_file: lambda file: two_column.write_two_column(file, run)}
@@ -198,7 +199,7 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
                 entry.wrong("missing statement", "it has no row")
             elif count < required:
                 entry.wrong(
-                    "too few premises", f"{counted(count, 'valid premise')}, at least {required} are needed"
+                    "too few premises", f"{counted(count, 'valid premise')}; at least {required} are needed"
                 )
 
     def gold(self, grades: Grades, split: DataSplit[NlpsCollection]) -> Mapping[str, Writer]:
@@ -227,8 +228,8 @@ def _number(premise: str) -> int:
         return int(premise)
     except ValueError as error:
         raise DataError(
-            f"{shown(premise)} is not a premise, whose ids are whole numbers, so the gold can't contain it: retract "
-            "the judgment on it, or leave out its annotator"
+            f"{shown(premise)} is not a premise, because premises have whole numbers as ids: retract "
+            "its judgment, or omit its annotator"
         ) from error
 
 

@@ -113,7 +113,7 @@ def _is_header(first_row: Sequence[str], other_rows: Sequence[Sequence[str]]) ->
         kinds = _character_kinds(cell)
         if "9" in kinds and values and all(_character_kinds(value) == kinds for value in values):
             return False, f"{cell.strip()!r} looks like what is below it"
-    return True, "nothing in the first line looks like a value"
+    return True, "no cell of the first line looks like a value"
 
 
 def _character_kinds(cell: str) -> str:
@@ -159,9 +159,7 @@ def detect(path: Path, *, gold: bool = False, header: bool | None = None) -> Det
         format_ = detect_format(path, with_qrels=gold)
         if format_ is None:
             suffixes = " or ".join(records.FORMATS.values())
-            raise UsageError(
-                f"{path} does not show its format by its name: give it a name that ends in {suffixes}"
-            )
+            raise UsageError(f"{path} has an unknown suffix: give it a name that ends in {suffixes}")
         if format_ == task_file.TREC:
             return DetectedFile(path, format_, (), ())
         names, assumed = None, None
@@ -186,9 +184,9 @@ def detect(path: Path, *, gold: bool = False, header: bool | None = None) -> Det
 
 def _assumption(path: Path, reason: str, names: Sequence[str] | None) -> str:
     if names is None:
-        return f"{path}: its first line names the columns, as it seems ({reason}): else use --no-header"
-    assumption = f"it has no header line, as it seems ({reason}): else use --header"
-    return f"{path}: {assumption}; its columns are called {', '.join(names)}"
+        return f"{path}: its first line seems to be a header ({reason}); if not, use --no-header"
+    assumption = f"it seems to have no header line ({reason}); if it has one, use --header"
+    return f"{path}: {assumption}; its columns are named {', '.join(names)}"
 
 
 def _column_names(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
@@ -233,13 +231,13 @@ def task_file_text(
         UsageError: the name is not valid for a task, or a file has no columns for id and text.
     """
     if problem := task_file.name_problem(name):
-        raise UsageError(f"{name!r} can't be the name of a task: {problem}")
+        raise UsageError(f"invalid task name {name!r}: {problem}")
     if len({file.format for file in documents}) > 1:
-        raise UsageError("the files of documents have different formats: give files of one format")
+        raise UsageError("the files of documents have different formats: name files of one format")
     if len({file.names for file in documents}) > 1:
         raise UsageError(
-            "some files of documents have a header line and others none, or other columns: use --header or "
-            "--no-header, or describe them yourself"
+            "the files of documents differ in header lines or columns: use --header or --no-header, or "
+            "edit the task file"
         )
     head = _HEAD.format(name=name, grades=", ".join(map(_quoted, _labels(gold))))
     return head + _documents(target, documents) + _topics(target, topics, gold) + _FOOT
@@ -264,7 +262,7 @@ measure = "nDCG@10"
 # How many of them people judge.
 # judging_depth = 100
 
-# How text is indexed: "text" is made for English. A mapping of your own is a .json file.
+# How text is indexed: "text" is for English. Your own mapping is a .json file.
 # mapping = "text"
 
 # What texts are written in, for reading them on a screen: "plain", "latex" or "wiki".
@@ -320,7 +318,7 @@ def _documents(target: Path, documents: Sequence[DetectedFile]) -> str:
     for other_file in documents[1:]:
         if missing := set(first_file.columns) - set(other_file.columns):
             raise UsageError(
-                f"{other_file.path} has no {min(missing)!r}, which {first_file.path} has: describe them yourself"
+                f"{other_file.path} lacks the column {min(missing)!r} of {first_file.path}: edit the task file"
             )
     files = [_quoted(_relative(document.path, target)) for document in documents]
     key = f"file = {files[0]}" if len(files) == 1 else f"files = [{', '.join(files)}]"
@@ -331,7 +329,7 @@ def _topics(target: Path, topics: DetectedFile | None, gold: DetectedFile | None
     if topics is None and gold is None:
         return _TOPICS
     if topics is None:
-        raise UsageError("gold is of topics: name their file with --topics")
+        raise UsageError("gold needs topics: name their file with --topics")
     gold_key = '# gold = "qrels.txt"' if gold is None else f"gold = {_gold(target, gold)}"
     file = f"file = {_quoted(_relative(topics.path, target))}"
     return "\n".join(["", "[topics.dev]", file, *_columns(topics), gold_key]) + "\n"
@@ -340,9 +338,7 @@ def _topics(target: Path, topics: DetectedFile | None, gold: DetectedFile | None
 def _columns(file: DetectedFile) -> list[str]:
     """Return the lines about columns: common names, else the first column as id and the longest as text."""
     if len(file.columns) < 2:
-        raise UsageError(
-            f"{file.path} has {counted(len(file.columns), 'column')}: an id and a text are needed"
-        )
+        raise UsageError(f"{file.path} has {counted(len(file.columns), 'column')}: it needs an id and a text")
     id_ = _column(file.columns, IDS) or file.columns[0]
     other_columns = [column for column in file.columns if column != id_]
     text = _column(other_columns, TEXTS) or max(other_columns, key=lambda column: _length(file, column))
@@ -386,8 +382,8 @@ def _grade_layout(gold: DetectedFile) -> GradeLayout:
         column = _column(gold.columns, common_names)
         if column is None:
             raise UsageError(
-                f"{gold.path} has no column called {noun}: it has {', '.join(gold.columns)}; leave out --gold and "
-                "describe it yourself"
+                f"{gold.path} has no column {noun}: its columns are {', '.join(gold.columns)}; omit "
+                "--gold and edit the task file"
             )
         columns.append(column)
     topic, document, grade = columns

@@ -99,9 +99,9 @@ class GradedScorer:
 
 def _warnings(predictions: RankedIds, qrels: Qrels) -> Iterable[str]:
     if missing := sum(topic not in predictions for topic in qrels):
-        yield f"{missing} of the {len(qrels)} topics of the gold {have(missing)} no ranking and the value 0"
+        yield f"{missing} of the {len(qrels)} topics with gold {have(missing)} no ranking and the value 0"
     if empty := sum(not any(grade > 0 for grade in grades.values()) for grades in qrels.values()):
-        yield f"{empty} of the {len(qrels)} topics of the gold {have(empty)} no relevant document and the value 0"
+        yield f"{empty} of the {len(qrels)} topics with gold {have(empty)} no relevant document and the value 0"
     if unknown := sum(topic not in qrels for topic in predictions):
         yield f"rankings of topics without gold, which are not scored: {unknown} of {len(predictions)}"
 
@@ -133,7 +133,7 @@ def _mapping(own: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
     else:
         known = sorted(file.stem for file in resources.folder("index_mappings").glob("*.json"))
         if name not in known:
-            raise DataError(f"{path}: there is no mapping {choices_hint(name, known)}, or name a .json file")
+            raise DataError(f"{path}: unknown mapping {choices_hint(name, known)}, or name a .json file")
         mapping = resources.index_mapping(name)
     return own_mapping(mapping, fields, path, name)
 
@@ -145,7 +145,7 @@ def _recipe_book(own: OwnFile, path: Path) -> RecipeBook:
         templates = base.general_names()
         if name not in templates:
             raise DataError(
-                f"{path}: there is no template {choices_hint(name, templates)}, or name a .json file of your own"
+                f"{path}: unknown template {choices_hint(name, templates)}, or name your own .json file"
             )
         return base.general(own.info, name)
 
@@ -185,8 +185,8 @@ class OwnCollection(Collection):
         gold = self._topics_of(split).gold
         if gold is None:
             raise UsageError(
-                f"the split {split} of {self.info.name} has no gold: name its file as gold in [topics.{split}] of "
-                f"{self.info.file}, or with --gold"
+                f"the split {split} of {self.info.name} has no gold: name its file under gold in "
+                f"[topics.{split}] of {self.info.file}, or with --gold"
             )
         return [self.folder / gold.file]
 
@@ -336,6 +336,6 @@ def _gold_layout(own: OwnFile, path: Path, split: str | None) -> GradeLayout:
     format_ = task_file.format_of(path)
     if format_ is None:
         suffixes = " or ".join(records.FORMATS.values())
-        raise UsageError(f"{path} does not show its format by its name: name it .txt (TREC) or {suffixes}")
+        raise UsageError(f"{path} has an unknown suffix: name it .txt (TREC) or {suffixes}")
     layouts = (topics.gold.layout for topics in own.topics.values() if topics.gold)
     return next((layout for layout in layouts if layout.format == format_), GradeLayout(format_))

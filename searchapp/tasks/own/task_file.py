@@ -74,7 +74,7 @@ def read_texts(
             yield TextRecord(record.line, id_, text, fields)
     if not is_empty and not complete:  # with `complete` every line was reported
         for column in unseen.values():
-            problems.add(path, "missing key", "", f"no object has {column!r}", skippable=False)
+            problems.add(path, "missing key", "", f"no object has the key {column!r}", skippable=False)
 
 
 class _TextReader(json_files.EntryReader):
@@ -117,7 +117,7 @@ class _TextReader(json_files.EntryReader):
             if complete and column not in self.value:
                 self.lacks(column)
             elif complete and value is None:
-                self.wrong("wrong type", f"{column} is null, and templates need a value")
+                self.wrong("wrong type", f"{column} is null, but templates need a value")
             elif value is not None and (value != "" or complete):
                 self._check_field(column, value)
                 fields[name] = value
@@ -179,7 +179,7 @@ def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: in
     for record in _integer_grades(path, layout, problems):
         line, topic, document, grade = record
         if not 0 <= grade <= highest:
-            detail = f"{grade}, where the task has grades from 0 to {highest}: name more with `grades`"
+            detail = f"{grade}: the grades of the task are 0 to {highest}; add more with `grades`"
             problems.add(path, "unknown grade", f"line {line}", detail)
         elif (topic, document) in seen:
             detail = f"{shown(document)} of topic {shown(topic)}; the first grade counts"
@@ -314,13 +314,13 @@ def name_problem(name: str) -> str | None:
     """Return why a name is not valid for a task, as a clause; None if it is valid."""
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         return (
-            f"it takes lower-case letters and digits, - and _ between them, a letter first, and at most {LONGEST_NAME} "
-            "characters, because it becomes part of an index's name"
+            "a name has lower-case letters, digits, - and _, begins with a letter, and has at most "
+            f"{LONGEST_NAME} characters, because it is part of the name of an index"
         )
     if re.search(r"-\d{6}", name):
-        return "a - followed by six digits is how versions of an index are named"
+        return "a - followed by six digits names a version of an index"
     if name in (*names(), *sample_names()):
-        return "a task that ships with searchapp has it"
+        return "a built-in task has this name"
     return None
 
 
@@ -351,7 +351,9 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
     grades = root.texts("grades") or GRADES
     if len(grades) < 2:
         root.wrong(
-            "wrong value", "grades need at least two labels, the first for what is not relevant", "grades"
+            "wrong value",
+            "grades needs at least two labels, the first for documents that are not relevant",
+            "grades",
         )
     documents, layout, context = _documents(root)
     topics = {table.name: _topics(table) for table in root.tables("topics")}
@@ -405,7 +407,7 @@ def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str,
         return (), TextLayout("jsonl"), None
     file, files = table.text("file"), table.texts("files")
     if (file is None) == (files is None) and table.has("file") == table.has("files"):
-        table.wrong("missing key", "[documents] needs either file or files")
+        table.wrong("missing key", "[documents] needs one of file and files")
     files = files or ((file,) if file else ())
     layout = _text_layout(table, files)
     context = table.texts("context")
@@ -413,7 +415,9 @@ def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str,
     if context is None:
         return files, layout, None
     if len(context) != 2 or not set(context) <= set(layout.fields):
-        detail = "context must be two of the fields: which text a document is a part of, and which part"
+        detail = (
+            "context must be two of the fields: the text that a document belongs to, and its position there"
+        )
         table.wrong("wrong value", detail, "context")
         return files, layout, None
     return files, layout, (context[0], context[1])
@@ -421,7 +425,7 @@ def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str,
 
 def _topics(table: TomlTable) -> SplitTopics:
     if not NAME.fullmatch(table.name):
-        detail = f"{table.name!r} can't name a split: use lower-case letters and digits, - and _ between them"
+        detail = f"{table.name!r} is not a valid name of a split: use lower-case letters, digits, - and _"
         table.wrong("unusable name", detail)
     file = table.text("file", "", required=True)
     layout = _text_layout(table, (file,))
@@ -449,16 +453,15 @@ def _topics(table: TomlTable) -> SplitTopics:
 def _text_layout(table: TomlTable, files: tuple[str, ...]) -> TextLayout:
     file = files[0] if files else ""
     if len({records.format_of(Path(name)) for name in files}) > 1 and not table.has("format"):
-        table.wrong(
-            "different formats", "files of one task must have one format: name it with format", "files"
-        )
+        table.wrong("different formats", "all files must have the same format: name it with format", "files")
     format_ = _format(table, file, tuple(records.FORMATS), records.format_of(Path(file)))
     fields = table.mapping("fields")
     for name in fields:
         if not FIELD.fullmatch(name) or name in ("id", "text"):
             table.wrong(
                 "unusable name",
-                f"{name!r} can't name a field: use lower-case letters, digits and _, and not id or text, as in "
+                f"{name!r} is not a valid name of a field: use lower-case letters, digits and _, but "
+                "not id or text, as in "
                 f"fields = {{ my_name = {name!r} }}",
                 "fields",
             )
@@ -483,5 +486,5 @@ def _format(
             if key == "gold"
             else f"format = {' or '.join(known)}"
         )
-        table.wrong("unknown format", f"{file} does not show it by its name: give {advice}", key)
+        table.wrong("unknown format", f"{file} has an unknown suffix: add {advice}", key)
     return stated or by_name or known[0]

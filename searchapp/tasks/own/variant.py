@@ -61,7 +61,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     base = None
     reference = str(path.parent / extends) if extends.lower().endswith(".toml") else extends
     if reference.lower().endswith(".toml") and is_variant(Path(reference)):
-        root.wrong("unusable task", f"{extends} is a variant itself: name the task that it extends", EXTENDS)
+        root.wrong("unusable task", f"{extends} is itself a variant: name the task that it extends", EXTENDS)
     else:
         try:
             base = load_task(reference)
@@ -84,7 +84,9 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     for key, name in recipe_names.items():
         if name is not None and name not in known_recipes:
             root.wrong(
-                "unknown recipe", f"there is no recipe {name!r}: {', '.join(sorted(known_recipes))}", key
+                "unknown recipe",
+                f"unknown recipe {name!r}: the recipes are {', '.join(sorted(known_recipes))}",
+                key,
             )
     problems.raise_if_any()
     info = replace(
@@ -115,7 +117,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
         of_task = base.examples_index_mapping()
         if of_task is None:
             if training_mapping is not None:
-                detail = f"{base.name} has no index of solved topics: leave out training_mapping"
+                detail = f"{base.name} has no index of training topics: remove training_mapping"
                 raise DataError(f"{path}: {detail}")
             return None
         # If documents and training topics share a mapping, they also share the variant's mapping.

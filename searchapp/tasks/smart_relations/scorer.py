@@ -221,7 +221,7 @@ class RelationScorer:
             warnings.append(f"{path}: {counted(skipped, 'prediction')} without `relations` skipped")
         if repeated:
             warnings.append(
-                f"{path}: {counted(repeated, 'prediction')} with an id that came before: the last one counts"
+                f"{path}: {counted(repeated, 'prediction')} with a repeated id: the last one counts"
             )
         return RelationPredictions(answers, warnings=tuple(warnings), source=str(path))
 
@@ -237,7 +237,9 @@ class RelationScorer:
     def score(self, predictions: RelationPredictions, gold: GoldFiles) -> Scored:
         questions = self._scored_questions(predictions, gold)
         if not questions:
-            raise NotScorable(f"{gold.file} has no question to score", "ZeroDivisionError: division by zero")
+            raise NotScorable(
+                f"{gold.file} contains no question to score", "ZeroDivisionError: division by zero"
+            )
         per_topic = {question.name: question.official.figures() for question in questions}
         official = OfficialScore(
             "F1",
@@ -265,7 +267,7 @@ class RelationScorer:
             if name == "relations":
                 yield _breakdown(name, "by number of gold relations", questions, _size)
             elif name == "first-word":
-                title = f"by first word of the question, the {_COMMON_WORDS} commonest"
+                title = f"by the {_COMMON_WORDS} most frequent first words of the question"
                 yield _breakdown(name, title, questions, _common_first_word(questions))
             elif name == "namespace":
                 yield _breakdown(name, "by namespaces of the gold relations", questions, _namespaces)
@@ -285,7 +287,7 @@ class RelationScorer:
                 entries[id_] = entry
         if knowledge_base not in KNOWLEDGE_BASES:
             raise NotScorable(
-                f"there is no knowledge base {choices_hint(knowledge_base, KNOWLEDGE_BASES)}",
+                f"unknown knowledge base {choices_hint(knowledge_base, KNOWLEDGE_BASES)}",
                 f"Exception: Invalid KB: {knowledge_base}",
             )
         count = count_slots if knowledge_base == "dbpedia" else count_multisets
@@ -339,18 +341,18 @@ def _warnings(questions: Sequence[_ScoredQuestion]) -> Iterator[str]:
     unfilled = sum(question.official.filled < question.honest.filled for question in questions)
     if flat := sum(isinstance(question.gold, list) and _is_letters(question) for question in questions):
         yield (
-            f"the gold of {flat} of {total} questions is a flat list, which the official scorer of DBpedia reads "
-            "letter by letter, so that nothing is right; the honest figures read it as one relation a slot"
+            f"the gold of {flat} of {total} questions is a flat list; the official scorer of DBpedia "
+            "compares its letters, so nothing is right; the honest values read it as one relation per slot"
         )
     elif unfilled:
         yield (
-            f"in {unfilled} of {total} questions the official scorer fills the slots in an order that leaves some "
-            "empty which the predicted relations could fill; the honest figures use the best assignment"
+            f"in {unfilled} of {total} questions, the official scorer leaves slots empty that "
+            "predicted relations could fill; the honest values use the best assignment"
         )
     if inflated := sum(question.official.right > question.honest.right for question in questions):
         yield (
-            f"{inflated} of {total} questions {have(inflated)} a predicted relation more often than the gold has slots "
-            "for it, and each repeat counts as right; in the honest figures it does not"
+            f"{inflated} of {total} questions {have(inflated)} a predicted relation more often than "
+            "the gold has slots for it, and each repeat counts as right, except in the honest values"
         )
 
 

@@ -114,7 +114,7 @@ def read_wikidata_vocabulary(path: Path, problems: Problems) -> Iterator[Documen
         if not entry.is_object("the value"):
             continue
         for name in sorted(value.keys() - set(_WIKIDATA_KEYS)):
-            entry.wrong("unknown key", f"{shown(name)} is none of {', '.join(_WIKIDATA_KEYS)}")
+            entry.wrong("unknown key", f"{shown(name)} is not one of {', '.join(_WIKIDATA_KEYS)}")
         for name in _WIKIDATA_KEYS:
             if name in value or name in ("id", "label"):
                 entry.text_of(name)
@@ -142,13 +142,13 @@ def read_questions(
     for _line, id_, entry in _entries(path, problems, known):
         value = entry.value
         if value.get("question", "(none)") in (None, ""):
-            entry.note("no question", "it has no text to rank by, and is left out")
+            entry.note("no question", "it has no text to rank with, and is ignored")
             continue
         text = entry.text_of("question")
         relations: Slots | None = None
         if gold and value.get("relations") == []:
             if not masked:
-                entry.note("no gold", "it has no relation, so that nothing is learned from it")
+                entry.note("no gold", "it has no relation and is not used for training")
         elif gold and not (masked and not value.get("relations")):
             relations = entry.gold_slots(slots=slots)
         if entry.good:
@@ -200,11 +200,13 @@ class _RelationsReader(EntryReader):
             if not isinstance(slot, list):
                 self.wrong("wrong type", f"a slot is {type_name(slot)}, not a list of relations")
             elif not slot:
-                self.note("empty slot", "it lists no relation, so that nothing fills it")
+                self.note("empty slot", "it contains no relation, so nothing can fill it")
             else:
                 relations = self._relations(slot)
                 for relation in sorted({name for name in relations if relations.count(name) > 1}):
-                    self.note("repeated relation", f"{shown(relation)} is twice in one slot: it counts once")
+                    self.note(
+                        "repeated relation", f"{shown(relation)} occurs twice in one slot: it counts once"
+                    )
                 result.append(tuple(dict.fromkeys(relations)))
         return tuple(result)
 
@@ -294,7 +296,7 @@ class RelationsFormat(AnswersFormat[RelationPredictions, RelationsCollection]):
     """A list of relations for each question."""
 
     noun = "relation"
-    lack = "it has no good prediction and would score 0"
+    lack = "it has no valid prediction and would score 0"
 
     info: TaskInfo
     slots: bool

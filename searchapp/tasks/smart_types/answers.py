@@ -158,7 +158,7 @@ class _TypesReader(EntryReader):
         category, types = self.value.get("category"), self.value.get("type")
         if not category and (not types or (category is None and "category" in self.value)):
             if not masked:
-                self.note("no gold", "it has no category, so that nothing is learned from it")
+                self.note("no gold", "it has no category and is not used for training")
             return None, ()
         category = self.category()
         is_null = "type" in self.value and self.value["type"] is None  # counts as an empty list
@@ -166,11 +166,11 @@ class _TypesReader(EntryReader):
         if not category or types is None:
             return category, ()
         if not types and category == LITERAL:
-            self.note("no type", "the literal has none, so that nothing is learned from it")
+            self.note("no type", "the literal has none and is not used for training")
         for type_ in _repeated_types(types):
             self.note("repeated type", f"{shown(type_)}: it counts once")
         for type_ in _unknown_types(category, types, known):
-            self.note("unknown type", f"{shown(type_)} is not in the type hierarchy: the others count")
+            self.note("unknown type", f"{shown(type_)} is not in the type hierarchy: it is ignored")
         self._check_types(category, types)
         return category, tuple(dict.fromkeys(types))
 
@@ -181,7 +181,7 @@ class _TypesReader(EntryReader):
         elif not isinstance(category, str):
             self.wrong("wrong type", f"category is {type_name(category)}, not a string")
         elif category not in CATEGORIES:
-            self.wrong("unknown category", f"{shown(category)} is not {', '.join(CATEGORIES)}")
+            self.wrong("unknown category", f"{shown(category)} is not one of {', '.join(CATEGORIES)}")
         else:
             return category
         return ""
@@ -425,7 +425,7 @@ def make_breakdown(name: str, results: Sequence[QuestionResult]) -> Breakdown:
         resources = [result for result in results if result.question["category"] == RESOURCE]
         order = [*map(str, range(MANY_TYPES)), f"{MANY_TYPES} or more"]
         groups = [order[min(result.types, MANY_TYPES)] for result in resources]
-        return _breakdown(name, "by number of gold types, resources alone", resources, groups, order)
+        return _breakdown(name, "by number of gold types, only resources", resources, groups, order)
     # The scorer for Wikidata accepts questions without text.
     words = [first_word(str(result.question.get("question") or "")) for result in results]
     counts = Counter(words)

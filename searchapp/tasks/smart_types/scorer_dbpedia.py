@@ -135,22 +135,23 @@ def read_hierarchy(path: Path, problems: Problems) -> Hierarchy:
         problems.add_unopened(path, error)
         return Hierarchy({}, {}, 0)
     if len(lines) < 2:
-        problems.add(
-            path, "empty file", detail="a header row and rows of types are expected", skippable=False
-        )
+        problems.add(path, "empty file", detail="expected a header row and rows of types", skippable=False)
     elif (header := lines[0][1].lower().removeprefix("\ufeff").split("\t")) != HEADER:
-        detail = f"{shown(' '.join(header))}, where {', '.join(HEADER)} are expected, with tabs between them"
+        detail = f"{shown(' '.join(header))}; expected {', '.join(HEADER)}, separated by tabs"
         problems.add(path, "wrong header row", "line 1", detail, skippable=False)
     for number, text in lines[1:]:
         cells, row = text.split("\t"), EntryProblems(path, f"line {number}", problems)
         if len(cells) != COLUMNS:
-            row.wrong("wrong number of columns", f"{len(cells)}, not the {COLUMNS} type, depth and parent")
+            row.wrong(
+                "wrong number of columns",
+                f"{len(cells)}; expected the {COLUMNS} columns type, depth and parent",
+            )
         elif any(cell.split() != [cell] for cell in cells):
             row.wrong("blank or spaced cell", "a name is one word without white space")
         elif not (cells[1].isascii() and cells[1].isdigit() and len(cells[1]) <= _MOST_DIGITS):
             row.wrong("wrong depth", f"{shown(cells[1])} is not a whole number")
         elif cells[0] in depths:
-            row.wrong("duplicate type", f"{shown(cells[0])} has a row already")
+            row.wrong("duplicate type", f"{shown(cells[0])} already has a row")
         else:
             depths[cells[0]], parents[cells[0]], rows[cells[0]] = int(cells[1]), cells[2], row.where
     hierarchy = Hierarchy(depths, parents, max(depths.values(), default=0))
@@ -166,7 +167,7 @@ def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
     if len(roots) > 1:
         yield (
             "",
-            f"the parents that have no row of their own are more than one root: {', '.join(sorted(roots))}",
+            f"the parents without a row form more than one root: {', '.join(sorted(roots))}",
         )
     for type_, parent in hierarchy.parents.items():
         expected = hierarchy.depths.get(parent, 0) + 1
@@ -275,7 +276,7 @@ def score(predictions: TypesPredictions, gold: GoldEntries, hierarchy: Hierarchy
         raise NotScorable("the gold has no question to score", "ZeroDivisionError: division by zero")
     with_ndcg = [result for result in results.values() if result.ndcg is not None]
     if not with_ndcg:
-        message = "every question is left out of NDCG, for none has a gold type that the hierarchy knows"
+        message = "every question is excluded from NDCG, because none has a gold type in the hierarchy"
         raise NotScorable(message, "ZeroDivisionError: division by zero")
     accuracy = sum(result.accuracy for result in results.values()) / len(results)
     values, honest = {"Accuracy": accuracy}, {}
@@ -343,7 +344,7 @@ def _hierarchy(gold: GoldFiles, default: Path | None = None) -> Hierarchy:
     """Read the hierarchy of the options, else the second gold file (as in a data folder), else `other`."""
     path = gold.options.hierarchy or (gold.files[1] if len(gold.files) > 1 else default)
     if path is None:
-        raise UsageError(f"{gold.files[0]} is scored with a type hierarchy: name the file with --hierarchy")
+        raise UsageError(f"scoring {gold.files[0]} needs a type hierarchy: name its file with --hierarchy")
     return read_as_scored(path)
 
 
@@ -410,7 +411,7 @@ def _result(
     if category == LITERAL:
         return _constant_result(1, 1.0 if types[0] == relevant[0] else 0.0)
     if category != RESOURCE:
-        message = f"question {shown(str(question['id']))} has the category {shown(str(category))}, not one of the three"
+        message = f"question {shown(str(question['id']))} has the unknown category {shown(str(category))}"
         raise NotScorable(message, f"Exception: Invalid category: {category}")
     if not relevant:
         return _constant_result(1, None)
@@ -437,19 +438,19 @@ def _warnings(
     if repeating:
         honest = _mean([result.honest[0] for result in results.values() if result.honest])
         yield (
-            f"{repeating} of {len(gold)} questions are answered with repeated types, each of which the official "
-            f"NDCG counts again, so that it can exceed 1: with each type once NDCG@5 is {honest:.6f}"
+            f"{repeating} of {len(gold)} questions {have(repeating)} repeated predicted types, and the "
+            f"official NDCG counts each repeat, so it can exceed 1: with each type once, NDCG@5 is {honest:.6f}"
         )
     if missing := sum(id_ not in predicted for id_ in gold):
         yield f"{missing} of {len(gold)} questions {have(missing)} no prediction and the value 0"
     if unknown := sum(id_ not in gold for id_ in predicted):
-        yield f"{counted(unknown, 'prediction')} for questions that the gold does not have, ignored"
+        yield f"{counted(unknown, 'prediction')} for questions without gold ignored"
     if repeated := len(predictions.entries) - len(predicted):
-        yield f"{counted(repeated, 'prediction')} for a question that has a later one, which alone counts"
+        yield f"{counted(repeated, 'prediction')} for a question that has a later one: only the last one counts"
     if left_out := sum(result.ndcg is None for result in results.values()):
         yield (
-            f"{left_out} of {len(gold)} questions {have(left_out)} no gold type that the hierarchy knows; they are "
-            "left out of NDCG, not counted as 0"
+            f"{left_out} of {len(gold)} questions {have(left_out)} no gold type in the hierarchy; NDCG "
+            "excludes them instead of counting them as 0"
         )
 
 

@@ -62,7 +62,7 @@ def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) ->
     results = _results(predictions, gold, whole_labels=whole_labels)
     answers_count = sum(result.question is not None for result in results)
     if not answers_count:
-        message = "no prediction is for a question of the gold; ids of numbers and of text differ"
+        message = "no prediction is for a question of the gold; ids that are numbers differ from ids that are strings"
         raise NotScorable(message, "ZeroDivisionError: division by zero")
     accuracy = sum(result.right for result in results) / len(results)
     values = {"accuracy": accuracy, measure: sum(result.reciprocal for result in results) / answers_count}
@@ -76,7 +76,7 @@ def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) ->
         per_topic[key] = {"rank": result.rank, "rr": result.reciprocal}
     warnings = list(_warnings(results, gold, honest))
     if whole_labels:
-        warnings.insert(0, "whole labels are compared, which is not what the organisers' script does")
+        warnings.insert(0, "whole labels are compared, unlike in the official scorer")
     return OfficialScore(measure, values, per_topic, tuple(warnings), honest)
 
 
@@ -205,7 +205,7 @@ def _key(id_: Any) -> tuple[type, Any]:
 def _require_columns(entries: Entries, what: str, keys: Sequence[str]) -> None:
     for key in keys:
         if not any(key in entry for entry in entries):
-            raise NotScorable(f"not one {what} has the key `{key}`", f"KeyError: '{key}'")
+            raise NotScorable(f"no {what} has the key `{key}`", f"KeyError: '{key}'")
 
 
 def _rank(id_: Any, predicted: Any, gold_types: Any, whole_labels: bool) -> int:
@@ -237,7 +237,7 @@ def _rank(id_: Any, predicted: Any, gold_types: Any, whole_labels: bool) -> int:
             official = f"AttributeError: {type(gold_types).__name__!r} object has no attribute 'index'"
             raise NotScorable(f"{where}: the gold has no list of types", official)
         if type_ not in gold_types:
-            part = "which is only a part of what the gold lists (evaluate --lenient continues)"
+            part = "which is only a part of a gold label (evaluate --lenient continues)"
             message = f"{where} has the type {shown(type_)}, {part}"
             raise NotScorable(message, f"ValueError: {type_!r} is not in list")
         return gold_types.index(type_) + 1
@@ -270,19 +270,19 @@ def _warnings(results: Sequence[_RankResult], gold: Entries, honest: Mapping[str
     answered_ids = {_key(result.id) for result in results if result.question is not None}
     if misplaced := sum(result.rank > 1 for result in results):
         yield (
-            f"{misplaced} of {len(results)} predictions get the place of the type in the gold list, whose order means "
-            "nothing, as their rank: by the place in the prediction, over all questions, MRR is "
-            f"{honest[MEASURE]:.6f}"
+            f"{misplaced} of {len(results)} predictions get the position in the gold list, whose order "
+            "has no meaning, as their rank: by the position in the prediction, over all questions, "
+            f"MRR is {honest[MEASURE]:.6f}"
         )
     if missing := len({_key(entry.get("id")) for entry in gold} - answered_ids):
-        yield f"{counted(missing, 'question')} of the gold without a prediction, left out by the official scorer"
+        yield f"{counted(missing, 'question')} of the gold without a prediction, which the official scorer ignores"
     if unknown := sum(result.question is None for result in results):
         yield (
-            f"{counted(unknown, 'prediction')} for questions that the gold does not have: wrong in the accuracy, and "
-            "not in MRR"
+            f"{counted(unknown, 'prediction')} for questions without gold: counted as wrong in the "
+            "accuracy, ignored in MRR"
         )
     if repeated := len(results) - unknown - len(answered_ids):
-        yield f"{counted(repeated, 'prediction')} for a question that has one already; the official scorer counts each"
+        yield f"{counted(repeated, 'prediction')} for a question that already has one; the official scorer counts each"
 
 
 def _qrels(gold: Entries) -> Qrels:

@@ -160,7 +160,7 @@ class TypesFormat(AnswersFormat[answers.TypesPredictions, TypesCollection]):
     """A category and a list of types for each question."""
 
     noun = "type"
-    lack = "it has no good prediction"
+    lack = "it has no valid prediction"
 
     info: TaskInfo
     bom: bool
@@ -377,7 +377,7 @@ class WikidataFormat(TypesFormat):
         for prediction, error in self.scorer.stopping_predictions(
             predictions, split.collection.file(split.name), split.name
         ):
-            detail = f"{error.problem}; the official scorer stops at it ({error.official})"
+            detail = f"{error.problem}; the official scorer fails there ({error.official})"
             problems.add(path, "part of a label", f"line {prediction.line}", detail)
 
 
