@@ -107,7 +107,7 @@ def test_only_the_questions_of_the_split_count(score: Any) -> None:
     scored = score(gold, {"1": ["a"]}, "wikidata", split="fold1")
     assert (scored.topics, scored.official.value) == (1, 1.0)
     assert score(gold, {"1": ["a"]}, "wikidata").official.value == 0.5
-    with pytest.raises(NotScorable, match="has no question to score"):
+    with pytest.raises(NotScorable, match="contains no question to score"):
         score(gold, {"1": ["a"]}, "wikidata", split="fold0")
 
 
