@@ -575,7 +575,7 @@ def test_topics_of_the_gold_that_the_split_lacks_do_not_count(
         assert (after["official"], after["measures"]) == (before["official"], before["measures"])
         assert after["topics"] == before["topics"] == 8
         assert any(
-            "8 of the 16 topics of the gold are not in the split dev" in one for one in after["warnings"]
+            "8 of the 16 topics with gold are not in the split dev" in one for one in after["warnings"]
         )
 
 

@@ -43,8 +43,8 @@ def test_what_the_mean_hides_is_told() -> None:
     one = scorer()
     scored = one.score(one.predictions(run(q1=["d1"], q9=["d1"])), GoldFiles([Path("gold")]))
     assert scored.official.warnings == (
-        "2 of the 3 topics of the gold have no ranking and the value 0",
-        "1 of the 3 topics of the gold has no relevant document and the value 0",
+        "2 of the 3 topics with gold have no ranking and the value 0",
+        "1 of the 3 topics with gold has no relevant document and the value 0",
         "rankings of topics without gold, which are not scored: 1 of 2",
     )
 
@@ -54,7 +54,7 @@ def test_only_the_topics_of_the_split_count() -> None:
     gold = GoldFiles([Path("gold")], ScorerOptions(split="dev"), Path("folder"))
     scored = one.score(one.predictions(run(q1=["d1", "d2"], q2=["d3"])), gold)
     assert (scored.official.value, scored.topics, list(scored.qrels)) == (1, 2, ["q1", "q2"])
-    assert scored.official.warnings == ("1 of the 3 topics of the gold is not in the split dev: left out",)
+    assert scored.official.warnings == ("1 of the 3 topics with gold is not in the split dev: left out",)
 
 
 def test_a_file_scores_as_the_run_that_it_holds(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class GradedScorer:
         if outside := len(all_qrels) - len(qrels):
             warnings.insert(
                 0,
-                f"{outside} of the {len(all_qrels)} topics of the gold {'is' if outside == 1 else 'are'} not in "
+                f"{outside} of the {len(all_qrels)} topics with gold {'is' if outside == 1 else 'are'} not in "
                 f"the split {gold.options.split}: left out",
             )
         official = OfficialScore(
