@@ -113,7 +113,7 @@ def test_fetched_data_is_found_by_index_and_rank(
     assert ranked.code == 0, ranked.stderr
     verified = cli("data", "verify", "nlps")
     assert verified.code == 0
-    assert "3 files in" in verified.stderr and "equal the official files" in verified.stderr
+    assert "3 files in" in verified.stderr and "byte for byte" in verified.stderr
 
 
 def test_the_result_as_json(web: FileServer, offline: Cli, home: Path) -> None:
