@@ -69,7 +69,7 @@ def test_config_lists_every_setting(
 
 def test_without_files_it_says_where_the_users_would_be(offline: Cli, home: Path, project: Path) -> None:
     lines = offline("config").stdout.splitlines()
-    assert lines[-2:] == [f"user file: {home / 'settings.toml'} (there is none)", "project file: none"]
+    assert lines[-2:] == [f"user file: {home / 'settings.toml'} (does not exist)", "project file: none"]
 
 
 def test_project_files_can_be_disabled(

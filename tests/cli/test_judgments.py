@@ -104,7 +104,7 @@ def test_one_judgment_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -
         out = tmp_path / format_
         made = offline("judgments", "export", TASK, "--format", format_, "--log", log, "--out", out)
         assert made.code == 0 and f"wrote 1 line to {out}" in made.stderr, made.stderr
-    assert "1 event, every one" in offline("judgments", "verify", "--log", log).stderr
+    assert "1 event, all intact" in offline("judgments", "verify", "--log", log).stderr
     retracted = offline("judgments", "retract", TASK, "--import", 1, "--log", log)
     assert f"1 judgment of import 1 ({path}) retracted" in retracted.stderr
 
@@ -233,7 +233,7 @@ def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
     assert "can't tell" in printed.stdout and "11 judgments" in printed.stderr
     for options, told in (
         (("--grade", 7), "explanation-2021 has the grades 0 to 6, not 7"),
-        (("--annotator", "eve"), "no annotator 'eve' has judged"),
+        (("--annotator", "eve"), "explanation-2021 has no annotator 'eve'"),
         (("--action", "fly"), "fly"),
     ):
         refused = offline("judgments", "list", TASK, "--log", log, *options)
@@ -276,7 +276,7 @@ def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
         ({"task": "checkthat"}, "the event is for checkthat, not for explanation-2021"),
         ({"annotator": " \t"}, "name in an event is blank"),
         ({"annotator": "ann", "kind": "model"}, "ann is a person elsewhere"),
-        ({"document_id": "\ud83d"}, "half of a character"),
+        ({"document_id": "\ud83d"}, "half of a surrogate pair"),
         ({"time": "yesterday"}, "not ISO 8601"),
         ({"time": "2026-01-01T00:00:00"}, "no time zone"),
         ({"time": "9999-12-31T23:59:59.999999+00:00"}, "not from 1970 to 9998"),
@@ -339,7 +339,7 @@ def test_qrels_that_cannot_be_are_refused_in_a_sentence(offline: Cli, log: Path,
     path = tmp_path / "qrels"
     for line, part in (
         ("t9 0 d1 -1", "negative grade"),
-        ("t9 0 d1 7", "from 0 to 6"),
+        ("t9 0 d1 7", "are 0 to 6"),
         ("t9 0 d1 nan", "integer"),
     ):
         path.write_text(f"{line}\n")
