@@ -67,7 +67,7 @@ def test_an_indexed_task_is_named_without_its_file(cli: Cli, task: Path, tmp_pat
     assert cli("evaluate", out, "--task", "cooking").code == 0
     assert cli("index", "cooking").code == 0
     removed = cli("indexes", "remove", "cooking", "--yes")
-    assert removed.code == 0 and "own-cooking is removed" in removed.stderr
+    assert removed.code == 0 and "removed own-cooking" in removed.stderr
     assert cli("search", "cooking", "soups").code == 2
 
 
@@ -552,7 +552,7 @@ def test_what_was_assumed_of_header_lines_is_said(offline: Cli, tmp_path: Path) 
     new = offline("tasks", "new", task, "--documents", documents)
     assert new.code == 0
     assert f"{documents}: it seems to have no header line" in new.stderr
-    assert "2 documents are indexed" in offline("index", task).stderr
+    assert "indexed 2 documents" in offline("index", task).stderr
     forced = offline("tasks", "new", task, "--documents", documents, "--header", "--overwrite")
     assert "header line" not in forced.stderr
     assert 'id = "d1"' in task.read_text()
