@@ -97,7 +97,7 @@ def test_what_can_not_be_checked_is_told(offline: Cli, log: Path, qrels: Path) -
     result = take_in(offline, log, qrels)
     assert result.code == 0 and len(held(log)) == 3
     for what in ("topics", "documents"):
-        assert f"whether nlps has the {what} of {qrels} could not be checked" in result.stderr
+        assert f"the {what} of {qrels} could not be checked" in result.stderr
 
 
 def test_events_are_looked_up_as_grades_are(offline: Cli, log: Path, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_one_judgment_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -
         assert made.code == 0 and f"wrote 1 line to {out}" in made.stderr, made.stderr
     assert "1 event, all intact" in offline("judgments", "verify", "--log", log).stderr
     retracted = offline("judgments", "retract", TASK, "--import", 1, "--log", log)
-    assert f"1 judgment of import 1 ({path}) retracted" in retracted.stderr
+    assert f"retracted 1 judgment of import 1 ({path})" in retracted.stderr
 
 
 @pytest.mark.own_indexes

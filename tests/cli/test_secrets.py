@@ -90,7 +90,7 @@ def test_an_unsendable_key_is_not_shown(offline: Cli, monkeypatch: pytest.Monkey
     for options in ((), ("--verbose",)):
         result = offline("search", "nlps", "group", *options)
         assert result.code == 2 and "hunter2" not in result.stdout + result.stderr
-        assert "SEARCHAPP_API_KEY holds a space, a line end or another character" in result.stderr
+        assert "SEARCHAPP_API_KEY contains a space, a line end or another character" in result.stderr
 
 
 def test_written_files_contain_no_credentials(

@@ -551,7 +551,7 @@ def _sendable(source: str | SecretSource, name: str) -> str:
             else ("token", "that was given")
         )
         raise UsageError(
-            f"{where} contains a space, a line end or another character that is invalid in a {noun}: "
+            f"{where} contains a space, a line end or another character that no {noun} has: "
             f"set it again, to the value {value}"
         )
     return key
