@@ -182,7 +182,7 @@ def test_why_says_what_made_the_score_in_either_run(compared: Compared) -> None:
         shown = text_of(app)
         for recipe, rank in zip(RECIPES, ranks, strict=False):
             assert recipe in shown and f"{document} is at rank {rank}, with the score" in shown
-        assert "fused by sum" in shown and "solved topic" in shown
+        assert "fused by sum" in shown and "training topic" in shown
         await press(pilot, "escape")
         assert app.screen is screen
 
