@@ -228,7 +228,7 @@ def test_a_process_that_crashes_is_reported_and_its_work_not_tried_here() -> Non
             os.kill(os.getpid(), signal.SIGBUS)
         return number
 
-    with pytest.raises(SearchappError, match=r"crashed \(SIGBUS\): .* `searchapp doctor`") as raised:
+    with pytest.raises(SearchappError, match=r"crashed \(SIGBUS\) .*: .* `searchapp doctor`") as raised:
         list(processes.map_in_processes(work, range(60), processes=2))
     assert raised.value.exit_code == 1
     assert not left_over()
