@@ -69,7 +69,7 @@ def test_topics_that_cite_a_document_are_listed_and_opened(searching: SearchingO
         await enter(pilot, screen, "e", "enter")
         first = citing[0]
         assert f"Training topic {first.topic.id} of {first.split}" in text_of(app)
-        await until(pilot, lambda: f"{len(first.answers)} document" in text_of(app))
+        await until(pilot, lambda: f"{len(first.answers)} gold document" in text_of(app))
         assert all(one in text_of(app) for one in first.gold)
         await enter(pilot, screen, "escape")
         assert screen.hits.cursor == place
