@@ -55,8 +55,9 @@ class Case:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What the scripts were called with."""
-        return dict(self.recorded.get("options", {}))
+        """The options of the official script, named as those of `evaluate`."""
+        names = {"nearest": "cutoff"}
+        return {names.get(name, name): value for name, value in self.recorded.get("options", {}).items()}
 
     @property
     def expected(self) -> Mapping[str, Any]:

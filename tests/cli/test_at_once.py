@@ -65,7 +65,7 @@ def test_a_waiting_build_names_the_builder(
     second = offline("index", "nlps", "--data", SAMPLE)
     assert second.code == 3
     assert f"process {builder.pid} is building the index in" in second.stderr
-    assert second.stderr.strip().endswith("at this moment: wait until it is done")
+    assert second.stderr.strip().endswith("searchapp-nlps: wait until it is done")
 
 
 @pytest.mark.parametrize("builder", [600], indirect=True)

@@ -17,12 +17,12 @@ from tests.programs import COMMAND, Program
 SLOW_WRITER = """
 import sys, time
 from searchapp.formats import trec
-rankings = trec._written_rankings
+rankings = trec._format_rankings
 def slow(run):
     for one in rankings(run):
         time.sleep(0.2)
         yield one
-trec._written_rankings = slow
+trec._format_rankings = slow
 from searchapp.cli import run
 sys.exit(run(sys.argv[1:]))
 """

@@ -32,7 +32,7 @@ SCORERS: dict[str, Callable[[], Scorer[Any]]] = {
 def test_a_scorer_agrees_with_the_official_one(case: Case) -> None:
     scorer, expected = SCORERS[case.task](), case.expected
     options = ScorerOptions(
-        cutoff=case.options.get("nearest"),
+        cutoff=case.options.get("cutoff"),
         knowledge_base=case.options.get("kb"),
         hierarchy=case.hierarchy,
     )
