@@ -151,7 +151,8 @@ def _unpacked(path: Path) -> bytes:
         magic = file.read(len(GZIP))
     if magic != GZIP:
         message = (
-            f"{path}: the name ends in {GZIP_SUFFIX}, but the file is not compressed: rename or compress it"
+            f"{path}: the name ends in {GZIP_SUFFIX}, but the file is not compressed with gzip: "
+            "rename or compress it"
         )
         raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({magic!r})")
     with open_unpacked(path) as unpacked:
