@@ -179,7 +179,8 @@ def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: in
     for record in _integer_grades(path, layout, problems):
         line, topic, document, grade = record
         if not 0 <= grade <= highest:
-            detail = f"{grade}: the grades of the task are 0 to {highest}; add more with `grades`"
+            more = "; add more with `grades`" if grade > highest else ""
+            detail = f"{grade}: the grades of the task are 0 to {highest}{more}"
             problems.add(path, "unknown grade", f"line {line}", detail)
         elif (topic, document) in seen:
             detail = f"{shown(document)} of topic {shown(topic)}; the first grade counts"
