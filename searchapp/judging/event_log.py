@@ -376,7 +376,7 @@ class EventLog:
                 if self._format() < FORMAT:
                     self._make_tables()
         if self._format() > FORMAT:
-            raise DataError(f"{self.path} was written by a newer searchapp: update searchapp")
+            raise DataError(f"{self.path} was written by a newer version of searchapp: update searchapp")
         self._write_ahead(patience)
         if remembered is not None and self.checksum_at(remembered.sequence) != remembered.checksum:
             fewer = remembered.events - self.head.events

@@ -86,7 +86,7 @@ def test_an_assignment_is_read_as_it_was_written(tmp_path: Path) -> None:
         ("", "empty file"),
         ('{"task": "nlps",\n "split" "dev"}', "line 2"),
         ("[]", "not an object"),
-        ('{"task": "nlps", "split": "dev", "seed": 0, "shared": []}', "lacks 'topics'"),
+        ('{"task": "nlps", "split": "dev", "seed": 0, "shared": []}', "the key 'topics' is missing"),
         ('{"task": "", "split": "dev", "seed": 0, "shared": [], "topics": {"a": ["t"]}}', "'task'"),
         ('{"task": "n", "split": "dev", "seed": true, "shared": [], "topics": {"a": ["t"]}}', "'seed'"),
         (

@@ -92,7 +92,7 @@ def test_a_foreign_or_damaged_or_newer_file_is_named(tmp_path: Path) -> None:
     for path, part in (
         (damaged, "not a (readable )?judgment log"),
         (foreign, "not a (readable )?judgment log"),
-        (newer, "newer searchapp"),
+        (newer, "newer version of searchapp: update"),
     ):
         with pytest.raises(DataError, match=part):
             JudgmentLog(path)
