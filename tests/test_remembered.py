@@ -52,7 +52,7 @@ DAMAGED = [
 @pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_file_is_told_and_replaced_by_the_next_folder(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FOLDERS_FILE).write_bytes(content)
-    with pytest.raises(DataError, match=r"folders\.json, which says .*, is damaged: remove it, and name"):
+    with pytest.raises(DataError, match=r"folders\.json, which lists .*, is damaged: remove it, and name"):
         remembered_folders(tmp_path)
     assert remember(tmp_path, "nlps", Path("/data"))
     assert remembered_folders(tmp_path) == {"nlps": Path("/data")}
@@ -62,7 +62,7 @@ def test_the_file_of_a_newer_searchapp_is_not_written_over(tmp_path: Path) -> No
     content = json.dumps({"format": 2, "folders": {}})
     (tmp_path / FOLDERS_FILE).write_text(content)
     for use in (lambda: remembered_folders(tmp_path), lambda: remember(tmp_path, "nlps", Path("/data"))):
-        with pytest.raises(DataError, match="newer searchapp"):
+        with pytest.raises(DataError, match="newer version of searchapp: update"):
             use()
     assert (tmp_path / FOLDERS_FILE).read_text() == content
 

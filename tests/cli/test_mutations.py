@@ -148,8 +148,9 @@ PLACE = re.compile(
     r"(line|column|entry|prediction) \d|(statement|premise|property|question|fact|debate|row) \S"
 )
 WHOLE = re.compile(
-    r"empty file|wrong shape|nested too deeply|not JSON|no document|wrong header|no types?\b|must hold"
-    r"|must be an object|has no value|the file has no|has no topics|rankingProblems|not one prediction|\d+ lines are"
+    r"empty file|wrong shape|nested too deeply|not (readable )?JSON|no document|wrong header|no types?\b"
+    r"|must contain a list|must be an object|has no value|the file has no|has no topics|rankingProblems"
+    r"|no prediction (is for|has the key)|\d+ lines, too few"
 )
 """Problems of a file as a whole, which have no place in it."""
 

@@ -246,5 +246,5 @@ def test_every_copy_is_looked_at_for_deleted_documents(
     info = engine.build("words", spec_of(documents), documents)
     assert len(copies.copies(engine._connection, info.version, 1).copies) == 2
     spoil(cluster.nodes[0].url, "test-cluster-words")
-    with pytest.raises(EngineRefused, match="holds 1 deleted"):  # one, on each copy
+    with pytest.raises(EngineRefused, match="has 1 deleted copy"):  # one, on each copy
         engine.open("words")

@@ -174,7 +174,7 @@ def test_a_mapping_that_is_refused_is_a_sentence(engine: ElasticsearchEngine) ->
 
 def test_documents_lost_on_the_way_are_noticed(engine: ElasticsearchEngine) -> None:
     twice = [*GROUPS, GROUPS[0]]
-    with pytest.raises(EngineRefused, match="holds 4 documents instead of 5"):
+    with pytest.raises(EngineRefused, match="has 4 documents instead of 5"):
         engine.build("groups", spec_of(twice), twice)
 
 

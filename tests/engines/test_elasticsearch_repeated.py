@@ -118,7 +118,7 @@ def test_an_index_whose_creation_was_not_confirmed_is_used(
 def test_ids_that_are_there_twice_are_noticed(engine: ElasticsearchEngine) -> None:
     """Such a document is answered like one that was sent before: that it is another one shows in the count."""
     twice = [*GROUPS, Document("1", "Another text under the same id.")]
-    with pytest.raises(EngineRefused, match="holds 4 documents instead of 5"):
+    with pytest.raises(EngineRefused, match="has 4 documents instead of 5"):
         engine.build("groups", spec_of(twice), twice)
     assert engine.index_info("groups") is None
 

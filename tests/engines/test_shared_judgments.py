@@ -280,7 +280,7 @@ def test_an_index_of_a_newer_searchapp_is_refused(team: Team, monkeypatch: pytes
     monkeypatch.setattr(module, "FORMAT", 1)
     with team.log("ben") as log:
         log.append([event("kept")])
-    with pytest.raises(EngineRefused, match="newer searchapp: update searchapp"):
+    with pytest.raises(EngineRefused, match="newer version of searchapp: update searchapp"):
         team.exchange("ben")
     assert team.waiting("ben") == 1
 
@@ -316,9 +316,9 @@ def test_documents_that_are_no_judgments_are_told_and_passed_over(team: Team) ->
     team.server.request("PUT", f"/{team.prefix}-judgments/_doc/foreign", body)
     with team.log("ann") as log:
         log.append([one := event()])
-    with pytest.raises(DataError, match="holds a document foreign that is not a judgment"):
+    with pytest.raises(DataError, match="has a document foreign that is not a judgment"):
         team.exchange("ann")
-    with pytest.raises(DataError, match="holds a document foreign"):
+    with pytest.raises(DataError, match="has a document foreign"):
         team.exchange("ben")
     assert team.events("ben") == [one]
 

@@ -106,7 +106,7 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
         ({"question": 5}, "wrong type", "question is an integer"),
         ({"question": "Who \ud800?"}, "lone surrogate", ""),
         ({"category": "(none)"}, "missing key", "category"),
-        ({"category": "Resource"}, "unknown category", "Resource is not boolean, literal, resource"),
+        ({"category": "Resource"}, "unknown category", "Resource is not one of boolean, literal, resource"),
         ({"category": 1}, "wrong type", "category is an integer"),
         ({"type": "(none)"}, "missing key", "type"),
         ({"type": "dbo:Person"}, "wrong type", "type is a string, not a list"),
@@ -159,7 +159,7 @@ def test_an_id_that_comes_again_with_something_else_is_a_problem(tmp_path: Path)
     read, problems = questions(put(tmp_path, entry(), entry(question="Where?")))
     assert [question.text for question in read] == ["Who?"]
     assert problems == [
-        ("duplicate id", "line 3: question q1", "an earlier entry with this id has other content")
+        ("duplicate id", "line 3: question q1", "an earlier entry has this id and other content")
     ]
 
 

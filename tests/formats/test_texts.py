@@ -75,7 +75,7 @@ def test_a_number_that_is_too_large_is_told(tmp_path: Path) -> None:
 
 def test_a_field_that_no_object_has_is_told(tmp_path: Path) -> None:
     _found, problems = read(tmp_path, [{"id": 1, "text": "x"}])
-    assert problems == ["missing key: no object has 'Kind'"]
+    assert problems == ["missing key: no object has the key 'Kind'"]
 
 
 def test_a_topic_must_have_every_field(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ LINES = [f"t{topic} Q0 d{rank} {rank} {10 - rank} x\n" for topic in (1, 2) for r
         ([LINES[0], LINES[2], *LINES[3:]], "topic t1 at rank 2"),
         ([LINES[0], "t1 Q0 d2 2 x\n", *LINES[2:]], "topic t1 at rank 2"),
         ([LINES[0], "t1 Q0 d2 two 8 x\n", *LINES[2:]], "a line of topic t1"),
-        (["\n", *LINES], "a line is not as"),
+        (["\n", *LINES], "a line is not in the format"),
     ],
 )
 def test_an_altered_file_is_told(tmp_path: Path, lines: list[str], told: str) -> None:

@@ -231,7 +231,9 @@ def test_it_is_refused_by_both(ask: Ask, more: Json) -> None:
     here, there = ask(more)
     assert isinstance(there, str)
     assert isinstance(here, str)
-    assert any(reason in here for reason in ("invalid request", "is not supported", "there is no analyzer"))
+    assert any(
+        reason in here for reason in ("invalid request", "is not supported", "unknown analyzer `nowhere`")
+    )
 
 
 def test_a_score_beyond_float32_is_refused_by_both(engines: Engines, ask: Ask) -> None:
