@@ -148,7 +148,7 @@ def judge(world: World) -> Result:
         one.do("escape", "─Topics──")
         one.do("i", "Go to the document")
         one.paste(hostile.id("where to jump"))
-        one.do("enter", "  the document Q")
+        one.do("enter", "  this topic has no document Q")
         for key, topic in ("]", 1), ("]", 2), ("[", 1), ("[", 0):
             one.do(key, f"Topic {world.topics[topic][:4]}")
         _select_and_copy(one)

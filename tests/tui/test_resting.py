@@ -32,7 +32,7 @@ def test_after_the_last_document_a_further_grade_asks(judging: Judging) -> None:
         await pilot.press("1")
         assert "already judged 1 relevant: topic done: G goes on" in text_of(app)
         await pilot.press("0", "0", "0")  # the question takes no grade for an answer
-        assert "has 1 relevant. Change it to 0 not relevant?" in question(app)
+        assert "is judged 1 relevant. Change it to 0 not relevant?" in question(app)
         assert grades(judging, screen) == [1, 1, 1]
         await pilot.press("n", "x")
         assert "Change it to can't tell?" in question(app)

@@ -70,7 +70,7 @@ def test_keys_that_come_before_anything_is_drawn_mean_the_same(at_home: AtHome) 
 def test_the_sample_is_indexed_and_searched_from_here(at_home: AtHome) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("i", "s")
-        await shows(pilot, "nlps-sample: 70 documents are indexed")
+        await shows(pilot, "nlps-sample: indexed 70 documents into searchapp-nlps-sample-000001")
         await comes(pilot, lambda: screen.tasks.states[-1].index)
         assert screen.tasks.states[0].index is None and screen.tasks.states[-1].task.name == "nlps-sample"
         await pilot.press("end")
@@ -165,7 +165,7 @@ def test_what_is_stopped_leaves_the_old_index_and_nothing_else(
         await comes(pilot, lambda: slow.read)
         assert "x stops it" in seen(pilot)
         await pilot.press("down", "i")  # no key waits for it
-        assert "nlps is being indexed: x stops that" in seen(pilot)
+        assert "nlps is being indexed: x stops it" in seen(pilot)
         await pilot.press("q")
         assert "Stop indexing and leave?" in seen(pilot)
         await pilot.press("n", "x")
@@ -190,7 +190,7 @@ def test_a_folder_that_is_typed_is_indexed_and_remembered(at_home: AtHome, tmp_p
         await pilot.press("i", "f", *"nowhere", "enter")
         assert "there is no folder " in seen(pilot)
         await pilot.press("i", "f", *str(data), "enter")
-        await shows(pilot, "71 documents are indexed")
+        await shows(pilot, "nlps: indexed 71 documents into searchapp-nlps-000001")
         await comes(pilot, lambda: screen.tasks.states[0].has_files)
         await pilot.press("i")
         assert "Its files in " in seen(pilot)
@@ -403,7 +403,7 @@ def test_a_run_without_its_gold_says_why_it_has_no_figure(at_home: AtHome, tmp_p
         await to_run(pilot, screen, "without")
         assert "/nowhere" in screen.monitor.figure_words(screen.runs.run)  # type: ignore[arg-type]
         await pilot.press("enter")
-        await shows(pilot, "there is no folder /nowhere")
+        await shows(pilot, "folder of the run's topics, /nowhere, does not exist")
 
     at_home.drive(steps)
 

@@ -16,7 +16,7 @@ def test_from_nothing_to_a_search_on_a_small_terminal(tmp_path: Path) -> None:
         terminal.press("i")
         terminal.wait_for("Index nlps from which source")
         terminal.press("s")
-        terminal.wait_for("70 documents are indexed")
+        terminal.wait_for("indexed 70 documents into searchapp-nlps-sample-000001")
         terminal.wait_for("▶ nlps-sample +70")
         terminal.wait_for("↵ searches the documents")
         terminal.press("\x10", *"search nlps-sample")

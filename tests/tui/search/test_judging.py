@@ -144,7 +144,7 @@ def test_earlier_grades_are_seen_and_others_after_ones_own(searching: SearchingO
             Session(log, "nlps", Author("ben")).grade([SeenDocument(topic.id, document)], 0)
         screen.judging.refresh()
         await pilot.pause()
-        assert "1 judgment of ben came in" in text_of(app) and "ben  0" not in text_of(app)
+        assert "1 judgment by ben arrived" in text_of(app) and "ben  0" not in text_of(app)
         await pilot.press("1", "up")
         assert "ben  0 not relevant" in text_of(app)
         await enter(pilot, screen, "t")

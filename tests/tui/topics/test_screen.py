@@ -120,7 +120,7 @@ def test_the_worst_topics_come_first_when_asked(walked: Walked) -> None:
         await answered(pilot, screen)
         figures = screen.topic_rows.figures
         assert figures is not None and figures.name == "AP"
-        assert "AP in place of MAP@500: " in text_of(app)
+        assert "AP instead of MAP@500: " in text_of(app)
         values = {topic: one.value or 0.0 for topic, one in figures.topics.items()}
         start = screen.topic_id
         await enter(pilot, screen, "o")
