@@ -177,7 +177,7 @@ class Indexer:
                 self._ended(result)
                 return
             self._ended(None)
-            question = f"{result.finding}. Replace it with these documents?"
+            question = f"{result.finding}. Replace the index with these documents?"
             again = partial(self.start, task, folder, remember=remember, replace=True)
             self._home.when_in_front(lambda: self._home.ask(question, again))
 

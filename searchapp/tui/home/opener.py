@@ -318,7 +318,7 @@ class Opener:
                 self._post(partial(show, check))
 
         def done(_nothing: None) -> None:
-            report.add(Content.styled("All checks are done.", "$faint"))
+            report.finish("All checks are done.")
 
         in_background("doctor", work, done, self._home.tell_error, self._post)
 

@@ -214,6 +214,10 @@ class TextDialog(ScrollDialog):
         return min(DIALOG_CELLS, int(self.app.size.width * 0.94)) - 7
 
 
+# The keys of a report.
+REPORT_KEYS = "↑↓ scroll    esc back"
+
+
 class ReportDialog(ScrollDialog):
     """A text that can grow."""
 
@@ -222,6 +226,7 @@ class ReportDialog(ScrollDialog):
         self._title = title
         self._lines = [] if text is None else [text]
         self._pane = TextPane(id="report")
+        self._hint = Plain(REPORT_KEYS, classes="hint")
         # The user has closed it and needs no further lines.
         self.was_closed = False
 
@@ -229,7 +234,7 @@ class ReportDialog(ScrollDialog):
         with Vertical(classes="dialog report"):
             yield Plain(Content(self._title), classes="question")
             yield self._pane
-            yield Plain("↑↓ scroll    esc back", classes="hint")
+            yield self._hint
 
     def on_mount(self) -> None:
         self.set_focus(self._pane)
@@ -241,6 +246,10 @@ class ReportDialog(ScrollDialog):
     def add(self, line: Content) -> None:
         self._lines.append(line)
         self._draw()
+
+    def finish(self, message: str) -> None:
+        """Show that the text is complete, beside the keys, because its end may be out of view."""
+        self._hint.update(f"{REPORT_KEYS}    {message}")
 
     def _draw(self) -> None:
         if self.is_attached:

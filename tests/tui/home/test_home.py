@@ -101,8 +101,8 @@ def test_an_index_is_replaced_by_other_documents_only_after_a_question(
         before = screen.tasks.states[0].index
         for answer in ("n", "y"):
             await pilot.press("i", "f", *str(data), "enter")
-            await comes(pilot, lambda: "Replace it with these" in question(screen.app))  # type: ignore[arg-type]
-            assert "holds 70 documents, of which" in question(screen.app)  # type: ignore[arg-type]
+            await comes(pilot, lambda: "Replace the index with these documents?" in question(screen.app))  # type: ignore[arg-type]
+            assert "shares only 0 of 70 documents with searchapp-nlps-000001. " in question(screen.app)  # type: ignore[arg-type]
             await looked(pilot, screen)
             assert screen.tasks.states[0].index == before
             await pilot.press(answer)
