@@ -93,10 +93,10 @@ def write_pool(
         else:
             run = _restrict(given, scope)
         if left := len(given.run) - len(run):
-            are = "is" if left == 1 else "are"
+            are, them = ("is", "it") if left == 1 else ("are", "them")
             notes.append(
                 f"{given.path}: {left:,} of {counted(len(given.run), 'topic')} {are} left out, because "
-                f"{scope.name} does not have them"
+                f"{scope.name} does not have {them}"
             )
         in_scope.append(run)
     pooled = pool(in_scope, depth)

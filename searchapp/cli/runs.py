@@ -526,7 +526,9 @@ def export(
     from searchapp.tasks.base import DataSplit, NoOfficialFile
 
     if engine_scores and format_ is not ExportFormat.trec:
-        raise UsageError("--engine-scores requires --format trec")
+        raise UsageError(
+            "--engine-scores requires --format trec: add --format trec, or leave out --engine-scores"
+        )
     stored = directory.read(run)
     manifest = stored.manifest
     writers: Mapping[str, Writer]

@@ -288,7 +288,7 @@ def test_a_shallow_run_has_no_official_file(debates: Cli, tmp_path: Path) -> Non
     result = debates(
         "rank", "checkthat", "--data", SAMPLE, "--split", "training", "--out", out, "--depth", 10
     )
-    assert result.code == 0 and "no official file: debate farm_speech has no line" in result.stderr
+    assert result.code == 0 and "no official file: debate farm_speech has no rank for line" in result.stderr
     exported = debates("export", out, "--out", tmp_path / "official")
     assert exported.code == 4 and "rank deeper with --depth" in exported.stderr
 
@@ -407,7 +407,7 @@ def test_a_folder_of_exported_files_is_scored_as_the_files_are(debates: Cli, tmp
     extra.unlink()
     files[1].unlink()
     few = debates("evaluate", out, *options)
-    assert few.code == 4 and "predictions: 2 (none of harbour_mayor.tsv), gold files: 3" in few.stderr
+    assert few.code == 4 and "predictions: 2 (missing: harbour_mayor.tsv), gold files: 3" in few.stderr
     extra.write_text("1\t0.5\n")
     unclear = debates("evaluate", out, *options)
     assert unclear.code == 2 and "has no harbour_mayor.tsv: give its files one by one" in unclear.stderr

@@ -44,7 +44,7 @@ def edit(path: Path, **changes: Any) -> None:
 def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
     first = cli("index", "nlps", "--data", SAMPLE, "--json")
     assert first.code == 0
-    assert "70 documents are indexed" in first.stderr
+    assert "indexed 70 documents into" in first.stderr
     assert (first.json["built"], first.json["documents"]) == (True, 70)
     second = cli("index", "nlps", "--data", SAMPLE, "--json")
     assert "nothing has changed" in second.stderr
@@ -306,7 +306,7 @@ def test_the_exported_file_scores_as_the_run_does(indexed: Cli, run: Path, tmp_p
 def test_the_sample_is_too_small_for_the_official_cut_off(indexed: Cli, run: Path, tmp_path: Path) -> None:
     result = indexed("export", run, "--out", tmp_path / "predict.txt")
     assert result.code == 4
-    assert "has 69 premises, and the official file needs at least 500" in result.stderr
+    assert "has 69 premises, but the official file needs at least 500" in result.stderr
     assert not (tmp_path / "predict.txt").exists()
     scored = indexed("evaluate", run)
     assert scored.code == 4 and "the official scorer would not score this file" in scored.stderr

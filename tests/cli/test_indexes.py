@@ -243,7 +243,7 @@ def test_an_ambiguous_alias_is_refused_until_repaired(split: Cli, index_prefix: 
         "problem": None,
     }
     assert split("search", "nlps", "group").code == 0
-    assert split("indexes", "repair").stdout == f"nlps: {sound} serves\n"
+    assert split("indexes", "repair").stdout == f"nlps: {sound} is live\n"
 
 
 def test_irreparable_indexes_are_errors(
@@ -273,7 +273,7 @@ def test_commands_refuse_a_damaged_index(
         result = indexed_server(*command)
         assert result.code == 3
         assert (
-            "1 deleted copy of documents" in result.stderr
+            "1 deleted copy of a document, which affects its scores" in result.stderr
             and "searchapp index nlps --rebuild" in result.stderr
         )
     assert not (tmp_path / "run").exists()
@@ -322,7 +322,7 @@ def test_a_damaged_index_of_splits_is_named_by_its_task(
     spoil(elasticsearch_url, f"{index_prefix}-{WITH_TEST}")
     for command in (("search", "checkthat", "jobs"), ("doctor",), ("indexes", "repair")):
         result = server(*command)
-        assert result.code and re.search(rf"{WITH_TEST}-000001-\w+ holds", result.stdout + result.stderr)
+        assert result.code and re.search(rf"{WITH_TEST}-000001-\w+ has", result.stdout + result.stderr)
         assert "`searchapp index checkthat --rebuild`" in result.stdout + result.stderr
 
 

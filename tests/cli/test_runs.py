@@ -305,7 +305,11 @@ def test_a_table_is_ordered_by_its_ranks_or_its_scores_whatever_the_lines(
             "topic,score\n1,2\n",
             "there is no column document among topic, score: name it document, docno",
         ),
-        ("a.csv", "topic,document\n1,2\n", "there is no score"),
+        (
+            "a.csv",
+            "topic,document\n1,2\n",
+            "there is no column score among topic, document: name it score, sim",
+        ),
         ("a.jsonl", '{"topic": "1", "document": null, "score": 1}\n', "unusable id"),
         ("a.jsonl", '{"topic": true, "document": "a", "score": 1}\n', "unusable id"),
         ("a.jsonl", '{"topic": "1", "document": "a b", "score": 1}\n', "unusable id"),
@@ -373,7 +377,7 @@ def test_what_parquet_unpacks_to_is_bounded(nlps: Cli, monkeypatch: pytest.Monke
     assert "document is of the type list<" in refused_import(nlps, write([["x"]]))
     monkeypatch.setattr(run_files, "LARGEST_COLUMN", 1000)
     said = refused_import(nlps, write([f"{number:04}" for number in range(1000)]))
-    assert "row group 1: column too large: document takes" in said and "is 1,000" in said
+    assert "row group 1: column too large: document has" in said and "limit of a row group, 1,000:" in said
 
 
 def test_parquet_without_its_package_is_refused_in_a_sentence(

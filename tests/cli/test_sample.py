@@ -41,8 +41,8 @@ def test_other_documents_replace_an_index_only_with_replace(offline: Cli, tmp_pa
     (data / "knowledge_base.json").write_text(json.dumps(other))
     for more in ([], ["--rebuild"]):
         refused = offline("index", "nlps", "--data", data, *more)
-        assert refused.code == 2 and "holds 70 documents, of which" in refused.stderr
-        assert "has 0 unchanged: `searchapp index nlps --replace` replaces" in refused.stderr
+        assert refused.code == 2 and "shares only 0 of 70 documents with" in refused.stderr
+        assert ": `searchapp index nlps --replace` replaces" in refused.stderr
     assert offline("index", "nlps", "--data", data, "--replace").code == 0
 
 

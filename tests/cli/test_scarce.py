@@ -127,6 +127,6 @@ def test_a_backup_that_does_not_fit_names_itself_and_leaves_nothing(tmp_path: Pa
     backup = limited(resource.RLIMIT_FSIZE, 60_000, "judgments", "backup", copy, "--log", log)
     assert backup.returncode == 1
     assert backup.stderr.startswith(f"searchapp: {copy} can't be written: ")
-    assert "nothing was left behind" in backup.stderr and str(log) not in backup.stderr
+    assert "no partial file remains" in backup.stderr and str(log) not in backup.stderr
     assert not list(folder.iterdir())
     assert limited(resource.RLIMIT_FSIZE, 10**9, "judgments", "backup", copy, "--log", log).returncode == 0

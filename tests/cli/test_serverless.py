@@ -76,7 +76,7 @@ def test_missing_documents_are_detected(
         server = Server(elasticsearch_url)
         server.request("PUT", f"/{version}/_settings", {"index.blocks.write": None})
         server.request("DELETE", f"/{version}/_doc/1?refresh=true")
-        assert engine.flaw("groups") == f"{version} holds 3 documents instead of 4"
+        assert engine.flaw("groups") == f"{version} has 3 documents instead of 4"
 
 
 def test_judgments_are_not_shared_there(serverless: Serverless, settings_for: MakeSettings) -> None:

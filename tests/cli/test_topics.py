@@ -38,7 +38,7 @@ def test_topics_are_printed_with_figures_in_the_order_asked_for(indexed: Cli, ru
     counts = [one["missed"] for one in described["topics"]]
     assert counts == sorted(counts, reverse=True)
     assert (described["split"], described["measure"]) == ("dev", "AP")
-    assert "AP in place of MAP@500" in found.stderr
+    assert "AP instead of MAP@500" in found.stderr
     plain = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--order", "missed")
     lines = plain.stdout.splitlines()
     assert lines[0].split() == ["topic", "AP", "missed"]

@@ -93,7 +93,7 @@ def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> 
     content = path.read_bytes()
     there = offline("train", TASK, "--split", "fold0", "--json")
     assert [one["trained"] for one in there.json["models"]] == [False]
-    assert "was there already" in there.stderr
+    assert "already trained on" in there.stderr
     # The processes of two workers import all there is first; see tests/cli/test_same_bytes.py as well.
     workers = 2 if FULL else 1
     anew = offline("train", TASK, "--split", "fold0", "--rebuild", "--workers", workers, "--json").json

@@ -53,7 +53,9 @@ class Copies:
 
     @property
     def deleted_text(self) -> str:
-        return f"{self.deleted:,} deleted {'copy' if self.deleted == 1 else 'copies'} of documents"
+        return (
+            f"{self.deleted:,} deleted {'copy of a document' if self.deleted == 1 else 'copies of documents'}"
+        )
 
     @property
     def without_primary(self) -> list[int]:

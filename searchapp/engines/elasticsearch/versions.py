@@ -247,7 +247,8 @@ def flaw(connection: Connection, version: IndexVersion) -> str:
     index, documents = version.info.version, version.info.documents
     now = copies(connection, index, version.info.shards)
     if now.deleted:
-        return f"{index} has {now.deleted_text}, which affect its scores"
+        affect = "affects" if now.deleted == 1 else "affect"
+        return f"{index} has {now.deleted_text}, which {affect} its scores"
     # The statistics include nested documents; `count_documents` counts only the documents sent.
     indexed = sum(copy.documents for copy in now.copies if copy.primary)
     if indexed != documents and not now.without_primary:
