@@ -83,7 +83,7 @@ def test_an_index_that_lacks_a_file_is_not_taken_for_none(offline: Cli, tmp_path
     index_file(tmp_path / "home", name).unlink()
     result = offline("doctor")
     assert result.code == 1
-    assert "index nlps: none yet" not in result.stdout
+    assert "index nlps: not indexed yet" not in result.stdout
     assert name in result.stdout and "build it again with `searchapp index nlps --data DIR`" in result.stdout
 
 

@@ -113,7 +113,7 @@ def test_the_setting_makes_commands_exchange(
     assert sorted(one["annotator"] for one in stats.json["annotators"]) == ["ann", "ben"]
     home(tmp_path, "dan", monkeypatch)
     told = judge(run, "dan", "--no-shared", typed="1\nq\n")
-    assert "the team has" not in told.stderr
+    assert "latest judgments of others" not in told.stderr and "shared at" not in told.stderr
 
 
 def test_only_judgments_of_the_task_are_sent(
