@@ -12,8 +12,8 @@ from searchapp.app.evaluate import Evaluation
 from searchapp.app.overview import Files, Overview, TaskState, look, look_into
 from searchapp.app.runs import Figure, FigureCache, KnownRun
 from searchapp.config.settings import Settings
-from searchapp.errors import SearchappError
 from searchapp.tui.kit.background import Post, in_background
+from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.screen import KeyScreen
 
 # The interval of monitoring.
@@ -169,8 +169,7 @@ class OverviewMonitor:
 
         def failed(error: Exception) -> None:
             self._is_scoring = False
-            is_expected = isinstance(error, SearchappError | OSError)
-            self._known[_key(run)] = str(error) if is_expected else f"{type(error).__name__}: {error}"
+            self._known[_key(run)] = error_text(error)
             self._show_figures()
             self._score_next()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from searchapp.app.inspection.pages import Page
 from searchapp.errors import SearchappError
+from searchapp.files import reason
 from searchapp.judging.events import Action, Event, Kind, grade_label, verdict_label
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores, duration
 from searchapp.judging.session import Summary
@@ -65,7 +66,11 @@ def error_text(error: BaseException | None) -> str:
 
     >>> error_text(ZeroDivisionError("division by zero"))
     'ZeroDivisionError: division by zero'
+    >>> error_text(FileNotFoundError(2, "No such file or directory", "gold.json"))
+    'gold.json: no such file or directory'
     """
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {reason(error)}"
     return str(error) if isinstance(error, SearchappError) else f"{type(error).__name__}: {error}"
 
 
