@@ -190,7 +190,7 @@ def spoilt(engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: st
 
 def test_an_index_with_deleted_documents_does_not_rank(spoilt: ElasticsearchEngine) -> None:
     sentence = (
-        r"groups-000001-\w+ has 1 deleted .* affect its scores.*: "
+        r"groups-000001-\w+ has 1 deleted .* affects its scores.*: "
         "build it again with `searchapp index groups --rebuild`"
     )
     with pytest.raises(EngineRefused, match=sentence):
