@@ -36,7 +36,7 @@ from searchapp.runs import directory
 from searchapp.runs.directory import RANKINGS, GivenRun, StoredRun
 from searchapp.tasks.base import Collection, DataSplit, Grades, P, Task
 from searchapp.tasks.folders import data_folder
-from searchapp.text import choices_hint, counted
+from searchapp.text import choices_hint, counted, have
 
 ALL = "all"  # the name of all breakdowns of a task
 
@@ -524,9 +524,7 @@ def _coverage(run: Run, judged: Sequence[Ranking], grades: Grades) -> str | None
     unranked = sum(map(bool, grades.values())) - len(judged)
     reasons = []
     if without:
-        reasons.append(
-            f"{without:,} of the {counted(len(run), 'ranked topic')} {'has' if without == 1 else 'have'} no grades"
-        )
+        reasons.append(f"{without:,} of the {counted(len(run), 'ranked topic')} {have(without)} no grades")
     if unranked:
         of = "1 topic with grades is" if unranked == 1 else f"{unranked:,} topics with grades are"
         reasons.append(f"{of} not ranked")

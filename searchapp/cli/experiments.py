@@ -40,7 +40,7 @@ from searchapp.files import STDOUT, atomic_file, require_folder, require_place
 from searchapp.judging.judgments import Aggregation, Rule
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
-from searchapp.text import counted
+from searchapp.text import counted, have
 
 if TYPE_CHECKING:
     from searchapp.app.experiments.bench_result import BenchResult
@@ -118,7 +118,7 @@ def _report(settings: Settings, bench_result: BenchResult) -> None:
         advice = lenient if "--lenient" in (cell.error or "") else ""
         faults.setdefault(f"{cell.error}{advice}", []).append(f"{column.name}, {system.name}")
     for fault, names in faults.items():
-        warn(f"{'; '.join(names)} {'has' if len(names) == 1 else 'have'} no figures: {fault}")
+        warn(f"{'; '.join(names)} {have(len(names))} no figures: {fault}")
     failed = [cell for _, _, cell in bench_result.failed]
     unchanged = len(cells) - ranked - sum(not cell.digest for cell in failed)
     say(
@@ -126,8 +126,9 @@ def _report(settings: Settings, bench_result: BenchResult) -> None:
         f"{ranked:,} of {counted(len(cells), 'cell')} ranked, {unchanged:,} kept, in {bench_result.folder}",
     )
     if failed:
-        have = "has" if len(failed) == 1 else "have"
-        error = SearchappError(f"{len(failed):,} of {counted(len(cells), 'cell')} {have} no figures")
+        error = SearchappError(
+            f"{len(failed):,} of {counted(len(cells), 'cell')} {have(len(failed))} no figures"
+        )
         codes = {cell.exit_code for cell in failed}
         error.exit_code = codes.pop() if len(codes) == 1 else 1
         raise error

@@ -43,7 +43,7 @@ from searchapp.formats.problems import Problems, some
 from searchapp.judging.judgments import Aggregation, Rule
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
-from searchapp.text import counted, visible_line
+from searchapp.text import counted, have, visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -556,9 +556,8 @@ def export(
     content = "the metadata" if format_ is ExportFormat.ir_metadata else counted(len(stored.run), "ranking")
     say(settings, f"wrote {content} of {run} to {out}")
     if engine_scores and (tied := trec.reordered(stored.run)):
-        have = "has" if tied == 1 else "have"
         say(
             settings,
-            f"{tied:,} of them {have} equal scores, which trec_eval and other tools put in another order: "
+            f"{tied:,} of them {have(tied)} equal scores, which trec_eval and other tools put in another order: "
             f"leave out --engine-scores to keep the order",
         )

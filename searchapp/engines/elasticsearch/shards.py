@@ -16,6 +16,7 @@ from searchapp.engines.base import ShardedIndex, Survey
 from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, Connection, NotYet, is_of_client
 from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
 from searchapp.model import IndexInfo
+from searchapp.text import have
 
 T = TypeVar("T")
 
@@ -169,10 +170,9 @@ class ShardMonitor:
             self._lost_since = None
             return
         self._lost_since = self._lost_since or time.monotonic()
-        has = "has" if len(missing) == 1 else "have"
         error = LostShard(
-            f"{shards_text(missing)} of {self._index} {has} been without a node for {LOST_SECONDS:.0f} s: "
-            "check the cluster's health and index again"
+            f"{shards_text(missing)} of {self._index} {have(len(missing))} been without a node for "
+            f"{LOST_SECONDS:.0f} s: check the cluster's health and index again"
         )
         if time.monotonic() - self._lost_since > LOST_SECONDS:
             raise error

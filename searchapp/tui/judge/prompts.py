@@ -12,7 +12,7 @@ from searchapp.judging.events import Action, grade_label
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
 from searchapp.judging.session import JudgingSession, Outcome
 from searchapp.judging.view import Opinion
-from searchapp.text import counted
+from searchapp.text import counted, have
 from searchapp.tui.kit.content import AS_WRITTEN, readable
 from searchapp.tui.kit.descriptions import (
     arrivals_label,
@@ -282,7 +282,7 @@ class JudgePrompts(Conversation):
         if not self._words or not matches:
             self._say("no document has these words")
             return
-        self._say(f"{counted(len(matches), 'document')} {'has' if len(matches) == 1 else 'have'} these words")
+        self._say(f"{counted(len(matches), 'document')} {have(len(matches))} these words")
         self._go(next((index for index in matches if index > self._index), matches[0]))
 
     def _topics(self, words: str) -> None:
