@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import searchapp
-from tests.server.distribution import RELEASES, Distribution, version_named
+from tests.server.distribution import RELEASES, Distribution
 from tests.server.node import Node
 
 FOLDER = Path("/tmp/searchapp-homes")
@@ -135,7 +135,7 @@ def run(folder: Path, *arguments: str, typed: str = "", url: str = "") -> str:
 def share_judgments(folder: Path) -> None:
     """Send the judgments to each version of Elasticsearch, and save what it stores."""
     for release in RELEASES:
-        with Node(Distribution.find(version_named(release))) as node:
+        with Node(Distribution.find(release)) as node:
             run(folder, "judgments", "sync", url=node.url)
             index = node.server.request("GET", "/searchapp-judgments").json()
             hits = node.server.request("GET", "/searchapp-judgments/_search?size=1000&sort=_seq_no").json()

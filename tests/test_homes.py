@@ -12,27 +12,11 @@ from typing import Any
 
 import pytest
 
-from scripts.freeze_home import FOLDER, comparable
+from scripts.freeze_home import FOLDER, QUESTIONS, comparable
 from tests.cli.conftest import clear_variables, run_command
 from tests.server.rest import Server
 
 HOMES = sorted((Path(__file__).parent / "fixtures" / "homes").glob("*.tar.gz"))
-QUESTIONS = [
-    "search",
-    "own task",
-    "indexes",
-    "runs",
-    "run",
-    "run of an own task",
-    "evaluation",
-    "evaluation by judgments",
-    "comparison",
-    "judgments",
-    "statistics",
-    "agreement",
-    "log",
-    "tuning",
-]
 
 
 @pytest.fixture(params=HOMES, ids=lambda path: path.name.removesuffix(".tar.gz"))
