@@ -23,10 +23,8 @@ ALLOWED = {
 """The SPDX identifiers of licences under which any package may be a dependency."""
 
 EXCEPTIONS = {
-    "docutils": {
-        "GPL-3.0-or-later",
-        "LicenseRef-Public-Domain",
-    },  # parts of it; a tool that builds the documentation
+    # Parts of it; it builds the documentation.
+    "docutils": {"GPL-3.0-or-later", "LicenseRef-Public-Domain"},
     "krippendorff": {"GPL-3.0-or-later"},  # only a test imports it, as a reference
     "pygal": {"LGPL-3.0-or-later"},  # a library that users can replace
     "pyte": {"LGPL-3.0-only"},  # only tests import it

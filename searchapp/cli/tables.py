@@ -354,9 +354,8 @@ BREAKDOWN_BAR = 40
 def _figure(value: float | None, digits: int) -> str:
     if value is None:
         return ""
-    return (
-        str(value) if isinstance(value, int) else f"{value:.{digits}f}"
-    )  # a count, such as R, is an integer
+    # A count, such as R, is an integer.
+    return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
 
 
 def _names(figures: Iterable[Figures]) -> list[str]:

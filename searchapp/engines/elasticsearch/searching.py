@@ -415,9 +415,8 @@ class ElasticsearchIndex:
                 raise
             if len(bodies) == 1:
                 raise self._query_refused(problem, 0) from error
-        half = (
-            len(bodies) // 2
-        )  # the server rejects the whole batch without naming the invalid body: bisect it
+        # The server rejects the whole batch without naming the invalid body: bisect it.
+        half = len(bodies) // 2
         first = self._responses(bodies[:half])
         try:
             return first + self._responses(bodies[half:])

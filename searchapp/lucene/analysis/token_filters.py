@@ -100,9 +100,8 @@ class UniqueFilter(StreamFilter):
         if self.only_on_same_position:
             keys = list(zip(tokens.terms, tokens.positions, strict=True))
         count = len(keys)
-        first = dict(
-            zip(reversed(keys), range(count - 1, -1, -1), strict=True)
-        )  # a dict keeps the last value
+        # A dict keeps the last value.
+        first = dict(zip(reversed(keys), range(count - 1, -1, -1), strict=True))
         return tokens if len(first) == count else tokens.keep(sorted(first.values()))
 
 

@@ -147,9 +147,8 @@ class IndexFolder:
         if not self.folder.exists():
             return
         with self._locked():
-            (self.folder / CURRENT).unlink(
-                missing_ok=True
-            )  # first, so that no reader opens a part of the index
+            # The pointer first, so that no reader opens a part of the index.
+            (self.folder / CURRENT).unlink(missing_ok=True)
             shutil.rmtree(self.folder)
 
     def _publish(self, version: Path) -> None:

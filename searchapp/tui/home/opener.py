@@ -347,9 +347,8 @@ class Opener:
                 prepared.close()
                 return
             self._pending = prepared
-            self._home.when_in_front(
-                lambda: push(prepared)
-            )  # else it would take keys typed on another screen
+            # Only in front: else it would take keys typed on another screen.
+            self._home.when_in_front(lambda: push(prepared))
 
         def push(prepared: PreparedScreen) -> None:
             self._is_opening, self._pending = False, None
