@@ -151,6 +151,23 @@ def visible_line(text: str) -> str:
     return _HIDDEN_IN_LINE.sub(_sign, text)
 
 
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """Return the same characters as disjoint spans in ascending order; adjacent spans become one.
+
+    >>> merge_spans([(4, 6), (0, 2), (1, 3), (6, 7), (9, 9)])
+    [(0, 3), (4, 7)]
+    """
+    result: list[Span] = []
+    for start, end in sorted(spans):
+        if start >= end:
+            continue
+        if result and start <= result[-1][1]:
+            result[-1] = result[-1][0], max(result[-1][1], end)
+        else:
+            result.append((start, end))
+    return result
+
+
 def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
     r"""Return `visible(text)`, and the spans of the text in it.
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from searchapp.app.search import SearchRequest, TaskSearcher
     from searchapp.engines.base import Engine
     from searchapp.model import Explanation
-    from searchapp.ranking.highlighting import Span
     from searchapp.ranking.query_language import FieldFilter
     from searchapp.ranking.search_results import SearchResult
     from searchapp.tasks.base import Task
+    from searchapp.text import Span
     from searchapp.tui.home.opener import PaletteTargets
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-Span = tuple[int, int]  # a range of characters, without the end
+from searchapp.text import Span, merge_spans
 
 
 class MarkupPiece(NamedTuple):
@@ -51,7 +51,7 @@ class Rewritten:
                     shown.append((max(start, piece.start) + shift, min(end, piece.end) + shift))
                 elif piece.end > start:
                     shown.append((piece.first, piece.last))
-        return joined(shown)
+        return merge_spans(shown)
 
 
 class Rewriter:
@@ -89,19 +89,6 @@ class Rewriter:
 
     def done(self) -> Rewritten:
         return Rewritten("".join(self._parts), tuple(self._styles), tuple(sorted(self._pieces)))
-
-
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return the same characters as disjoint ranges in ascending order; adjacent ranges become one."""
-    result: list[Span] = []
-    for start, end in sorted(spans):
-        if start >= end:
-            continue
-        if result and start <= result[-1][1]:
-            result[-1] = result[-1][0], max(result[-1][1], end)
-        else:
-            result.append((start, end))
-    return result
 
 
 _OPENING = re.compile(r"\$\$|(?<!\\)\$|\\\(|\\\[|\\begin\{(\w{1,30}\*?)\}")

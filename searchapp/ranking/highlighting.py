@@ -31,9 +31,7 @@ from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.model import Token
-
-# A range of characters, excluding the end.
-Span = tuple[int, int]
+from searchapp.text import Span
 
 # The marks around a match: private-use characters, which no text contains.
 OPEN, CLOSE = "\ue000", "\ue001"

@@ -10,7 +10,8 @@ from typing import Any
 from searchapp.engines.base import BEST_FIRST, Index, SearchHit
 from searchapp.formats.problems import encodable
 from searchapp.model import Body, Explanation, Hit
-from searchapp.ranking.highlighting import ChosenTerms, HighlightRequest, Marker, Span, remove_marks
+from searchapp.ranking.highlighting import ChosenTerms, HighlightRequest, Marker, remove_marks
+from searchapp.text import Span, merge_spans
 
 _WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOTALL)
 
@@ -220,21 +221,6 @@ def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
     return names
 
 
-def union(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the same characters as disjoint ranges in ascending order; adjacent ranges are joined.
-
-    >>> union([(4, 6), (0, 2), (1, 3), (6, 7)])
-    ((0, 3), (4, 7))
-    """
-    ranges: list[Span] = []
-    for start, end in sorted(spans):
-        if ranges and start <= ranges[-1][1]:
-            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], end))
-        else:
-            ranges.append((start, end))
-    return tuple(ranges)
-
-
 def _result(rank: int, hit: SearchHit) -> SearchResult:
     text = str(hit.source.get("text", ""))
     return SearchResult(
@@ -242,7 +228,7 @@ def _result(rank: int, hit: SearchHit) -> SearchResult:
         hit=hit.hit,
         text=text,
         source=hit.source,
-        matches=union(_spans(text, hit.highlights.values())),
+        matches=tuple(merge_spans(_spans(text, hit.highlights.values()))),
         explanation=hit.explanation,
     )
 

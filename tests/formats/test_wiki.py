@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.formats.markup import Rewritten, formulas, joined
+from searchapp.formats.markup import Rewritten, formulas
 from searchapp.formats.wiki import rendered
+from searchapp.text import merge_spans
 
 
 def styled(found: Rewritten) -> list[tuple[str, str]]:
@@ -140,7 +141,7 @@ def test_no_word_is_lost_and_none_shown_twice(text: str) -> None:
 def test_marks_are_on_the_same_characters(text: str, spans: list[tuple[int, int]]) -> None:
     found = rendered(text, lambda latex: latex.replace("w", "W-"))
     moved = found.moved(spans)
-    assert moved == joined(moved) and all(0 <= start < end <= len(found.text) for start, end in moved)
+    assert moved == merge_spans(moved) and all(0 <= start < end <= len(found.text) for start, end in moved)
     shown = {place for start, end in moved for place in range(start, end)}
     wanted: set[int] = set()
     written = {place for start, end in spans for place in range(start, end)}

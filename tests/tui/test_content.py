@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from searchapp.formats.markup import Span
 from searchapp.model import Markup
-from searchapp.text import visible, visible_line
+from searchapp.text import Span, visible, visible_line
 from searchapp.tui.kit import content as notation_module
 from searchapp.tui.kit.content import (
     AS_WRITTEN,

@@ -23,7 +23,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.progress import Progress
 from searchapp.ranking import recipes, search_results
-from searchapp.ranking.highlighting import Marker, Span, TextAnalyzer
+from searchapp.ranking.highlighting import Marker, TextAnalyzer
 from searchapp.ranking.recipes import Recipe
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest, read_digests, read_manifest
@@ -31,7 +31,7 @@ from searchapp.runs.lookup import look_up_documents
 from searchapp.runs.rankings import Rankings, RunRankings
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
-from searchapp.text import counted
+from searchapp.text import Span, counted
 
 ATTEMPTS, TIMEOUT_SECONDS = 2, 10.0  # short: the user is waiting for the document
 

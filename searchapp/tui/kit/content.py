@@ -22,10 +22,10 @@ from textual.visual import VisualType
 from textual.widget import Widget
 
 from searchapp.formats import wiki
-from searchapp.formats.markup import Rewriter, Rewritten, Span, formulas
+from searchapp.formats.markup import Rewriter, Rewritten, formulas
 from searchapp.formats.markup import Style as MarkupStyle
 from searchapp.model import Markup
-from searchapp.text import visible_line, visible_spans
+from searchapp.text import Span, visible_line, visible_spans
 
 
 class Content(content.Content):

@@ -18,8 +18,7 @@ from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores, duration
 from searchapp.judging.session import Summary
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
-from searchapp.ranking.highlighting import Span
-from searchapp.text import counted
+from searchapp.text import Span, counted
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, readable
 from searchapp.tui.kit.widgets import RowPart, fitted, one_line
 

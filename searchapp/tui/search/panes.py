@@ -20,11 +20,11 @@ from searchapp.app.search import GoldTopic, GoldTopicIndex, SearchRequest, TaskS
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
 from searchapp.model import Hit, Markup, Topic
-from searchapp.ranking.highlighting import ELLIPSIS, Span, snippet
+from searchapp.ranking.highlighting import ELLIPSIS, snippet
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
-from searchapp.text import visible_line, visible_spans
+from searchapp.text import Span, visible_line, visible_spans
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.background import Post, SearchQueue, SearchRequestKind, in_background
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
