@@ -157,7 +157,7 @@ class Worker:
 def _crashed(ended_by: int) -> SearchappError:
     return SearchappError(
         f"a worker process crashed ({signal.Signals(ended_by).name}) while it read or wrote files: the disk "
-        f"or the memory "
+        "or the memory "
         "may be faulty; `searchapp doctor` checks every file of the indexes"
     )
 

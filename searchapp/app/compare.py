@@ -69,7 +69,7 @@ def require_comparable(runs: Sequence[StoredRun], *, force: bool) -> tuple[str, 
         ):
             raise DataError(
                 f"{other.path} is a run of {other.manifest.task}, {first.path} of {first.manifest.task}: "
-                f"compare runs of one task"
+                "compare runs of one task"
             )
     clauses = tuple(
         f"{clause} ({other.path}, {first.path})" for other in others for clause in _differing(first, other)
@@ -418,7 +418,7 @@ def baseline_of(request: CompareRequest) -> int | None:
         if path.is_file():
             raise UsageError(
                 f"{request.runs[number]} is a file, not a run directory: `searchapp runs import` makes one "
-                f"from another tool's run"
+                "from another tool's run"
             )
     if request.judgments is not None and request.judgments.unjudged is Unjudged.bounds:
         raise UsageError("compare always shows the bounds of differences: leave out --unjudged bounds")
@@ -469,11 +469,11 @@ def _notes(measures: Sequence[Measured], pairs: Sequence[RunPair], baseline: int
         if not measure.complete:
             yield (
                 f"{measure.name}: these means cover the {counted(measure.topics, 'topic')} for which every "
-                f"run has a value, and can differ from those of `searchapp evaluate`"
+                "run has a value, and can differ from those of `searchapp evaluate`"
             )
     if len(pairs) > 1:
         kind = "comparisons with the baseline" if baseline is not None else "pairwise comparisons"
         yield (
             f"the p-values of each test and measure are corrected for {len(pairs)} {kind} (Holm; Benjamini "
-            f"and Hochberg), but not for the number of measures"
+            "and Hochberg), but not for the number of measures"
         )

@@ -187,7 +187,7 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
     if gold.task is None:
         raise UsageError(
             f"{folder} is not a run directory (it has no {directory.MANIFEST}): `searchapp rank` makes one; "
-            f"if it has official files, give their task with --task"
+            "if it has official files, give their task with --task"
         )
     task = tasks.load(gold.task)
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -285,7 +285,7 @@ def task_of(stored: StoredRun, given: str | None = None) -> Task:
         if file and not Path(file).is_file():
             raise UsageError(
                 f"{stored.path} was made with the task file {file}, which no longer exists: give its present "
-                f"path with --task"
+                "path with --task"
             )
         # Without the file of a variant, the task itself has the same gold and scorer.
         has_variant = manifest.variant and Path(manifest.variant).is_file()

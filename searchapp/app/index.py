@@ -360,7 +360,7 @@ def _refusal(task: Task, engine: Engine, name: str, exists: bool, error: EngineR
         if name != task.info.index_name:
             return EngineRefused(
                 f"this split needs the index {name}, which does not exist: build it with {command} from a "
-                f"folder with the split's files"
+                "folder with the split's files"
             )
         return EngineRefused(f"{task.name} is not indexed yet: build the index with {command}")
     if flaw := engine.flaw(name):
@@ -569,7 +569,7 @@ def remedy(name: str, owner: str = "") -> str:
         return "`searchapp rank` builds it again when needed"
     if _VARIED.search(name):
         return (
-            f"build it again with `searchapp index FILE --rebuild`, where FILE is the variant's task file, "
+            "build it again with `searchapp index FILE --rebuild`, where FILE is the variant's task file, "
             f"or remove {name}"
         )
     return f"build it again with `searchapp index {owner or _shipped_task(name) or name} --rebuild`"

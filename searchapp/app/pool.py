@@ -140,7 +140,7 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
         if scope is None:
             raise UsageError(
                 f"{runs[0].path} is a TREC run, which does not record its task: give its task with --task "
-                f"and its split with --split"
+                "and its split with --split"
             )
         return scope
     path, first = manifests[0]
@@ -151,7 +151,7 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
             if getattr(manifest, key) != getattr(first, key):
                 raise DataError(
                     f"{other} has another {key.replace('_', ' ')} than {path}: pool runs that rank the same "
-                    f"documents for the same topics"
+                    "documents for the same topics"
                 )
     if scope is not None:
         return scope

@@ -378,7 +378,7 @@ def _judged(path: Path, manifest: Manifest, collection: Collection) -> tuple[Exa
     if missing := sorted(grades.keys() - topics.keys()):
         raise DataError(
             f"{collection.folder} lacks judged topics that {path} was trained on ({some(missing)}): give the "
-            f"folder that has them with --data"
+            "folder that has them with --data"
         )
     return tuple(Example(topics[topic], gold) for topic, gold in grades.items())
 

@@ -185,7 +185,7 @@ class TaskSearcher:
             if not folder.is_dir():
                 raise DataError(
                     f"the recipe learns from the files of {task.reference}, but the folder {folder} does not "
-                    f"exist: give their folder with --data"
+                    "exist: give their folder with --data"
                 )
             return task.collection(folder)
 

@@ -502,7 +502,7 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
     if data is None and task.info.file is None and not has_data(folder):
         raise DataError(
             f"{folder} has no data of {task.name}: fetch it with `searchapp data get {task.name}`, or give "
-            f"its folder with --data"
+            "its folder with --data"
         )
     return folder
 

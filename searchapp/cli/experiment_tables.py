@@ -371,7 +371,7 @@ def _ablation_rows(ablation: Ablation) -> Iterator[dict[str, object]]:
 
 def _ablation_legend(ablation: Ablation) -> Iterator[str]:
     yield (
-        f"gain: full recipe − variant, the gain of the missing part; interval: BCa bootstrap over topics; "
+        "gain: full recipe − variant, the gain of the missing part; interval: BCa bootstrap over topics; "
         f"p-values: two-sided randomisation test ({counted(ablation.permutations, 'sign vector')} with seed "
         f"{ablation.seed}), Holm-corrected among the variants of one kind"
     )
@@ -390,13 +390,13 @@ def _ablation_legend(ablation: Ablation) -> Iterator[str]:
     if ablation.dependent:
         yield (
             f"{', '.join(ablation.dependent)}: depends on the first documents of earlier signals; in every "
-            f"row they are those of the full recipe"
+            "row they are those of the full recipe"
         )
     completed = [variant.name for variant in ablation.variants if variant.completed]
     if completed:
         yield (
             f"{', '.join(completed)}: the official scorer requires more documents than are retrieved; "
-            f"documents of the other signals follow in the order of their ids"
+            "documents of the other signals follow in the order of their ids"
         )
 
 

@@ -423,7 +423,7 @@ def tune(
     if result.reported:
         warn(
             f"tuned on a split for which results are reported ({', '.join(result.reported)}): this recipe's "
-            f"figures there are too optimistic"
+            "figures there are too optimistic"
         )
     if written and out != STDOUT:
         index = f"`searchapp index {written[0]}`, then " if len(written) > 1 else ""
@@ -443,11 +443,11 @@ def _print_trials(tune_result: TuneResult) -> None:
         f"{request.validation.task.name}/{request.recipe}, {', '.join(request.validation.splits)}: "
         f"{counted(tune_result.folds, 'fold')}, seed {request.validation.seed}; "
         f"{counted(len(tune_result.trials) - 1, 'trial')}, {request.search.value}; differences from the "
-        f"original recipe, randomisation test"
+        "original recipe, randomisation test"
     )
     if tune_result.chosen is not None:
         remark(
-            f"the best of many trials is too optimistic: cross-validated, with the best trial of the other "
+            "the best of many trials is too optimistic: cross-validated, with the best trial of the other "
             f"folds for each topic, the value is {number(tune_result.chosen)}"
         )
 

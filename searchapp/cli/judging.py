@@ -420,7 +420,7 @@ def adjudicate(
 
                 warn_all(
                     f"{author.annotator} is already deciding on {loaded.name} in another window ({other}): "
-                    f"the latest decision counts"
+                    "the latest decision counts"
                     for other in presence.others
                 )
                 AdjudicatePrompts(adjudication, pages, title).converse()

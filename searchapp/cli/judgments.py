@@ -590,7 +590,7 @@ def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = Fals
     if not verdict.is_sound:
         raise DataError(
             f"{path} is damaged: damaged events are ignored; restore a backup, or copy the intact events "
-            f"with `searchapp judgments export` and `import --log` to a new log"
+            "with `searchapp judgments export` and `import --log` to a new log"
         )
 
 

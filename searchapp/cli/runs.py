@@ -559,5 +559,5 @@ def export(
         say(
             settings,
             f"{tied:,} of them {have(tied)} equal scores, which trec_eval and other tools put in another order: "
-            f"leave out --engine-scores to keep the order",
+            "leave out --engine-scores to keep the order",
         )

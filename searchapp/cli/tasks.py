@@ -552,7 +552,7 @@ def _report_files(
     if unknown:
         warn(
             f"{', '.join(unknown)}: searchapp did not unpack these files and can't compare them: `{again}` "
-            f"fetches the archive and compares"
+            "fetches the archive and compares"
         )
     problems = [
         Problem(str(folder), f"{file.state} file", detail=file.path)

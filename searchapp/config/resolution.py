@@ -500,7 +500,7 @@ def _flag_source(flags: Mapping[str, object]) -> SettingSource:
             if setting.holds_credentials(text):
                 raise UsageError(
                     f"{setting.flag} contains a user name or a password, but all users of this machine can "
-                    f"read command lines: set SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD instead, or set "
+                    "read command lines: set SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD instead, or set "
                     f"{setting.variable} to the whole address"
                 )
             values[setting.name] = _from_text(setting, text, setting.flag)

@@ -160,7 +160,7 @@ def _read_fingerprint(value: Any, name: str, folder: Path | None) -> Value:
     if not re.fullmatch(r"[0-9a-f]{64}", digits):
         raise ValueError(
             f"{name} is not a SHA-256 fingerprint: give 64 hexadecimal digits, with or without colons, as "
-            f"the server prints at its first start"
+            "the server prints at its first start"
         )
     return digits
 

@@ -130,7 +130,7 @@ class Downloader:
         ):
             raise UsageError(
                 f"{without_credentials(mirror)!r} is not the address of a mirror: set SEARCHAPP_DATA_MIRROR "
-                f"to an address with http or https"
+                "to an address with http or https"
             )
         self._mirror = mirror.rstrip("/") if mirror else None
         self._notify = notify
@@ -319,7 +319,7 @@ def _translated_errors(url: str) -> Iterator[None]:
         if certificate := _certificate_problem(error):
             raise SearchappError(
                 f"{url} has a certificate that is not trusted ({certificate}): set SSL_CERT_FILE to the "
-                f"certificates of your authority"
+                "certificates of your authority"
             ) from error
         raise _TransientError(_description(error)) from error
     except httpx.HTTPError as error:

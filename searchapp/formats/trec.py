@@ -312,7 +312,7 @@ def _descending(ranking: Ranking) -> Hits:
     if scores and scores[-1] == -math.inf:
         raise DataError(
             f"topic {shown(ranking.topic_id)} has equal scores without a lower float32: rank with higher "
-            f"scores, or export with --engine-scores"
+            "scores, or export with --engine-scores"
         )
     return Hits(ranking.hits.document_ids, scores)
 
@@ -496,6 +496,6 @@ def _cell(noun: str, id_: str) -> str:
     if not _is_cell(id_):
         raise DataError(
             f"the {noun} id {id_!a} is not allowed in a TREC file: ids must not be empty, contain white "
-            f"space or half a surrogate pair, or begin with a byte-order mark"
+            "space or half a surrogate pair, or begin with a byte-order mark"
         )
     return id_

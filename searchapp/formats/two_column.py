@@ -219,7 +219,7 @@ def write_two_column(target: BinaryIO, run: Run) -> None:
                 if lower[document] in seen:
                     raise DataError(
                         f"topic {shown(topic)}: document {shown(document)} is already in the ranking, "
-                        f"possibly in another letter case, which the official scorers ignore: rank it once"
+                        "possibly in another letter case, which the official scorers ignore: rank it once"
                     )
                 seen.add(lower[document])
         if documents:

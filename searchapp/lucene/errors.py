@@ -127,7 +127,7 @@ class Undefined(NotSupported):
         LuceneError.__init__(
             self,
             f"unknown {kind} `{name}`{suggestion(name, known)}: define it under `settings.analysis.{kind}`, or use "
-            f"Elasticsearch if it defines it",
+            "Elasticsearch if it defines it",
         )
 
 

@@ -134,7 +134,7 @@ def comparison_legend(comparison: Comparison) -> Iterator[str]:
     split = f" {comparison.split}" if comparison.split else ""
     yield f"{comparison.task}{split} scored against {comparison.against}; difference = second − first"
     yield (
-        f"p-values are two-sided: paired t-test; Wilcoxon test without ties; randomisation test of the mean "
+        "p-values are two-sided: paired t-test; Wilcoxon test without ties; randomisation test of the mean "
         f"difference ({of})"
         f"; interval: {tests.interval.method} with {tests.interval.resamples:,} resamples"
     )
@@ -217,7 +217,7 @@ def bench_legend(result: BenchResult) -> Iterator[str]:
     if len(result.systems) > 2:
         yield (
             f"p-values are Holm-corrected for the comparisons with {baseline} in one line, but not for the "
-            f"number of lines"
+            "number of lines"
         )
     yield from result.notes
 
@@ -239,7 +239,7 @@ def curve_legend(curve: LearningCurve) -> Iterator[str]:
     if curve.repetitions > 1:
         yield (
             f"score: mean over {curve.repetitions:,} samples with seed {curve.seed} (one where all samples "
-            f"are equal); lowest and highest: scores of single samples"
+            "are equal); lowest and highest: scores of single samples"
         )
     yield (
         "gain: mean difference from the first point over topics; interval: BCa bootstrap over topics; "

@@ -405,7 +405,7 @@ class GivenRun:
             return None
         return (
             f"{self.path} has documents with equal scores in {counted(self.tied, 'topic')}: they are ordered "
-            f"by descending id, as in trec_eval, and not as in the file"
+            "by descending id, as in trec_eval, and not as in the file"
         )
 
 

@@ -159,7 +159,7 @@ def test_errors_in_settings_files_stop_every_command(offline: Cli, home: Path, p
         assert result.code == 4 and not result.stdout
         assert result.stderr == (
             f"searchapp: {path}: line 2: unknown setting: 'urll' (did you mean url?): `searchapp config` "
-            f"lists all settings\n"
+            "lists all settings\n"
         )
 
 

@@ -165,7 +165,7 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
     if len(recipe.signals) == 1 and not request.features:
         raise UsageError(
             f"the recipe {recipe.name} has only the signal {recipe.signals[0].name}: choose a recipe with "
-            f"several signals"
+            "several signals"
         )
     require_measures(Scoring(GoldSource(measures=request.measures)).measures(request.validation.task))
     with CrossValidation(request.validation, settings, progress) as validation:

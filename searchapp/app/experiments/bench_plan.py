@@ -177,7 +177,7 @@ def _require_name(table: TomlTable, noun: str) -> None:
         table.wrong(
             "unusable name",
             f"{table.name!r} is not a valid name of {noun}: use up to 64 letters, digits and . _ + -, with a "
-            f"letter or digit first",
+            "letter or digit first",
         )
 
 

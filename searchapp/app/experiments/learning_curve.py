@@ -118,7 +118,7 @@ class _Learning:
         if split in self._collection.training_splits(split):
             raise UsageError(
                 f"the topics of {self._split} are training topics themselves: choose a split that is not "
-                f"used for training"
+                "used for training"
             )
         training_topics = self._collection.examples(split, Problems(lenient=True))
         others = [example for example in training_topics if example.topic.id not in topics]
@@ -203,12 +203,12 @@ class _Learning:
         if points[-1] > most:
             raise UsageError(
                 f"only {counted(most, 'topic')} can be judged, fewer than {points[-1]:,}: "
-                f"lower --points or --test-topics"
+                "lower --points or --test-topics"
             )
         if not points[0] and not self._solved and not self._fixed_signals():
             raise UsageError(
                 f"the recipe {self._request.recipe.name} ranks nothing without training topics: give "
-                f"--points of at least 1"
+                "--points of at least 1"
             )
         return points
 

@@ -326,7 +326,7 @@ class TrialLog:
         if lines[0] != parse_json(json.dumps(head)):
             raise DataError(
                 f"{self.path} is the log of another tuning, or of this tuning with other data: choose "
-                f"another folder with --trials-dir, or start over with --restart"
+                "another folder with --trials-dir, or start over with --restart"
             )
         for line in lines[1:]:
             self.done[line["trial"], line["rung"]] = TrialValues(**line)
@@ -344,7 +344,7 @@ class TrialLog:
                 self._file.truncate(end)
             raise SearchappError(
                 f"{self.path} could not be written: {reason(error)}; run the same command again to continue "
-                f"after the stored trials"
+                "after the stored trials"
             ) from error
 
     def _lines(self) -> list[Any]:
@@ -421,7 +421,7 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
     if request.search is SearchMethod.halving and task.official.scorer.files_make_one:
         raise UsageError(
             f"halving scores subsets of the topics, but the official scorer of {task.reference} requires all "
-            f"topics: use --search random or --search grid"
+            "topics: use --search random or --search grid"
         )
     with CrossValidation(validation, settings, progress) as opened:
         tuning = _Tuning(replace(request, params=params), parameters, plan, opened)
@@ -685,7 +685,7 @@ def _comments(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Ite
         named = ", ".join(result.reported)
         yield (
             f"Tuned on a split for which results are reported ({named}): this recipe's figures there are too "
-            f"optimistic."
+            "optimistic."
         )
     yield f"{result.measure} {first.value:.6f}{_interval(first.interval)}, trial {first.trial}."
     if first.trial == shipped.trial:

@@ -190,7 +190,7 @@ def propose_values(
         if count > (trials or MAX_TRIALS):
             raise UsageError(
                 f"the grid has {count:,} combinations, more than {trials or MAX_TRIALS:,}: give fewer values "
-                f"or more --trials, or use --search random"
+                "or more --trials, or use --search random"
             )
         names = [dimension.name for dimension in space]
         grids = [dimension.grid() for dimension in space]

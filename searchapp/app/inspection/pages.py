@@ -89,7 +89,7 @@ class LocalFirst:
         if spare is None:
             raise EngineUnreachable(
                 f"{error}; this machine has no copy of the documents: `searchapp index {task.reference} "
-                f"--engine embedded --data DIR` makes one"
+                "--engine embedded --data DIR` makes one"
             ) from error
         self._warn(f"{error}; until then documents come from {spare.info.version} on this machine")
         return spare
