@@ -49,7 +49,7 @@ def index(
     task: TaskArgument,
     data: Path | None = option(
         "Folder with the task's official files, which other commands remember; default: the remembered "
-        "folder, or else that of `data get`."
+        "folder, or else the folder of `data get`."
     ),
     rebuild: bool = flag("Build the index from all documents, even if nothing has changed."),
     replace: bool = flag("Replace the index even if fewer than half of its documents stay unchanged."),

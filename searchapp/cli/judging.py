@@ -78,7 +78,7 @@ def judge(
     ),
     show_others: bool = flag("Show the grades of others before you judge a document; the log records this."),
     data: Path | None = option(
-        "Folder with the topics; default: the folder that the run records, or that of `data get`."
+        "Folder with the topics; default: the folder that the run records, or the folder of `data get`."
     ),
     split: str | None = option(
         "Split of a TREC run's topics, default: any; without a run, the split to rank.",

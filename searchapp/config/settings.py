@@ -376,7 +376,7 @@ class Settings:
         secret=True,
     )
     bearer_token: str | SecretSource | None = _setting(
-        "Token for the server, such as that of a service account, instead of user name and password.",
+        "Token for the server, such as a service account token, instead of user name and password.",
         _token("token", "the value from its creation"),
         secret=True,
     )

@@ -118,7 +118,7 @@ class ScorerOptions:
         "smart-types-dbpedia: TSV file of the type hierarchy, if it is not in --data."
     )
     knowledge_base: str | None = option(
-        "smart-relations: knowledge base for the official scorer; default: that of the task.",
+        "smart-relations: knowledge base for the official scorer; default: the task's own.",
         "--kb",
     )
     # The split to score in a gold file with several splits, such as the folds of a train file; None: all.
