@@ -118,7 +118,7 @@ def test_a_browser_finds_opens_and_grades_a_document(serve: Serve, offline: Cli,
         browser.wait_for(r"\$PAGER can't run in a browser")
         browser.press("y")
         browser.wait_for("to the browser's clipboard")
-        own = [words for words in browser.complaints if "Error" in words or "Refused" in words]
+        own = [words for words in browser.console_messages if "Error" in words or "Refused" in words]
         assert not own
         browser.press("q")
         browser.wait_for("^The program has ended")

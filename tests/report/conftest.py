@@ -21,14 +21,14 @@ PAYLOADS = (
     "\u202egnp\u202c\u200b\u2066x\uffff\ufdd0\u05d0\u0627",
     "javascript:window.pwned=5//<!--]]>",
 )
-"""Ids: of topics and of documents."""
+"""Ids of topics and of documents."""
 
 CANARY = "http://127.0.0.1:9/asked"
 LOADS = (
     f'<link rel=stylesheet href="{CANARY}"><img src="{CANARY}"><iframe src="{CANARY}"></iframe>'
     f'<base href="{CANARY}"><meta http-equiv=refresh content="0;url={CANARY}"><style>@import "{CANARY}"</style>'
 )
-"""What texts hold besides: it would ask for something."""
+"""Markup in every text that would send a request."""
 
 PLAN = """
 baseline = "bm25"
@@ -45,31 +45,31 @@ splits = ["dev"]
 
 @dataclass(frozen=True)
 class Reports:
-    """Reports of a task of which every id, text and name is hostile: of two runs, of one of them, and of a bench."""
+    """Reports on a task whose ids, texts and names are all hostile."""
 
     folder: Path
     topics: tuple[str, ...]
-    two: Path
-    one: Path
+    two_runs: Path
+    one_run: Path
     bench: Path
 
 
-def command(home: Path, *words: object) -> None:
-    done = run_command(*words, "--home", home, "--quiet")
-    assert done.code == 0, done.stderr
+def run_quietly(home: Path, *arguments: object) -> None:
+    result = run_command(*arguments, "--home", home, "--quiet")
+    assert result.code == 0, result.stderr
 
 
-def _spoil(result: Path) -> None:
-    """A bench of somebody else, who has written into its result whatever they like."""
-    found = json.loads(result.read_text(encoding="utf-8"))
-    for number, system in enumerate(found["systems"]):
+def _insert_payloads(path: Path) -> None:
+    """Replace names and messages in a bench result by payloads."""
+    bench = json.loads(path.read_text(encoding="utf-8"))
+    for number, system in enumerate(bench["systems"]):
         system |= {"name": PAYLOADS[number], "recipe": PAYLOADS[3], "parameters": {PAYLOADS[0]: PAYLOADS[1]}}
-    (column,) = found["columns"]
+    (column,) = bench["columns"]
     column |= {"task": PAYLOADS[5], "split": PAYLOADS[4], "warnings": [LOADS]}
     column["cells"][2] |= {"error": PAYLOADS[2], "run": PAYLOADS[6], "digest": PAYLOADS[0]}
     column["measures"][0]["name"] = PAYLOADS[1]
-    found |= {"file": PAYLOADS[2], "notes": [LOADS], "searchapp": PAYLOADS[0]}
-    result.write_text(json.dumps(found), encoding="utf-8")
+    bench |= {"file": PAYLOADS[2], "notes": [LOADS], "searchapp": PAYLOADS[0]}
+    path.write_text(json.dumps(bench), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -77,18 +77,18 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
     folder = tmp_path_factory.mktemp("reports")
     home, task = folder / "home", folder / "task.toml"
     texts = [
-        f"stew {payload} {LOADS}\x00\x1b[2J\u2028 number {place}" for place, payload in enumerate(PAYLOADS)
+        f"stew {payload} {LOADS}\x00\x1b[2J\u2028 number {number}" for number, payload in enumerate(PAYLOADS)
     ]
     for name, extra in (("documents", "stew of beans "), ("topics", "")):
         rows = [
-            {"id": id_, "text": f"{extra * place}{text}"}
-            for place, (id_, text) in enumerate(zip(PAYLOADS, texts, strict=True))
+            {"id": id_, "text": f"{extra * number}{text}"}
+            for number, (id_, text) in enumerate(zip(PAYLOADS, texts, strict=True))
         ]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     lines = [
         f"{topic} 0 {document} 1\n"
-        for place, topic in enumerate(PAYLOADS)
-        for document in PAYLOADS[place : place + 2]
+        for number, topic in enumerate(PAYLOADS)
+        for document in PAYLOADS[number : number + 2]
     ]
     (folder / "gold.txt").write_text("".join(lines), encoding="utf-8")
     task.write_text(
@@ -105,19 +105,19 @@ gold = "gold.txt"
         for setting in DECLARED:
             if setting.variable:
                 patch.delenv(setting.variable, raising=False)
-        command(home, "index", task)
+        run_quietly(home, "index", task)
         runs = [folder / "<script>window.pwned=7<", folder / "\"'><b>run"]
         for run, depth in zip(runs, (7, 2), strict=True):
             tag = ("--tag", "<script>window.pwned=8</script>")
-            command(home, "rank", task, "--split", "dev", "--depth", depth, "--out", run, *tag)
+            run_quietly(home, "rank", task, "--split", "dev", "--depth", depth, "--out", run, *tag)
         two, one = folder / "two.html", folder / "one.html"
-        command(home, "report", *runs, "--out", two)
-        command(home, "report", runs[0], "--out", one)
+        run_quietly(home, "report", *runs, "--out", two)
+        run_quietly(home, "report", runs[0], "--out", one)
         plan, bench = folder / "<b>plan.toml", folder / "bench.html"
         plan.write_text(PLAN)
-        command(home, "bench", plan, "--out", folder / "benched")
-        _spoil(folder / "benched" / FILE)
-        command(home, "report", folder / "benched", "--out", bench)
+        run_quietly(home, "bench", plan, "--out", folder / "benched")
+        _insert_payloads(folder / "benched" / FILE)
+        run_quietly(home, "report", folder / "benched", "--out", bench)
     return Reports(folder, PAYLOADS, two, one, bench)
 
 

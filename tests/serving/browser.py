@@ -1,4 +1,4 @@
-"""A real browser in which a page of `searchapp serve` is open, and whose terminal a test can read."""
+"""A real browser that opens a page of `searchapp serve` and reads the terminal in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 KEYS = {"enter": "\ue007", "escape": "\ue00c", "down": "\ue015", "tab": "\ue004", "f1": "\ue031"}
 """As WebDriver names them."""
 
-# The page keeps its terminal to itself: what makes it sets `fitAddon` of the object that holds it.
+# The page does not expose its terminal. The object that holds it is the one whose `fitAddon` is assigned.
 _FIND_TERMINAL = """
 Object.defineProperty(Object.prototype, "fitAddon", {
   configurable: true,
@@ -34,16 +34,16 @@ return lines.join("\\n");
 
 
 class Browser:
-    """Chromium without a window of its own."""
+    """Headless Chromium."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        from selenium import webdriver  # the other tests of this module's importers run without it
+        from selenium import webdriver  # importers of this module also have tests that run without selenium
 
-        chosen = webdriver.ChromeOptions()
-        chosen.binary_location, driver = _programs()
+        chrome_options = webdriver.ChromeOptions()
+        chrome_options.binary_location, driver = _programs()
         for option in (
             "--headless=new",
-            "--no-sandbox",  # which is not had by root, nor in many containers
+            "--no-sandbox",  # the sandbox does not work for root and in many containers
             "--disable-dev-shm-usage",
             "--disable-gpu",
             "--disable-background-networking",
@@ -51,9 +51,9 @@ class Browser:
             f"--user-data-dir={folder}",
             *options,
         ):
-            chosen.add_argument(option)
-        chosen.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self._driver = webdriver.Chrome(chosen, webdriver.ChromeService(driver))
+            chrome_options.add_argument(option)
+        chrome_options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self._driver = webdriver.Chrome(chrome_options, webdriver.ChromeService(driver))
         self._driver.set_page_load_timeout(20)
         self._driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _FIND_TERMINAL})
 
@@ -72,17 +72,17 @@ class Browser:
 
     @property
     def text(self) -> str:
-        """What the terminal in the page shows."""
+        """The text of the terminal in the page."""
         return str(self._driver.execute_script(_READ_TERMINAL))
 
     @property
     def page(self) -> str:
-        """What the page shows besides."""
+        """The text of the page outside the terminal."""
         return self._driver.find_element("tag name", "body").text
 
     @property
-    def complaints(self) -> list[str]:
-        """What the browser has to say of the page: what it was not allowed to load, errors of its scripts."""
+    def console_messages(self) -> list[str]:
+        """The messages in the browser's console: blocked requests, errors of scripts."""
         log = self._driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [str(entry["message"]) for entry in log]
 
@@ -92,21 +92,23 @@ class Browser:
             box.send_keys(KEYS.get(key, key))
 
     def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
-        """Wait until the terminal shows something."""
-        until = time.monotonic() + seconds
+        """Wait until the text of the terminal matches `pattern`."""
+        deadline = time.monotonic() + seconds
         while not (result := re.search(pattern, self.text)):
-            assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}\n{self.complaints}"
+            assert time.monotonic() < deadline, (
+                f"{pattern!r} is not in:\n{self.text}\n{self.console_messages}"
+            )
             time.sleep(0.02)
         return result
 
 
 def _programs() -> tuple[str, str]:
-    """The browser and what drives it; a test that can't have them is skipped, and fails where they must be there."""
+    """Return the paths of the browser and its driver; skip the test if they are missing, in CI fail it."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
     if browser and driver:
         return browser, driver
-    words = "there is no Chromium with its driver: install them (Debian: chromium, chromium-driver)"
+    message = "there is no Chromium with its driver: install them (Debian: chromium, chromium-driver)"
     if os.environ.get("CI", "").lower() in ("true", "1"):
-        pytest.fail(words, pytrace=False)
-    pytest.skip(words)
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)

@@ -28,23 +28,23 @@ def get():
 """
 BEGIN = 'sys.stdout.buffer.write(b"__GANGLION__\\n")\nput(b"D", b"begun %d" % os.getpid())\n'
 ECHO = f"{BEGIN}while (packet := get()) is not None: put(b'D', packet[0] + packet[1])\n"
-"""Sends back what it gets, until its window is gone."""
+"""Returns every packet until its window is closed."""
 
 
 def script(code: str, **environment: str) -> WindowProgram:
-    """A program of a few lines, which has `put` and `get` for packets."""
+    """Return a program of a few lines that can use `put` and `get` for packets."""
     return WindowProgram((sys.executable, "-c", _PUT + code), environment)
 
 
 @dataclass
-class Serving:
-    """A server, and a client that has shown nothing yet; `told` is what the server has said."""
+class Site:
+    """A server with a client that has no cookie yet; `messages` are those of the server."""
 
     server: ScreenServer
     guard: Guard
     listening: Listening
     client: ClientSession
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     windows: list[aiohttp.ClientWebSocketResponse] = field(default_factory=list)
 
     @property
@@ -56,7 +56,7 @@ class Serving:
         return self.guard.address.partition("token=")[2]
 
     async def enter(self) -> None:
-        """Get the cookie for the token."""
+        """Exchange the token for the cookie."""
         async with self.client.get(self.guard.address, allow_redirects=False) as response:
             assert response.status == 303
 
@@ -68,47 +68,47 @@ class Serving:
         return opened
 
 
-def serving(
-    use: Callable[[Serving], Awaitable[None]],
+def serve(
+    use: Callable[[Site], Awaitable[None]],
     program: WindowProgram | None = None,
     *,
     host: str = "127.0.0.1",
     public_url: str | None = None,
 ) -> list[str]:
-    """Use a server, and end it; returns what it has told."""
+    """Start a server, run `use` with it, end it and return its messages."""
 
-    async def whole() -> list[str]:
-        async with _serving(program or script(ECHO), host, public_url) as one:
-            await asyncio.wait_for(use(one), SECONDS)
-        return one.told
+    async def run() -> list[str]:
+        async with _serve(program or script(ECHO), host, public_url) as site:
+            await asyncio.wait_for(use(site), SECONDS)
+        return site.messages
 
-    return asyncio.run(whole())
+    return asyncio.run(run())
 
 
 @asynccontextmanager
-async def _serving(program: WindowProgram, host: str, public_url: str | None) -> AsyncIterator[Serving]:
+async def _serve(program: WindowProgram, host: str, public_url: str | None) -> AsyncIterator[Site]:
     listening = listen(host, 0)
     with listening.socket:
         guard = Guard(listening, public_url)
-        told: list[str] = []
-        server = ScreenServer(program, guard, "a <title>\u202e", told.append)
-        begun = asyncio.Event()
-        running = asyncio.create_task(server.run(listening, begun.set))
-        await begun.wait()
-        # Cookies of an address without a name are refused by default.
+        messages: list[str] = []
+        server = ScreenServer(program, guard, "a <title>\u202e", messages.append)
+        started = asyncio.Event()
+        running = asyncio.create_task(server.run(listening, started.set))
+        await started.wait()
+        # By default aiohttp refuses cookies of numeric addresses.
         async with ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
-            one = Serving(server, guard, listening, client, told)
+            site = Site(server, guard, listening, client, messages)
             try:
-                yield one
+                yield site
             finally:
                 server.end()
                 await asyncio.wait_for(running, SECONDS)
-                for window in one.windows:
+                for window in site.windows:
                     await window.close()
 
 
 async def received(window: aiohttp.ClientWebSocketResponse, ending: str) -> str:
-    """What a window gets, up to a text."""
+    """Return what a window receives up to and including `ending`."""
     read = b""
     while ending.encode() not in read:
         try:
@@ -122,7 +122,7 @@ async def received(window: aiohttp.ClientWebSocketResponse, ending: str) -> str:
 
 
 async def rest(window: aiohttp.ClientWebSocketResponse) -> str:
-    """What a window gets until it is closed."""
+    """Return what a window receives until it is closed."""
     read = b""
     async for message in window:
         if message.type is WSMsgType.BINARY:
