@@ -151,7 +151,7 @@ DEFINED = ("text.defined", "text.defined_pairs")
 VARIANTS: dict[str, tuple[str, Callable[[Setup], None]]] = {
     "shipped": ("shipped", unchanged),
     "english": ("one field, Elasticsearch's `english` analyzer, default BM25", english_analyzer),
-    "statement": ("one field, words and symbols together (`text`)", statement_only),
+    "statement": ("one field with words and symbols (`text`)", statement_only),
     "prose-only": ("`text.prose` only", only_fields("text.prose")),
     "formulae-only": ("`text.formulae` and `text.formula_pairs` only", only_fields(*FORMULAE)),
     "defined-only": ("`text.defined` and `text.defined_pairs` only", only_fields(*DEFINED)),
@@ -163,18 +163,18 @@ VARIANTS: dict[str, tuple[str, Callable[[Setup], None]]] = {
     "no-defined-pairs": ("without `text.defined_pairs`", field_removed("text.defined_pairs")),
     "default-bm25": ("k1 1.2 and b 0.75 everywhere", default_bm25),
     "equal-boosts": ("every boost 1", equal_boosts),
-    "repeated-terms": ("repeated query terms count again", repeated_terms),
+    "repeated-terms": ("with repeated query terms counted", repeated_terms),
     "no-stemming": (
-        "no folding of inflection",
+        "without merging of plural forms",
         steps_removed("possessives", "not_plural", "inflection", *PLURALS),
     ),
     "regular-plurals": ("`minimal_english` without rules for other plurals", steps_removed(*PLURALS)),
     "porter2": ("`porter2` in place of `minimal_english`", stemmer("porter2")),
-    "no-stop-words": ("function words kept", function_words_kept),
-    "no-notation": ("no folding of notation", steps_removed("notation", "latex_letters")),
-    "layout-kept": ("layout and bracket commands kept", steps_removed("latex_layout")),
-    "markup-kept": ("wiki markup kept", steps_removed("wiki_markup")),
-    "lowercase-symbols": ("case ignored in formulae", lowercase_symbols),
+    "no-stop-words": ("with function words", function_words_kept),
+    "no-notation": ("without merging of notation", steps_removed("notation", "latex_letters")),
+    "layout-kept": ("with layout and bracket commands", steps_removed("latex_layout")),
+    "markup-kept": ("with wiki markup", steps_removed("wiki_markup")),
+    "lowercase-symbols": ("with lowercase formulae", lowercase_symbols),
 }
 
 

@@ -85,8 +85,16 @@ def folder(name: str) -> Path:
 
 
 def index_mapping(name: str) -> dict[str, Any]:
-    """Return the create-index body `index_mappings/<name>.json`."""
-    return read_json(folder("index_mappings") / f"{name}.json")
+    """Return the create-index body `index_mappings/<name>.json` without its description."""
+    return without_description(read_json(folder("index_mappings") / f"{name}.json"))
+
+
+def without_description(mapping: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping without `mappings._meta`, so that its digest depends only on what it does."""
+    match mapping:
+        case {"mappings": {"_meta": dict(), **mappings}}:
+            return {**mapping, "mappings": mappings}
+    return mapping
 
 
 # The folder of templates and recipes that read only the text of topics.

@@ -30,7 +30,7 @@ DIRECT = 5  # weight of direct hits for the learning recipe with few training to
 
 OPTIONS = ScorerOptions(cutoff=50)  # the official cut-off of nlps is 500 premises; its sample has 70
 
-SOLVED = "train"  # the split of the training topics
+TRAINING_SPLIT = "train"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _sample(task: Task) -> Sample:
     split = next(
         split
         for split in task.info.splits
-        if split != SOLVED and all(file.exists() for file in collection.split_files(split))
+        if split != TRAINING_SPLIT and all(file.exists() for file in collection.split_files(split))
     )
     return Sample(task, collection, split)
 

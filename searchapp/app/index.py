@@ -462,7 +462,7 @@ def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome)
 
 TRAINING_PREFIX = "training-"  # the prefix of the names of indexes of training topics
 
-EXAMPLES_ATTEMPTS = 5  # how often training topics are indexed again that another process replaces at once
+TRAINING_ATTEMPTS = 5  # how often training topics are indexed again that another process replaces at once
 
 
 def index_examples(
@@ -492,7 +492,7 @@ def index_examples(
         mapping, digest.count, index_digest(mapping, digest), digest.hexdigest(), owner=owner_of(task)
     )
     # Another process may replace the index by one of other training topics at any moment.
-    for _ in range(EXAMPLES_ATTEMPTS):
+    for _ in range(TRAINING_ATTEMPTS):
         serving = engine.index_info(name)
         if serving is None or serving.digest != spec.digest or engine.flaw(name):
             build(engine, name, spec, serving, documents, "indexing training topics", progress)

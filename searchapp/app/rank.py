@@ -286,8 +286,8 @@ def _without_digests(value: Any) -> Any:
 
 
 def _collection(task: Task, manifest: Manifest, data: Path) -> Collection:
-    collection, solved = task.collection(data), directory.training_splits(manifest)
-    return collection.with_training_splits(solved) if solved else collection
+    collection, splits = task.collection(data), directory.training_splits(manifest)
+    return collection.with_training_splits(splits) if splits else collection
 
 
 def rerun(

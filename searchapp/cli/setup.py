@@ -68,9 +68,9 @@ def demo(settings: Settings) -> None:
             _Demonstration(engine, Path(folder)).run()
 
 
-def _row(task: str, recipe: str, evaluation: Evaluation, solved: str = "") -> tuple[str, ...]:
+def _row(task: str, recipe: str, evaluation: Evaluation, training: str = "") -> tuple[str, ...]:
     official = evaluation.official
-    return task, str(evaluation.topics), official.measure, recipe, solved, f"{official.value:.6f}"
+    return task, str(evaluation.topics), official.measure, recipe, training, f"{official.value:.6f}"
 
 
 class _Demonstration:

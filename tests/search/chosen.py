@@ -66,7 +66,7 @@ def by_searchapp() -> dict[str, Json]:
     for sample in samples():
         found[sample.task.name] = _ranked(sample)
         if sample.task.info.training_mapping:
-            found[f"{sample.task.name}-solved"] = _solved(sample)
+            found[f"{sample.task.name}-training"] = _training_topics(sample)
     return found
 
 
@@ -251,7 +251,7 @@ def _ranked(sample: Sample) -> Json:
     )
 
 
-def _solved(sample: Sample) -> Json:
+def _training_topics(sample: Sample) -> Json:
     """The solved topics of a sample collection, and topics that look for those that are alike."""
     task = sample.task
     examples = [one.topic for one in sample.collection.examples(sample.split, Problems())]

@@ -122,7 +122,7 @@ class _Learning:
             )
         training_topics = self._collection.examples(split, Problems(lenient=True))
         others = [example for example in training_topics if example.topic.id not in topics]
-        self._solved: Sequence[Example] = [] if request.judgments_only else others
+        self._training_topics: Sequence[Example] = [] if request.judgments_only else others
         self._pool, self._scored = self._divide()
         self._grades = validation.grades[split] if request.judged is None else request.judged
         self._previous: SignalAnswers | None = None
@@ -164,7 +164,7 @@ class _Learning:
             official=self._is_official,
             test_topics=len(self._scored),
             pool_topics=len(self._pool),
-            training_topics=len(self._solved),
+            training_topics=len(self._training_topics),
             judgments="gold" if request.judged is None else "people",
             repetitions=request.repetitions,
             seed=request.seed,
@@ -205,7 +205,7 @@ class _Learning:
                 f"only {counted(most, 'topic')} can be judged, fewer than {points[-1]:,}: "
                 "lower --points or --test-topics"
             )
-        if not points[0] and not self._solved and not self._fixed_signals():
+        if not points[0] and not self._training_topics and not self._fixed_signals():
             raise UsageError(
                 f"the recipe {self._request.recipe.name} ranks nothing without training topics: give "
                 "--points of at least 1"
@@ -243,7 +243,7 @@ class _Learning:
         # An example without an answer teaches nothing.
         known = {
             example.topic.id: example
-            for example in (*self._solved, *(example for example in examples if example.gold))
+            for example in (*self._training_topics, *(example for example in examples if example.gold))
         }
         fold = self._validation.ranked_by(self._scored, list(known.values()))
         if not known:

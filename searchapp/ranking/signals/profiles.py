@@ -97,7 +97,7 @@ class _ProfileScorer(TopicScorer):
         number = self._numbers.get(topic.id)
         cited = int(self._cited[row]) - int(number is not None and self._gold[row, number] > 0)
         length = float(np.sqrt(profile.multiply(profile).sum()))
-        topics = counted(cited, "solved topic")
+        topics = counted(cited, "training topic")
         description = f"cosine of the topic and the document, expanded by {topics} with it as gold"
         return Explanation(value, description, self._space.shared_terms(vector, profile, 1 / length))
 

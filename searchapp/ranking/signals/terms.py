@@ -143,7 +143,7 @@ class TermSpace:
         return weights / length if length else weights
 
     def training_vectors(self, boosts: Mapping[str, float]) -> Any:
-        """Return the vectors of the training topics: a sparse matrix by rows, (solved, terms)."""
+        """Return the vectors of the training topics: a sparse matrix by rows, (training topics, terms)."""
         from scipy.sparse import csr_matrix, vstack
 
         return vstack(

@@ -19,6 +19,7 @@ from searchapp.formats.toml_files import TomlFile, TomlTable
 from searchapp.lucene.errors import BadSettings
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.model import Markup
+from searchapp.resources import without_description
 from searchapp.tasks import OWN, names, sample_names
 from searchapp.tasks.base import JUDGING_DEPTH, TaskInfo
 from searchapp.text import choices_hint
@@ -247,7 +248,7 @@ def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name
         DataError: the mapping is invalid, or lacks id or text.
     """
     try:
-        mapping = canonical(mapping)
+        mapping = canonical(without_description(mapping))
     except BadSettings as error:
         raise DataError(f"{path}: the mapping {name}: {error}") from error
     mappings = mapping.get("mappings")

@@ -241,7 +241,7 @@ class TrainingTopicReader:
         self._draw = draw
         if not self._is_wanted:
             self._is_wanted = True
-            in_background("solved topics", self._read, self._receive, self._failed, self._post)
+            in_background("training topics", self._read, self._receive, self._failed, self._post)
 
     def when_read(self, callback: Callable[[], object]) -> None:
         self._callbacks.append(callback)
@@ -280,9 +280,9 @@ class TrainingTopicPage(TextDialog):
 
     IS_FULL = True
 
-    def __init__(self, solved: GoldTopic, labels: Sequence[str], notation: Notation, origin: str) -> None:
-        super().__init__(f"Training topic {shortened(solved.topic.id, 60)} of {solved.split}")
-        self._solved = solved
+    def __init__(self, training: GoldTopic, labels: Sequence[str], notation: Notation, origin: str) -> None:
+        super().__init__(f"Training topic {shortened(training.topic.id, 60)} of {training.split}")
+        self._training = training
         self._labels = labels
         self._notation = notation
         self._origin = origin
@@ -290,7 +290,7 @@ class TrainingTopicPage(TextDialog):
 
     @property
     def answers(self) -> list[str]:
-        return [document for document, _grade in self._solved.answers[:ANSWERS]]
+        return [document for document, _grade in self._training.answers[:ANSWERS]]
 
     def show_texts(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -298,9 +298,9 @@ class TrainingTopicPage(TextDialog):
             self.draw(changed=False)
 
     def text(self) -> Content:
-        answers = self._solved.answers
+        answers = self._training.answers
         count = f"{len(answers):,} gold document{'s' * (len(answers) != 1)}"
-        lines = [descriptions.topic_page(self._solved.topic, self._notation), Content("")]
+        lines = [descriptions.topic_page(self._training.topic, self._notation), Content("")]
         lines.append(Content.styled(count, "bold $accent"))
         for document, grade in answers[:ANSWERS]:
             look = "bold $match" if document == self._origin else ""
@@ -360,11 +360,11 @@ class Statements:
 class DocumentPane(Vertical):
     """The pane with a document; `pager` is the key for the rest of a long one."""
 
-    def __init__(self, info: TaskInfo, pager: str, solved: TrainingTopicReader) -> None:
+    def __init__(self, info: TaskInfo, pager: str, training: TrainingTopicReader) -> None:
         super().__init__(id="text")
         self._info = info
         self._pager = pager
-        self._solved = solved
+        self._training = training
         self._pane = TextPane(id="document")
         self._shown: tuple[object, ...] | None = None
         self._draw: Callable[[], object] = lambda: None
@@ -384,7 +384,7 @@ class DocumentPane(Vertical):
         self._draw()
 
     def on_unmount(self) -> None:
-        self._solved.close()
+        self._training.close()
 
     def show_none(self, why: str, look: str = "$faint") -> None:
         self._shown = None
@@ -408,7 +408,7 @@ class DocumentPane(Vertical):
 
         self._draw = draw
         draw(changed=changed)
-        self._solved.want(lambda: self._draw())
+        self._training.want(lambda: self._draw())
         if self._info.context is not None and stands_in_text(result.source, self._info.context):
             self._fetch_neighbours(page, result, queue, self._info.context)
 
@@ -452,7 +452,7 @@ class DocumentPane(Vertical):
 
     def citing(self, document_id: str) -> Sequence[GoldTopic] | None:
         """Return the training topics with a document in their gold; None until they are read."""
-        return None if self._solved.topics is None else self._solved.topics.citing(document_id)
+        return None if self._training.topics is None else self._training.topics.citing(document_id)
 
     # Content
 
@@ -486,9 +486,9 @@ class DocumentPane(Vertical):
 
     def _grades(self, document: str, statements: Statements) -> list[Content]:
         labels, lines = self._info.grades, []
-        solved = self._solved.topics
-        if statements.topic is not None and solved is not None:
-            topic = solved.topic(statements.topic.id)
+        training = self._training.topics
+        if statements.topic is not None and training is not None:
+            topic = training.topic(statements.topic.id)
             gold = "unknown" if topic is None else gold_label(topic.gold.get(document, 0.0), labels)
             lines.append(Content.assemble(("gold  ", "$faint"), gold))
         if statements.own is not None:
@@ -509,15 +509,15 @@ class DocumentPane(Vertical):
         citing = self.citing(document)
         if citing is None:
             return [Content.styled("reading the training topics …", "$faint")]
-        if self._solved.trouble:
-            return [Content.styled(self._solved.trouble, "$faint")]
+        if self._training.trouble:
+            return [Content.styled(self._training.trouble, "$faint")]
         if not citing:
             return [Content.styled("none", "$faint")]
         room = max(20, self._pane.size.width - 4)
         lines = []
-        for solved in citing[:CITING]:
-            name = f"{shortened(solved.topic.id, LONGEST_ID)} {solved.split}  "
-            words = shortened(one_line(solved.topic.text, self.notation), max(8, room - len(name)))
+        for training in citing[:CITING]:
+            name = f"{shortened(training.topic.id, LONGEST_ID)} {training.split}  "
+            words = shortened(one_line(training.topic.text, self.notation), max(8, room - len(name)))
             lines.append(Content.assemble((name, "$faint"), words))
         if len(citing) > CITING:
             lines.append(Content.styled(f"… and {len(citing) - CITING:,} more", "$faint"))
@@ -648,7 +648,7 @@ class SearchView(RankingScreen):
     quick: SearchQueue
     hits: HitRows
     reading: DocumentPane
-    solved: TrainingTopicReader
+    training_topics: TrainingTopicReader
 
     @property
     def recipe(self) -> str:

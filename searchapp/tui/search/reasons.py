@@ -337,9 +337,9 @@ class Reasons:
         votes = reason.votes
 
         def choice(vote: Vote) -> Choice:
-            solved = self._screen.solved.topics
+            training = self._screen.training_topics.topics
             name = vote.topic_id or vote.document_id
-            topic = None if solved is None else solved.topic(vote.topic_id)
+            topic = None if training is None else training.topic(vote.topic_id)
             text = "" if topic is None else one_line(topic.topic.text, self._screen.hits.notation)
             grade = gold_label(vote.grade, self._screen.searched.info.grades)
             return Choice(name, f"{vote.value:.4f} · {grade} · similarity {vote.score:.2f}  {text}")
@@ -350,17 +350,17 @@ class Reasons:
 
         dialog = Picking("Votes for the document", [choice(vote) for vote in votes])
         self._screen.pick(dialog, lambda index: self._open_vote(votes[index], reason.document_id))
-        if self._screen.solved.topics is None:
-            self._screen.solved.when_read(draw)
+        if self._screen.training_topics.topics is None:
+            self._screen.training_topics.when_read(draw)
 
     def _open_vote(self, vote: Vote, document: str) -> None:
-        solved = self._screen.solved.topics
-        topic = None if solved is None else solved.topic(vote.topic_id)
+        training = self._screen.training_topics.topics
+        topic = None if training is None else training.topic(vote.topic_id)
         if topic is not None:
             self._show_training_topic(topic, document)
         elif vote.topic_id:
             self._screen.head.tell(
-                self._screen.solved.trouble or "the training topics are still being read", "$warning"
+                self._screen.training_topics.trouble or "the training topics are still being read", "$warning"
             )
         else:  # the vote is a graded document's
             self._screen.app.pop_screen()
@@ -374,19 +374,22 @@ class Reasons:
         topics = self._screen.reading.citing(document)
         if topics is None:
             self._screen.head.wait("waiting for the training topics …")
-            self._screen.solved.when_read(
+            self._screen.training_topics.when_read(
                 lambda: self._screen.when_in_front(lambda: self._citing_now(document))
             )
             return
         if not topics:
-            nothing = self._screen.solved.trouble or "no training topic has this document in its gold"
+            nothing = (
+                self._screen.training_topics.trouble or "no training topic has this document in its gold"
+            )
             self._screen.head.tell(nothing, "$warning")
             return
         choices = [
             Choice(
-                solved.topic.id, f"{solved.split}  {one_line(solved.topic.text, self._screen.hits.notation)}"
+                training.topic.id,
+                f"{training.split}  {one_line(training.topic.text, self._screen.hits.notation)}",
             )
-            for solved in topics
+            for training in topics
         ]
 
         dialog = Picking("Training topics with the document in their gold", choices)
@@ -398,9 +401,9 @@ class Reasons:
         if result is not None and result.hit.document_id == document:
             self.citing()
 
-    def _show_training_topic(self, solved: GoldTopic, document: str) -> None:
+    def _show_training_topic(self, topic: GoldTopic, document: str) -> None:
         info = self._screen.searched.info
-        page = TrainingTopicPage(solved, info.grades, self._screen.hits.notation, document)
+        page = TrainingTopicPage(topic, info.grades, self._screen.hits.notation, document)
         self._screen.app.push_screen(page)
         answers = page.answers
 

@@ -143,7 +143,7 @@ async def enter(pilot: Pilot[None], screen: SearchScreen, *keys: str) -> None:
 
 async def solved(pilot: Pilot[None], screen: SearchScreen) -> None:
     """Wait until the solved topics are read."""
-    await until(pilot, lambda: screen.solved.topics is not None)
+    await until(pilot, lambda: screen.training_topics.topics is not None)
     await pilot.pause()
 
 

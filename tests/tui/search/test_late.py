@@ -198,7 +198,7 @@ def test_solved_topics_that_come_late_are_offered_then(
             assert isinstance(dialog, Picking) and question(app) == "Votes for the document"
             before = [one.about for one in dialog.choices]
             may_answer.set()
-            await until(pilot, lambda: screen.solved.topics is not None)
+            await until(pilot, lambda: screen.training_topics.topics is not None)
             await settled(pilot)
             after = [one.about for one in dialog.choices]
             assert after != before and all(
@@ -213,7 +213,7 @@ def test_solved_topics_that_come_late_are_offered_then(
             await enter(pilot, screen, *"every ring is a group", "enter", "e")
             assert "waiting for the training topics" in text_of(app)
             may_answer.set()
-            await until(pilot, lambda: screen.solved.topics is not None)
+            await until(pilot, lambda: screen.training_topics.topics is not None)
             await settled(pilot)
             here = screen.hits.result
             assert here is not None and "waiting for the training topics" not in text_of(app)

@@ -29,7 +29,7 @@ def test_a_fused_score_says_what_each_signal_gave_and_who_voted(
     searching: SearchingOn, size: tuple[int, int]
 ) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await until(pilot, lambda: screen.solved.topics is not None)
+        await until(pilot, lambda: screen.training_topics.topics is not None)
         await enter(pilot, screen, *"every ring is a group", "enter")
         await enter(pilot, screen, "w")
         await until(pilot, lambda: "Score of each signal" in text_of(app))

@@ -125,7 +125,7 @@ def test_another_size_of_the_terminal_is_drawn_with_all_that_comes_of_it(
         screen.typed(words)
         await answered(pilot, screen)
         await solved(pilot, screen)
-        known = screen.solved.topics
+        known = screen.training_topics.topics
         assert known is not None
         screen.hits.move(next(place for place, one in enumerate(ids(screen)) if known.citing(one)))
         await answered(pilot, screen)
