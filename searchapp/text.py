@@ -95,6 +95,15 @@ def have(number: int) -> str:
     return "has" if number == 1 else "have"
 
 
+def be(number: int) -> str:
+    """Return the verb of a number of things.
+
+    >>> be(1), be(2)
+    ('is', 'are')
+    """
+    return "is" if number == 1 else "are"
+
+
 def alternatives(names: Sequence[str]) -> str:
     """Join names with commas and "or".
 

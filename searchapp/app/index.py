@@ -182,8 +182,9 @@ def _require_similar(
     Raises:
         OtherDocuments: they are not.
     """
-    unchanged = 0 if comparison is None else comparison.unchanged
-    if comparison is None:
+    if comparison is not None:
+        unchanged = comparison.unchanged
+    else:
         try:
             with closing(engine.open(info.name)) as index:
                 unchanged = _unchanged_documents(index, collection)

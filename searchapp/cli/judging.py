@@ -40,7 +40,7 @@ from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.model import Run
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
-from searchapp.text import counted, visible_line
+from searchapp.text import be, counted, visible_line
 
 if TYPE_CHECKING:
     from searchapp.app.inspection.pages import Pages
@@ -436,8 +436,7 @@ def adjudicate(
         opened.damage.report = warn
         warn_all(session.news)
         decided = adjudication.decided
-        are = "is" if decided == 1 else "are"
-        say(settings, f"{decided:,} of {counted(total, 'disputed document')} {are} decided")
+        say(settings, f"{decided:,} of {counted(total, 'disputed document')} {be(decided)} decided")
 
 
 @command(judgments_app)

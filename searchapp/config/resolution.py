@@ -39,7 +39,7 @@ from searchapp.config.settings import (
 )
 from searchapp.errors import DataError, InvalidFiles, Problem, UsageError
 from searchapp.files import open_file, parse_toml
-from searchapp.text import suggestion
+from searchapp.text import be, suggestion
 
 USER_FILE = "settings.toml"
 PROJECT_FILE = "searchapp.toml"
@@ -549,7 +549,7 @@ def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mappin
         return file.values
     warnings.append(
         f"other users can read {file.path}, so its {_listed(file, secret)} "
-        f"{'is' if len(secret) == 1 else 'are'} not used: run `chmod 600` on it"
+        f"{be(len(secret))} not used: run `chmod 600` on it"
     )
     dropped = {*secret, *(CREDENTIALS if not set(secret).isdisjoint(CREDENTIALS) else ())}
     return {name: value for name, value in file.values.items() if name not in dropped}

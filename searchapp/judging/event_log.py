@@ -29,7 +29,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from searchapp.errors import DataError, SearchappError
 from searchapp.files import reason
 from searchapp.judging.events import Action, Channel, Event, Kind
-from searchapp.text import counted
+from searchapp.text import be, counted
 
 T = TypeVar("T")
 
@@ -381,7 +381,7 @@ class EventLog:
         if remembered is not None and self.checksum_at(remembered.sequence) != remembered.checksum:
             fewer = remembered.events - self.head.events
             loss = (
-                f"its last {counted(fewer, 'event')} {'is' if fewer == 1 else 'are'} gone"
+                f"its last {counted(fewer, 'event')} {be(fewer)} gone"
                 if fewer > 0
                 else "its last events have changed"
             )

@@ -31,7 +31,7 @@ from searchapp.runs.lookup import look_up_documents
 from searchapp.runs.rankings import Rankings, RunRankings
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
-from searchapp.text import Span, counted
+from searchapp.text import Span, be, counted
 
 ATTEMPTS, TIMEOUT_SECONDS = 2, 10.0  # short: the user is waiting for the document
 
@@ -537,9 +537,8 @@ def _mismatches(
     path, rankings = ranked.rankings.path, ranked.rankings
     unknown = sum(topic not in topics for topic in rankings.topics)
     if unknown:
-        are = "is" if unknown == 1 else "are"
         yield (
-            f"{unknown:,} of the {counted(len(rankings.topics), 'topic')} of {path} {are} not of {task.name}"
+            f"{unknown:,} of the {counted(len(rankings.topics), 'topic')} of {path} {be(unknown)} not of {task.name}"
         )
     firsts = [rankings.ranking(topic).hits.document_ids[0] for topic in rankings.topics]
     missing = look_up_documents(lambda: index, collection, firsts)

@@ -18,7 +18,7 @@ from searchapp.evaluation.base import Breakdown, BreakdownRow, GoldFiles, Offici
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Run
 from searchapp.tasks.checkthat.debate_files import failures, read_debate, read_text
-from searchapp.text import counted, have
+from searchapp.text import be, counted, have
 
 # The k of P@k; the official scorer stops at a debate with fewer lines.
 CUTOFFS = (1, 3, 5, 10, 20, 50)
@@ -266,9 +266,8 @@ def _short_debate_warning(ranked: Mapping[str, Sequence[int]]) -> str:
     stops = f"the official scorer fails at {', '.join(short)}, too few for P@{CUTOFFS[-1]}"
     if len(ranked) == 1:
         return f"{stops}: no {', '.join(lacking)}"
-    are = "is" if len(lacking) == 1 else "are"
     return (
-        f"{stops}: {', '.join(lacking)} {are} over the debates with enough lines, "
+        f"{stops}: {', '.join(lacking)} {be(len(lacking))} over the debates with enough lines, "
         f"all other measures over all {len(ranked)}"
     )
 

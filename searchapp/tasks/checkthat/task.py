@@ -37,7 +37,7 @@ from searchapp.tasks.base import (
 from searchapp.tasks.checkthat import debate_files
 from searchapp.tasks.checkthat.debate_files import MOST_LINES, DebateLine, read_debate, write_debate
 from searchapp.tasks.checkthat.scorer import CUTOFFS, SUFFIX, CheckThatScorer, DebatePrediction, line_number
-from searchapp.text import counted
+from searchapp.text import be, counted
 
 # How many relevant texts must have a term: a term of a single text is chance.
 MIN_RELEVANT_TEXTS = 2
@@ -294,10 +294,7 @@ class CheckThatFormat(OfficialFormat[list[DebatePrediction], CheckThatCollection
         unread.raise_if_any()
         if scored != expected:
             kind = "missing lines" if scored < expected else "unknown lines"
-            are = "is" if scored == 1 else "are"
-            detail = (
-                f"{counted(scored, 'line')} {are} scored, but {debate.name} has {expected}: score all lines"
-            )
+            detail = f"{counted(scored, 'line')} {be(scored)} scored, but {debate.name} has {expected}: score all lines"
             problems.add(path.name, kind, detail=detail)
 
     def gold(self, grades: Grades, split: DataSplit[CheckThatCollection]) -> Mapping[str, Writer]:

@@ -33,7 +33,7 @@ from searchapp.tasks.own.task_file import (
     own_mapping,
     read_texts,
 )
-from searchapp.text import choices_hint, have
+from searchapp.text import be, choices_hint, have
 
 RankedIds = Mapping[str, Sequence[str]]
 
@@ -85,7 +85,7 @@ class GradedScorer:
         if outside := len(all_qrels) - len(qrels):
             warnings.insert(
                 0,
-                f"{outside} of the {len(all_qrels)} topics with gold {'is' if outside == 1 else 'are'} not in "
+                f"{outside} of the {len(all_qrels)} topics with gold {be(outside)} not in "
                 f"the split {gold.options.split}: left out",
             )
         official = OfficialScore(

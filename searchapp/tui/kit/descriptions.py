@@ -18,7 +18,7 @@ from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores, duration
 from searchapp.judging.session import Summary
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
-from searchapp.text import Span, counted
+from searchapp.text import Span, be, counted
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, readable
 from searchapp.tui.kit.widgets import RowPart, fitted, one_line
 
@@ -143,7 +143,7 @@ def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> s
     if not judged:
         return ""
     each = ", ".join(f"{count} × {verdict}" for verdict, count in sorted(judged.items()))
-    return f"{judged.total()} of them {'is' if judged.total() == 1 else 'are'} already judged ({each})"
+    return f"{judged.total()} of them {be(judged.total())} already judged ({each})"
 
 
 _ACTION_NOUNS = {

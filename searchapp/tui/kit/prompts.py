@@ -16,7 +16,7 @@ from searchapp.files import reason
 from searchapp.judging.events import grade_label
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.team import waiting_label
-from searchapp.text import counted, visible
+from searchapp.text import be, counted, visible
 from searchapp.tui.kit.content import Form, Notation
 from searchapp.tui.kit.descriptions import document_label
 
@@ -132,7 +132,7 @@ def rescue(session: Session) -> str:
 
 def not_saved(count: int) -> str:
     """Return the number of unsaved judgments in words."""
-    return f"{counted(count, 'judgment')} {'is' if count == 1 else 'are'} not saved"
+    return f"{counted(count, 'judgment')} {be(count)} not saved"
 
 
 def leave_by_prompts(session: Session, say: Callable[[str], None], ask: Callable[[str], str]) -> bool:
