@@ -1,4 +1,4 @@
-"""Every recorded case of CheckThat! 2019, task 1, and what searchapp adds to the official figures."""
+"""Recorded cases of CheckThat! 2019, task 1; warnings, lenient figures and breakdowns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scored(predictions: list[Path], gold: list[Path], *, lenient: bool = False) 
 
 
 def debate(folder: Path, name: str, lines: int, relevant: set[int]) -> tuple[Path, Path]:
-    """A result file that ranks the lines in their order, and its gold file."""
+    """Write a result file that ranks the lines in their order, and its gold file."""
     numbers = range(1, lines + 1)
     prediction, gold = folder / f"{name}.tsv", folder / f"{name}-gold.tsv"
     prediction.write_text("".join(f"{number}\t{1 / number:.6f}\n" for number in numbers))
@@ -42,7 +42,7 @@ def debate(folder: Path, name: str, lines: int, relevant: set[int]) -> tuple[Pat
     return prediction, gold
 
 
-def test_there_are_cases() -> None:
+def test_all_recorded_cases_are_read() -> None:
     assert (len(SCORED), len(CHECKED)) == (12, 47)
 
 
@@ -65,20 +65,19 @@ def test_case(name: str) -> None:
 @pytest.mark.parametrize(("name", "file", "verdict"), CHECKED)
 def test_format_check(name: str, file: str, verdict: dict[str, str]) -> None:
     try:
-        found = [failure.official for failure in failures(FOLDER / name / file)]
+        messages = [failure.official for failure in failures(FOLDER / name / file)]
     except NotScorable as error:
-        found = [error.official]
-    assert found[:1] == ([verdict["message"]] if verdict["verdict"] != "pass" else [])
+        messages = [error.official]
+    assert messages[:1] == ([verdict["message"]] if verdict["verdict"] != "pass" else [])
 
 
-def test_a_short_debate_stops_all_and_leniently_p_at_its_missing_lines_alone(tmp_path: Path) -> None:
+def test_a_short_debate_stops_the_scorer_and_in_lenient_mode_only_p_at_missing_lines(tmp_path: Path) -> None:
     long, gold_of_long = debate(tmp_path, "long", 60, {1, 5})
     short, gold_of_short = debate(tmp_path, "short", 10, {2})
     with pytest.raises(NotScorable, match=r"short.tsv: 10 lines, too few for P@50; --lenient"):
         scored([long, short], [gold_of_long, gold_of_short])
-    for order in (0, 1):
-        files = [long, short][:: -1 if order else 1], [gold_of_long, gold_of_short][:: -1 if order else 1]
-        lenient = scored(*files, lenient=True)
+    for step in (1, -1):
+        lenient = scored([long, short][::step], [gold_of_long, gold_of_short][::step], lenient=True)
         values = lenient.official.values
         assert list(values)[:3] == ["MAP", "MRR", "mean R-Precision"]
         assert list(values)[3:] == [f"mean P@{k}" for k in CUTOFFS]
@@ -89,12 +88,12 @@ def test_a_short_debate_stops_all_and_leniently_p_at_its_missing_lines_alone(tmp
         assert lenient.official.of_topics("mean P@50") == {"long.tsv": close(2 / 50), "short.tsv": None}
         assert lenient.official.of_topics() == {"long.tsv": close((1 + 2 / 5) / 2), "short.tsv": 1 / 2}
         assert not lenient.official.honest and lenient.topics == 2
-        (said,) = lenient.official.warnings
-        assert "fails at short.tsv (10 lines), too few for P@50: P@20, P@50 are over" in said
-        assert said.endswith("all other measures over all 2")
+        (warning,) = lenient.official.warnings
+        assert "fails at short.tsv (10 lines), too few for P@50: P@20, P@50 are over" in warning
+        assert warning.endswith("all other measures over all 2")
 
 
-def test_a_short_debate_alone_has_every_figure_that_its_lines_allow(tmp_path: Path) -> None:
+def test_a_single_short_debate_has_all_figures_within_its_lines(tmp_path: Path) -> None:
     short, gold_of_short = debate(tmp_path, "short", 44, {2})
     with pytest.raises(NotScorable, match=r"short.tsv: 44 lines, too few for P@50; --lenient"):
         scored([short], [gold_of_short])
@@ -104,25 +103,25 @@ def test_a_short_debate_alone_has_every_figure_that_its_lines_allow(tmp_path: Pa
     assert alone.warnings[0].endswith("too few for P@50: no P@50")
 
 
-def test_one_debate_has_no_means_and_several_have(tmp_path: Path) -> None:
-    prediction, gold = debate(tmp_path, "one", 60, {2})
+def test_only_several_debates_have_means(tmp_path: Path) -> None:
+    prediction, gold = debate(tmp_path, "first", 60, {2})
     other, gold_of_other = debate(tmp_path, "other", 60, {1})
     assert scored([prediction], [gold]).official.measure == "AP"
     both = scored([prediction, other], [gold, gold_of_other])
     assert (both.official.measure, both.official.value) == ("MAP", close(0.75))
 
 
-def test_files_of_one_name_in_two_folders_are_told_apart(tmp_path: Path) -> None:
+def test_files_with_equal_names_are_listed_with_their_folders(tmp_path: Path) -> None:
     pairs = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         pairs.append(debate(tmp_path / name, "same", 60, {1}))
-    found = scored([pairs[0][0], pairs[1][0]], [pairs[0][1], pairs[1][1]]).official
-    assert list(found.per_topic) == [str(pairs[0][0]), str(pairs[1][0])]
+    official = scored([pairs[0][0], pairs[1][0]], [pairs[0][1], pairs[1][1]]).official
+    assert list(official.per_topic) == [str(pairs[0][0]), str(pairs[1][0])]
 
 
-def test_a_run_is_scored_as_its_official_files_would_be(tmp_path: Path) -> None:
-    # Ties stand in the order of the ids in the run, of the lines in the file.
+def test_a_run_is_scored_like_its_official_files(tmp_path: Path) -> None:
+    # Ties are in the order of ids in a run, of lines in a file.
     hits = Hits([f"d:{line}" for line in (10, 9, *range(1, 9), *range(11, 61))], [2.0, 2.0] + [1.0] * 58)
     scorer = CheckThatScorer()
     _prediction, gold = debate(tmp_path, "d", 60, {9})
@@ -131,7 +130,7 @@ def test_a_run_is_scored_as_its_official_files_would_be(tmp_path: Path) -> None:
     assert list(of_run.per_topic) == ["d.tsv"]
 
 
-def test_what_misleads_is_told(tmp_path: Path) -> None:
+def test_misleading_figures_have_warnings(tmp_path: Path) -> None:
     idle, gold_of_idle = debate(tmp_path, "idle", 60, set())
     other, gold_of_other = debate(tmp_path, "other", 60, {1})
     gold_of_other.write_text(gold_of_other.read_text().replace("2\tA\tText.\t0", "2\tA\tText.\t7"))
@@ -140,12 +139,14 @@ def test_what_misleads_is_told(tmp_path: Path) -> None:
     assert "other.tsv has the labels 7, which count as not check-worthy" in warnings[1]
 
 
-def test_figures_by_hand() -> None:
-    found = figures([3, 1, 2, 4], {1: 1, 2: 0, 3: 0, 4: 1})
-    assert found["AP"] == close((1 / 2 + 2 / 4) / 2)
-    assert (found["RR"], found["R"], found["R-Precision"]) == (0.5, 2, 0.5)
-    assert {name: value for name, value in found.items() if name[0] == "P"} == close({"P@1": 0, "P@3": 1 / 3})
-    assert "R" not in means([found]) and means([found, found])["MAP"] == close(found["AP"])
+def test_figures_computed_by_hand() -> None:
+    values = figures([3, 1, 2, 4], {1: 1, 2: 0, 3: 0, 4: 1})
+    assert values["AP"] == close((1 / 2 + 2 / 4) / 2)
+    assert (values["RR"], values["R"], values["R-Precision"]) == (0.5, 2, 0.5)
+    assert {name: value for name, value in values.items() if name[0] == "P"} == close(
+        {"P@1": 0, "P@3": 1 / 3}
+    )
+    assert "R" not in means([values]) and means([values, values])["MAP"] == close(values["AP"])
 
 
 def test_equal_scores_keep_the_order_of_the_lines() -> None:
@@ -165,10 +166,8 @@ def test_breakdowns(tmp_path: Path) -> None:
     predictions = scorer.predictions(
         Run("t", (Ranking("d", Hits([f"d:{n}" for n in numbers], [100.0 - n for n in numbers])),))
     )
-    by = {
-        one.name: one
-        for one in scorer.breakdown(predictions, GoldFiles([gold], folder=tmp_path), scorer.breakdowns)
-    }
+    breakdowns = scorer.breakdown(predictions, GoldFiles([gold], folder=tmp_path), scorer.breakdowns)
+    by = {breakdown.name: breakdown for breakdown in breakdowns}
     (row,) = by["debate"].rows
     assert (row.group, row.count, row.values["AP"]) == ("d", 60, close((1 + 2 / 4) / 2))
     assert [row.group for row in by["event"].rows] == ["several voices"]

@@ -1,4 +1,4 @@
-"""Every recorded case of the official scorers, through the scorers themselves."""
+"""Scorers reproduce the recorded results of the official scorers."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""The scorer of the explanation task of 2019."""
+
 from __future__ import annotations
 
 import math
@@ -31,7 +33,7 @@ def figures(name: str, material: RankedExplanations) -> dict[str, Any]:
     return {row.group: (row.count, dict(row.values)) for row in BREAKDOWNS[name](material).rows}
 
 
-# The worked example of the task's description: ranks and roles of the facts that explain one question.
+# The worked example in the task's description: ranks and roles of the facts that explain a question.
 EXAMPLE = {
     1: C,
     7: G,
@@ -46,23 +48,25 @@ EXAMPLE = {
     3956: L,
 }
 NO_OVERLAP = {860: 165, 3778: 751, 3956: 878}
-"""The facts without a word of the question, and their ranks among all facts without one.
+"""Ranks of facts without_overlap overlap with the question, and their ranks among all facts without_overlap overlap.
 
-The description gives two averages, 0.2026... and 0.0040..., of which these ranks are the only whole-numbered
-solution: the 164 other facts without overlap before rank 860 stand between ranks 408 and 858.
+The description prints the averages 0.2026... and 0.0040... These ranks are the only integers that give both: the
+164 other facts without_overlap overlap before rank 860 have ranks between 408 and 858.
 """
 
 
 @pytest.fixture
 def example() -> RankedExplanations:
-    """4,947 facts in the order of their ranks; a fact with overlap has the question's word."""
-    without = set(range(500, 664)) | {860}
-    without |= set(range(1000, 1585)) | {3778}  # 585 others between the ranks 165 and 751
-    without |= set(range(3800, 3926)) | {3956}  # and 126 between 751 and 878
+    """Return 4,947 ranked facts; the facts with overlap contain the question's word."""
+    without_overlap = set(range(500, 664)) | {860}
+    without_overlap |= set(range(1000, 1585)) | {3778}  # 585 others between the ranks 165 and 751
+    without_overlap |= set(range(3800, 3926)) | {3956}  # 126 between 751 and 878
     ranked = [f"f{rank}" for rank in range(1, 4948)]
-    texts = {f"f{rank}": "other" if rank in without else "ice" for rank in range(1, 4948)}
+    texts = {f"f{rank}": "other" if rank in without_overlap else "ice" for rank in range(1, 4948)}
     gold = {"q": {f"f{rank}": roles for rank, roles in EXAMPLE.items()}}
-    assert [sum(no <= rank for no in without) for rank in NO_OVERLAP] == list(NO_OVERLAP.values())
+    assert [sum(other <= rank for other in without_overlap) for rank in NO_OVERLAP] == list(
+        NO_OVERLAP.values()
+    )
     return RankedExplanations({"q": ranked}, gold, texts, {"q": "ice"}, words)
 
 
@@ -102,20 +106,20 @@ SMALL = RankedExplanations(
 )
 
 
-def test_a_fact_of_two_roles_counts_in_both_and_others_are_taken_out() -> None:
+def test_a_role_is_scored_without_the_facts_of_other_roles() -> None:
     by_role = figures("role", SMALL)
-    # q1 CENTRAL: a and c without b: a x - c, (1/1 + 2/4) / 2; q2: 1/2
+    # q1 CENTRAL: a and c without_overlap b: a x - c, (1/1 + 2/4) / 2; q2: 1/2
     assert by_role["CENTRAL"] == (
         2,
         pytest.approx({"MAP": (0.75 + 0.5) / 2, MAP_OVER_ALL: (0.75 + 0.5) / 2}),
     )
-    # GROUNDING and LEXGLUE of q1: b without a and c stands behind x alone
+    # GROUNDING and LEXGLUE of q1: b follows x if a and c are removed
     assert by_role["GROUNDING"] == by_role["LEXGLUE"] == (1, {"MAP": 0.5, MAP_OVER_ALL: 0.25})
 
 
-def test_facts_with_and_without_overlap_are_ranked_apart() -> None:
+def test_facts_with_and_without_overlap_are_ranked_separately() -> None:
     by_overlap = figures("overlap", SMALL)
-    # q1: a and x have `ice`; b, a missing value and c have not: (1/1 + 2/3) / 2. q2: x and d have nothing of it: 1/2
+    # q1: a and x have `ice`; b, a missing value and c do not: (1/1 + 2/3) / 2. q2: x and d do not: 1/2
     assert by_overlap["LEXOVERLAP"] == (1, {"MAP": 1.0, MAP_OVER_ALL: 0.5})
     expected = ((1 + 2 / 3) / 2 + 1 / 2) / 2
     assert by_overlap["NOLEXOVERLAP"] == (2, pytest.approx({"MAP": expected, MAP_OVER_ALL: expected}))
@@ -128,46 +132,43 @@ def test_precision_divides_by_a_short_explanation() -> None:
     assert precisions["P@5"] == (2, pytest.approx({"precision": (3 / 3 + 1 / 1) / 2}))
 
 
-def test_map_by_length_and_its_histogram() -> None:
-    made = BREAKDOWNS["length"](SMALL)
-    assert made.histogram == "MAP"
+def test_map_by_length_has_a_histogram() -> None:
+    assert BREAKDOWNS["length"](SMALL).histogram == "MAP"
     # q1: 1/1, 2/3, 3/5
     expected = {"1": (1, {"MAP": 0.5}), "3": (1, {"MAP": pytest.approx((1 + 2 / 3 + 3 / 5) / 3)})}
     assert figures("length", SMALL) == expected
 
 
-def test_no_answered_question_is_no_figure_and_no_error() -> None:
-    nothing = RankedExplanations({}, SMALL.gold, SMALL.texts, SMALL.questions, words)
+def test_breakdowns_without_answered_questions_are_empty() -> None:
+    unanswered = RankedExplanations({}, SMALL.gold, SMALL.texts, SMALL.questions, words)
     for name in BREAKDOWNS:
-        assert all(row.count == 0 for row in BREAKDOWNS[name](nothing).rows)
+        assert all(row.count == 0 for row in BREAKDOWNS[name](unanswered).rows)
 
 
 def test_average_precision_divides_by_all_facts() -> None:
     assert score({"q": ["x", "a", "b"]}, {"q": {"a": C, "b": C}}).value == pytest.approx((1 / 2 + 2 / 3) / 2)
 
 
-def test_one_missing_fact_costs_the_whole_question_and_the_honest_figure_says_what_it_would_be() -> None:
+def test_a_missing_fact_scores_0_and_the_honest_figure_does_not() -> None:
     result = score({"q": ["a"]}, {"q": {"a": C, "b": C}})
     assert (result.value, result.honest) == (0.0, {"MAP": 0.5})
-    assert (
-        "1 of 1 questions has a ranking that lacks a fact" in result.warnings[0]
-        and "0.500000" in result.warnings[0]
-    )
+    assert "1 of 1 questions has a ranking that lacks a fact" in result.warnings[0]
+    assert "0.500000" in result.warnings[0]
 
 
-def test_a_question_that_is_not_answered_is_left_out() -> None:
+def test_unanswered_questions_are_excluded() -> None:
     result = score({"q": ["a"]}, {"q": {"a": C}, "r": {"b": C}})
     assert (result.value, result.per_topic, result.honest) == (1.0, {"q": 1.0}, {"MAP": 0.5})
     assert "excludes questions without ranking, 1 of 2" in result.warnings[0]
 
 
-def test_nothing_answered_and_no_gold() -> None:
+def test_no_answered_question_scores_0() -> None:
     assert score({"x": ["a"]}, {"q": {"a": C}}).value == 0
     empty = score({"x": ["a"]}, {})
     assert empty.value == 0 and math.isnan(empty.honest["MAP"]) and len(empty.warnings) == 1
 
 
-def test_of_several_spellings_of_a_question_the_last_by_code_point_counts() -> None:
+def test_the_last_spelling_of_a_question_id_by_code_point_counts() -> None:
     rankings = {"q": ["a"], "Q": ["b"]}
     assert fold_question_ids(rankings) == {"q": ["a"]}
     assert any("in other letter case" in warning for warning in score(rankings, {"q": {"a": C}}).warnings)
@@ -181,7 +182,7 @@ def test_an_explanation_of_blanks_scores_0_and_counts() -> None:
 put = partial(write, name="gold.tsv")
 
 
-def test_gold_is_folded_and_keeps_the_last_row_of_a_question(tmp_path: Path) -> None:
+def test_gold_ids_are_folded_and_the_last_row_of_a_question_counts(tmp_path: Path) -> None:
     text = "\n explanation\texplanation\tquestionID\n\tA|X\tQ\n\t\tR\n\tB|CENTRAL b|NEG C|\tq\n\tNA\ts\n"
     assert read_gold(put(tmp_path, text)) == {"q": {"b": ("CENTRAL", "NEG"), "c": ("",)}}
 
@@ -208,13 +209,13 @@ def test_gold_that_stops_the_official_scorer(tmp_path: Path, text: str, official
     assert raised.value.official.startswith(official)
 
 
-def test_missing_gold_is_refused(tmp_path: Path) -> None:
+def test_missing_gold_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         read_gold(tmp_path / "gold.tsv")
 
 
 @given(st.permutations([f"f{number}" for number in range(8)]), st.sets(st.integers(0, 7), min_size=1))
-def test_it_agrees_with_the_definition(ranked: list[str], wanted: set[int]) -> None:
+def test_map_equals_its_definition(ranked: list[str], wanted: set[int]) -> None:
     facts = {f"f{number}": C for number in wanted}
     precisions = [
         sum(fact in facts for fact in ranked[:rank]) / rank

@@ -1,3 +1,5 @@
+"""The scorer of the explanation task of 2021."""
+
 from __future__ import annotations
 
 import math
@@ -48,7 +50,7 @@ def official_ndcg(ranked: list[str], grades: dict[str, float]) -> float:
     return official_ndcg_at(ranks_of(ranked, grades), len(ranked), grades)
 
 
-def test_ndcg_by_hand() -> None:
+def test_ndcg_computed_by_hand() -> None:
     # Gains 2^2 - 1 = 3 at rank 1 and 2^3 - 1 = 7 at rank 3: 3/1 + 7/2; at best 7/1 + 3/log2(3).
     expected = (3 + 7 / 2) / (7 + 3 / math.log2(3))
     assert ndcg(["b", "x", "a"], {"a": 3, "b": 2}) == pytest.approx(expected, abs=1e-15)
@@ -56,7 +58,7 @@ def test_ndcg_by_hand() -> None:
 
 
 def naive(ranked: list[str], grades: dict[str, float], further: int) -> float:
-    """The description word by word, with all the further ranks written out."""
+    """Compute NDCG as the task's description does, with a list of all further ranks."""
     gains: list[float] = [max(0.0, grades.get(fact, 0.0)) for fact in ranked]
     missing = [grade for fact, grade in grades.items() if fact not in ranked]
     if missing:
@@ -65,7 +67,7 @@ def naive(ranked: list[str], grades: dict[str, float], further: int) -> float:
             gains[len(ranked) + further - number - 1] = grade
 
     def gain(values: list[float]) -> float:
-        return sum((2**grade - 1) / math.log2(place + 1) for place, grade in enumerate(values, 1))
+        return sum((2**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(values, 1))
 
     if not grades:
         return 1.0
@@ -78,9 +80,7 @@ def naive(ranked: list[str], grades: dict[str, float], further: int) -> float:
     st.integers(0, 8),
     st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from([-1.0, 0.0, 0.5, 1.0, 3.0, 6.0])),
 )
-def test_it_agrees_with_the_description_written_out(
-    ranked: list[str], length: int, grades: dict[str, float]
-) -> None:
+def test_ndcg_equals_the_description(ranked: list[str], length: int, grades: dict[str, float]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("searchapp.tasks.explanation.scorer_2021.FURTHER_RANKS", 50)
         assert official_ndcg(ranked[:length], grades) == pytest.approx(
@@ -88,7 +88,7 @@ def test_it_agrees_with_the_description_written_out(
         )
 
 
-def test_what_is_not_ranked_still_gains_a_little_and_the_honest_figure_does_not() -> None:
+def test_unranked_facts_have_a_gain_that_the_honest_figure_excludes() -> None:
     result = score({}, {"q": {"a": 6}})
     assert result.value == pytest.approx(1 / math.log2(FURTHER_RANKS + 1), abs=1e-15)
     assert result.honest == {"mean NDCG": 0.0}
@@ -100,38 +100,38 @@ def test_a_complete_ranking_has_no_warning() -> None:
     assert (result.value, result.warnings, result.honest) == (1.0, (), {})
 
 
-def test_upper_case_in_the_gold_is_never_found_but_honestly_it_is() -> None:
+def test_upper_case_gold_ids_match_only_in_the_honest_figure() -> None:
     result = score({"q": ["a"]}, {"q": {"A": 6}})
     assert result.value < 0.1 and result.honest == {"mean NDCG": 1.0}
     assert any("upper-case letters" in warning for warning in result.warnings)
 
 
-def test_questions_without_rated_facts_score_1_and_are_told() -> None:
+def test_questions_without_rated_facts_score_1_and_have_a_warning() -> None:
     result = score({"q": ["b", "a"]}, {"q": {"a": 1}, "r": {}})
     assert result.value == pytest.approx((1 / math.log2(3) + 1) / 2)
     assert result.honest == {"mean NDCG": pytest.approx(1 / math.log2(3))}
     assert any("1 of 2 questions has no rated facts" in warning for warning in result.warnings)
 
 
-def test_no_question_at_all() -> None:
+def test_gold_without_questions_scores_minus_1() -> None:
     result = score({"q": ["a"]}, {})
     assert result.value == -1 and math.isnan(result.honest["mean NDCG"]) and len(result.warnings) == 1
 
 
 @pytest.mark.parametrize(("grade", "kind"), [("6", "str"), (None, "NoneType")])
-def test_a_rating_that_is_no_number_stops_the_official_scorer(grade: Any, kind: str) -> None:
+def test_a_rating_that_is_not_a_number_stops_the_official_scorer(grade: Any, kind: str) -> None:
     with pytest.raises(NotScorable) as raised:
         score({"q": ["a"]}, {"q": {"a": grade}})
     assert raised.value.official == f"TypeError: '>' not supported between instances of '{kind}' and 'int'"
 
 
 @pytest.mark.parametrize("grade", [63, -64, 1e9, math.nan, math.inf])
-def test_a_rating_that_overflows_is_refused(grade: float) -> None:
+def test_a_rating_that_overflows_is_rejected(grade: float) -> None:
     with pytest.raises(DataError, match="out of range"):
         score({"q": ["a"]}, {"q": {"a": grade}})
 
 
-def test_gold_keeps_the_last_of_what_is_repeated(tmp_path: Path) -> None:
+def test_the_last_of_repeated_questions_and_facts_counts(tmp_path: Path) -> None:
     first = rated("q", a=1, b=2)
     first["documents"].append({"uuid": "a", "relevance": 5})
     gold = read_gold(put(tmp_path, listed(rated("q", z=1), rated("r"), first)))
@@ -166,7 +166,7 @@ def test_gold_that_stops_the_official_scorer(tmp_path: Path, value: Any, officia
         listed(rated("q") | {"documents": 1}),
     ],
 )
-def test_gold_of_another_shape_is_refused(tmp_path: Path, value: Any) -> None:
+def test_gold_of_another_shape_is_rejected(tmp_path: Path, value: Any) -> None:
     with pytest.raises(DataError):
         read_gold(put(tmp_path, value))
 
@@ -183,7 +183,7 @@ MATERIAL = RankedRatings(
 
 def test_ndcg_by_type_of_knowledge() -> None:
     by_type = figures("type", MATERIAL)
-    # q1: a at rank 1, q2: d at rank 1, q4: not answered; b at rank 3; c at rank 4
+    # a and d have rank 1, b rank 3, c rank 4; q4 is unanswered.
     assert by_type["retrieval"] == (3, pytest.approx((1 + 1 + 0) / 3))
     assert by_type["complex inference"] == (1, pytest.approx(1 / 2))
     assert by_type["inference-supporting"] == (1, pytest.approx(1 / math.log2(5)))
@@ -191,7 +191,7 @@ def test_ndcg_by_type_of_knowledge() -> None:
 
 def test_ndcg_of_facts_rated_above_a_threshold() -> None:
     by_rating = figures("rating", MATERIAL)
-    # q1 above 2: b alone, at rank 3; q2: d; above 4: b alone
+    # Only b of q1, at rank 3, and d of q2 are rated above 2; only b above 4.
     assert by_rating["> 2"] == (2, pytest.approx((1 / 2 + 1) / 2))
     assert by_rating["> 4"] == (1, pytest.approx(1 / 2))
     gain = 3 + 63 / 2 + 1 / math.log2(5)
@@ -207,7 +207,7 @@ def test_precision_at_k_divides_by_k() -> None:
 
 
 def test_ndcg_by_lexical_overlap() -> None:
-    # Overlaps: a 1 of {ice heat melts}, b and c 1 of {ice heat}, d and e nothing.
+    # Overlaps: a 1 of {ice heat melts}, b and c 1 of {ice heat}, d and e 0.
     by_overlap = figures("overlap", MATERIAL)
     assert by_overlap["<= 0%"] == (2, pytest.approx((1 + 0) / 2))
     assert by_overlap["<= 40%"] == (3, pytest.approx((1 + 1 + 0) / 3))

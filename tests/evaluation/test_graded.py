@@ -1,3 +1,5 @@
+"""The scorer of graded gold."""
+
 from __future__ import annotations
 
 import math
@@ -7,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import InvalidFiles
-from searchapp.evaluation.base import GoldFiles, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.model import Hit, Hits, Ranking, Run
 from searchapp.tasks.own.task import GradedScorer
 
 GOLD = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 1}, "q3": {"d1": 0}}
+GOLD_FILES = GoldFiles([Path("gold")])
 
 
 def scorer(measure: str = "nDCG@10") -> GradedScorer:
@@ -22,6 +25,11 @@ def scorer(measure: str = "nDCG@10") -> GradedScorer:
     return GradedScorer(measure, read_gold, lambda gold: None if gold.folder is None else {"q1", "q2", "q4"})
 
 
+def score(run: Run, gold: GoldFiles = GOLD_FILES) -> Scored:
+    graded = scorer()
+    return graded.score(graded.predictions(run), gold)
+
+
 def run(**rankings: list[str]) -> Run:
     def hits(documents: list[str]) -> Hits:
         return Hits.of(*(Hit(document, 1.0) for document in documents))
@@ -29,9 +37,8 @@ def run(**rankings: list[str]) -> Run:
     return Run("tag", tuple(Ranking(topic, hits(documents)) for topic, documents in rankings.items()))
 
 
-def test_the_measure_is_the_official_figure_over_all_topics_of_the_gold() -> None:
-    one = scorer()
-    scored = one.score(one.predictions(run(q1=["d2", "d1"], q9=["d1"])), GoldFiles([Path("gold")]))
+def test_the_official_figure_is_the_mean_over_all_topics_with_gold() -> None:
+    scored = score(run(q1=["d2", "d1"], q9=["d1"]))
     of_q1 = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
     assert scored.official.measure == "nDCG@10"
     assert scored.official.per_topic == {"q1": pytest.approx(of_q1), "q2": 0, "q3": 0}
@@ -39,9 +46,8 @@ def test_the_measure_is_the_official_figure_over_all_topics_of_the_gold() -> Non
     assert scored.topics == 3
 
 
-def test_what_the_mean_hides_is_told() -> None:
-    one = scorer()
-    scored = one.score(one.predictions(run(q1=["d1"], q9=["d1"])), GoldFiles([Path("gold")]))
+def test_topics_that_distort_the_mean_have_warnings() -> None:
+    scored = score(run(q1=["d1"], q9=["d1"]))
     assert scored.official.warnings == (
         "2 of the 3 topics with gold have no ranking and the value 0",
         "1 of the 3 topics with gold has no relevant document and the value 0",
@@ -50,28 +56,27 @@ def test_what_the_mean_hides_is_told() -> None:
 
 
 def test_only_the_topics_of_the_split_count() -> None:
-    one = scorer()
     gold = GoldFiles([Path("gold")], ScorerOptions(split="dev"), Path("folder"))
-    scored = one.score(one.predictions(run(q1=["d1", "d2"], q2=["d3"])), gold)
+    scored = score(run(q1=["d1", "d2"], q2=["d3"]), gold)
     assert (scored.official.value, scored.topics, list(scored.qrels)) == (1, 2, ["q1", "q2"])
     assert scored.official.warnings == ("1 of the 3 topics with gold is not in the split dev: left out",)
 
 
-def test_a_file_scores_as_the_run_that_it_holds(tmp_path: Path) -> None:
+def test_a_run_file_is_read_and_errors_name_the_line(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("q1 Q0 d1 1 5 t\nq1 Q0 d2 2 5 t\n")
-    one = scorer("AP")
-    assert one.read([path]) == {"q1": ("d2", "d1")}
+    graded = scorer("AP")
+    assert graded.read([path]) == {"q1": ("d2", "d1")}
     path.write_text("q1 Q0 d2\n")
     with pytest.raises(InvalidFiles, match=r"line 1: wrong number of columns"):
-        one.read([path])
+        graded.read([path])
 
 
-def test_a_file_of_another_system_is_ordered_by_its_scores(tmp_path: Path) -> None:
+def test_a_file_is_ordered_by_its_scores(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("q1 Q0 d1 0 4 t\nq2 Q0 d3 0 1 t\nq1 Q0 d2 - 5 t\nq1 Q0 d3 7 4 t\n")
-    one = scorer("AP")
-    assert one.read([path]) == {"q1": ("d2", "d3", "d1"), "q2": ("d3",)}
+    graded = scorer("AP")
+    assert graded.read([path]) == {"q1": ("d2", "d3", "d1"), "q2": ("d3",)}
     path.write_text("q1 Q0 d1 0 4 t\nq1 Q0 d1 1 3 t\n")
     with pytest.raises(InvalidFiles, match="duplicate document"):
-        one.read([path])
+        graded.read([path])

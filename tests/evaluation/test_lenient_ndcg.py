@@ -1,4 +1,4 @@
-"""Lenient NDCG against a slow reading of its definition, on hierarchies of every shape."""
+"""Lenient NDCG equals a literal implementation of its definition on random hierarchies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TREE = Hierarchy(
 )
 
 
-def test_gains_fall_by_a_step_up_and_down() -> None:
+def test_gains_decrease_with_each_step_in_the_hierarchy() -> None:
     assert gains(["Person"], TREE) == pytest.approx(
         {"Person": 1, "Agent": 2 / 3, "Poet": 2 / 3, "Mayor": 2 / 3}
     )
@@ -26,11 +26,11 @@ def test_gains_fall_by_a_step_up_and_down() -> None:
     )
 
 
-def test_an_ancestor_of_another_gold_type_is_no_gold_type_of_its_own() -> None:
+def test_ancestors_of_gold_types_are_not_gold_types() -> None:
     assert most_specific(["Agent", "Poet", "Place", "Poet"], TREE) == ["Poet", "Place"]
 
 
-def test_the_best_first_is_one_and_a_repeat_earns_again() -> None:
+def test_the_best_ranking_has_ndcg_1_and_repeats_gain_again() -> None:
     gained = gains(["Poet"], TREE)
     assert ndcg(["Poet", "Person", "Agent"], gained, 5) == 1
     assert ndcg(["Poet", "Poet", "Poet"], gained, 5) > 1
@@ -40,7 +40,7 @@ def test_the_best_first_is_one_and_a_repeat_earns_again() -> None:
 
 @st.composite
 def hierarchies(draw: st.DrawFn) -> Hierarchy:
-    """A forest of up to nine types, whose stated depths need not be those of the tree."""
+    """Draw a forest of up to nine types with depths that may contradict the tree."""
     count = draw(st.integers(1, 9))
     parents = {str(i): str(draw(st.integers(-1, i - 1))) for i in range(count)}
     depths = {str(i): draw(st.integers(0, 5)) for i in range(count)}
@@ -48,23 +48,23 @@ def hierarchies(draw: st.DrawFn) -> Hierarchy:
 
 
 @given(hierarchies(), st.data())
-def test_gains_are_those_of_the_definition(hierarchy: Hierarchy, data: st.DataObject) -> None:
+def test_gains_equal_the_definition(hierarchy: Hierarchy, data: st.DataObject) -> None:
     types = list(hierarchy.depths)
     gold = data.draw(st.lists(st.sampled_from(types), min_size=1, max_size=4))
     paths = hierarchy.paths
-    wanted = {one for one in gold if not any(one != other and one in paths[other] for other in gold)}
-    expanded = {step for one in wanted for step in paths[one]}
-    for one in wanted:
+    leaves = {leaf for leaf in gold if not any(leaf != other and leaf in paths[other] for other in gold)}
+    expanded = {ancestor for leaf in leaves for ancestor in paths[leaf]}
+    for leaf in leaves:
         for type_ in types:
-            if hierarchy.depths[type_] > hierarchy.depths[one] and one in paths[type_]:
+            if hierarchy.depths[type_] > hierarchy.depths[leaf] and leaf in paths[type_]:
                 expanded |= set(paths[type_])
 
-    def steps(type_: str, one: str) -> float:
-        if type_ in paths[one]:
-            return paths[one].index(type_)
-        return paths[type_].index(one) if one in paths[type_] else math.inf
+    def steps(type_: str, leaf: str) -> float:
+        if type_ in paths[leaf]:
+            return paths[leaf].index(type_)
+        return paths[type_].index(leaf) if leaf in paths[type_] else math.inf
 
     expected = {
-        type_: 1 - min(steps(type_, one) for one in wanted) / hierarchy.greatest_depth for type_ in expanded
+        type_: 1 - min(steps(type_, leaf) for leaf in leaves) / hierarchy.greatest_depth for type_ in expanded
     }
     assert gains(gold, hierarchy) == pytest.approx(expected)

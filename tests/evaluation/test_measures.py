@@ -1,3 +1,5 @@
+"""Measures of rankings."""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +17,7 @@ NAMES = ("AP", "RR", "RR@2", "P@3", "R@3", "nDCG@3", "Rprec")
 
 
 def by_definition(ranked: list[str], grades: dict[str, int]) -> dict[str, float]:
-    """The measures of one topic, from their definitions."""
+    """Compute the measures of a topic by their definitions."""
     relevant = {document for document, grade in grades.items() if grade > 0}
     hits = [document in relevant for document in ranked]
     first = hits.index(True) + 1 if any(hits) else math.inf
@@ -36,7 +38,7 @@ def by_definition(ranked: list[str], grades: dict[str, int]) -> dict[str, float]
     }
 
 
-def test_figures_worked_out_by_hand() -> None:
+def test_measures_computed_by_hand() -> None:
     figures = measure({"t": ["a", "x", "b"]}, {"t": {"a": 1, "b": 1, "c": 1, "x": 0}}, NAMES)
     assert figures.values == pytest.approx(
         {
@@ -52,8 +54,8 @@ def test_figures_worked_out_by_hand() -> None:
     assert list(figures.values) == list(NAMES)
 
 
-def test_the_given_order_is_the_order_measured() -> None:
-    # trec_eval would put the highest id first, had it only ties to go by.
+def test_the_order_of_the_ranking_is_measured() -> None:
+    # trec_eval sorts ties by id, the highest first.
     for ranked in (["1", "2", "3"], ["3", "2", "1"], ["2", "3", "1"]):
         assert measure({"t": ranked}, {"t": {"2": 1}}, ["RR"]).values["RR"] == 1 / (ranked.index("2") + 1)
 
@@ -63,11 +65,11 @@ def test_the_order_is_kept_in_a_long_ranking() -> None:
     assert measure({"t": ranked}, {"t": {"19999": 1}}, ["RR"]).values["RR"] == 1 / 20_000
 
 
-def test_the_first_place_of_a_repeated_document_counts() -> None:
+def test_the_first_rank_of_a_repeated_document_counts() -> None:
     assert measure({"t": ["x", "a", "x", "a"]}, {"t": {"a": 1}}, ["RR"]).values["RR"] == 0.5
 
 
-def test_topics_without_ranking_or_relevant_documents_count_zero_in_every_measure() -> None:
+def test_topics_without_ranking_or_relevant_documents_count_as_0() -> None:
     qrels = {"a": {"x": 1}, "missing": {"x": 1}, "unanswered": {"x": 1}, "none": {}, "irrelevant": {"x": 0}}
     rankings = {"a": ["x"], "unanswered": [], "none": ["x"], "irrelevant": ["x"], "not in the qrels": ["x"]}
     figures = measure(rankings, qrels, ["AP", "RR", "RR@2", "nDCG@3", "R@3"])
@@ -76,11 +78,11 @@ def test_topics_without_ranking_or_relevant_documents_count_zero_in_every_measur
         assert list(per_topic) == list(qrels)
 
 
-def test_no_topics_are_not_a_number() -> None:
+def test_the_mean_of_no_topics_is_nan() -> None:
     assert math.isnan(measure({"a": ["x"]}, {}, ["AP"]).values["AP"])
 
 
-def test_no_measures_are_no_figures() -> None:
+def test_no_measures_have_no_values() -> None:
     assert measure({"a": ["x"]}, {"a": {"x": 1}}, []).values == {}
 
 
@@ -111,7 +113,7 @@ def test_counts_are_summed() -> None:
         "AP AP",
     ],
 )
-def test_a_name_that_cannot_be_measured_is_a_usage_error(name: str) -> None:
+def test_an_unknown_measure_is_a_usage_error(name: str) -> None:
     with pytest.raises(UsageError, match="measure"):
         measure({"a": ["x"]}, {"a": {"x": 1}}, ["AP", name])
 
@@ -125,21 +127,21 @@ def test_a_name_that_cannot_be_measured_is_a_usage_error(name: str) -> None:
         ("ERR@10", "it needs gdeval, which searchapp does not run"),
     ],
 )
-def test_a_measure_that_is_known_is_rejected_with_what_it_lacks(name: str, needed: str) -> None:
-    with pytest.raises(UsageError) as refused:
+def test_an_error_names_the_missing_parameters_of_a_known_measure(name: str, needed: str) -> None:
+    with pytest.raises(UsageError) as caught:
         measure({"a": ["x"]}, {"a": {"x": 1}}, [name])
-    assert str(refused.value) == f"searchapp can't compute the measure {name!r}: {needed}"
+    assert str(caught.value) == f"searchapp can't compute the measure {name!r}: {needed}"
 
 
-def test_without_the_extra_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     from ir_measures import providers
 
     monkeypatch.setattr(providers.registry["cwl_eval"], "is_available", lambda: False)
     with pytest.raises(
         UsageError, match=r"needs the package cwl-eval: `.*-m pip install 'cwl-eval>="
-    ) as refused:
+    ) as caught:
         measure({"a": ["x"]}, {"a": {"x": 1}}, ["RBP(p=0.8)"])
-    assert str(refused.value).endswith("write RBP(rel=1,p=0.8)")
+    assert str(caught.value).endswith("write RBP(rel=1,p=0.8)")
     with pytest.raises(UsageError, match=r"needs the package cwl-eval: [^;]*`$"):
         measure({"a": ["x"]}, {"a": {"x": 1}}, ["RBP(rel=1,p=0.8)"])
 
@@ -157,7 +159,7 @@ def test_the_extra_cwl_eval_computes_rank_biased_precision() -> None:
     assert figures.values["RBP(rel=1,p=0.8)"] == pytest.approx(of_a["RBP(rel=1,p=0.8)"] / 2)
 
 
-def test_the_library_is_loaded_only_when_it_is_needed() -> None:
+def test_the_library_is_imported_on_first_use() -> None:
     code = "import sys, searchapp.evaluation.measures; sys.exit('ir_measures' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -170,7 +172,7 @@ RANKINGS = st.lists(IDS, unique=True)
     st.dictionaries(st.sampled_from("abcd"), RANKINGS),
     st.dictionaries(st.sampled_from("abcd"), st.dictionaries(IDS, st.integers(0, 3)), min_size=1),
 )
-def test_it_agrees_with_the_definitions(
+def test_measures_equal_their_definitions(
     rankings: dict[str, list[str]], qrels: dict[str, dict[str, int]]
 ) -> None:
     figures = measure(rankings, qrels, NAMES)
@@ -181,6 +183,6 @@ def test_it_agrees_with_the_definitions(
 
 
 @pytest.mark.parametrize("id_", ["d\0", "\ud800", "\1d", "\0"])
-def test_ids_that_trec_eval_cannot_hold_are_measured(id_: str) -> None:
+def test_ids_with_characters_that_trec_eval_rejects_are_measured(id_: str) -> None:
     assert measure({id_: [id_, "d"]}, {id_: {id_: 1}}, ["RR"]).per_topic == {"RR": {id_: 1.0}}
     assert measure({"q": [id_]}, {"q": {"d": 1}}, ["RR"]).values == {"RR": 0.0}

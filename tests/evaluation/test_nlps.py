@@ -1,3 +1,5 @@
+"""The scorer of natural language premise selection."""
+
 from __future__ import annotations
 
 import math
@@ -25,7 +27,7 @@ def test_average_precision_is_the_mean_of_the_precisions_at_the_hits() -> None:
     assert result.per_topic == {"a": result.value}
 
 
-def test_the_warning_has_the_figure_divided_by_all_gold_premises() -> None:
+def test_a_warning_shows_the_figure_divided_by_all_gold_premises() -> None:
     (warning,) = score({"a": ["1", "9", "2"]}, {"a": [1, 2, 3, 4]}, cutoff=3).warnings
     assert "some are missing for 1 of 1 statements: divided by all, it is 0.416667" in warning
 
@@ -34,7 +36,7 @@ def test_a_complete_ranking_has_no_warning() -> None:
     assert score({"a": ["9", "1"]}, {"a": [1]}, cutoff=2).warnings == ()
 
 
-def test_each_spelling_is_a_hit_and_the_warning_says_so() -> None:
+def test_each_spelling_of_an_id_is_a_hit_with_a_warning() -> None:
     result = score({"a": [" 7", "+7", "0_07", "٧"]}, {"a": [7]}, cutoff=4)
     assert result.value == 1
     assert "several spellings" in result.warnings[0]
@@ -52,7 +54,7 @@ def test_an_empty_gold_list_counts_as_zero() -> None:
     assert result.warnings == ("1 of 2 statements has no gold premise; the official AP of each is 0",)
 
 
-def test_no_statement_is_not_a_number() -> None:
+def test_the_mean_of_no_statements_is_nan() -> None:
     result = score({"a": ["x"]}, {})
     assert math.isnan(result.value)
     assert result.measure == "MAP@500"
@@ -69,7 +71,7 @@ def test_no_statement_is_not_a_number() -> None:
         ([None, "1"], "ValueError: cannot convert float NaN to integer"),
     ],
 )
-def test_where_the_official_scorer_stops(ranked: list[str | None] | None, official: str) -> None:
+def test_predictions_that_stop_the_official_scorer(ranked: list[str | None] | None, official: str) -> None:
     statement = 'it\'s "a"'
     predictions = {} if ranked is None else {statement: ranked}
     with pytest.raises(NotScorable) as raised:
@@ -78,12 +80,12 @@ def test_where_the_official_scorer_stops(ranked: list[str | None] | None, offici
     assert raised.value.exit_code == 4
 
 
-def test_the_first_statement_of_the_gold_with_a_problem_is_told() -> None:
+def test_an_error_names_the_first_problem_in_the_order_of_the_gold() -> None:
     with pytest.raises(NotScorable, match="missing value"):
         score({"a": ["1"], "b": [None], "c": ["x"]}, {"a": [1], "b": [1], "c": [1], "d": []}, cutoff=1)
 
 
-def test_what_lies_beyond_the_cut_off_is_never_read() -> None:
+def test_premises_after_the_cut_off_are_not_parsed() -> None:
     assert score({"a": ["1", "x", None]}, {"a": [1]}, cutoff=1).value == 1
 
 
@@ -115,18 +117,18 @@ def test_gold_that_stops_the_official_scorer(tmp_path: Path, content: bytes, off
 
 
 @pytest.mark.parametrize("content", [b"[]", b'{"a": [1]}', b'{"a": {"premises": 1}}'])
-def test_gold_of_another_shape_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_gold_of_another_shape_is_rejected(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(DataError):
         read_gold(put(tmp_path, content))
 
 
-def test_missing_gold_is_refused(tmp_path: Path) -> None:
+def test_missing_gold_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         read_gold(tmp_path / "gold.json")
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, unique=True), st.sets(st.integers(0, 20)), st.integers(1, 25))
-def test_it_agrees_with_the_definition(ranked: list[int], gold: set[int], cutoff: int) -> None:
+def test_map_equals_its_definition(ranked: list[int], gold: set[int], cutoff: int) -> None:
     cutoff = min(cutoff, len(ranked))
     top = ranked[:cutoff]
     precisions = [

@@ -1,5 +1,8 @@
+"""Overlap of rankings: RBO, Kendall's tau and Jaccard."""
+
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -39,23 +42,23 @@ PUBLISHED = [
     ("tqinuhjw", "iqjrkans", 0.9, 0.45089350714285714),
     ("k", "amtsuebkolqjpvnhzricgdfyxw", 0.9, 0.03565674717373142),
 ]
-"""What `rbo_ext` of the package rbo 0.1.3 gives for the lists of its own test, and for some of unequal lengths.
+"""Results of `rbo_ext` of rbo 0.1.3 for the lists of its tests and some lists of unequal lengths.
 
-It can't be installed beside NumPy 2, so that its answers are written down here.
+They are recorded because the package can't be installed together with NumPy 2.
 """
 
 rankings = st.lists(st.integers(0, 40).map(str), unique=True, max_size=30)
 
 
 @pytest.mark.parametrize(("first", "second", "persistence", "expected"), PUBLISHED)
-def test_rbo_is_that_of_a_published_implementation(
+def test_rbo_equals_a_published_implementation(
     first: str, second: str, persistence: float, expected: float
 ) -> None:
     assert rbo(first, second, persistence) == pytest.approx(expected, abs=1e-12)
 
 
 def by_definition(first: list[str], second: list[str], persistence: float) -> float:
-    """Equation 32 of the paper, term by term."""
+    """Compute equation 32 of the paper term by term."""
     shorter, longer = sorted((first, second), key=len)
     s, l = len(shorter), len(longer)  # noqa: E741
 
@@ -69,14 +72,14 @@ def by_definition(first: list[str], second: list[str], persistence: float) -> fl
 
 
 @given(rankings, rankings, st.sampled_from([0.5, 0.9, 0.98]))
-def test_rbo_is_what_its_definition_says(first: list[str], second: list[str], persistence: float) -> None:
-    found = rbo(first, second, persistence)
-    assert found == rbo(second, first, persistence) and 0 <= found <= 1
+def test_rbo_equals_its_definition(first: list[str], second: list[str], persistence: float) -> None:
+    result = rbo(first, second, persistence)
+    assert result == rbo(second, first, persistence) and 0 <= result <= 1
     if first and second:
-        assert found == pytest.approx(by_definition(first, second, persistence), abs=1e-12)
+        assert result == pytest.approx(by_definition(first, second, persistence), abs=1e-12)
 
 
-def test_rbo_refuses_what_is_no_ranking() -> None:
+def test_rbo_rejects_repeated_documents_and_an_invalid_persistence() -> None:
     with pytest.raises(ValueError, match="twice"):
         rbo("aa", "ab")
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -84,36 +87,35 @@ def test_rbo_refuses_what_is_no_ranking() -> None:
 
 
 @given(rankings, rankings)
-def test_tau_is_that_of_the_documents_in_both(first: list[str], second: list[str]) -> None:
-    shared = [one for one in first if one in second]
-    found = kendall_tau(first, second)
+def test_tau_compares_the_documents_in_both_rankings(first: list[str], second: list[str]) -> None:
+    shared = [document for document in first if document in second]
+    result = kendall_tau(first, second)
     if len(shared) < 2:
-        assert math.isnan(found)
+        assert math.isnan(result)
         return
-    pairs = [(a, b) for place, a in enumerate(shared) for b in shared[place + 1 :]]
-    alike = sum(second.index(a) < second.index(b) for a, b in pairs)
-    assert found == pytest.approx((2 * alike - len(pairs)) / len(pairs), abs=1e-12)
-    assert found == pytest.approx(
-        scipy.stats.kendalltau(range(len(shared)), [second.index(one) for one in shared]).statistic, abs=1e-12
-    )
+    ranks = [second.index(document) for document in shared]
+    pairs = list(itertools.combinations(ranks, 2))
+    concordant = sum(a < b for a, b in pairs)
+    assert result == pytest.approx((2 * concordant - len(pairs)) / len(pairs), abs=1e-12)
+    assert result == pytest.approx(scipy.stats.kendalltau(range(len(shared)), ranks).statistic, abs=1e-12)
 
 
-def test_jaccard_is_the_shared_part_of_the_first_documents() -> None:
+def test_jaccard_compares_the_first_documents() -> None:
     assert jaccard("abcd", "abxy", 2) == 1.0
     assert jaccard("abcd", "abxy", 4) == 2 / 6
     assert jaccard("", "", 10) == 1.0 and jaccard("a", "", 10) == 0.0
 
 
-def test_two_runs_are_compared_on_the_topics_that_both_rank() -> None:
-    found = overlap({"1": ["a", "b"], "2": ["a"], "3": ["c"]}, {"2": ["b"], "1": ["b", "a"], "4": ["c"]})
-    assert (found.topics, found.same, found.tau, found.tau_topics) == (2, 0, -1.0, 1)
-    assert found.rbo == pytest.approx((rbo("ab", "ba") + 0) / 2)
-    assert found.jaccard[10] == (1.0 + 0.0) / 2
+def test_runs_are_compared_on_the_topics_in_both() -> None:
+    result = overlap({"1": ["a", "b"], "2": ["a"], "3": ["c"]}, {"2": ["b"], "1": ["b", "a"], "4": ["c"]})
+    assert (result.topics, result.same, result.tau, result.tau_topics) == (2, 0, -1.0, 1)
+    assert result.rbo == pytest.approx((rbo("ab", "ba") + 0) / 2)
+    assert result.jaccard[10] == (1.0 + 0.0) / 2
     deep = [str(number) for number in range(TAU_DEPTH + 50)]
     swapped = [*deep[:TAU_DEPTH], *reversed(deep[TAU_DEPTH:])]
-    assert overlap({"1": deep}, {"1": swapped}).tau == 1.0  # what is behind is not looked at
+    assert overlap({"1": deep}, {"1": swapped}).tau == 1.0  # documents after the depth are ignored
 
 
-def test_without_a_shared_topic_there_is_nothing_to_say() -> None:
-    found = overlap({"1": ["a"]}, {"2": ["a"]})
-    assert found.topics == 0 and math.isnan(found.rbo) and math.isnan(found.tau)
+def test_overlap_is_undefined_without_shared_topics() -> None:
+    result = overlap({"1": ["a"]}, {"2": ["a"]})
+    assert result.topics == 0 and math.isnan(result.rbo) and math.isnan(result.tau)

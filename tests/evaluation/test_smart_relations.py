@@ -1,4 +1,4 @@
-"""Relation prediction: the cut-off, honest and micro figures, folds, breakdowns; see also the recorded cases."""
+"""The scorer of relation prediction: cut-off, honest and micro figures, folds and breakdowns."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_micro_figures_weigh_relations_not_questions(score: Any) -> None:
     assert honest == pytest.approx({"Micro precision": precision, "Micro recall": recall, "Micro F1": 0.6})
 
 
-def test_the_best_assignment_stands_beside_the_greedy_one(score: Any) -> None:
+def test_the_honest_figure_is_of_the_best_assignment(score: Any) -> None:
     official = score({"1": [["a", "b"], ["a"]]}, {"1": ["a", "b"]}).official
     assert official.values == {"Precision": 1.0, "Recall": 0.5, "F1": pytest.approx(2 / 3)}
     assert official.honest == dict.fromkeys(
@@ -69,31 +69,31 @@ def test_the_best_assignment_stands_beside_the_greedy_one(score: Any) -> None:
     assert any("best assignment" in warning for warning in official.warnings)
 
 
-def test_an_assignment_is_changed_again_for_a_later_slot(score: Any) -> None:
+def test_the_best_assignment_moves_relations_for_later_slots(score: Any) -> None:
     gold = [["a", "b"], ["b", "c"], ["a"], ["b"]]
     assert score({"1": gold}, {"1": ["a", "b", "c"]}).official.honest["Micro recall"] == 0.75
 
 
-def test_repeats_that_no_slot_needs_are_not_right(score: Any) -> None:
+def test_superfluous_repeats_are_wrong_in_the_honest_figure(score: Any) -> None:
     official = score({"1": [["a"]], "2": [["a"], ["a"]]}, {"1": ["a", "a"], "2": ["a", "a"]}).official
     assert official.values["Precision"] == 1.0
     assert official.honest["Precision"] == 0.75
     assert any("each repeat counts as right" in warning for warning in official.warnings)
 
 
-def test_flat_gold_of_dbpedia_is_told_and_honestly_read(score: Any) -> None:
+def test_flat_gold_of_dbpedia_has_a_warning_and_an_honest_figure(score: Any) -> None:
     official = score({"1": ["ab", "cd"]}, {"1": ["ab", "cd"]}).official
     assert (official.values["F1"], official.honest["F1"]) == (0.0, 1.0)
     assert any("compares its letters" in warning for warning in official.warnings)
 
 
-def test_an_ordinary_file_has_no_warning(score: Any) -> None:
+def test_a_valid_file_has_no_warning(score: Any) -> None:
     official = score({"1": [["a", "b"]]}, {"1": ["a", "b"]}).official
     assert official.warnings == ()
     assert set(official.honest) == {"Micro precision", "Micro recall", "Micro F1"}
 
 
-def test_what_is_skipped_is_told(tmp_path: Path, score: Any) -> None:
+def test_skipped_predictions_have_warnings(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text('[{"id": "1", "relations": ["a"]}, {"id": "1", "relations": ["b"]}, {"id": "2"}]')
     scorer = RelationScorer("wikidata", CUT_OFF)
@@ -115,7 +115,7 @@ def test_the_option_kb_decides_how_the_gold_is_read(score: Any) -> None:
     assert score({"1": ["a"]}, {"1": ["a"]}, "dbpedia", knowledge_base="wikidata").official.value == 1.0
 
 
-def test_a_run_is_scored_by_its_cut_answers_and_measured_by_its_whole_ranking(tmp_path: Path) -> None:
+def test_a_run_is_scored_by_cut_answers_and_measured_by_full_rankings(tmp_path: Path) -> None:
     gold = tmp_path / "gold.json"
     gold.write_text('[{"id": "1", "question": "Who?", "relations": [["a"], ["c", "d"]]}]')
     scorer = RelationScorer("dbpedia", CUT_OFF)
@@ -136,7 +136,7 @@ def test_a_run_is_scored_by_its_cut_answers_and_measured_by_its_whole_ranking(tm
         ("wikidata", ["a"], [{"a": 1}], "TypeError: unhashable type: 'dict'"),
     ],
 )
-def test_what_stops_the_official_scorer_is_no_score(
+def test_predictions_that_stop_the_official_scorer(
     score: Any, knowledge_base: str, gold: Any, predicted: Any, official: str
 ) -> None:
     with pytest.raises(NotScorable) as caught:
@@ -156,7 +156,9 @@ def test_what_stops_the_official_scorer_is_no_score(
         ("\ufeff[]", "line 1 column 1: not JSON"),
     ],
 )
-def test_a_file_that_is_no_list_of_predictions_is_told(tmp_path: Path, content: str, words: str) -> None:
+def test_a_file_that_is_not_a_list_of_predictions_is_rejected(
+    tmp_path: Path, content: str, words: str
+) -> None:
     path = tmp_path / "p.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match="p.json") as caught:
@@ -173,15 +175,13 @@ def test_figures_are_broken_down(tmp_path: Path) -> None:
     ]
     path, predictions = tmp_path / "gold.json", tmp_path / "p.json"
     path.write_text(json.dumps(gold))
-    predictions.write_text(json.dumps([{"id": one["id"], "relations": ["dbo:a"]} for one in gold]))
+    predictions.write_text(json.dumps([{"id": entry["id"], "relations": ["dbo:a"]} for entry in gold]))
     scorer = RelationScorer("dbpedia", CUT_OFF)
-    found = {
-        each.name: {row.group: (row.count, row.values["Recall"]) for row in each.rows}
-        for each in scorer.breakdown(
-            scorer.read([predictions]), GoldFiles([path], folder=tmp_path), scorer.breakdowns
-        )
-    }
-    assert found == {
+    read, files = scorer.read([predictions]), GoldFiles([path], folder=tmp_path)
+    assert {
+        breakdown.name: {row.group: (row.count, row.values["Recall"]) for row in breakdown.rows}
+        for breakdown in scorer.breakdown(read, files, scorer.breakdowns)
+    } == {
         "relations": {"1": (3, pytest.approx(1 / 3)), "2": (1, 0.5)},
         "first-word": {"who": (2, 0.75), "(none)": (1, 0.0), "is": (1, 0.0)},
         "namespace": {"dbp": (2, 0.0), "dbo": (1, 1.0), "dbo and dbp": (1, 0.5)},

@@ -1,4 +1,4 @@
-"""What is honest beside the official figures of answer type prediction, and how types are documents."""
+"""The scorers of answer type prediction: honest figures, document ids of types and breakdowns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def wikidata(folder: Path, gold: list[Any], predictions: list[Any], **options: A
 
 
 @given(st.sampled_from(["resource", "literal", "boolean"]), st.text(min_size=1))
-def test_a_document_id_stands_for_one_type_and_fits_a_run_file(category: str, type_: str) -> None:
+def test_a_document_id_identifies_a_type_and_has_no_blanks(category: str, type_: str) -> None:
     document = document_id(category, type_)
     assert category_and_type(document) == (category, type_)
     assert document.split() == [document]
@@ -60,14 +60,14 @@ def test_ids_of_common_types_are_readable() -> None:
     assert document_id("resource", "literal:date") == "literal%3Adate"
 
 
-def test_the_best_document_says_the_category_and_its_types_follow() -> None:
+def test_the_category_of_the_best_document_selects_the_types() -> None:
     ids = ["b", "literal:date", "a", "b", "boolean:boolean", *"cdefghijkl"]
     assert predict(Hits(ids, [1.0] * len(ids))) == ("resource", list("bacdefghij"))
     ids = ["literal:date", "a", "literal:number"]
     assert predict(Hits(ids, [1.0] * 3)) == ("literal", ["date"])
 
 
-def test_a_run_scores_as_its_file_whatever_the_type_of_the_ids(tmp_path: Path) -> None:
+def test_a_run_scores_like_its_file_also_with_numeric_ids(tmp_path: Path) -> None:
     gold = [{**PERSON, "id": 7, "type": ["poet", "person"]}]
     scorer = SmartTypesWikidataScorer()
     run = Run("tag", (Ranking("7", Hits.of()), Ranking("7", Hits(["person"], [1.0]))))
@@ -78,14 +78,14 @@ def test_a_run_scores_as_its_file_whatever_the_type_of_the_ids(tmp_path: Path) -
     assert of_run.official.values == {"accuracy": 1.0, "MRR": 0.5}
 
 
-def test_repeated_types_are_told_and_honestly_count_once(tmp_path: Path) -> None:
+def test_repeated_types_have_a_warning_and_count_once_in_the_honest_figure(tmp_path: Path) -> None:
     answer = {"id": "q1", "category": "resource", "type": ["a:Poet"] * 5}
     official = dbpedia(tmp_path, [PERSON, NUMBER], [answer]).official
     once = dbpedia(tmp_path, [PERSON, NUMBER], [{**answer, "type": ["a:Poet"]}]).official
     assert official.values["NDCG@5"] > once.values["NDCG@5"]
     assert official.honest == once.honest
     assert once.honest["NDCG@5"] == once.values["NDCG@5"]
-    (repeats, missing) = official.warnings
+    repeats, missing = official.warnings
     assert "1 of 2 questions has repeated predicted types" in repeats
     assert "1 of 2 questions has no prediction" in missing
     assert len(once.warnings) == 1
@@ -102,7 +102,7 @@ def test_rankings_and_qrels_have_documents(tmp_path: Path) -> None:
     assert scored.qrels == {"q1": {"a:Poet": 1, "a:Person": 1}, "q2": {"literal:number": 1}}
 
 
-def test_without_a_hierarchy_nothing_of_dbpedia_is_scored(tmp_path: Path) -> None:
+def test_scoring_dbpedia_needs_a_hierarchy(tmp_path: Path) -> None:
     scorer = SmartTypesDbpediaScorer()
     with pytest.raises(UsageError, match="name its file with --hierarchy"):
         scorer.score(
@@ -110,7 +110,7 @@ def test_without_a_hierarchy_nothing_of_dbpedia_is_scored(tmp_path: Path) -> Non
         )
 
 
-def test_types_that_are_no_list_stop_the_official_scorer(tmp_path: Path) -> None:
+def test_types_that_are_not_a_list_stop_the_official_scorer(tmp_path: Path) -> None:
     with pytest.raises(NotScorable) as raised:
         dbpedia(tmp_path, [PERSON], [{"id": "q1", "category": "resource", "type": None}])
     assert raised.value.official == "TypeError: object of type 'NoneType' has no len()"
@@ -128,7 +128,7 @@ def test_a_byte_order_mark_stops_the_scorer_of_dbpedia_only(tmp_path: Path) -> N
     assert raised.value.official.startswith("json.decoder.JSONDecodeError: Unexpected UTF-8 BOM")
 
 
-def test_mrr_of_wikidata_is_honestly_by_the_place_in_the_prediction(tmp_path: Path) -> None:
+def test_the_honest_mrr_of_wikidata_goes_by_the_rank_in_the_prediction(tmp_path: Path) -> None:
     gold = [{**PERSON, "type": ["human being", "writer"]}, NUMBER]
     answer = {"id": "q1", "category": "resource", "type": ["writer", "x1"]}
     official = wikidata(tmp_path, gold, [answer]).official
@@ -138,7 +138,7 @@ def test_mrr_of_wikidata_is_honestly_by_the_place_in_the_prediction(tmp_path: Pa
     assert "1 question of the gold without a prediction" in official.warnings[1]
 
 
-def test_a_part_of_a_label_stops_the_script_unless_whole_labels_are_asked_for(tmp_path: Path) -> None:
+def test_a_part_of_a_label_stops_the_scorer_except_in_lenient_mode(tmp_path: Path) -> None:
     gold = [{**PERSON, "type": ["big city", "town"]}]
     answers = [{"id": "q1", "category": "resource", "type": ["city", "town"]}]
     with pytest.raises(NotScorable, match="--lenient continues") as raised:

@@ -1,4 +1,4 @@
-"""Worked examples from the literature, to every digit that they print; see also `test_agreement_libraries`."""
+"""Coefficients of agreement equal the printed digits of worked examples from the literature."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import pytest
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, shared_grades
 
 # J. Cohen, Weighted kappa, Psychological Bulletin 70(4), 1968, table 1: two judges diagnose 200 cases as personality
-# disorder, neurosis or psychosis. Printed are kappa .492 and, by his own weights for each confusion, weighted kappa
-# .348; by other weights, which are not the same both ways, .353.
+# disorder, neurosis or psychosis. He prints kappa .492 and weighted kappa .348; with asymmetric weights .353.
 DIAGNOSES = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]
 GRAVITY = [[0, 1, 3], [1, 0, 6], [3, 6, 0]]
 GRAVITY_ONE_WAY = [[0, 1, 4], [1, 0, 6], [2, 2, 0]]
 
 # N. F. Boyd et al., Journal of the National Cancer Institute 68(3), 1982: two radiologists read 85 mammograms in four
-# categories. Stata's manual, [R] kappa, prints all three coefficients of them.
+# categories. Stata's manual, [R] kappa, prints all three coefficients.
 MAMMOGRAMS = [[21, 12, 0, 0], [4, 17, 1, 0], [3, 9, 15, 2], [0, 0, 0, 1]]
 
 # A. Agresti, Categorical Data Analysis, 1990, section 10.5: 91 couples on one question with four answers. The
@@ -35,9 +34,12 @@ UNITS = [[grade for grade in column if grade is not None] for column in zip(*OBS
 
 
 def pairs(table: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """The pairs of grades of a table that counts them: rows are the first annotator's grades."""
+    """Return the pairs of grades that a table counts: a row per grade of the first annotator."""
     return [
-        (one, two) for one, row in enumerate(table) for two, count in enumerate(row) for _ in range(count)
+        (first, second)
+        for first, row in enumerate(table)
+        for second, count in enumerate(row)
+        for _ in range(count)
     ]
 
 
@@ -47,9 +49,9 @@ def test_cohens_own_example() -> None:
 
 
 @pytest.mark.parametrize(("gravity", "printed"), [(GRAVITY, 0.348), (GRAVITY_ONE_WAY, 0.353)])
-def test_cohens_own_example_of_weights(gravity: list[list[int]], printed: float) -> None:
-    found = cohen_kappa(pairs(DIAGNOSES), lambda one, two: float(gravity[one][two]))
-    assert round(found, 3) == printed
+def test_cohens_own_example_with_weights(gravity: list[list[int]], printed: float) -> None:
+    kappa = cohen_kappa(pairs(DIAGNOSES), lambda first, second: float(gravity[first][second]))
+    assert round(kappa, 3) == printed
 
 
 @pytest.mark.parametrize(
@@ -86,19 +88,19 @@ def test_krippendorffs_binary_example() -> None:
 def test_krippendorffs_nominal_example() -> None:
     # The same text, section B: two observers, twelve units, five values, alpha 0.692.
     ben, gerry = "aabbdcccedda", "babbbccceddd"
-    units = [[ord(one), ord(two)] for one, two in zip(ben, gerry, strict=True)]
+    units = [list(map(ord, unit)) for unit in zip(ben, gerry, strict=True)]
     assert round(krippendorff_alpha(units, Level.nominal), 3) == 0.692
 
 
-def test_a_kappa_that_one_can_compute_by_hand() -> None:
+def test_kappa_of_a_table_computed_by_hand() -> None:
     # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: agreement .7, by chance .5, kappa (.7 - .5) / (1 - .5).
     by_hand = pairs([[15, 10], [5, 20]])
     assert cohen_kappa(by_hand) == pytest.approx(0.4, abs=1e-12)
-    for weights in Weights:  # with two grades all weights are the same
+    for weights in Weights:  # with two grades all weights are equal
         assert cohen_kappa(by_hand, weights) == pytest.approx(0.4, abs=1e-12)
 
 
-def test_nothing_can_be_said_without_opinions_or_without_differences() -> None:
+def test_agreement_is_undefined_without_shared_documents_or_without_differences() -> None:
     assert math.isnan(cohen_kappa([]))
     assert math.isnan(cohen_kappa([(1, 1), (1, 1)]))
     assert math.isnan(krippendorff_alpha([]))
@@ -106,8 +108,8 @@ def test_nothing_can_be_said_without_opinions_or_without_differences() -> None:
     assert math.isnan(krippendorff_alpha([[1, 1], [1, 1]]))
 
 
-def test_two_that_never_agree_and_always_say_the_same_agree_by_chance() -> None:
-    # One says 0 always, the other 1: what is seen is what chance would do.
+def test_annotators_with_constant_and_different_grades_agree_by_chance() -> None:
+    # Expected and observed disagreement are equal where one annotator always grades 0, the other 1.
     assert [cohen_kappa([(0, 1)] * 9, weights) for weights in Weights] == [0, 0, 0]
 
 
@@ -116,6 +118,6 @@ def test_perfect_agreement_is_1() -> None:
     assert krippendorff_alpha([[0, 0], [3, 3, 3]], Level.ordinal) == 1
 
 
-def test_only_what_both_have_graded_is_paired() -> None:
+def test_only_documents_that_both_annotators_graded_are_paired() -> None:
     grades = {"b": {"d1": 1, "d2": 0}, "a": {"d2": 2, "d3": 1}}
     assert shared_grades(grades) == {("a", "b"): [(2, 0)]}

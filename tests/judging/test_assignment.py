@@ -11,12 +11,16 @@ from searchapp.model import Hit, Hits, Ranking, Run
 TOPICS = [f"t{number}" for number in range(40)]
 
 
-def test_quotas_are_filled_and_the_stated_share_is_judged_by_two() -> None:
-    found = assign(TOPICS, {"ann": 20, "ben": 10, "eve": 10}, overlap=0.2, seed=3)
-    assert {name: len(topics) for name, topics in found.topics.items()} == {"ann": 20, "ben": 10, "eve": 10}
-    counts = {topic: sum(topic in own for own in found.topics.values()) for topic in TOPICS}
-    assert {topic for topic, count in counts.items() if count == 2} == set(found.shared)
-    assert len(found.shared) == 4  # (4 + 2 + 2) / 2
+def test_quotas_are_filled_and_two_annotators_judge_the_overlap() -> None:
+    assignment = assign(TOPICS, {"ann": 20, "ben": 10, "eve": 10}, overlap=0.2, seed=3)
+    assert {name: len(topics) for name, topics in assignment.topics.items()} == {
+        "ann": 20,
+        "ben": 10,
+        "eve": 10,
+    }
+    counts = {topic: sum(topic in own for own in assignment.topics.values()) for topic in TOPICS}
+    assert {topic for topic, count in counts.items() if count == 2} == set(assignment.shared)
+    assert len(assignment.shared) == 4  # (4 + 2 + 2) / 2
     assert max(counts.values()) == 2
 
 
@@ -26,9 +30,9 @@ def test_the_seed_alone_decides() -> None:
     assert assign(TOPICS, quotas, 0.4, seed=1) != assign(TOPICS, quotas, 0.4, seed=2)
 
 
-def test_without_overlap_nobody_judges_the_same() -> None:
-    found = assign(TOPICS, {"ann": 20, "ben": 20})
-    assert found.shared == () and not set(found.topics["ann"]) & set(found.topics["ben"])
+def test_without_overlap_annotators_have_different_topics() -> None:
+    assignment = assign(TOPICS, {"ann": 20, "ben": 20})
+    assert assignment.shared == () and not set(assignment.topics["ann"]) & set(assignment.topics["ben"])
 
 
 @pytest.mark.parametrize(
@@ -43,7 +47,9 @@ def test_without_overlap_nobody_judges_the_same() -> None:
         ({}, 0.0, 2, "at least one topic"),
     ],
 )
-def test_what_cannot_be_is_refused(quotas: dict[str, int], overlap: float, per_topic: int, part: str) -> None:
+def test_impossible_quotas_are_rejected(
+    quotas: dict[str, int], overlap: float, per_topic: int, part: str
+) -> None:
     with pytest.raises(UsageError, match=part):
         assign(TOPICS, quotas, overlap, per_topic)
 
@@ -81,7 +87,7 @@ def test_an_assignment_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "empty file"),
         ('{"task": "nlps",\n "split" "dev"}', "line 2"),
@@ -97,9 +103,9 @@ def test_an_assignment_is_read_as_it_was_written(tmp_path: Path) -> None:
         ('{"task": "n", "task": "m"}', "'?task'? occurs twice"),
     ],
 )
-def test_a_damaged_file_is_told_with_the_place(tmp_path: Path, text: str, told: str) -> None:
+def test_errors_name_the_file_and_the_line_or_key(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "assignment.json"
     path.write_text(text)
-    with pytest.raises(InvalidFiles, match=told) as caught:
+    with pytest.raises(InvalidFiles, match=message) as caught:
         read(path)
     assert str(path) in str(caught.value)

@@ -22,7 +22,7 @@ def judging(
     )
 
 
-def test_progress_counts_what_this_annotator_judged_of_this_run(log: JudgmentLog) -> None:
+def test_progress_counts_documents_of_this_run_that_this_annotator_judged(log: JudgmentLog) -> None:
     mine = judging(log, depth=3)
     mine.grade("t1", ["a"], 1)
     mine.cant_tell("t1", "b")
@@ -33,7 +33,7 @@ def test_progress_counts_what_this_annotator_judged_of_this_run(log: JudgmentLog
     assert judging(log).judged("t1") == 3  # without a depth, d counts too
 
 
-def test_what_was_undone_is_to_be_judged_again(log: JudgmentLog) -> None:
+def test_undone_documents_are_unjudged_again(log: JudgmentLog) -> None:
     mine = judging(log)
     mine.grade("t1", ["a", "b"], 1)
     assert mine.next_unjudged("t1") == 2
@@ -43,7 +43,7 @@ def test_what_was_undone_is_to_be_judged_again(log: JudgmentLog) -> None:
     assert mine.next_unjudged("t1", after=3) == 2
 
 
-def test_topics_with_nothing_to_judge_are_passed_over(log: JudgmentLog) -> None:
+def test_topics_without_unjudged_documents_are_skipped(log: JudgmentLog) -> None:
     mine = judging(log)
     assert mine.next_unjudged_topic(after=1) == 0  # t3 is empty
     mine.grade("t1", RANKINGS["t1"], 0)
@@ -51,12 +51,11 @@ def test_topics_with_nothing_to_judge_are_passed_over(log: JudgmentLog) -> None:
     assert mine.next_unjudged_topic() is None
 
 
-def test_scores_are_of_the_whole_ranking_whatever_the_depth(log: JudgmentLog) -> None:
+def test_scores_are_of_the_full_ranking_at_any_depth(log: JudgmentLog) -> None:
     mine = judging(log, depth=1)
     mine.session.grade([SeenDocument("t1", "d")], 1)
     mine.refresh()
-    again = judging(log, depth=1)
-    scores = again.scores("t1")
+    scores = judging(log, depth=1).scores("t1")
     assert scores is not None and scores.ap == 1 / 4
 
 
@@ -81,7 +80,7 @@ def test_a_seed_shuffles_the_same_way_each_time_and_is_recorded(log: JudgmentLog
     assert own_seed("ann") == own_seed("ann") != own_seed("ben")
 
 
-def test_notes_and_reasons_are_kept_with_the_document(log: JudgmentLog) -> None:
+def test_notes_and_reasons_belong_to_the_document(log: JudgmentLog) -> None:
     mine = judging(log)
     mine.note("t1", "a", "odd")
     mine.grade("t1", ["b"], 1, "why")
@@ -91,15 +90,15 @@ def test_notes_and_reasons_are_kept_with_the_document(log: JudgmentLog) -> None:
     assert (mine.words("t1", "a"), mine.words("t1", "b")) == ("", "")
 
 
-def test_what_others_write_meanwhile_is_taken_in(log: JudgmentLog) -> None:
+def test_a_refresh_reads_events_of_another_session(log: JudgmentLog) -> None:
     mine = judging(log)
-    judging(log, "ann").grade("t1", ["a"], 1)  # the same person elsewhere
+    judging(log, "ann").grade("t1", ["a"], 1)  # the same annotator in another session
     assert mine.judged("t1") == 0
     assert mine.refresh() and not mine.refresh()
     assert mine.judged("t1") == 1
 
 
-def test_what_was_skipped_comes_again_and_what_cannot_be_told_does_not(log: JudgmentLog) -> None:
+def test_skipped_documents_come_again_and_those_marked_cant_tell_do_not(log: JudgmentLog) -> None:
     mine = judging(log)
     mine.skip("t2", "b")
     assert mine.next_unjudged("t2") == 0

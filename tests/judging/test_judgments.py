@@ -1,4 +1,4 @@
-"""The judgments that hold: opinions, decisions, aggregated grades, and lists."""
+"""Current opinions, decisions, aggregated grades and lists of judgments."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def retracted(author: Author, event: Event) -> Event:
 
 
 def grades(*events: Event, **aggregation: object) -> dict[str, int]:
-    found = aggregate(JudgmentView(events), Aggregation(**aggregation)).grades  # type: ignore[arg-type]
-    return dict(found.get("t", {}))
+    topics = aggregate(JudgmentView(events), Aggregation(**aggregation)).grades  # type: ignore[arg-type]
+    return dict(topics.get("t", {}))
 
 
 def test_the_last_grade_holds() -> None:
     assert grades(graded(ANN, 1), graded(ANN, 3)) == {"d": 3}
 
 
-def test_undone_grades_make_way_for_the_ones_before() -> None:
+def test_the_grade_before_a_retracted_grade_holds_again() -> None:
     first, second = graded(ANN, 1), graded(ANN, 3)
     undo = retracted(ANN, second)
     assert grades(first, second, undo) == {"d": 1}
@@ -48,7 +48,7 @@ def test_a_retraction_can_be_retracted() -> None:
     assert grades(first, undo, retracted(ANN, undo)) == {"d": 1}
 
 
-def test_retractions_of_retractions_have_no_end() -> None:
+def test_retractions_nest_without_a_limit() -> None:
     events = [graded(ANN, 1)]
     for _ in range(5_000):
         events.append(retracted(ANN, events[-1]))
@@ -66,7 +66,7 @@ def test_events_that_retract_each_other_change_nothing_else() -> None:
     ).holds(around.id)
 
 
-def test_skipping_and_not_being_able_to_tell_are_no_grades() -> None:
+def test_skip_and_cant_tell_remove_the_grade() -> None:
     for action in (Action.skip, Action.cant_tell):
         grade, event = graded(ANN, 2), ANN.event("nlps", "t", "d", action)
         assert grades(grade, event) == {}
@@ -81,7 +81,7 @@ def test_a_note_changes_no_grade() -> None:
     assert opinion is not None and (opinion.grade, opinion.note) == (2, "see the other proof")
 
 
-def test_events_add_up_to_the_same_in_whatever_order_they_come() -> None:
+def test_the_order_of_arrival_of_events_does_not_matter() -> None:
     first, second = graded(ANN, 1), graded(ANN, 3)
     undo, other = retracted(ANN, second), graded(BEN, 0)
     decisions = [author.event("nlps", "t", "d", Action.adjudicate, grade=number) for number, author in
@@ -93,7 +93,7 @@ def test_events_add_up_to_the_same_in_whatever_order_they_come() -> None:
         assert view.decision("t", "d") == decisions[1] and view.latest("t", "d") == decisions[1].order[0]
 
 
-def test_what_is_said_in_sight_of_an_event_is_later_whatever_the_clock_says() -> None:
+def test_an_event_is_later_than_the_events_before_it_even_if_the_clock_is_behind() -> None:
     ahead = replace(graded(BEN, 1), time="2999-01-01T01:00:00+01:00")
     later = ANN.event("nlps", "t", "d", Action.skip, after=JudgmentView([ahead]).latest("t", "d"))
     assert later.time == "2999-01-01T00:00:00.000001+00:00"
@@ -114,7 +114,7 @@ def test_a_decision_comes_before_every_opinion_until_it_is_retracted() -> None:
     assert grades(*opinions, decision, retracted(ANN, decision)) == {"d": 0}
 
 
-def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() -> None:
+def test_only_opinions_and_decisions_of_named_annotators_count() -> None:
     opinions = [graded(ANN, 0), graded(BEN, 2), graded(Author("dan"), 2)]
     decision = Author("kim").event("nlps", "t", "d", Action.adjudicate, grade=1)
     events = [*opinions, decision]
@@ -129,7 +129,7 @@ def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() 
 
 
 @pytest.mark.parametrize(
-    ("given", "majority", "median", "unanimous"),
+    ("opinions", "majority", "median", "unanimous"),
     [
         ([1, 1, 3], 1, 1, None),
         ([0, 3], 0, 0, None),
@@ -138,8 +138,10 @@ def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() 
         ([], None, None, None),
     ],
 )
-def test_the_rules(given: list[int], majority: int | None, median: int | None, unanimous: int | None) -> None:
-    assert [combine(given, rule) for rule in Rule] == [majority, median, unanimous]
+def test_aggregation_rules(
+    opinions: list[int], majority: int | None, median: int | None, unanimous: int | None
+) -> None:
+    assert [combine(opinions, rule) for rule in Rule] == [majority, median, unanimous]
 
 
 A, B, C, D = (SeenDocument("t1" if name < "c" else "t2", name, "run", 3) for name in "abcd")
@@ -160,17 +162,17 @@ def view(tmp_path: Path) -> Iterator[JudgmentView]:
         yield JudgmentView(event for _, event in log.events())
 
 
-def found(
+def listed(
     view: JudgmentView, wanted: JudgmentFilter | None = None
 ) -> list[tuple[str, str, str, int | None, str]]:
     return [
-        (one.annotator, one.document_id, one.action.value, one.grade, one.words)
-        for one in list_judgments(view, wanted)
+        (judgment.annotator, judgment.document_id, judgment.action.value, judgment.grade, judgment.words)
+        for judgment in list_judgments(view, wanted)
     ]
 
 
-def test_what_holds_is_listed_in_the_order_in_which_it_was_said(view: JudgmentView) -> None:
-    assert found(view) == [
+def test_current_judgments_are_listed_in_order_of_time(view: JudgmentView) -> None:
+    assert listed(view) == [
         ("ann", "b", "grade", 1, "why"),
         ("ann", "a", "grade", 0, ""),
         ("ann", "c", "cant_tell", None, "cut off"),
@@ -194,7 +196,5 @@ def test_what_holds_is_listed_in_the_order_in_which_it_was_said(view: JudgmentVi
         (JudgmentFilter(topics=["nowhere"]), []),
     ],
 )
-def test_filters_leave_what_they_take(
-    view: JudgmentView, wanted: JudgmentFilter, documents: list[str]
-) -> None:
-    assert [document for _, document, *_ in found(view, wanted)] == documents
+def test_filters_select_judgments(view: JudgmentView, wanted: JudgmentFilter, documents: list[str]) -> None:
+    assert [document for _, document, *_ in listed(view, wanted)] == documents

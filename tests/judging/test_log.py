@@ -1,3 +1,5 @@
+"""Append, read and kill: the judgment log, and its record of exchanged events."""
+
 from __future__ import annotations
 
 import os
@@ -28,50 +30,50 @@ import sys
 from pathlib import Path
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-log, author, together = JudgmentLog(Path(sys.argv[1])), Author(sys.argv[2]), int(sys.argv[4])
+log, author, batch = JudgmentLog(Path(sys.argv[1])), Author(sys.argv[2]), int(sys.argv[4])
 for number in range(int(sys.argv[3])):
     events = [
-        author.event("nlps", f"{os.getpid()}:{number}", f"d{place}", Action.grade, grade=number % 4)
-        for place in range(number % together + 1)
+        author.event("nlps", f"{os.getpid()}:{number}", f"d{rank}", Action.grade, grade=number % 4)
+        for rank in range(number % batch + 1)
     ]
     assert log.append(events) == len(events)
     print(*(event.id for event in events), flush=True)
 """
-"""Appends again and again, up to this many events at a time, and says which only once `append` has returned."""
+"""Appends batches of events and prints the ids of each batch after `append` has returned."""
 
 
 def event(document: str = "d", grade: int = 1) -> Event:
     return ANN.event("nlps", "t", document, Action.grade, grade=grade)
 
 
-def written(log: JudgmentLog) -> list[Event]:
-    return [one for _, one in log.events()]
+def logged(log: JudgmentLog) -> list[Event]:
+    return [event for _, event in log.events()]
 
 
-def test_what_was_appended_is_read_back_as_it_was(log: JudgmentLog) -> None:
+def test_events_are_read_as_they_were_appended(log: JudgmentLog) -> None:
     events = [
         event("é 𝔸"),
         ANN.event("nlps", "t", "d", Action.note, text='a "note"\nof two lines', run="run", rank=3),
         ANN.event("nlps", "t", "d", Action.retract, refers="x"),
-        replace(event("in sight"), saw_others=True),
-        replace(event("alone"), saw_others=False),
+        replace(event("visible"), saw_others=True),
+        replace(event("hidden"), saw_others=False),
     ]
     assert log.append(events[:1]) == 1
     assert log.append(events[1:]) == 4
-    assert written(log) == events
-    assert [one.saw_others for one in written(log)] == [None, None, None, True, False]
-    assert [place for place, _ in log.events(after=1)] == [2, 3, 4, 5]
+    assert logged(log) == events
+    assert [event.saw_others for event in logged(log)] == [None, None, None, True, False]
+    assert [sequence for sequence, _ in log.events(after=1)] == [2, 3, 4, 5]
     assert list(log.events("another")) == []
 
 
-def test_an_event_that_is_written_twice_is_one(log: JudgmentLog) -> None:
-    one, two = event("a"), event("b")
-    assert log.append([one]) == 1
-    assert log.append([one, two]) == 1
-    assert written(log) == [one, two]
+def test_an_event_that_is_appended_twice_is_stored_once(log: JudgmentLog) -> None:
+    first, second = event("a"), event("b")
+    assert log.append([first]) == 1
+    assert log.append([first, second]) == 1
+    assert logged(log) == [first, second]
 
 
-def test_nothing_can_be_changed_or_deleted(log: JudgmentLog) -> None:
+def test_events_cannot_be_changed_or_deleted(log: JudgmentLog) -> None:
     log.append([event()])
     with sqlite3.connect(log.path) as database:
         for statement in ("UPDATE events SET grade = 3", "DELETE FROM events"):
@@ -81,7 +83,7 @@ def test_nothing_can_be_changed_or_deleted(log: JudgmentLog) -> None:
     assert len(log) == 1
 
 
-def test_a_foreign_or_damaged_or_newer_file_is_named(tmp_path: Path) -> None:
+def test_foreign_damaged_and_newer_files_are_rejected(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"no database at all" * 100)
     foreign, newer = tmp_path / "foreign", tmp_path / "newer"
@@ -98,23 +100,22 @@ def test_a_foreign_or_damaged_or_newer_file_is_named(tmp_path: Path) -> None:
             JudgmentLog(path)
 
 
-def test_a_full_disk_is_told_and_nothing_is_half_written(log: JudgmentLog) -> None:
+def test_a_full_disk_is_reported_and_no_batch_is_written_in_part(log: JudgmentLog) -> None:
     log.append([event("before")])
     (pages,) = log._database.execute("PRAGMA page_count").fetchone()
-    log._database.execute(
-        f"PRAGMA max_page_count = {pages}"
-    )  # the file can't grow: what SQLite says is the same
+    # SQLite reports the same error for a file that can't grow as for a full disk.
+    log._database.execute(f"PRAGMA max_page_count = {pages}")
     many = [event(f"d{number}") for number in range(2_000)]
     with pytest.raises(NotSaved, match="the disk is full"):
         log.append(many)
     assert len(log) == 1
     log._database.execute("PRAGMA max_page_count = 1000000")
-    assert log.append(many) == len(many)  # whoever kept them can write them now
+    assert log.append(many) == len(many)
 
 
-def test_a_read_only_folder_is_told(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_reported(tmp_path: Path) -> None:
     if os.geteuid() == 0:
-        target = Path("/proc/searchapp/judgments.sqlite")  # where not even root can write
+        target = Path("/proc/searchapp/judgments.sqlite")  # not even root can write here
     else:
         tmp_path.chmod(0o500)
         target = tmp_path / "judgments.sqlite"
@@ -122,17 +123,17 @@ def test_a_read_only_folder_is_told(tmp_path: Path) -> None:
         JudgmentLog(target)
 
 
-def start(path: Path, annotator: str, count: int, together: int = 1) -> Program:
-    return Program(WRITER, path, annotator, count, together)
+def start(path: Path, annotator: str, count: int, batch: int = 1) -> Program:
+    return Program(WRITER, path, annotator, count, batch)
 
 
-def sound(path: Path) -> list[Event]:
-    """What a log holds that opens, is not damaged, and has nothing twice."""
+def verified_events(path: Path) -> list[Event]:
+    """Check that a log is not damaged and has no event twice; return its events."""
     with JudgmentLog(path) as log:
-        events = written(log)
+        events = logged(log)
         verdict = verify(log)
         assert verdict.problems == ()
-    assert len({one.id for one in events}) == len(events)
+    assert len({event.id for event in events}) == len(events)
     return events
 
 
@@ -144,166 +145,163 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         with writer:
             confirmed += writer.stdout.read().split()
             assert writer.wait() == 0
-    ids = [one.id for one in sound(path)]
+    ids = [event.id for event in verified_events(path)]
     assert sorted(ids) == sorted(confirmed)
     assert len(ids) == 2 * count
     print(f"2 processes, {len(confirmed):,} events confirmed, {len(ids):,} in the log")
 
 
-@pytest.mark.timeout(1_200)  # a thousand starts of Python, on whatever machine
+@pytest.mark.timeout(1_200)  # starts Python a thousand times
 def test_every_confirmed_event_survives_kills_at_random_moments(tmp_path: Path) -> None:
-    kills, together = 1_000 if FULL else 25, 4
+    kills, batch_size = 1_000 if FULL else 25, 4
     path, rng = tmp_path / "judgments.sqlite", random.Random(8)
     confirmed: list[str] = []
     for _ in range(kills):
-        with start(path, "ann", 100_000, together) as writer:
-            said = writer.stdout.readline()  # it is at work
+        with start(path, "ann", 100_000, batch_size) as writer:
+            output = writer.stdout.readline()  # the writer has started
             time.sleep(rng.uniform(0, 0.02))
             writer.send_signal(signal.SIGKILL)
-            said += writer.stdout.read()
-        assert writer.returncode == -signal.SIGKILL  # and had not ended by itself
-        # A line without an end was not said in full.
-        confirmed += [
-            one for line in said.splitlines(keepends=True) if line.endswith("\n") for one in line.split()
-        ]
-    events = sound(path)
-    assert set(confirmed) <= {one.id for one in events}
+            output += writer.stdout.read()
+        assert writer.returncode == -signal.SIGKILL  # it had not ended before
+        confirmed += output[: output.rfind("\n") + 1].split()  # the last line can be incomplete
+    events = verified_events(path)
+    assert set(confirmed) <= {event.id for event in events}
     assert len(set(confirmed)) == len(confirmed) >= kills
-    # What was appended together is there together: each writer's batches go by its process and their numbers.
-    batches = {topic: len(list(batch)) for topic, batch in groupby(events, key=lambda one: one.topic_id)}
-    assert batches == {topic: int(topic.partition(":")[2]) % together + 1 for topic in batches}
+    # A batch is complete or missing; its topic is the writer's process and the number of the batch.
+    batches = {topic: len(list(batch)) for topic, batch in groupby(events, key=lambda event: event.topic_id)}
+    assert batches == {topic: int(topic.partition(":")[2]) % batch_size + 1 for topic in batches}
     print(f"{kills:,} kills, {len(confirmed):,} events confirmed, {len(events):,} in the log, none twice")
 
 
-@pytest.mark.timeout(1_200)  # a thousand starts of Python, on whatever machine
-def test_a_log_that_is_killed_while_it_is_made_opens(tmp_path: Path) -> None:
+@pytest.mark.timeout(1_200)  # starts Python a thousand times
+def test_a_log_whose_creation_was_killed_opens(tmp_path: Path) -> None:
     kills, rng = 200 if FULL else 10, random.Random(9)
     for number in range(kills):
         path = tmp_path / f"{number}.sqlite"
         with start(path, "ann", 1) as writer:
-            until = time.monotonic() + 10
-            while not path.exists() and time.monotonic() < until:
+            end = time.monotonic() + 10
+            while not path.exists() and time.monotonic() < end:
                 time.sleep(0.0002)
             time.sleep(rng.uniform(0, 0.003))
             writer.send_signal(signal.SIGKILL)
-            said, _ = writer.ended()
+            output, _ = writer.ended()
         with JudgmentLog(path) as log:
             log.append([event()])
-        assert set(said.split()) <= {one.id for one in sound(path)}
+        assert set(output.split()) <= {event.id for event in verified_events(path)}
 
 
-def test_several_may_open_a_log_that_is_not_there_yet(tmp_path: Path) -> None:
-    rounds, at_once = 300 if FULL else 60, 6
+def test_threads_create_the_same_log_at_once(tmp_path: Path) -> None:
+    rounds, count = 300 if FULL else 60, 6
     for number in range(rounds):
-        path, together = tmp_path / f"{number}.sqlite", Barrier(at_once)
+        path, barrier = tmp_path / f"{number}.sqlite", Barrier(count)
 
-        def write(name: int, path: Path = path, together: Barrier = together) -> int:
-            together.wait()
+        def write(name: int, path: Path = path, barrier: Barrier = barrier) -> int:
+            barrier.wait()
             with JudgmentLog(path) as log:
                 return log.append([event(str(name))])
 
-        with ThreadPoolExecutor(at_once) as threads:
-            assert sum(threads.map(write, range(at_once))) == at_once
-        assert len(sound(path)) == at_once
+        with ThreadPoolExecutor(count) as threads:
+            assert sum(threads.map(write, range(count))) == count
+        assert len(verified_events(path)) == count
 
 
-def test_an_event_that_only_a_newer_searchapp_knows_is_told(log: JudgmentLog) -> None:
+def test_an_unknown_action_of_a_newer_version_is_rejected(log: JudgmentLog) -> None:
     log.append([event()])
     columns = ", ".join(event().to_json())
     values = columns.replace("id,", "'other',", 1).replace("action", "'award'")
     log._database.execute(f"INSERT INTO events ({columns}) SELECT {values} FROM events")
     log._seal(1)
     with pytest.raises(DataError, match=r"event 2: 'award' is not a valid action: update searchapp"):
-        written(log)
+        logged(log)
 
 
-# What a cluster has
+# Exchange with a cluster
 
 
-def test_what_is_sent_and_what_came_is_remembered(log: JudgmentLog) -> None:
-    assert (log.waiting("there"), len(log)) == (0, 0)
+def test_sent_and_received_events_are_recorded(log: JudgmentLog) -> None:
+    assert (log.waiting("cluster"), len(log)) == (0, 0)
     own, theirs = [event("a"), event("b")], [event("c"), event("d")]
     log.append(own)
-    assert log.waiting("there") == 2
-    mirror = log.mirror("there", "first")
+    assert log.waiting("cluster") == 2
+    mirror = log.mirror("cluster", "first")
     assert (mirror.sent, mirror.received) == (0, -1)
     assert log.unsent(mirror, 0, 1) == [(1, own[0])]
-    assert log.receive(mirror, [own[0], *theirs], 7) == 2  # one is no news
-    assert [one for _, one in log.unsent(mirror, 0, 9)] == own and log.waiting("there") == 2
+    assert log.receive(mirror, [own[0], *theirs], 7) == 2  # the log has own[0] already
+    assert [event for _, event in log.unsent(mirror, 0, 9)] == own and log.waiting("cluster") == 2
     log.sent(mirror, 2)
-    log.sent(mirror, 1)  # by a process that is slower
-    assert log.waiting("there") == 0
+    log.sent(mirror, 1)  # by a slower process
+    assert log.waiting("cluster") == 0
     assert log.receive(mirror, [event("e")], None) == 1
-    mirror = log.mirror("there", "first")
-    assert (mirror.sent, mirror.received) == (max(place for place, _ in log.events()), 7)
+    mirror = log.mirror("cluster", "first")
+    assert (mirror.sent, mirror.received) == (max(sequence for sequence, _ in log.events()), 7)
     log.append([event("f")])
-    assert [one.document_id for _, one in log.unsent(mirror, mirror.sent, 9)] == ["f"]
-    assert log.receive(mirror, [], 8) == 0 and log.waiting("there") == 1
-    another = log.mirror("there", "made again")
-    assert len(log.unsent(another, another.sent, 9)) == 6 == log.waiting("there")
+    assert [event.document_id for _, event in log.unsent(mirror, mirror.sent, 9)] == ["f"]
+    assert log.receive(mirror, [], 8) == 0 and log.waiting("cluster") == 1
+    another = log.mirror("cluster", "second")
+    assert len(log.unsent(another, another.sent, 9)) == 6 == log.waiting("cluster")
 
 
-def test_what_was_sent_of_one_task_is_remembered_apart(log: JudgmentLog) -> None:
-    mirror = log.mirror("there", "first")
+def test_sent_events_are_recorded_for_each_task(log: JudgmentLog) -> None:
+    mirror = log.mirror("cluster", "first")
     other = replace(event("x"), task="checkthat")
     log.append([event("a"), other, event("b")])
-    assert [one.document_id for _, one in log.unsent(mirror, 0, 9, "nlps")] == ["a", "b"]
-    assert (log.waiting("there"), log.waiting("there", "nlps"), log.waiting("there", "checkthat")) == (
-        3,
-        2,
-        1,
-    )
+    assert [event.document_id for _, event in log.unsent(mirror, 0, 9, "nlps")] == ["a", "b"]
+    assert [log.waiting("cluster", *task) for task in ([], ["nlps"], ["checkthat"])] == [3, 2, 1]
     log.sent(mirror, 3, "nlps")
-    log.sent(mirror, 1, "nlps")  # by a process that is slower
-    assert (log.waiting("there"), log.waiting("there", "nlps")) == (1, 0)
-    assert [one for _, one in log.unsent(mirror, 0, 9)] == [other]
+    log.sent(mirror, 1, "nlps")  # by a slower process
+    assert (log.waiting("cluster"), log.waiting("cluster", "nlps")) == (1, 0)
+    assert [event for _, event in log.unsent(mirror, 0, 9)] == [other]
     log.append([event("c")])
-    assert [one.document_id for _, one in log.unsent(mirror, 0, 9, "nlps")] == ["c"]
-    # What comes from there leaves the other task's waiting.
+    assert [event.document_id for _, event in log.unsent(mirror, 0, 9, "nlps")] == ["c"]
+    # Received events of one task leave the other task's events waiting.
     assert log.receive(mirror, [event("d")], 7) == 1
-    assert [one.document_id for _, one in log.unsent(mirror, 0, 9)] == ["x", "c"]
+    assert [event.document_id for _, event in log.unsent(mirror, 0, 9)] == ["x", "c"]
     log.sent(mirror, 4)
-    assert log.waiting("there") == 0
-    assert log.receive(mirror, [event("e")], 8) == 1 and log.mirror("there", "first").sent == 6
-    # An index that was made again has nothing of all this.
-    again = log.mirror("there", "second")
-    assert len(log.unsent(again, 0, 9, "nlps")) == 5 and log.waiting("there", "nlps") == 5
+    assert log.waiting("cluster") == 0
+    assert log.receive(mirror, [event("e")], 8) == 1 and log.mirror("cluster", "first").sent == 6
+    # A new index with the same address has no events.
+    again = log.mirror("cluster", "second")
+    assert len(log.unsent(again, 0, 9, "nlps")) == 5 and log.waiting("cluster", "nlps") == 5
 
 
-ONE, TWO, BOTH = "https://a:9200/j", "https://b:9200/j", "https://a:9200, https://b:9200/j"
+FIRST_NODE, SECOND_NODE, BOTH_NODES = (
+    "https://a:9200/j",
+    "https://b:9200/j",
+    "https://a:9200, https://b:9200/j",
+)
 
 
-def test_an_index_is_the_same_by_whatever_address_it_is_reached(log: JudgmentLog) -> None:
+def test_an_index_has_one_mirror_for_all_its_addresses(log: JudgmentLog) -> None:
     log.append([event("a"), event("b")])
-    log.sent(log.mirror(ONE, "first"), 2)
-    log.receive(log.mirror(ONE, "first"), [event("c")], 7)
-    # Before it is asked: one of its addresses is known.
-    assert (log.waiting(BOTH), log.waiting(TWO)) == (0, 3)
-    mirror = log.mirror(BOTH, "first")
+    log.sent(log.mirror(FIRST_NODE, "first"), 2)
+    log.receive(log.mirror(FIRST_NODE, "first"), [event("c")], 7)
+    # The address of the second node is unknown until the index is mirrored under it.
+    assert (log.waiting(BOTH_NODES), log.waiting(SECOND_NODE)) == (0, 3)
+    mirror = log.mirror(BOTH_NODES, "first")
     assert (mirror.sent, mirror.received) == (3, 7) and log.unsent(mirror, mirror.sent, 9) == []
     log.append([event("d")])
-    log.sent(log.mirror(TWO, "first"), 4)
-    assert (log.waiting(ONE), log.waiting(TWO), log.waiting(BOTH)) == (0, 0, 0)
+    log.sent(log.mirror(SECOND_NODE, "first"), 4)
+    assert (log.waiting(FIRST_NODE), log.waiting(SECOND_NODE), log.waiting(BOTH_NODES)) == (0, 0, 0)
 
 
-def test_what_waits_is_that_of_the_index_that_an_address_led_to_last(log: JudgmentLog) -> None:
-    """As a tunnel on one port leads to one cluster, then to another, and back."""
+def test_waiting_events_are_those_of_the_last_index_at_an_address(log: JudgmentLog) -> None:
+    """A tunnel on one port can lead to one cluster, then to another, and back."""
     log.append([event("a")])
-    log.mirror(ONE, "first")
-    log.sent(log.mirror(ONE, "second"), 1)
-    assert log.waiting(ONE) == 0
-    log.mirror(ONE, "first")
-    assert log.waiting(ONE) == 1
+    log.mirror(FIRST_NODE, "first")
+    log.sent(log.mirror(FIRST_NODE, "second"), 1)
+    assert log.waiting(FIRST_NODE) == 0
+    log.mirror(FIRST_NODE, "first")
+    assert log.waiting(FIRST_NODE) == 1
 
 
 @pytest.mark.parametrize("format_", [1, 7])
-def test_a_log_of_an_earlier_format_is_refused_and_stays_as_it_is(tmp_path: Path, format_: int) -> None:
+def test_a_log_of_an_earlier_format_is_rejected_and_not_changed(tmp_path: Path, format_: int) -> None:
     path = tmp_path / "judgments.sqlite"
     with JudgmentLog(path) as log:
         log.append([event()])
         log.keep_in_one_file()
         log._database.execute(f"PRAGMA user_version = {format_}")
-    held = path.read_bytes()
+    before = path.read_bytes()
     with pytest.raises(DataError, match=f"of format {format_}, and this .* reads format 8: export it with"):
         JudgmentLog(path)
-    assert path.read_bytes() == held
+    assert path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Who has a log open under the same name."""
+"""Detection of other windows in which the same annotator has a log open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with Presence(Path(sys.argv[1]), "nlps", "ann"):
 
 @pytest.fixture
 def other(path: Path) -> Iterator[Program]:
-    """Another process that has the log open."""
+    """A second process that has the log open."""
     with Program(OTHER, path) as program:
         assert program.heard() == "open"
         yield program
@@ -40,38 +40,40 @@ def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-def test_another_window_of_the_same_annotator_is_heard_of(path: Path, other: Program) -> None:
+def test_another_window_of_the_same_annotator_is_detected(path: Path, other: Program) -> None:
     with Presence(path, "nlps", "ann") as mine:
-        (found,) = mine.others
-        assert found.process == other.pid
-        assert str(found).startswith(f"process {other.pid} on {platform.node()}, since ")
+        (window,) = mine.others
+        assert window.process == other.pid
+        assert str(window).startswith(f"process {other.pid} on {platform.node()}, since ")
     with Presence(path, "nlps", "ben") as of_ben, Presence(path, "checkthat", "ann") as of_debates:
         assert of_ben.others == of_debates.others == ()
 
 
-def test_a_window_that_was_killed_is_gone_at_once(path: Path, other: Program) -> None:
+def test_a_killed_window_disappears_at_once(path: Path, other: Program) -> None:
     other.send_signal(signal.SIGKILL)
     other.wait()
     with Presence(path, "nlps", "ann") as mine:
         assert mine.others == ()
 
 
-def test_a_window_elsewhere_that_beats_no_more_is_forgotten(path: Path) -> None:
+def test_a_window_on_another_host_without_heartbeats_is_removed(path: Path) -> None:
     now = time.time()
     elsewhere = Window("w", "ann", "nlps", "another host", 1, opened=now - 600, beat=now - 10)
     with JudgmentLog(path) as log:
         log.beat(elsewhere, 0)
     with Presence(path, "nlps", "ann") as mine:
-        assert [one.host for one in mine.others] == ["another host"]
+        assert [window.host for window in mine.others] == ["another host"]
     with JudgmentLog(path) as log:
         log.beat(Window("w", "ann", "nlps", "another host", 1, opened=0, beat=now - 16), 0)
     with Presence(path, "nlps", "ann") as mine:
         assert mine.others == ()
     with JudgmentLog(path) as log:
-        assert log.windows("nlps", "ann", 0) == []  # and the row is gone
+        assert log.windows("nlps", "ann", 0) == []  # the row is deleted, too
 
 
-def test_both_windows_hear_of_each_other_and_of_the_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_detect_each_other_and_the_end_of_each_other(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(presence, "BEAT_SECONDS", 0.02)
     with Presence(path, "nlps", "ann") as first:
         assert first.others == ()
@@ -81,7 +83,7 @@ def test_both_windows_hear_of_each_other_and_of_the_end(path: Path, monkeypatch:
         wait_until(lambda: first.others == ())
 
 
-def test_beats_keep_nobody_from_judging_and_are_no_judgments(
+def test_heartbeats_do_not_block_appends_and_are_not_events(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(presence, "BEAT_SECONDS", 0.001)
@@ -91,7 +93,7 @@ def test_beats_keep_nobody_from_judging_and_are_no_judgments(
         assert len(log) == 200
 
 
-def test_a_log_that_can_not_be_written_stops_nobody(path: Path) -> None:
+def test_a_damaged_log_has_no_other_windows(path: Path) -> None:
     with JudgmentLog(path):
         pass
     path.write_bytes(b"no database at all" * 100)

@@ -4,7 +4,7 @@ from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 
-ONE, TWO = SeenDocument("t", "d1", "run", 1), SeenDocument("t", "d2", "run", 2)
+FIRST, SECOND = SeenDocument("t", "d1", "run", 1), SeenDocument("t", "d2", "run", 2)
 
 
 def session(log: JudgmentLog, name: str = "ann") -> Session:
@@ -17,7 +17,7 @@ def grade(session: Session, document: str) -> int | None:
 
 
 def test_a_grade_is_in_the_log_when_the_action_returns(log: JudgmentLog) -> None:
-    outcome = session(log).grade([ONE], 2, "defines the term")
+    outcome = session(log).grade([FIRST], 2, "defines the term")
     assert outcome.is_saved
     ((_, event),) = log.events("nlps")
     assert (event.grade, event.rank, event.run, event.text) == (2, 1, "run", "defines the term")
@@ -25,8 +25,8 @@ def test_a_grade_is_in_the_log_when_the_action_returns(log: JudgmentLog) -> None
 
 def test_actions_are_undone_and_redone_without_limit(log: JudgmentLog) -> None:
     mine = session(log)
-    mine.grade([ONE], 1)
-    mine.grade([ONE, TWO], 3)
+    mine.grade([FIRST], 1)
+    mine.grade([FIRST, SECOND], 3)
     mine.undo()
     assert (grade(mine, "d1"), grade(mine, "d2")) == (1, None)
     mine.undo()
@@ -37,35 +37,34 @@ def test_actions_are_undone_and_redone_without_limit(log: JudgmentLog) -> None:
     assert (grade(mine, "d1"), grade(mine, "d2")) == (3, 3)
     assert mine.redo() is None
     mine.undo()
-    mine.grade([TWO], 0)
-    assert mine.redo() is None  # another action has taken its place
-    assert grade(session(log), "d2") == 0  # and all of it is in the log
+    mine.grade([SECOND], 0)
+    assert mine.redo() is None  # a new action discards the actions to redo
+    assert grade(session(log), "d2") == 0
 
 
-def test_a_later_session_can_undo_what_an_earlier_one_did(log: JudgmentLog) -> None:
-    session(log).grade([ONE], 1)
-    session(log, "ben").grade([TWO], 1)
+def test_a_later_session_undoes_actions_of_an_earlier_session(log: JudgmentLog) -> None:
+    session(log).grade([FIRST], 1)
+    session(log, "ben").grade([SECOND], 1)
     later = session(log)
     assert later.undo() is not None
     assert grade(later, "d1") is None
-    assert later.undo() is None  # Ben's are his own
+    assert later.undo() is None  # only actions of the same annotator are undone
 
 
-def test_what_another_annotator_writes_is_seen_after_a_refresh(log: JudgmentLog) -> None:
+def test_a_refresh_reads_opinions_of_another_annotator(log: JudgmentLog) -> None:
     mine = session(log)
-    session(log, "ben").grade([ONE], 3)
+    session(log, "ben").grade([FIRST], 3)
     assert mine.view.opinions("t", "d1") == []
     assert mine.refresh()
     assert [opinion.annotator for opinion in mine.view.opinions("t", "d1")] == ["ben"]
     assert not mine.refresh()
 
 
-def test_events_that_cannot_be_written_wait_and_are_written_later(log: JudgmentLog) -> None:
+def test_events_that_could_not_be_written_are_written_later(log: JudgmentLog) -> None:
     mine = session(log)
     (pages,) = log._database.execute("PRAGMA page_count").fetchone()
     log._database.execute(f"PRAGMA max_page_count = {pages}")
-    places = [SeenDocument("t", f"d{number}") for number in range(500)]
-    outcome = mine.grade(places, 1)
+    outcome = mine.grade([SeenDocument("t", f"d{number}") for number in range(500)], 1)
     assert not outcome.is_saved and "disk is full" in str(outcome.not_saved)
     assert mine.waiting == 500 and grade(mine, "d3") == 1
     assert not mine.undo().is_saved  # type: ignore[union-attr]

@@ -1,3 +1,5 @@
+"""Summaries of judging sessions."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -21,11 +23,11 @@ def judging(log: JudgmentLog) -> JudgingSession:
     )
 
 
-def test_what_was_said_here_is_counted_as_it_holds_at_the_end(
+def test_a_summary_counts_the_judgments_of_a_session_that_hold_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with JudgmentLog(tmp_path / "log.sqlite") as log:
-        judging(log).grade("t3", ["c"], 1)  # in an earlier sitting
+        judging(log).grade("t3", ["c"], 1)  # in an earlier session
         mine = judging(log)
         mine.grade("t1", ["a", "b"], 1)
         mine.grade("t1", ["b"], 0)
@@ -34,21 +36,21 @@ def test_what_was_said_here_is_counted_as_it_holds_at_the_end(
         mine.note("t2", "b", "odd")
         mine.grade("t1", ["c"], 1)
         mine.undo()
-        found = summary(mine)
-        assert found == Summary(2, {0: 1, 1: 1}, 1, 1, 1, None, 2, 2)
-        assert session_summary(found, LABELS) == [
+        result = summary(mine)
+        assert result == Summary(2, {0: 1, 1: 1}, 1, 1, 1, None, 2, 2)
+        assert session_summary(result, LABELS) == [
             "judged 3 documents of 2 topics: "
             "1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × skipped, 1 × noted",
             "2 documents of 2 topics left",
         ]
-        assert session_summary(summary(judging(log)), LABELS) == []  # who did nothing is told nothing
+        assert session_summary(summary(judging(log)), LABELS) == []  # a session without actions
         monkeypatch.setattr(module, "COUNTING_SECONDS", -1)
         assert summary(mine).left is None
 
 
-def test_pace_and_the_time_that_the_rest_takes_are_told() -> None:
-    found = Summary(1, {1: 1}, 0, 0, 0, 12.4, 100, 3)
-    assert session_summary(found, LABELS) == [
+def test_a_summary_shows_the_pace_and_the_time_left() -> None:
+    result = Summary(1, {1: 1}, 0, 0, 0, 12.4, 100, 3)
+    assert session_summary(result, LABELS) == [
         "judged 1 document of 1 topic, 12 s each: 1 × 1 relevant",
         "100 documents of 3 topics left, about 21 min at this pace",
     ]

@@ -1,4 +1,4 @@
-"""The background exchange with a team."""
+"""The background exchange of events with a team."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from searchapp.judging import team
 from searchapp.judging.team import EventIndex, Synchronizer
 
 
-def test_a_synchronizer_that_breaks_down_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_synchronizer_reports_an_unexpected_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def connect() -> EventIndex:
         raise ValueError("no such thing")
 
