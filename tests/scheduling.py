@@ -64,7 +64,7 @@ LONGEST = (
     "tests/engines/test_elasticsearch_indexing.py",
     "tests/tui/home/test_home.py",
     "tests/tui/search/test_document.py",
-    "tests/app/test_one_door.py",
+    "tests/app/test_same_figures.py",
     "tests/test_server.py",
     "tests/cli/test_own_task.py",
     "tests/engines/test_shared_judgments.py",

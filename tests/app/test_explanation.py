@@ -1,3 +1,5 @@
+"""Why a document has its rank for a query, or none, and how two hits compare."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -20,17 +22,13 @@ def nlps(make_searcher: MakeSearcher) -> TaskSearcher:
 
 @pytest.mark.parametrize("request_", [SearchRequest("group ring"), LEARNED, SearchRequest("-ring")])
 def test_each_hit_has_its_rank_score_and_explanation(nlps: TaskSearcher, request_: SearchRequest) -> None:
-    every = nlps.search(replace(request_, size=100))
-    for result in (every[0], every[3], every[-1]):
-        found = find_reason(nlps, replace(request_, size=1), result.hit.document_id)
-        assert found.explanation is not None
-        assert found == Reason(
-            result.hit.document_id,
-            RankStatus.ranked,
-            result.rank,
-            result.hit.score,
-            found.explanation,
-            found.shares,
+    results = nlps.search(replace(request_, size=100))
+    for result in (results[0], results[3], results[-1]):
+        hit = result.hit
+        reason = find_reason(nlps, replace(request_, size=1), hit.document_id)
+        assert reason.explanation is not None
+        assert reason == Reason(
+            hit.document_id, RankStatus.ranked, result.rank, hit.score, reason.explanation, reason.shares
         )
 
 
@@ -58,28 +56,23 @@ def test_a_document_that_is_no_hit_has_a_reason(
 
 def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
     checkthat = make_searcher("checkthat")
-    first, *_ = checkthat.search(SearchRequest("the people"))
-    filtered = SearchRequest("the people", filters=(FieldFilter("speaker", "NOBODY"),))
-    document = first.hit.document_id
-    assert find_reason(checkthat, filtered, document).status is RankStatus.filtered
-    assert (
-        find_reason(checkthat, replace(filtered, text="people -people"), document).status
-        is RankStatus.excluded
-    )
-    assert (
-        find_reason(checkthat, replace(filtered, text="zygomorphic"), document).status is RankStatus.no_match
-    )
+    document = checkthat.search(SearchRequest("the people"))[0].hit.document_id
+    for text, status in (
+        ("the people", RankStatus.filtered),
+        ("people -people", RankStatus.excluded),
+        ("zygomorphic", RankStatus.no_match),
+    ):
+        request = SearchRequest(text, filters=(FieldFilter("speaker", "NOBODY"),))
+        assert find_reason(checkthat, request, document).status is status
 
 
-def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
+def test_a_match_below_the_depth_of_a_recipe_has_its_own_status(
     nlps: TaskSearcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = nlps.search(replace(LEARNED, size=100))[-1]
+    document = nlps.search(replace(LEARNED, size=100))[-1].hit.document_id
     monkeypatch.setattr(search, "FUSED_DEPTH", 3)
     fresh = TaskSearcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
-    assert find_reason(fresh, LEARNED, last.hit.document_id) == Reason(
-        last.hit.document_id, RankStatus.below_depth
-    )
+    assert find_reason(fresh, LEARNED, document) == Reason(document, RankStatus.below_depth)
 
 
 @pytest.mark.parametrize("text", ["every ring is a group", "normal subgroup", "a field"])
@@ -87,31 +80,33 @@ def test_shares_of_signals_add_up_to_the_score(nlps: TaskSearcher, text: str) ->
     request = SearchRequest(text, recipe="neighbours", size=100)
     for result in nlps.search(request)[::7]:
         shares = nlps.shares(request, result.hit.document_id)
-        assert sum(one.value or 0.0 for one in shares) == pytest.approx(result.hit.score, rel=1e-6)
-        assert [one.signal for one in shares] == ["direct", "neighbours"]
+        assert sum(share.value or 0.0 for share in shares) == pytest.approx(result.hit.score, rel=1e-6)
+        assert [share.signal for share in shares] == ["direct", "neighbours"]
         votes = shares[1].votes
         assert bool(votes) == (shares[1].value is not None)
-        assert [one.value for one in votes] == sorted((one.value for one in votes), reverse=True)
-        assert all(one.document_id == result.hit.document_id and one.grade == 1.0 for one in votes)
+        assert [vote.value for vote in votes] == sorted((vote.value for vote in votes), reverse=True)
+        assert all(vote.document_id == result.hit.document_id and vote.grade == 1.0 for vote in votes)
     assert nlps.shares(SearchRequest(text), result.hit.document_id) == []
     assert nlps.shares(request, "nowhere") == []
 
 
 @pytest.mark.parametrize("recipe", ["words", "neighbours"])
-def test_the_parts_of_two_scores_stand_side_by_side(nlps: TaskSearcher, recipe: str) -> None:
+def test_the_parts_of_two_scores_are_compared(nlps: TaskSearcher, recipe: str) -> None:
     request = SearchRequest("normal subgroup of a group", recipe, size=20)
-    hits = nlps.search(request)
-    first, second = ((one.rank, one.hit) for one in (hits[5], hits[1]))
-    found = compare_hits(nlps, request, first, second)
-    assert found == compare_hits(nlps, request, second, first)
-    assert (found.upper.rank, found.lower.rank) == (2, 6)
-    gains = [abs(one.gain) for one in found.terms]
+    results = nlps.search(request)
+    upper, lower = ((result.rank, result.hit) for result in (results[1], results[5]))
+    comparison = compare_hits(nlps, request, upper, lower)
+    assert comparison == compare_hits(nlps, request, lower, upper)
+    assert (comparison.upper.rank, comparison.lower.rank) == (2, 6)
+    gains = [abs(term.gain) for term in comparison.terms]
     assert gains == sorted(gains, reverse=True)
-    parts = found.signals or found.terms
-    between = hits[1].hit.score - hits[5].hit.score
-    assert sum(one.gain for one in parts) == pytest.approx(between, abs=1e-4)
-    assert found.decides is not None and found.decides.gain == max(one.gain for one in parts)
-    figured = [one for one in found.terms if one.upper_figures and one.lower_figures]
-    for one in figured:
-        upper, lower = dict(one.upper_figures), dict(one.lower_figures)
-        assert {"tf", "df", "idf", "length"} <= upper.keys() and upper["df"] == lower["df"]
+    parts = comparison.signals or comparison.terms
+    difference = results[1].hit.score - results[5].hit.score
+    assert sum(part.gain for part in parts) == pytest.approx(difference, abs=1e-4)
+    assert comparison.decides is not None and comparison.decides.gain == max(part.gain for part in parts)
+    for term in comparison.terms:
+        if not (term.upper_figures and term.lower_figures):
+            continue
+        upper_figures, lower_figures = dict(term.upper_figures), dict(term.lower_figures)
+        assert {"tf", "df", "idf", "length"} <= upper_figures.keys()
+        assert upper_figures["df"] == lower_figures["df"]

@@ -1,4 +1,4 @@
-"""When a kept model is used again: only if training would read exactly the same."""
+"""A stored model is reused only if training would read exactly the same."""
 
 from __future__ import annotations
 
@@ -43,60 +43,60 @@ def task(tmp_path: Path) -> Path:
     return path
 
 
-def trained(run: Cli, task: Path, recipe: str = "taught") -> Any:
-    """Describe the model of a recipe as `train --json` does; it is trained only if it is not kept."""
+def train(run: Cli, task: Path, recipe: str = "taught") -> Any:
+    """Return the description of a recipe's model by `train --json`, which trains it only if none is stored."""
     assert run("index", task).code == 0
-    found = run("train", task, "--split", "dev", "--recipe", recipe, "--json")
-    assert found.code == 0, found.stderr
-    (model,) = found.json["models"]
+    result = run("train", task, "--split", "dev", "--recipe", recipe, "--json")
+    assert result.code == 0, result.stderr
+    (model,) = result.json["models"]
     return model
 
 
-def replaced(path: Path, old: str, new: str) -> None:
+def replace_text(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
 
 
-def other_field_of_a_solved_topic(task: Path) -> None:
-    replaced(task.with_name("train.tsv"), "\teasy", "\thard")
+def change_field_of_a_training_topic(task: Path) -> None:
+    replace_text(task.with_name("train.tsv"), "\teasy", "\thard")
 
 
-def other_text_of_a_solved_topic(task: Path) -> None:
-    replaced(task.with_name("train.tsv"), "a soup made", "some soup made")
+def change_text_of_a_training_topic(task: Path) -> None:
+    replace_text(task.with_name("train.tsv"), "a soup made", "some soup made")
 
 
-def other_gold(task: Path) -> None:
+def remove_last_grade(task: Path) -> None:
     path = task.with_name("train-gold.csv")
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
 
 
-def other_order_of_the_gold(task: Path) -> None:
+def reverse_gold(task: Path) -> None:
     path = task.with_name("train-gold.csv")
-    head, *rest = path.read_text().splitlines()
-    path.write_text("\n".join([head, *reversed(rest)]) + "\n")
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([head, *reversed(rows)]) + "\n")
 
 
-def other_document(task: Path) -> None:
-    replaced(task.with_name("recipes.jsonl"), "Simmer red lentils", "Simmer brown lentils")
+def change_document(task: Path) -> None:
+    replace_text(task.with_name("recipes.jsonl"), "Simmer red lentils", "Simmer brown lentils")
 
 
-def other_meaning_of_topics(task: Path) -> None:
+def make_topics_documents(task: Path) -> None:
     task.write_text("topics_are_documents = true\n" + task.read_text())
 
 
-def other_parameter(task: Path) -> None:
-    replaced(task, "k = 20", "k = 10")
+def change_parameter(task: Path) -> None:
+    replace_text(task, "k = 20", "k = 10")
 
 
 CHANGES = (
-    other_field_of_a_solved_topic,
-    other_text_of_a_solved_topic,
-    other_gold,
-    other_order_of_the_gold,
-    other_document,
-    other_meaning_of_topics,
-    other_parameter,
+    change_field_of_a_training_topic,
+    change_text_of_a_training_topic,
+    remove_last_grade,
+    reverse_gold,
+    change_document,
+    make_topics_documents,
+    change_parameter,
 )
 
 
@@ -104,10 +104,10 @@ CHANGES = (
 def test_a_fusion_is_trained_again_after_each_change_of_what_training_reads(
     offline: Cli, task: Path, change: Any
 ) -> None:
-    first = trained(offline, task)
-    assert first["trained"] and not trained(offline, task)["trained"]
+    first = train(offline, task)
+    assert first["trained"] and not train(offline, task)["trained"]
     change(task)
-    again = trained(offline, task)
+    again = train(offline, task)
     assert again["trained"] and again["key"] != first["key"]
 
 
@@ -116,24 +116,24 @@ def test_a_fusion_is_trained_again_after_each_change_of_what_training_reads(
 def test_a_model_of_other_versions_is_trained_again(
     offline: Cli, task: Path, recipe: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = trained(offline, task, recipe)
+    first = train(offline, task, recipe)
     installed = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: "99.0" if name == package else installed(name))
     if package == "searchapp":
         monkeypatch.setattr(searchapp, "__version__", "99.0")
-    again = trained(offline, task, recipe)
+    again = train(offline, task, recipe)
     assert again["trained"] and again["key"] != first["key"]
     assert again["versions"][package] == "99.0" != first["versions"][package]
 
 
-def test_a_change_that_training_does_not_read_keeps_the_model(
+def test_a_change_that_training_does_not_read_reuses_the_model(
     offline: Cli, task: Path, tmp_path: Path
 ) -> None:
-    first = trained(offline, task)
+    first = train(offline, task)
     task.write_text(f"# a comment\n{task.read_text()}\n[recipes.more]\ntemplate = 'bm25'\n")
-    replaced(task.with_name("gold.txt"), "q1 0 r01 2", "q1 0 r01 1")
-    replaced(task.with_name("questions.tsv"), "soup with lentils", "lentil soup")
-    again = trained(offline, task)
+    replace_text(task.with_name("gold.txt"), "q1 0 r01 2", "q1 0 r01 1")
+    replace_text(task.with_name("questions.tsv"), "soup with lentils", "lentil soup")
+    again = train(offline, task)
     assert not again["trained"] and again["digest"] == first["digest"]
     out = tmp_path / "run"
     assert offline("rank", task, "--split", "dev", "--recipe", "taught", "--out", out).code == 0

@@ -1,4 +1,4 @@
-"""What there is to work on: tasks, runs, figures, and what is remembered of them."""
+"""The overview of the home screen: tasks, runs, their figures and the number of judged documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TASK = "explanation-2019"
 
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder with the index of a sample, and a run of it beside the folder."""
+    """A home directory with the index of a sample, and a run of the sample beside the directory."""
     home = tmp_path_factory.mktemp("overview") / "home"
     data = SAMPLES / TASK
     for command in (
@@ -39,53 +39,54 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_what_is_there_is_found(ranked: Path, tmp_path: Path) -> None:
-    found = look(Settings(home=ranked), tmp_path)
-    assert found.engine is not None and found.engine.name == "embedded" and not found.is_empty
-    state = next(one for one in found.tasks if one.task.name == TASK)
+def test_an_overview_has_engine_tasks_and_runs(ranked: Path, tmp_path: Path) -> None:
+    overview = look(Settings(home=ranked), tmp_path)
+    assert overview.engine is not None and overview.engine.name == "embedded" and not overview.is_empty
+    state = next(task for task in overview.tasks if task.task.name == TASK)
     assert state.index is not None and state.has_files and state.is_sample
     assert state.files == state.folder == state.sample
-    others = [one for one in found.tasks if one.task.name != TASK]
-    assert len(others) == len(names()) - 1 and all(one.index is None and one.files is None for one in others)
-    (run,) = found.runs
+    others = [task for task in overview.tasks if task.task.name != TASK]
+    assert len(others) == len(names()) - 1
+    assert all(task.index is None and task.files is None for task in others)
+    (run,) = overview.runs
     assert (run.task, run.manifest.split, run.recipe) == (TASK, "dev", "bm25")
     assert look_into(state.task, state.folder).topics["dev"] == run.manifest.topics
     assert look_into(state.task, tmp_path).topics == {}
 
 
-def test_an_engine_that_does_not_answer_leaves_the_rest(ranked: Path, tmp_path: Path) -> None:
+def test_tasks_and_runs_are_listed_without_the_engine(ranked: Path, tmp_path: Path) -> None:
     settings = Settings(home=ranked, engine="elasticsearch", url="http://127.0.0.1:9", url_given=True)
-    found = look(settings, tmp_path)
-    assert found.engine is None and "127.0.0.1:9" in found.trouble and not found.is_empty
-    assert len(found.tasks) == len(names()) and len(found.runs) == 1
+    overview = look(settings, tmp_path)
+    assert overview.engine is None and "127.0.0.1:9" in overview.trouble and not overview.is_empty
+    assert len(overview.tasks) == len(names()) and len(overview.runs) == 1
 
 
-def test_damaged_files_of_the_home_folder_are_noted(tmp_path: Path) -> None:
+def test_damaged_files_of_the_home_directory_are_noted(tmp_path: Path) -> None:
     (tmp_path / "folders.json").write_text("[")
     (tmp_path / "judgments.sqlite").write_text("no log")
-    found = look(Settings(home=tmp_path), tmp_path)
-    assert len(found.tasks) == len(names())
-    assert len(found.notes) == 2 and all(str(tmp_path) in note for note in found.notes)
+    overview = look(Settings(home=tmp_path), tmp_path)
+    assert len(overview.tasks) == len(names())
+    assert len(overview.notes) == 2 and all(str(tmp_path) in note for note in overview.notes)
 
 
-def test_a_task_of_ones_own_is_there_while_its_file_is(tmp_path: Path) -> None:
+def test_an_own_task_is_listed_until_its_file_is_deleted(tmp_path: Path) -> None:
     own = tmp_path / "own"
     shutil.copytree(SAMPLES / "own", own)
     home = tmp_path / "home"
     run_command("index", own / "cooking.toml", "--home", home)
-    found = look(Settings(home=home), tmp_path)
-    assert found.tasks[-1].task.info.file == own / "cooking.toml"
+    overview = look(Settings(home=home), tmp_path)
+    assert overview.tasks[-1].task.info.file == own / "cooking.toml"
     (own / "cooking.toml").unlink()
-    found = look(Settings(home=home), tmp_path)
-    assert len(found.tasks) == len(names()) and "cooking.toml" in found.notes[0]
+    overview = look(Settings(home=home), tmp_path)
+    assert len(overview.tasks) == len(names()) and "cooking.toml" in overview.notes[0]
 
 
-def test_runs_are_listed_once_the_latest_first_and_what_is_gone_is_forgotten(tmp_path: Path) -> None:
+def test_runs_are_listed_once_and_latest_first_without_deleted_ones(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "work"
 
-    def run(path: Path, created: str) -> Path:
+    def make_run(path: Path, created: str) -> Path:
         path.mkdir(parents=True)
-        described = {
+        manifest = {
             **dict.fromkeys(("searchapp", "task", "split", "tag", "data", "mapping_digest"), ""),
             "index_digest": "",
             "created": created,
@@ -99,52 +100,50 @@ def test_runs_are_listed_once_the_latest_first_and_what_is_gone_is_forgotten(tmp
             "engine": {},
             "data_digests": {},
         }
-        (path / "run.json").write_text(json.dumps(described))
+        (path / "run.json").write_text(json.dumps(manifest))
         return path
 
-    here = run(folder / "here", "2026-01-02")
-    run(folder / "runs" / "below", "2026-01-03")
-    run(home / "runs" / "at home", "2026-01-04")
-    far = run(tmp_path / "far", "2026-01-01")
-    gone = run(tmp_path / "gone", "2026-01-05")
-    run(folder / ".hidden", "2026-01-06")
+    beside = make_run(folder / "beside", "2026-01-02")
+    make_run(folder / "runs" / "below", "2026-01-03")
+    make_run(home / "runs" / "at home", "2026-01-04")
+    far = make_run(tmp_path / "far", "2026-01-01")
+    deleted = make_run(tmp_path / "deleted", "2026-01-05")
+    make_run(folder / ".hidden", "2026-01-06")
     (folder / "damaged").mkdir()
     (folder / "damaged" / "run.json").write_text('{"format": 1}')
-    for path in (here, far, gone, far):
+    for path in (beside, far, deleted, far):
         runs.remember_run(home, path)
     with (home / runs.RUNS_FILE).open("a") as file:
         file.write('{"run": 3}\n[]\nno json\n{"run": "\\u0000"}\n')
-    shutil.rmtree(gone)
-    assert [one.path.name for one in recent_runs(home, folder)] == ["at home", "below", "here", "far"]
+    shutil.rmtree(deleted)
+    assert [run.path.name for run in recent_runs(home, folder)] == ["at home", "below", "beside", "far"]
     assert recent_runs(tmp_path / "nowhere", tmp_path / "nowhere") == []
 
 
-def test_the_oldest_lines_go_when_there_are_too_many(tmp_path: Path) -> None:
-    kept = JsonLines(tmp_path / "kept.jsonl", 3)
+def test_the_oldest_lines_above_the_limit_are_dropped(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "lines.jsonl", 3)
     for number in range(7):
-        kept.add({"number": number})
-    assert [one["number"] for one in kept.read()] == [4, 5, 6]
-    assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 3
+        lines.add({"number": number})
+    assert [line["number"] for line in lines.read()] == [4, 5, 6]
+    assert len((tmp_path / "lines.jsonl").read_text().splitlines()) == 3
 
 
-def test_a_figure_is_kept_as_long_as_run_and_gold_stay_the_same(ranked: Path, tmp_path: Path) -> None:
+def test_a_figure_is_cached_until_the_run_changes(ranked: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    run = tmp_path / "run"
-    (known,) = recent_runs(ranked, tmp_path)
-    shutil.copytree(known.path, run)
-    mine = KnownRun(run, known.manifest)
-    figures = FigureCache(home)
-    assert figures.known(mine) is None
-    found = figures.evaluated(mine)
-    for again in (figures, FigureCache(home)):
-        figure = again.known(mine)
-        assert figure is not None and figure.value == found.official.value
-    lines = (run / "run.trec").read_text().splitlines(keepends=True)
-    (run / "run.trec").write_text("".join(lines[:-1]))
-    assert FigureCache(home).known(mine) is None
+    (original,) = recent_runs(ranked, tmp_path)
+    run = KnownRun(shutil.copytree(original.path, tmp_path / "run"), original.manifest)
+    cache = FigureCache(home)
+    assert cache.known(run) is None
+    evaluated = cache.evaluated(run)
+    for reader in (cache, FigureCache(home)):
+        figure = reader.known(run)
+        assert figure is not None and figure.value == evaluated.official.value
+    trec = run.path / "run.trec"
+    trec.write_text("".join(trec.read_text().splitlines(keepends=True)[:-1]))
+    assert FigureCache(home).known(run) is None
 
 
-def test_graded_documents_are_counted_without_what_was_undone(tmp_path: Path) -> None:
+def test_graded_documents_are_counted_without_undone_grades(tmp_path: Path) -> None:
     path = tmp_path / "judgments.sqlite"
     assert judged_in(path) == {}
     with JudgmentLog(path) as log:

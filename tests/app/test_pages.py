@@ -1,4 +1,4 @@
-"""What people read who judge comes from one version of an index at a time."""
+"""The documents that annotators read come from one version of an index at a time."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def test_pages_never_mix_an_index_with_the_one_built_after_it(
     assert not pages.page("t", second).is_missing
     newest = server.open("nlps").info.version
     assert pages.news == [f"the index was rebuilt: documents now come from {newest}"]
-    assert not pages.is_fetched(first), "it came from the version before"
+    assert not pages.is_fetched(first), "documents of the old version are dropped"
     assert pages.page("t", first) == before

@@ -1,4 +1,4 @@
-"""How many requests a server far away is asked: one after the other, each of them takes its delay."""
+"""The number of requests to a server: with a distant server each request costs its latency."""
 
 from __future__ import annotations
 
@@ -22,28 +22,30 @@ from tests.server.faults import FaultProxy
 pytestmark = pytest.mark.elasticsearch
 
 
-class Far:
-    """The sample of a task on a server behind a proxy, and on the embedded engine."""
+class DistantSearch:
+    """The sample of a task on a server behind a proxy and on the embedded engine."""
 
-    def __init__(self, name: str, proxy: FaultProxy, far: Settings, direct: Settings, here: Settings) -> None:
+    def __init__(
+        self, name: str, proxy: FaultProxy, distant: Settings, direct: Settings, embedded: Settings
+    ) -> None:
         self._opened = ExitStack()
         self.proxy = proxy
         self.task = load(name)
         self.data = SAMPLES / name
-        for settings in (direct, here):
+        for settings in (direct, embedded):
             with closing(open_engine(settings)) as engine:
                 index_task(self.task, engine, self.task.collection(self.data), SilentProgress(), rebuild=True)
         proxy.requests.clear()
-        self.searcher = self._searcher(far)
+        self.searcher = self._searcher(distant)
         self.opening = len(proxy.requests)
-        self.expected = self._searcher(here)
+        self.expected = self._searcher(embedded)
 
     def _searcher(self, settings: Settings) -> TaskSearcher:
         engine = self._opened.enter_context(closing(open_engine(settings)))
         return TaskSearcher.open(self.task, engine, SilentProgress(), settings.home, self.data)
 
     def requests(self, request: SearchRequest) -> int:
-        """How many requests a search takes, whose hits and marks are those of the embedded engine."""
+        """Search, check the page against the embedded engine, and return the number of requests."""
         before = len(self.proxy.requests)
         page = self.searcher.first_page(request)
         count = len(self.proxy.requests) - before
@@ -55,24 +57,22 @@ class Far:
 
 
 @pytest.fixture(params=["checkthat"])
-def far(
+def distant(
     request: pytest.FixtureRequest,
     fault_proxy: FaultProxy,
     elasticsearch_url: str,
     index_prefix: str,
     tmp_path: Path,
-) -> Iterator[Far]:
+) -> Iterator[DistantSearch]:
     direct = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix, engine=SERVER)
-    here = Settings(home=tmp_path, engine=ON_DISK)
-    through = replace(direct, url=fault_proxy.url)
-    with closing(Far(request.param, fault_proxy, through, direct, here)) as far:
-        yield far
+    embedded = Settings(home=tmp_path, engine=ON_DISK)
+    proxied = replace(direct, url=fault_proxy.url)
+    with closing(DistantSearch(request.param, fault_proxy, proxied, direct, embedded)) as distant:
+        yield distant
 
 
-def test_an_index_is_opened_by_asking_who_answers_which_version_serves_and_whether_it_is_whole(
-    far: Far,
-) -> None:
-    assert far.opening == 3
+def test_an_index_is_opened_with_three_requests(distant: DistantSearch) -> None:
+    assert distant.opening == 3  # the server's version, the live version of the index, its completeness
 
 
 @pytest.mark.parametrize(
@@ -88,26 +88,30 @@ def test_an_index_is_opened_by_asking_who_answers_which_version_serves_and_wheth
         SearchRequest("jobs", filters=(FieldFilter("speaker", "TRUMP"),), size=20),
         SearchRequest("nobodysaysthis", size=20),
     ],
-    ids=lambda one: one.text or "nothing",
+    ids=lambda request: request.text or "empty",
 )
-def test_what_is_typed_takes_one_request(far: Far, request_: SearchRequest) -> None:
-    assert far.requests(request_) == 1
+def test_a_query_takes_one_request(distant: DistantSearch, request_: SearchRequest) -> None:
+    assert distant.requests(request_) == 1
 
 
-def test_common_words_beside_a_prefix_take_another_request_at_most_once(far: Far) -> None:
-    """What weighs enough to be marked is known when the hits are there; it is known from then on, to twins as well."""
-    asked = SearchRequest("american people think econ* unemployment", size=20)
-    assert far.requests(asked) == 2
-    assert far.requests(asked) == 1
-    far.searcher = far.searcher.twin()
-    assert far.requests(replace(asked, text=f"{asked.text} think")) == 1
+def test_common_words_beside_a_prefix_take_another_request_at_most_once(distant: DistantSearch) -> None:
+    """Which words are rare enough to highlight depends on the hits; the answer is cached, for twins as well."""
+    request = SearchRequest("american people think econ* unemployment", size=20)
+    assert distant.requests(request) == 2
+    assert distant.requests(request) == 1
+    distant.searcher = distant.searcher.twin()
+    assert distant.requests(replace(request, text=f"{request.text} think")) == 1
 
 
-@pytest.mark.parametrize("far", ["nlps"], indirect=True)
-def test_a_recipe_of_several_signals_takes_one_request_for_all_and_one_for_the_documents(far: Far) -> None:
+@pytest.mark.parametrize("distant", ["nlps"], indirect=True)
+def test_a_recipe_of_several_signals_takes_one_request_for_all_and_one_for_the_documents(
+    distant: DistantSearch,
+) -> None:
     recipe = "neighbours"
-    far.requests(SearchRequest("kernel of a homomorphism", recipe, size=200))  # prepares the solved topics
-    assert len(far.searcher.recipe(recipe).signals) > 1
-    assert far.requests(SearchRequest("image of a compact set", recipe, size=200)) == 2
-    # Which of the hits that are not shown yet are still indexed takes a third.
-    assert far.requests(SearchRequest("kernel of a ring", recipe, size=5)) == 3
+    distant.requests(
+        SearchRequest("kernel of a homomorphism", recipe, size=200)
+    )  # indexes the training topics
+    assert len(distant.searcher.recipe(recipe).signals) > 1
+    assert distant.requests(SearchRequest("image of a compact set", recipe, size=200)) == 2
+    # A third request checks that the hits below the page are still indexed.
+    assert distant.requests(SearchRequest("kernel of a ring", recipe, size=5)) == 3

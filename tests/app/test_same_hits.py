@@ -1,4 +1,4 @@
-"""Whatever a person types, both engines find the same, or refuse it at the same character."""
+"""Both engines find the same for any query, or refuse it at the same character."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.search.typed import Both
 from tests.server.rest import Server
 
 REQUESTS = 500 if FULL else 60
-"""Of each task."""
+"""The number of random queries for each task."""
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +30,14 @@ def both(elasticsearch_url: str) -> Iterator[Both]:
 
 
 @pytest.mark.parametrize("task", typed.TASKS)
-def test_what_is_typed_at_random_finds_the_same(both: Both, task: str) -> None:
+def test_random_queries_find_the_same(both: Both, task: str) -> None:
     outcomes: Counter[str] = Counter()
-    different = []
+    differences = []
     for request in both.requests(task, SEED, REQUESTS):
-        said = both.difference(task, request)
-        different += [said] if said else []
+        if difference := both.difference(task, request):
+            differences.append(difference)
         outcomes[both.kind(task, request)] += 1
-    assert not different, "\n".join(different)
+    assert not differences, "\n".join(differences)
     assert outcomes["hits"] >= REQUESTS / 4, outcomes
     assert outcomes["broken"] + outcomes["refused"] >= REQUESTS / 30, outcomes
 
@@ -56,29 +56,35 @@ def test_what_is_typed_at_random_finds_the_same(both: Both, task: str) -> None:
 )
 def test_reasons_signals_and_votes_are_the_same(both: Both, task: str, recipe: str, text: str) -> None:
     request = SearchRequest(text, recipe, size=100)
-    here, there = both.searchers(task)
-    hits = [one.hit for one in here.search(request)]
-    assert hits and hits == [one.hit for one in there.search(request)]
-    places = [*enumerate(hits, start=1)][:: max(1, len(hits) // 6)]
-    for _rank, hit in places:
-        assert here.shares(request, hit.document_id) == there.shares(request, hit.document_id)
-        assert said(find_reason(here, request, hit.document_id)) == said(
-            find_reason(there, request, hit.document_id)
+    embedded, server = searchers = both.searchers(task)
+    hits = [result.hit for result in embedded.search(request)]
+    assert hits and hits == [result.hit for result in server.search(request)]
+    ranked_hits = [*enumerate(hits, start=1)][:: max(1, len(hits) // 6)]
+    votes = []
+    for _rank, hit in ranked_hits:
+        shares = embedded.shares(request, hit.document_id)
+        votes += [share.votes for share in shares]
+        assert shares == server.shares(request, hit.document_id)
+        reasons = [comparable(find_reason(searcher, request, hit.document_id)) for searcher in searchers]
+        assert reasons[0] == reasons[1]
+    assert any(votes) is (recipe == "neighbours")
+    for upper, lower in pairwise(ranked_hits):
+        first, second = (compare_hits(searcher, request, upper, lower) for searcher in searchers)
+        assert (first.signals, set(first.terms), first.decides) == (
+            second.signals,
+            set(second.terms),
+            second.decides,
         )
-    for upper, lower in pairwise(places):
-        one, other = compare_hits(here, request, upper, lower), compare_hits(there, request, upper, lower)
-        assert (one.signals, set(one.terms), one.decides) == (other.signals, set(other.terms), other.decides)
-    voted = [share.votes for _rank, hit in places for share in here.shares(request, hit.document_id)]
-    assert any(voted) is (recipe == "neighbours")
-    missing = next(one for one in document_ids(here) if one not in {hit.document_id for hit in hits})
+    hit_ids = {hit.document_id for hit in hits}
+    missing = next(document for document in document_ids(embedded) if document not in hit_ids)
     for document in (missing, "nowhere"):
-        assert find_reason(here, request, document) == find_reason(there, request, document)
+        assert find_reason(embedded, request, document) == find_reason(server, request, document)
 
 
-def said(found: Reason) -> tuple[Any, ...]:
-    """A reason, whatever the order in which an engine names the parts of a sum."""
-    explanation = None if found.explanation is None else unordered(found.explanation)
-    return found.status, found.rank, found.score, explanation, found.shares
+def comparable(reason: Reason) -> tuple[Any, ...]:
+    """Return the parts of a reason, without the order in which an engine names the parts of a sum."""
+    explanation = None if reason.explanation is None else unordered(reason.explanation)
+    return reason.status, reason.rank, reason.score, explanation, reason.shares
 
 
 def document_ids(searcher: TaskSearcher) -> list[str]:
@@ -87,21 +93,22 @@ def document_ids(searcher: TaskSearcher) -> list[str]:
 
 @pytest.mark.parametrize("task", [*typed.TASKS, "explanation-2021"])
 def test_analysis_is_the_same(both: Both, task: str) -> None:
-    """Each step of a document and of a query side by side; and what is computed of a query is what a server says."""
-    here, there = both.searchers(task)
+    """Each step of analysis is the same, and the terms that highlighting computes are those of the server."""
+    embedded, server = searchers = both.searchers(task)
     texts = ["", "The 2 'quotient' groups $G/H$, don’t they? 50,000 km", *typed.HARD[:20]]
-    mapping = here.task.index_mapping()
-    for field in fields_of(here.task):
+    mapping = embedded.task.index_mapping()
+    for field in fields_of(embedded.task):
         for text in texts:
-            found = [
-                side_by_side(one.task, one.index, field, text, "Groups of a ring") for one in (here, there)
-            ]
-            assert found[0] == found[1]
-    analyzed = TextAnalyzer(there.index, mapping)
+            first, second = (
+                side_by_side(searcher.task, searcher.index, field, text, "Groups of a ring")
+                for searcher in searchers
+            )
+            assert first == second
+    analyzed = TextAnalyzer(server.index, mapping)
     for analyzer in mapping["settings"]["analysis"]["analyzer"]:
         for text in texts:
             assert list(analyzed.tokens(analyzer, text)) == list(
-                there.index.analyze(text, analyzer=analyzer)[-1].tokens
+                server.index.analyze(text, analyzer=analyzer)[-1].tokens
             )
 
 

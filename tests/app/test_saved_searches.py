@@ -1,4 +1,4 @@
-"""Searches that are kept: saved under names, and where a task was left."""
+"""Saved searches, and the last position in each task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from searchapp.app.saved_searches import (
 from searchapp.errors import SearchappError, UsageError
 from searchapp.ranking.query_language import FieldFilter
 
-WHOLE = SearchQuery("a\n\x1b[2J\u202e b", "words", (FieldFilter("speaker", "CASTELL"),), "d:1", literal=True)
+FULL_QUERY = SearchQuery(
+    "a\n\x1b[2J\u202e b", "words", (FieldFilter("speaker", "CASTELL"),), "d:1", literal=True
+)
 
 DAMAGED = [
     b"",
@@ -48,23 +50,23 @@ DAMAGED = [
 ]
 
 
-def test_what_is_saved_is_found_again_the_latest_first(tmp_path: Path) -> None:
+def test_saved_searches_are_listed_latest_first(tmp_path: Path) -> None:
     home = tmp_path / "not made yet"
     saved = SavedSearchFile(home, "nlps")
     assert saved.searches() == {}
     saved.save("one", SearchQuery("ring"))
-    saved.save(" two ", WHOLE)
+    saved.save(" two ", FULL_QUERY)
     SavedSearchFile(home, "checkthat").save("one", SearchQuery("jobs"))
-    assert list(saved.searches().items()) == [("two", WHOLE), ("one", SearchQuery("ring"))]
+    assert list(saved.searches().items()) == [("two", FULL_QUERY), ("one", SearchQuery("ring"))]
     saved.save("one", SearchQuery("rings"))
     assert list(saved.searches()) == ["one", "two"] and saved.search("one").text == "rings"
     saved.delete("one")
-    saved.delete("never there")
+    saved.delete("unknown")
     assert list(saved.searches()) == ["two"]
     assert SavedSearchFile(home, "checkthat").search("one").text == "jobs"
 
 
-def test_a_name_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused_with_the_known_names(tmp_path: Path) -> None:
     saved = SavedSearchFile(tmp_path, "nlps")
     with pytest.raises(UsageError, match="nlps has no saved search 'rings', nor any other"):
         saved.search("rings")
@@ -74,37 +76,37 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a" * 101])
-def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
+def test_invalid_names_and_long_queries_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="the name of a search"):
         SavedSearchFile(tmp_path, "nlps").save(name, SearchQuery("a"))
     with pytest.raises(UsageError, match="a search of more than"):
         SavedSearchFile(tmp_path, "nlps").save("a", SearchQuery("a" * (LONGEST + 1)))
 
 
-def test_lines_that_cannot_be_read_are_passed_over_and_stay(tmp_path: Path) -> None:
+def test_unreadable_lines_are_skipped_and_preserved(tmp_path: Path) -> None:
     path = tmp_path / SAVED
     own = json.dumps({"task": "nlps", "name": "own", "text": "ring", "new": 1}).encode()
-    path.write_bytes(b"\n".join([*DAMAGED, own]))  # the last without its end
+    path.write_bytes(b"\n".join([*DAMAGED, own]))  # the last line has no newline
     saved = SavedSearchFile(tmp_path, "nlps")
     assert saved.searches() == {"own": SearchQuery("ring")}
-    saved.save("another", WHOLE)
+    saved.save("another", FULL_QUERY)
     assert list(saved.searches()) == ["another", "own"]
-    kept = path.read_bytes().splitlines()
-    assert set(filter(None, DAMAGED)) <= set(kept) and own in kept
+    lines = path.read_bytes().splitlines()
+    assert set(filter(None, DAMAGED)) <= set(lines) and own in lines
 
 
-def test_a_file_that_is_none_gives_nothing_and_is_not_written_over(tmp_path: Path) -> None:
+def test_a_pipe_or_folder_in_place_of_a_file_is_not_overwritten(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / SAVED)
     (tmp_path / POSITIONS).mkdir()
     assert SavedSearchFile(tmp_path, "nlps").searches() == {}
     with pytest.raises(SearchappError):
         SavedSearchFile(tmp_path, "nlps").save("a", SearchQuery("a"))
     assert last_position(tmp_path, "nlps") is None
-    store_position(tmp_path, "nlps", LastPosition())  # which says nothing
+    store_position(tmp_path, "nlps", LastPosition())  # raises no error
     assert (tmp_path / SAVED).is_fifo() and (tmp_path / POSITIONS).is_dir()
 
 
-def test_of_two_that_save_at_once_neither_loses_what_the_other_has_saved(tmp_path: Path) -> None:
+def test_concurrent_saves_lose_nothing(tmp_path: Path) -> None:
     names = [str(number) for number in range(12)]
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda name: SavedSearchFile(tmp_path, "nlps").save(name, SearchQuery(name)), names))
@@ -112,7 +114,7 @@ def test_of_two_that_save_at_once_neither_loses_what_the_other_has_saved(tmp_pat
 
 
 def test_each_task_has_its_last_position(tmp_path: Path) -> None:
-    position = LastPosition(WHOLE, 7, 160, {"list": 40})
+    position = LastPosition(FULL_QUERY, 7, 160, {"list": 40})
     store_position(tmp_path, "nlps", LastPosition())
     store_position(tmp_path, "nlps", position)
     store_position(tmp_path, "checkthat", LastPosition(SearchQuery("jobs")))
@@ -134,9 +136,9 @@ def test_each_task_has_its_last_position(tmp_path: Path) -> None:
         '"widths": {"list": -4}',
     ],
 )
-def test_a_position_that_is_none_is_passed_over(tmp_path: Path, more: str) -> None:
-    held = '"task": "nlps", "text": "a", "cursor": 0, "cells": 80, "widths": {}'
-    (tmp_path / POSITIONS).write_text(f"{{{held}, {more}}}\n")
+def test_an_invalid_position_is_ignored(tmp_path: Path, more: str) -> None:
+    members = '"task": "nlps", "text": "a", "cursor": 0, "cells": 80, "widths": {}'
+    (tmp_path / POSITIONS).write_text(f"{{{members}, {more}}}\n")
     assert last_position(tmp_path, "nlps") is None
-    (tmp_path / POSITIONS).write_text(f'{{{held}, "cursor": {FURTHEST + 1}}}\n')
+    (tmp_path / POSITIONS).write_text(f'{{{members}, "cursor": {FURTHEST + 1}}}\n')
     assert last_position(tmp_path, "nlps") == LastPosition(SearchQuery("a"), 0, 80)

@@ -1,4 +1,4 @@
-"""The topics of a run beside their gold: what is expected is read from the run's and the task's own files."""
+"""The topics of a run beside their gold, compared with the files of the run and the task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from searchapp.runs import directory
 from tests.app.conftest import SAMPLES
 
 SPLITS = {"nlps": "dev", "explanation-2019": "dev", "checkthat": "training", "smart-types-wikidata": "fold0"}
-"""Tasks whose scorers call topics by their ids, in small letters, by files, and of which figures have names."""
+"""Tasks whose scorers name topics by id, by lower-case id and by file, and tasks whose scorer names figures."""
 
 SHALLOW = 5
 
@@ -40,7 +40,7 @@ MakeTopics = Callable[..., RunTopics]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the samples indexed, and runs of them: deep ones, and a shallow one of nlps."""
+    """A home directory with the indexed samples and a deep and a shallow run of each."""
     home = tmp_path_factory.mktemp("topics")
     with closing(open_engine(Settings(home=home))) as engine:
         for name, split in SPLITS.items():
@@ -56,131 +56,134 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def topics(home: Path) -> Iterator[MakeTopics]:
-    with ExitStack() as opened:
+    """Opens the topics of a run of a sample, or of a recipe that ranks it now."""
+    with ExitStack() as stack:
 
-        def made(name: str, run: str | None = None, **further: Any) -> RunTopics:
-            request = TopicsRequest(run=None if run is None else home / run, data=SAMPLES / name, **further)
+        def open_sample(name: str, run: str | None = None, **options: Any) -> RunTopics:
+            request = TopicsRequest(run=None if run is None else home / run, data=SAMPLES / name, **options)
             return open_topics(
-                opened, tasks.load(name), request, Settings(home=home), SilentProgress(), lambda _words: None
+                stack, tasks.load(name), request, Settings(home=home), SilentProgress(), lambda _words: None
             )
 
-        yield made
+        yield open_sample
 
 
-def figures_of(found: RunTopics) -> FiguresByTopic:
-    return found.figures(Run("test", tuple(found.rankings())))
+def figures_of(topics: RunTopics) -> FiguresByTopic:
+    return topics.figures(Run("test", tuple(topics.rankings())))
 
 
 def nlps_gold() -> dict[str, list[str]]:
-    described = json.loads((SAMPLES / "nlps" / "dev_set.json").read_text(encoding="utf-8"))
-    return {topic: [str(one) for one in entry["premises"]] for topic, entry in described.items()}
+    entries = json.loads((SAMPLES / "nlps" / "dev_set.json").read_text(encoding="utf-8"))
+    return {topic: [str(premise) for premise in entry["premises"]] for topic, entry in entries.items()}
 
 
 def ranked(path: Path) -> dict[str, list[str]]:
-    """The rankings of a run, read without searchapp."""
-    rankings: dict[str, list[str]] = {}
-    for line in (path / "run.trec").read_text().splitlines():
-        topic, _q0, document, *_rest = line.split()
-        rankings.setdefault(topic, []).append(document)
-    return rankings
+    """Read the rankings of a run, without searchapp."""
+    return {
+        topic: [document for document, _score in hits] for topic, hits in ranked_with_scores(path).items()
+    }
 
 
 @pytest.mark.parametrize("name", ["explanation-2019", "checkthat", "smart-types-wikidata"])
 def test_the_mean_of_the_topics_figures_is_the_official_figure(
     topics: MakeTopics, home: Path, name: str
 ) -> None:
-    found = figures_of(topics(name, name))
+    figures = figures_of(topics(name, name))
     (scored,) = evaluate([home / name], GoldSource(data=SAMPLES / name))
-    values = [one.value for one in found.topics.values()]
-    assert found.instead_of is None and len(values) == scored.topics > 2
+    values = [figure.value for figure in figures.topics.values()]
+    assert figures.instead_of is None and len(values) == scored.topics > 2
     assert None not in values
-    assert sum(one or 0.0 for one in values) / len(values) == pytest.approx(scored.official.value, abs=1e-12)
+    assert sum(value or 0.0 for value in values) / len(values) == pytest.approx(
+        scored.official.value, abs=1e-12
+    )
     assert len(set(values)) > 1 or name == "smart-types-wikidata"
 
 
-def test_where_the_official_scorer_refuses_another_measure_stands_in_and_it_is_said(
+def test_another_measure_is_named_where_the_official_scorer_refuses_a_run(
     topics: MakeTopics, home: Path
 ) -> None:
-    found = figures_of(topics("nlps", "nlps"))  # the sample has fewer than 500 premises
-    assert found.instead_of is not None and "premises without repeats" in found.instead_of
+    figures = figures_of(topics("nlps", "nlps"))  # the sample has fewer than 500 premises
+    assert figures.instead_of is not None and "premises without repeats" in figures.instead_of
     gold = {topic: dict.fromkeys(premises, 1) for topic, premises in nlps_gold().items()}
-    expected = measure(ranked(home / "nlps"), gold, [found.name]).per_topic[found.name]
-    assert {topic: one.value for topic, one in found.topics.items()} == expected
+    expected = measure(ranked(home / "nlps"), gold, [figures.name]).per_topic[figures.name]
+    assert {topic: figure.value for topic, figure in figures.topics.items()} == expected
 
 
 def test_missed_gold_is_counted_and_has_its_rank_in_a_deeper_ranking(topics: MakeTopics, home: Path) -> None:
-    found = topics("nlps", "nlps-shallow")
+    run_topics = topics("nlps", "nlps-shallow")
     shallow, deep, gold = ranked(home / "nlps-shallow"), ranked(home / "nlps"), nlps_gold()
-    figures = figures_of(found)
-    seen = set()
-    for topic in found.topics:
+    figures = figures_of(run_topics)
+    statuses = set()
+    for topic in run_topics.topics:
         missed = set(gold[topic]) - set(shallow[topic])
         assert figures.topics[topic] == TopicFigures(
             figures.topics[topic].value, len(gold[topic]), len(missed)
         )
-        ranking = found.ranking(topic)
+        ranking = run_topics.ranking(topic)
         assert list(ranking.documents) == shallow[topic] and set(ranking.relevant) == set(gold[topic])
-        assert {one.document_id for one in ranking.missed} == missed
-        sought = found.look_for_missed(topic)
-        assert not sought.differs
-        for one in sought.documents:
-            assert one.reason is not None
-            seen.add(one.reason.status)
-            if one.reason.status is RankStatus.ranked:
-                assert one.reason.rank == deep[topic].index(one.document_id) + 1
-        ranks = [one.reason.rank for one in sought.documents if one.reason is not None and one.reason.rank]
+        assert {document.document_id for document in ranking.missed} == missed
+        search = run_topics.look_for_missed(topic)
+        assert not search.differs
+        ranks = []
+        for document in search.documents:
+            assert document.reason is not None
+            statuses.add(document.reason.status)
+            if document.reason.status is RankStatus.ranked:
+                assert document.reason.rank == deep[topic].index(document.document_id) + 1
+            if document.reason.rank:
+                ranks.append(document.reason.rank)
         assert ranks == sorted(ranks)
-    assert RankStatus.ranked in seen
+    assert RankStatus.ranked in statuses
 
 
-def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
+def test_missed_gold_is_searched_for_in_a_deeper_ranking(
     topics: MakeTopics, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An engine gives a window at a time; here it is of 3 documents, of some 70."""
-    found = topics("nlps", "nlps-shallow")
-    topic = found.topics[0]
+    """An engine returns one window of documents at a time, here 3 of about 70."""
+    run_topics = topics("nlps", "nlps-shallow")
+    topic = run_topics.topics[0]
     scored = [document for document, score in ranked_with_scores(home / "nlps")[topic] if score > 0]
     assert len(scored) > 10
     monkeypatch.setattr(paging, "WINDOW", 3)
-    monkeypatch.setattr(found, "_given_gold", lambda: {topic: {scored[-1]: 1}})
-    (missed,) = found.look_for_missed(topic).documents
+    monkeypatch.setattr(run_topics, "_given_gold", lambda: {topic: {scored[-1]: 1}})
+    (missed,) = run_topics.look_for_missed(topic).documents
     assert missed.reason is not None and missed.reason.rank == len(scored)
-    explained = found.why(topic, scored[-1])
-    why = explained.reason
-    assert why.rank == len(scored) and why.explanation is not None
-    assert float32(why.explanation.value) == why.score
-    assert explained.deeper is not None and SHALLOW < why.rank <= explained.deeper
+    explained = run_topics.why(topic, scored[-1])
+    reason = explained.reason
+    assert reason.rank == len(scored) and reason.explanation is not None
+    assert float32(reason.explanation.value) == reason.score
+    assert explained.deeper is not None and SHALLOW < reason.rank <= explained.deeper
     assert explained.sentence("nlps").endswith(f", in a ranking of {explained.deeper:,} documents")
 
 
-def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
+def test_the_depth_grows_until_a_document_is_in_the_ranking(
     topics: MakeTopics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = topics("nlps", recipe="neighbours", split="dev")
-    ranks, topic = now.ranker, now.pages.topic(now.topics[0])
-    assert ranks is not None
-    (whole,) = ranks.rank([topic], 300)
-    last = max(place for place, score in enumerate(whole.scores) if score > 0)
-    assert 3 < last < 30 <= len(whole)
+    live = topics("nlps", recipe="neighbours", split="dev")
+    ranker, topic = live.ranker, live.pages.topic(live.topics[0])
+    assert ranker is not None
+    (hits,) = ranker.rank([topic], 300)
+    last = max(index for index, score in enumerate(hits.scores) if score > 0)
+    assert 3 < last < 30 <= len(hits)
     monkeypatch.setattr(paging, "WINDOW", 3)
-    wanted = whole.document_ids[last]
+    document = hits.document_ids[last]
     for depth, deeper in ((3, 30), (2, 30), (last, 10 * last)):
-        found = ranks.deep(topic, {wanted}, depth)
-        assert found.depth == deeper and wanted in found.hits.document_ids
-        assert found.hits == ranks.rank([topic], deeper)[0]
-    assert ranks.deep(topic, set(), 3).depth == 3
-    assert ranks.deep(topic, {"nowhere"}, 2).depth == 3
+        deeper_ranking = ranker.deep(topic, {document}, depth)
+        assert deeper_ranking.depth == deeper and document in deeper_ranking.hits.document_ids
+        assert deeper_ranking.hits == ranker.rank([topic], deeper)[0]
+    assert ranker.deep(topic, set(), 3).depth == 3
+    assert ranker.deep(topic, {"nowhere"}, 2).depth == 3
 
 
-def test_gold_behind_the_depth_has_its_rank_in_the_run(topics: MakeTopics, home: Path) -> None:
-    found, deep, gold = topics("nlps", "nlps", depth=SHALLOW), ranked(home / "nlps"), nlps_gold()
-    found._open_ranker = None  # the recipe is not asked
-    for topic in found.topics:
-        expected = {
-            one: deep[topic].index(one) + 1 for one in gold[topic] if deep[topic].index(one) >= SHALLOW
+def test_gold_below_the_depth_has_its_rank_in_the_run(topics: MakeTopics, home: Path) -> None:
+    run_topics, deep, gold = topics("nlps", "nlps", depth=SHALLOW), ranked(home / "nlps"), nlps_gold()
+    run_topics._open_ranker = None  # so that the test fails if the recipe ranks again
+    for topic in run_topics.topics:
+        ranks = {document: deep[topic].index(document) + 1 for document in gold[topic]}
+        missed = run_topics.missed(topic)
+        assert {document.document_id: document.reason and document.reason.rank for document in missed} == {
+            document: rank for document, rank in ranks.items() if rank > SHALLOW
         }
-        missed = found.missed(topic)
-        assert {one.document_id: one.reason and one.reason.rank for one in missed} == expected
 
 
 def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,24 +191,24 @@ def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch:
     topic = nlps.topics[0]
     gold = {topic: {"nowhere": 1, topic: 1}}
     monkeypatch.setattr(nlps, "_given_gold", lambda: gold)
-    whys = {one.document_id: one.reason for one in nlps.look_for_missed(topic).documents}
-    assert whys == {
+    reasons = {document.document_id: document.reason for document in nlps.look_for_missed(topic).documents}
+    assert reasons == {
         "nowhere": Reason("nowhere", RankStatus.unknown),
         topic: Reason(topic, RankStatus.filtered),
     }
 
-    # A debate is not ranked with the lines of another, and a line without characteristic words has no score.
+    # Lines of another debate are filtered out, and a line without characteristic words has no score.
     debates = topics("checkthat", "checkthat-shallow")
     first, second = debates.topics[:2]
     monkeypatch.setattr(debates, "_given_gold", lambda: {first: {f"{second}:1": 1}})
-    (one,) = debates.look_for_missed(first).documents
-    assert one.reason == Reason(f"{second}:1", RankStatus.filtered)
+    (missed,) = debates.look_for_missed(first).documents
+    assert missed.reason == Reason(f"{second}:1", RankStatus.filtered)
     ranking = ranked_with_scores(debates.pages.rankings.path.parent.parent / "checkthat")[first]
-    without = next((document for document, score in ranking if score == 0), None)
-    if without is not None:
-        monkeypatch.setattr(debates, "_given_gold", lambda: {first: {without: 1}})
-        (one,) = debates.look_for_missed(first).documents
-        assert one.reason == Reason(without, RankStatus.no_match)
+    unscored = next((document for document, score in ranking if score == 0), None)
+    if unscored is not None:
+        monkeypatch.setattr(debates, "_given_gold", lambda: {first: {unscored: 1}})
+        (missed,) = debates.look_for_missed(first).documents
+        assert missed.reason == Reason(unscored, RankStatus.no_match)
 
 
 def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopics, home: Path) -> None:
@@ -221,13 +224,14 @@ def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopi
     explanation = debates.why(debates.topics[0], document).reason.explanation
     assert explanation is not None and explanation.value == pytest.approx(score)
     parts = {part.description.partition(",")[0]: part for part in explanation.details}
-    # What bm25 gives is a share of its greatest score, which the explanation has as it is.
+    # The share of bm25 is normalised by its highest score, but the explanation has the score itself.
     assert -1e-6 <= score - parts["lines"].value - 2 * parts["labelled"].value <= 0.2 + 1e-6
-    features = [one.description for part in parts["lines"].details for one in part.details]
+    features = [detail.description for part in parts["lines"].details for detail in part.details]
     assert any(feature.startswith("measure “") for feature in features)
 
 
 def ranked_with_scores(path: Path) -> dict[str, list[tuple[str, float]]]:
+    """Read the rankings of a run and their scores, without searchapp."""
     rankings: dict[str, list[tuple[str, float]]] = {}
     for line in (path / "run.trec").read_text().splitlines():
         topic, _q0, document, _rank, score, _tag = line.split()
@@ -235,119 +239,118 @@ def ranked_with_scores(path: Path) -> dict[str, list[tuple[str, float]]]:
     return rankings
 
 
-def test_of_a_run_of_another_system_only_what_it_has_is_known(
+def test_missed_gold_of_a_run_of_another_system_is_only_not_in_the_run(
     topics: MakeTopics, home: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "theirs.trec"
     path.write_text((home / "nlps-shallow" / "run.trec").read_text())
-    found = topics("nlps", str(path))
-    assert found.part.name == "dev"
-    standings = {
-        one.reason.status
-        for topic in found.topics
-        for one in found.look_for_missed(topic).documents
-        if one.reason is not None
+    run_topics = topics("nlps", str(path))
+    assert run_topics.part.name == "dev"
+    statuses = {
+        document.reason.status
+        for topic in run_topics.topics
+        for document in run_topics.look_for_missed(topic).documents
+        if document.reason is not None
     }
-    assert standings == {RankStatus.not_in_run}
+    assert statuses == {RankStatus.not_in_run}
 
 
-def test_a_recipe_that_ranks_otherwise_than_the_run_is_told(
+def test_a_recipe_that_ranks_differently_than_the_run_is_reported(
     topics: MakeTopics, home: Path, tmp_path: Path
 ) -> None:
     stored = directory.read(home / "nlps-shallow")
-    turned = Run(
+    shortened = Run(
         "test",
         tuple(
-            replace(one, hits=one.hits[:3])  # as if the index had been another one
-            for one in stored.run
+            replace(ranking, hits=ranking.hits[:3])  # as if the index had changed since
+            for ranking in stored.run
         ),
     )
-    directory.write(tmp_path / "run", replace(stored.manifest, files={}), turned, {})
-    found = topics("nlps", str(tmp_path / "run"))
-    topic = next(one for one in found.topics if found.missed(one))
-    assert found.look_for_missed(topic).differs
-    explained = found.why(topic, found.ranking(topic).documents[0])
+    directory.write(tmp_path / "run", replace(stored.manifest, files={}), shortened, {})
+    run_topics = topics("nlps", str(tmp_path / "run"))
+    topic = next(topic for topic in run_topics.topics if run_topics.missed(topic))
+    assert run_topics.look_for_missed(topic).differs
+    explained = run_topics.why(topic, run_topics.ranking(topic).documents[0])
     assert explained.differs and explained.reason.rank == 1
     assert explained.sentence("nlps").endswith("; the recipe now ranks differently than in the run")
 
 
 def test_why_explains_a_hit_and_missed_gold_with_the_score_of_its_rank(topics: MakeTopics) -> None:
-    found = topics("nlps", "nlps-shallow")
-    for topic in found.topics:
-        first = found.ranking(topic).documents[0]
-        why = found.why(topic, first).reason
-        assert (why.status, why.rank) == (RankStatus.ranked, 1)
-        assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
-        for one in found.missed(topic):
-            why = found.why(topic, one.document_id).reason
-            if why.status is RankStatus.ranked:
-                assert why.rank is not None and why.rank > SHALLOW
-                assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
+    run_topics = topics("nlps", "nlps-shallow")
+    for topic in run_topics.topics:
+        reason = run_topics.why(topic, run_topics.ranking(topic).documents[0]).reason
+        assert (reason.status, reason.rank) == (RankStatus.ranked, 1)
+        assert reason.explanation is not None and reason.explanation.value == pytest.approx(reason.score)
+        for missed in run_topics.missed(topic):
+            reason = run_topics.why(topic, missed.document_id).reason
+            if reason.status is RankStatus.ranked:
+                assert reason.rank is not None and reason.rank > SHALLOW
+                assert reason.explanation is not None and reason.explanation.value == pytest.approx(
+                    reason.score
+                )
 
 
-def test_the_screen_and_the_command_say_the_same_and_ask_the_signals_once_a_depth(
+def test_the_screen_and_the_command_explain_the_same_and_rank_once_a_depth(
     topics: MakeTopics, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = topics("nlps", recipe="neighbours", split="dev")
-    topic = now.topics[0]
+    live = topics("nlps", recipe="neighbours", split="dev")
+    topic = live.topics[0]
     depths: list[int] = []
-    plain = Ranker.rank_topic
+    rank_topic = Ranker.rank_topic
 
-    def counted(ranker: Ranker, topic: Topic, depth: int) -> RankedTopic:
+    def record_depth(ranker: Ranker, topic: Topic, depth: int) -> RankedTopic:
         depths.append(depth)
-        return plain(ranker, topic, depth)
+        return rank_topic(ranker, topic, depth)
 
-    monkeypatch.setattr(Ranker, "rank_topic", counted)
-    scored = [one for one, score in zip(*ranking_of(now, topic), strict=True) if score > 0]
+    monkeypatch.setattr(Ranker, "rank_topic", record_depth)
+    ranking = live.ranking(topic)
+    scored = [
+        document for document, score in zip(ranking.documents, ranking.scores, strict=True) if score > 0
+    ]
     with closing(open_engine(Settings(home=home))) as engine:
         for document, depth, expected in ((scored[0], 3, [3]), (scored[-1], 3, [3, paging.WINDOW])):
-            task = now.task
-            asked = ExplainRequest(
+            task = live.task
+            request = ExplainRequest(
                 task, task.collection(SAMPLES / "nlps"), recipes.load(task.recipe_book(), "neighbours"),
                 topic, document, "dev", depth,
             )  # fmt: skip
             depths.clear()
-            told = explain(asked, engine, SilentProgress()).explained
+            explained = explain(request, engine, SilentProgress()).explained
             assert depths == expected
-            assert told.deeper == (None if len(expected) == 1 else expected[-1])
-            monkeypatch.setattr(now.pages, "depth", depth)
-            monkeypatch.setattr(now.pages.rankings, "ranking", lambda _topic: Ranking(topic, Hits()))
-            shown = now.why(topic, document)
-            assert (shown.reason, shown.deeper) == (told.reason, told.deeper)
+            assert explained.deeper == (None if len(expected) == 1 else expected[-1])
+            monkeypatch.setattr(live.pages, "depth", depth)
+            monkeypatch.setattr(live.pages.rankings, "ranking", lambda _topic: Ranking(topic, Hits()))
+            shown = live.why(topic, document)
+            assert (shown.reason, shown.deeper) == (explained.reason, explained.deeper)
             assert [share.signal for share in shown.reason.shares] == ["direct", "neighbours"]
-            given = sum(share.value or 0.0 for share in shown.reason.shares)
-            assert given == pytest.approx(shown.reason.score, rel=1e-6)
-
-
-def ranking_of(found: RunTopics, topic: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    ranking = found.ranking(topic)
-    return ranking.documents, ranking.scores
+            total = sum(share.value or 0.0 for share in shown.reason.shares)
+            assert total == pytest.approx(shown.reason.score, rel=1e-6)
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
-def test_what_a_recipe_ranks_now_is_what_its_run_has(topics: MakeTopics, home: Path, recipe: str) -> None:
-    now = topics("nlps", recipe=recipe)
-    assert now.pages.name == f"search {recipe}" and now.part.name == "dev"
+def test_a_live_ranking_is_that_of_a_run_of_the_recipe(topics: MakeTopics, home: Path, recipe: str) -> None:
+    live = topics("nlps", recipe=recipe)
+    assert live.pages.name == f"search {recipe}" and live.part.name == "dev"
     task = tasks.load("nlps")
     with closing(open_engine(Settings(home=home))) as engine:
         collection = task.collection(SAMPLES / "nlps")
         request = RunRequest(collection, "dev", recipes.load(task.recipe_book(), recipe), 500, "test")
-        out = home / f"now-{recipe}"
+        out = home / f"live-{recipe}"
         make_run(task, engine, request, out, SilentProgress())
     expected = ranked(out)
-    backwards = list(reversed(now.topics))
-    assert {topic: list(now.ranking(topic).documents) for topic in backwards} == expected
-    assert {one.topic_id: list(one.document_ids()) for one in now.rankings()} == expected
-    assert BATCH_SIZE > len(now.topics) > 3
+    backwards = list(reversed(live.topics))
+    assert {topic: list(live.ranking(topic).documents) for topic in backwards} == expected
+    assert {ranking.topic_id: list(ranking.document_ids()) for ranking in live.rankings()} == expected
+    assert BATCH_SIZE > len(live.topics) > 3
     scores = ranked_with_scores(out)
-    for topic in now.topics:
-        assert now.pages.rankings.length(topic) == len(scores[topic])
-        assert now.pages.rankings.scored(topic) == sum(score > 0 for _one, score in scores[topic])
+    for topic in live.topics:
+        assert live.pages.rankings.length(topic) == len(scores[topic])
+        assert live.pages.rankings.scored(topic) == sum(score > 0 for _document, score in scores[topic])
 
 
-def test_topics_are_ordered_as_asked(topics: MakeTopics) -> None:
-    found = topics("nlps", "nlps")
-    a, b, c, d, *rest = found.topics
+def test_topics_are_sorted_by_file_figure_or_missed_gold(topics: MakeTopics) -> None:
+    run_topics = topics("nlps", "nlps")
+    a, b, c, d, *others = run_topics.topics
     figures = FiguresByTopic(
         "AP",
         {
@@ -357,29 +360,33 @@ def test_topics_are_ordered_as_asked(topics: MakeTopics) -> None:
             d: TopicFigures(0.1, 9, 5),
         },
     )
-    assert found.in_order(Order.worst, figures) == [d, c, a, b, *rest]
-    assert found.in_order(Order.missed, figures) == [d, c, a, b, *rest]
-    assert found.in_order(Order.file, figures) == [a, b, c, d, *rest] == found.in_order(Order.worst, None)
+    assert run_topics.in_order(Order.worst, figures) == [d, c, a, b, *others]
+    assert run_topics.in_order(Order.missed, figures) == [d, c, a, b, *others]
+    assert (
+        run_topics.in_order(Order.file, figures)
+        == [a, b, c, d, *others]
+        == run_topics.in_order(Order.worst, None)
+    )
 
 
-def test_masked_gold_and_requests_that_make_no_sense_are_told(
+def test_masked_gold_and_invalid_requests_are_refused(
     topics: MakeTopics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="--recipe and --run exclude each other"):
         topics("nlps", "nlps", recipe="bm25")
     with pytest.raises(UsageError, match="no split 'devv'"):
         topics("nlps", split="devv")
-    found = topics("nlps", "nlps")
+    run_topics = topics("nlps", "nlps")
     with pytest.raises(UsageError, match="the run has no topic 'x'"):
-        found.require("x")
-    monkeypatch.setattr(type(found.part.collection), "is_masked", lambda _self, _split: True)
+        run_topics.require("x")
+    monkeypatch.setattr(type(run_topics.part.collection), "is_masked", lambda _self, _split: True)
     with pytest.raises(SearchappError, match="the gold of dev is masked"):
-        figures_of(found)
-    ranking = found.ranking(found.topics[0])
+        figures_of(run_topics)
+    ranking = run_topics.ranking(run_topics.topics[0])
     assert ranking.no_gold is not None and not ranking.missed and ranking.documents
 
 
-def test_the_split_that_is_ranked_where_none_is_named(tmp_path: Path) -> None:
+def test_each_task_has_a_usual_split(tmp_path: Path) -> None:
     def split_of(name: str) -> str:
         task = tasks.load(name)
         return usual_split(task, task.collection(SAMPLES / name))
@@ -390,8 +397,8 @@ def test_the_split_that_is_ranked_where_none_is_named(tmp_path: Path) -> None:
         usual_split(task, task.collection(tmp_path))
 
 
-def test_every_standing_has_words() -> None:
-    assert all(short_status(Reason("1", one, 7)) for one in RankStatus)
+def test_every_rank_status_has_a_text() -> None:
+    assert all(short_status(Reason("1", status, 7)) for status in RankStatus)
     assert short_status(Reason("1", RankStatus.ranked, 1234)) == "rank 1,234"
 
 
@@ -416,5 +423,5 @@ def test_every_standing_has_words() -> None:
         ({"match_all": {}}, {"match_all": {}}),
     ],
 )
-def test_of_a_loosened_query_one_word_suffices(query: dict[str, Any], loose: dict[str, Any]) -> None:
+def test_a_loosened_query_requires_one_word_only(query: dict[str, Any], loose: dict[str, Any]) -> None:
     assert loosen(query) == loose

@@ -1,4 +1,4 @@
-"""No file is called valid that the organisers' scorer stops on: held against every recorded case."""
+"""`validate` rejects every recorded file that the organisers' scorer refuses, and none that it scores."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ NOT_THE_FILE = {
     "20-file-counts-differ": "how many files there are",
     "23-same-prediction-twice": "one file given twice",
 }
-"""Cases in which the script stops for another reason than what a prediction file says."""
+"""Cases in which the scorer stops for another reason than the content of a prediction file."""
 
 
 def cases(*, stopping: bool) -> Iterator[Any]:
+    """Yield the recorded cases in which the scorer stops, or those in which it does not."""
     for task in names():
         for path in sorted((RECORDED / task).glob("*/case.json")):
             case = json.loads(path.read_text(encoding="utf-8"))
@@ -39,12 +40,14 @@ def cases(*, stopping: bool) -> Iterator[Any]:
                 yield pytest.param(task, path.parent, case, id=f"{task}-{path.parent.name}")
 
 
-def listed(path: Path) -> list[Any]:
+def read_entries(path: Path) -> list[Any]:
+    """Read the entries of a JSON file; a file of something else has none."""
     value = json.loads(path.read_text(encoding="utf-8-sig"))
     return value if isinstance(value, list) else []
 
 
-def rows(path: Path) -> list[list[str]]:
+def read_rows(path: Path) -> list[list[str]]:
+    """Read the rows of a TSV file that are not empty."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         return [row for row in csv.reader(file, delimiter="\t") if row]
 
@@ -68,14 +71,14 @@ def relations_folder(task: str) -> Callable[[Path, Path, Any], str]:
         known = {
             relation
             for file in ("gold", "predictions")
-            for entry in listed(case / inputs[file])
-            for some in entry.get("relations") or ()
-            for relation in (some if isinstance(some, list) else [some])
+            for entry in read_entries(case / inputs[file])
+            for group in entry.get("relations") or ()
+            for relation in (group if isinstance(group, list) else [group])
         }
         vocabulary = (
             sorted(relation for relation in known if ":" in relation)
             if task.endswith("dbpedia")
-            else {one: {"id": one, "label": one} for one in sorted(known)}
+            else {relation: {"id": relation, "label": relation} for relation in sorted(known)}
         )
         Path(f"{base}-relation-vocabulary.json").write_text(json.dumps(vocabulary))
         return "test"
@@ -86,7 +89,7 @@ def relations_folder(task: str) -> Callable[[Path, Path, Any], str]:
 def nlps_folder(folder: Path, case: Path, inputs: Any) -> str:
     folder.mkdir()
     shutil.copy(case / inputs["gold"], folder / "dev_set.json")
-    premises = {row[-1] for row in rows(case / inputs["predictions"])}
+    premises = {row[-1] for row in read_rows(case / inputs["predictions"])}
     (folder / "knowledge_base.json").write_text(json.dumps(dict.fromkeys(sorted(premises), "A text.")))
     return "dev"
 
@@ -96,7 +99,7 @@ def explanation_folder(name: str) -> Callable[[Path, Path, Any], str]:
         (folder / "tables").mkdir(parents=True)
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(case / inputs["gold"], folder / name)
-        facts = {row[-1] for row in rows(case / inputs["predictions"])} | {"another"}
+        facts = {row[-1] for row in read_rows(case / inputs["predictions"])} | {"another"}
         lines = [f"a text\t{fact}" for fact in sorted(facts) if fact.split() == [fact]]
         (folder / "tables" / "KINDOF.tsv").write_text("\n".join(["TEXT\t[SKIP] UID", *lines, ""]))
         return "dev"
@@ -114,40 +117,38 @@ FOLDERS: dict[str, Callable[[Path, Path, Any], str]] = {
 
 
 def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[str]:
-    """The kinds of problems of a case's prediction files, whichever file they are of."""
+    """Return the kinds of problems in the prediction files of a case."""
     loaded, inputs = load(task), case["inputs"]
     options = ScorerOptions(case.get("options", {}).get("nearest"))
     try:
         if task != "checkthat":
             split = FOLDERS[task](folder, case_folder, inputs)
             path = case_folder / inputs["predictions"]
-            return [
-                one.kind
-                for one in validate(loaded, path, DataSplit(loaded.collection(folder), split, options))
-            ]
-        found = []
-        for number, (gold, given) in enumerate(zip(inputs["gold"], inputs["predictions"], strict=True)):
+            part = DataSplit(loaded.collection(folder), split, options)
+            return [problem.kind for problem in validate(loaded, path, part)]
+        kinds = []
+        for number, (gold, predictions) in enumerate(zip(inputs["gold"], inputs["predictions"], strict=True)):
             debate = folder / "test_annotated" / f"debate_{number}.tsv"
             debate.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(case_folder / gold, debate)
-            predicted = folder / debate.name
-            shutil.copy(case_folder / given, predicted)
+            path = folder / debate.name
+            shutil.copy(case_folder / predictions, path)
             part = DataSplit(loaded.collection(folder), debate.stem, options)
-            found += [one.kind for one in validate(loaded, predicted, part)]
-        return found
+            kinds += [problem.kind for problem in validate(loaded, path, part)]
+        return kinds
     except DataError as error:
         return [type(error).__name__]
 
 
 @pytest.mark.parametrize(("task", "case_folder", "case"), list(cases(stopping=True)))
-def test_what_the_scorer_stops_on_is_not_valid(
+def test_a_file_that_the_scorer_refuses_is_not_valid(
     task: str, case_folder: Path, case: Any, tmp_path: Path
 ) -> None:
     assert problems_of(task, case_folder, case, tmp_path / "data")
 
 
 @pytest.mark.parametrize(("task", "case_folder", "case"), list(cases(stopping=False)))
-def test_what_the_scorer_scores_is_not_said_to_stop_it(
+def test_a_file_that_the_scorer_accepts_has_no_problem_that_stops_it(
     task: str, case_folder: Path, case: Any, tmp_path: Path
 ) -> None:
     kinds = problems_of(task, case_folder, case, tmp_path / "data")

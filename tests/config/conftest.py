@@ -6,7 +6,7 @@ import pytest
 
 
 class Folders:
-    """A home folder with the user's file, a project with its file, and a folder in it in which somebody works."""
+    """A home directory with the user's settings file, and a project with its file and a working directory in it."""
 
     def __init__(self, root: Path) -> None:
         self.home = root / "own"
@@ -19,17 +19,17 @@ class Folders:
 
     def user(self, text: str, mode: int = 0o600, *, trusting: bool = False) -> None:
         """Write the user's file; with `trusting` it trusts the project."""
-        trusted = f'trusted = ["{self.project}"]\n' if trusting else ""
-        self.user_file.write_text(trusted + text)
+        trust = f'trusted = ["{self.project}"]\n' if trusting else ""
+        self.user_file.write_text(trust + text)
         self.user_file.chmod(mode)
 
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
-    return standing(Folders(tmp_path), monkeypatch)
+    return use_as_default(Folders(tmp_path), monkeypatch)
 
 
-def standing(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Folders:
-    """Let the home folder be the default one."""
+def use_as_default(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Folders:
+    """Make the home directory of `folders` the default."""
     monkeypatch.setattr("platformdirs.user_data_path", lambda *_, **__: folders.home)
     return folders

@@ -1,4 +1,4 @@
-"""Settings files: where they are found, and how what is wrong with them is said."""
+"""Settings files: where they are found, and how their errors are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.config.conftest import Folders
 # Finding a project file
 
 
-def test_the_nearest_project_file_upwards_is_found(folders: Folders) -> None:
+def test_the_nearest_project_file_in_a_parent_folder_is_found(folders: Folders) -> None:
     assert find_project(folders.work) is None
     folders.project_file.touch()
     assert find_project(folders.work) == find_project(folders.project) == folders.project_file
@@ -36,7 +36,7 @@ def test_the_nearest_project_file_upwards_is_found(folders: Folders) -> None:
     assert find_project(folders.work) == nearer
 
 
-def test_the_search_ends_in_the_home_folder(
+def test_the_search_ends_in_the_home_directory(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "searchapp.toml").touch()
@@ -46,12 +46,12 @@ def test_the_search_ends_in_the_home_folder(
     assert find_project(folders.work) == folders.project_file
     monkeypatch.setenv("HOME", str(folders.work))
     assert find_project(folders.work) is None
-    # Elsewhere it goes on to the root.
+    # Outside the home directory the search continues to the root.
     monkeypatch.setenv("HOME", str(folders.home))
     assert find_project(folders.work) == folders.project_file
 
 
-def test_a_folder_of_the_name_is_no_project_file(folders: Folders) -> None:
+def test_a_folder_named_as_a_project_file_is_ignored(folders: Folders) -> None:
     folders.project_file.touch()
     (folders.work / "searchapp.toml").mkdir()
     assert find_project(folders.work) == folders.project_file
@@ -70,10 +70,10 @@ def test_links_to_the_working_directory_are_resolved(
 def test_a_removed_working_directory_has_no_project(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = folders.project / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    removed = folders.project / "removed"
+    removed.mkdir()
+    monkeypatch.chdir(removed)
+    removed.rmdir()
     try:
         assert resolution({}, {}).project_file is None
     finally:
@@ -87,18 +87,19 @@ def test_a_project_file_may_be_a_link(folders: Folders, tmp_path: Path) -> None:
     assert result.values == {"home": folders.project / "here"}
 
 
-# What can't be read
+# Unreadable files
 
 
 def refusal(folders: Folders) -> str:
+    """Return the message with which the settings are refused."""
     with pytest.raises(DataError) as refused:
         resolution({}, {}, folders.work)
     return str(refused.value)
 
 
-@pytest.mark.parametrize("whose", ["user_file", "project_file"])
-def test_what_is_no_file_of_settings_is_refused_at_once(folders: Folders, whose: str) -> None:
-    path: Path = getattr(folders, whose)
+@pytest.mark.parametrize("owner", ["user_file", "project_file"])
+def test_what_is_not_a_settings_file_is_refused(folders: Folders, owner: str) -> None:
+    path: Path = getattr(folders, owner)
     os.mkfifo(path)
     assert refusal(folders) == f"{path} can't be read: it is a pipe, not a file"
     path.unlink()
@@ -112,7 +113,7 @@ def test_what_is_no_file_of_settings_is_refused_at_once(folders: Folders, whose:
     assert "nested more than 100 deep" in refusal(folders)
     path.unlink()
     path.symlink_to(path.parent / "nowhere")
-    if whose == "project_file":
+    if owner == "project_file":
         assert refusal(folders) == f"{path} can't be read: no such file or directory"
     else:
         assert resolution({}, {}, folders.work).values
@@ -123,17 +124,17 @@ def test_a_device_is_refused(folders: Folders) -> None:
     assert refusal(folders) == f"{folders.project_file} can't be read: it is a device, not a file"
 
 
-@pytest.mark.parametrize("whose", ["user_file", "project_file"])
-def test_an_unreadable_file_is_refused(folders: Folders, whose: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    path: Path = getattr(folders, whose)
+@pytest.mark.parametrize("owner", ["user_file", "project_file"])
+def test_an_unreadable_file_is_refused(folders: Folders, owner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path: Path = getattr(folders, owner)
     path.write_text("")
 
-    def refused(opened: Path) -> object:  # root, who may run the tests, can read everything
-        if opened == path:
+    def open_refused(candidate: Path) -> object:  # permissions don't apply to root, who may run the tests
+        if candidate == path:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return open_file(opened)
+        return open_file(candidate)
 
-    monkeypatch.setattr("searchapp.config.resolution.open_file", refused)
+    monkeypatch.setattr("searchapp.config.resolution.open_file", open_refused)
     assert refusal(folders) == f"{path} can't be read: permission denied"
 
 
@@ -142,13 +143,13 @@ def test_a_users_file_that_is_a_folder_is_refused(folders: Folders) -> None:
     assert refusal(folders) == f"{folders.user_file} can't be read: is a directory"
 
 
-def test_a_home_that_is_a_file_or_is_not_there_has_no_settings(tmp_path: Path) -> None:
+def test_a_home_that_is_a_file_or_does_not_exist_has_no_settings(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert read_user_file(tmp_path / "file" / "settings.toml") is None
     assert read_user_file(tmp_path / "nowhere" / "settings.toml") is None
 
 
-# What is in them
+# Contents
 
 
 WRONG = [
@@ -195,16 +196,16 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), WRONG, ids=[text[:30] for text, _ in WRONG])
-def test_what_is_wrong_is_said_with_file_line_and_key(folders: Folders, text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), WRONG, ids=[text[:30] for text, _ in WRONG])
+def test_an_error_is_reported_with_file_line_and_key(folders: Folders, text: str, message: str) -> None:
     folders.user(f"# mine\n\n{text}\n")
     with pytest.raises(InvalidFiles) as refused:
         resolution({}, {}, folders.work)
-    assert f"{folders.user_file}: line 3: {said}" in str(refused.value)
+    assert f"{folders.user_file}: line 3: {message}" in str(refused.value)
     assert refused.value.exit_code == 4 and "hunter2" not in str(refused.value)
 
 
-def test_every_problem_of_a_file_is_said_at_once(folders: Folders) -> None:
+def test_all_problems_of_a_file_are_reported_together(folders: Folders) -> None:
     folders.project_file.write_text('urll = "x"\nengine = "x"\nindex_prefix = """\nengine = "x"\n"""\n')
     with pytest.raises(InvalidFiles) as refused:
         read_project_file(folders.project_file)
@@ -213,7 +214,7 @@ def test_every_problem_of_a_file_is_said_at_once(folders: Folders) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             'api_key = "hunter2"',
@@ -227,21 +228,23 @@ def test_every_problem_of_a_file_is_said_at_once(folders: Folders) -> None:
         ('data_mirror = "http://hunter2@a"', "data_mirror contains a user name or a password"),
     ],
 )
-def test_project_files_must_not_contain_secrets(folders: Folders, text: str, said: str) -> None:
+def test_project_files_must_not_contain_secrets(folders: Folders, text: str, message: str) -> None:
     folders.user("", trusting=True)
     folders.project_file.write_text(text)
     assert f"{folders.project_file}: line 1: misplaced" in refusal(folders)
-    assert said in refusal(folders) and "hunter2" not in refusal(folders)
+    assert message in refusal(folders) and "hunter2" not in refusal(folders)
 
 
-def test_paths_are_those_of_the_file_they_stand_in(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_file_that_sets_them(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     folders.project_file.write_text('ca_certs = "certs/ca.pem"\nhome = "~/here"\n')
     values = read_project_file(folders.project_file).values
     assert values == {"ca_certs": folders.project / "certs" / "ca.pem", "home": Path("/home/me/here")}
 
 
-def test_a_file_of_keys_alone_is_as_good_as_it_was(folders: Folders) -> None:
+def test_a_file_of_keys_and_theme_alone_is_valid(folders: Folders) -> None:
     folders.user('[judge]\ntheme = "light"\n\n[judge.keys]\nundo = ["z", "u"]\ngrade_0 = "h"\n', 0o644)
     result = resolution({}, {}, folders.work)
     assert not result.warnings
@@ -252,30 +255,29 @@ def test_a_file_of_keys_alone_is_as_good_as_it_was(folders: Folders) -> None:
 # Lines
 
 
+PREFIXES = ["", "# url = 1\n", 'x{} = """\nurl = 1\n[judge]\n"""\n', "y{} = [\n  1, # home\n]\n"]
+
+
 @given(st.lists(st.sampled_from(("url", "api_key", "shared", "home", "judge")), unique=True), st.data())
-def test_a_key_is_found_however_it_is_written(names: list[str], data: st.DataObject) -> None:
+def test_the_line_of_a_key_is_found_in_every_notation(names: list[str], data: st.DataObject) -> None:
     lines: list[str] = []
     expected: dict[str, int] = {}
     for name in names:
-        before = data.draw(
-            st.sampled_from(
-                ["", "# url = 1\n", 'x{} = """\nurl = 1\n[judge]\n"""\n', "y{} = [\n  1, # home\n]\n"]
-            )
-        )
-        lines.append(before.format(len(lines)))
-        written = data.draw(
+        prefix = data.draw(st.sampled_from(PREFIXES))
+        lines.append(prefix.format(len(lines)))
+        key = data.draw(
             st.sampled_from([name, f'"{name}"', f"'{name}'", f'"\\u{ord(name[0]):04x}{name[1:]}"'])
         )
-        held = data.draw(st.sampled_from(["1", '"""\n\n"""', "[\n1,\n2]", "{ home = 1 }"]))
+        value = data.draw(st.sampled_from(["1", '"""\n\n"""', "[\n1,\n2]", "{ home = 1 }"]))
         expected[name] = "".join(lines).count("\n") + 1
-        lines.append(f"{written} = {held}\n")
+        lines.append(f"{key} = {value}\n")
     text = "".join(lines)
     assert tomllib.loads(text) is not None
     result = lines_of(text)
     assert {name: result[(name,)] for name in names} == expected
 
 
-def test_keys_in_tables_are_others(folders: Folders) -> None:
+def test_keys_of_tables_have_their_own_lines() -> None:
     text = "[a]\nurl = 1\n[[b.c]]\nurl = 2\n[url]\n[judge]\nkeys.undo = 'x'\n"
     result = lines_of(text)
     assert (result["url",], result["a", "url"], result["b", "c"]) == (5, 2, 3)
@@ -293,7 +295,7 @@ def test_keys_in_tables_are_others(folders: Folders) -> None:
     ],
     ids=["keys", "tables", "a long list", "comments", "dots"],
 )
-def test_a_file_made_to_keep_its_reader_busy_does_not(folders: Folders, text: str) -> None:
+def test_a_large_file_is_read_in_seconds(folders: Folders, text: str) -> None:
     assert LARGEST * 0.8 < len(text) < LARGEST
     folders.project_file.write_text(text)
     begin = time.process_time()

@@ -1,4 +1,4 @@
-"""Which value holds, where it comes from, and what a project file may do."""
+"""Which source sets each setting, and what a project file may set."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from searchapp.config.settings import (
     Settings,
 )
 from searchapp.errors import InvalidFiles, UsageError
-from tests.config.conftest import Folders, standing
+from tests.config.conftest import Folders, use_as_default
 
 FIRST_TO_LAST = (Origin.flag, Origin.environment, Origin.project, Origin.user)
-ENGINE_OF = ("embedded", "elasticsearch")
+ENGINES = ("embedded", "elasticsearch")
 SECRETS = ("hunter2", "opensesame")
 
 
 def value_of(setting: SettingDeclaration, origin: Origin) -> str:
-    """A value as text, another one for each origin where the setting has that many."""
-    place = FIRST_TO_LAST.index(origin)
+    """Return a value as text, a different one for each origin if the setting has as many values."""
+    number = FIRST_TO_LAST.index(origin)
     match setting.name:
         case "engine":
-            return ENGINE_OF[place % 2]
+            return ENGINES[number % 2]
         case "url" | "data_mirror" | "proxy":
             return f"http://{origin.name}:9200"
         case _ if setting.type is SWITCH:
-            return "1" if setting.flag else str(place % 2)
+            return "1" if setting.flag else str(number % 2)
         case name if name.endswith(".theme"):
             return "ansi-light"
         case name if name.endswith(".spacing"):
             return "compact"
         case "team.role":
-            return ("experimenter", "reproducer")[place % 2]
+            return ("experimenter", "reproducer")[number % 2]
         case "fingerprint":
-            return str(place) * 64
+            return str(number) * 64
         case "cloud_id":
             return f"name:{b64encode(f'{origin.name}.example$es'.encode()).decode()}"
         case "headers":
@@ -54,6 +54,7 @@ def value_of(setting: SettingDeclaration, origin: Origin) -> str:
 
 
 def in_toml(setting: SettingDeclaration, text: str) -> str:
+    """Write a value as a line of a settings file."""
     table, _, key = setting.name.rpartition(".")
     if setting.name == "headers":
         text = f'{{X-Origin = "{text}"}}'
@@ -69,18 +70,18 @@ def in_toml(setting: SettingDeclaration, text: str) -> str:
 
 
 def origins_of(setting: SettingDeclaration) -> list[Origin]:
-    """What can set a setting."""
-    can = {
+    """List the origins that can set a setting, first to last."""
+    can_set = {
         Origin.flag: bool(setting.flag),
         Origin.environment: bool(setting.variable),
         Origin.project: setting.by_project,
         Origin.user: setting.by_user,
     }
-    return [origin for origin in FIRST_TO_LAST if can[origin]]
+    return [origin for origin in FIRST_TO_LAST if can_set[origin]]
 
 
-UNLIKE_WRITTEN = (SWITCH, BY_NAME["headers"].type)
-"""Settings of these kinds are shown in other words than they are set."""
+SHOWN_DIFFERENTLY = (SWITCH, BY_NAME["headers"].type)
+"""Types of settings whose values are not shown as they are written."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,12 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    setting = draw(st.sampled_from([one for one in DECLARED if one.name not in CREDENTIALS]))
+    setting = draw(st.sampled_from([setting for setting in DECLARED if setting.name not in CREDENTIALS]))
     return Case(setting, draw(st.frozensets(st.sampled_from(origins_of(setting)))))
 
 
-def resolved(case: Case, folders: Folders) -> Resolution:
-    """What holds when just these origins set a setting, in a project that is trusted."""
+def resolve(case: Case, folders: Folders) -> Resolution:
+    """Resolve the settings of a trusted project in which exactly the origins of the case set a setting."""
     setting, flags, environ = case.setting, dict[str, object](), dict[str, str]()
     texts = {origin: value_of(setting, origin) for origin in case.origins}
     if Origin.flag in texts:
@@ -105,12 +106,12 @@ def resolved(case: Case, folders: Folders) -> Resolution:
         environ[setting.variable] = texts[Origin.environment]
     own = in_toml(setting, texts[Origin.user]) if Origin.user in texts else ""
     folders.user(own, trusting=setting.name != "trusted")
-    if setting.name == "home" and (flags or environ):  # the user's file is there then
+    if setting.name == "home" and (flags or environ):  # the user's file is in that home then
         folders.user_file = Path(str(flags.get("home") or environ["SEARCHAPP_HOME"])) / "settings.toml"
         folders.user_file.parent.mkdir()
         folders.user("", trusting=True)
     folders.project_file.write_text(
-        in_toml(setting, texts[Origin.project]) if Origin.project in texts else "# nothing\n"
+        in_toml(setting, texts[Origin.project]) if Origin.project in texts else "# empty\n"
     )
     return resolution(flags, environ, folders.work)
 
@@ -118,15 +119,15 @@ def resolved(case: Case, folders: Folders) -> Resolution:
 @given(case=cases())
 def test_the_nearest_source_sets_a_value(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        folders = standing(Folders(tmp_path_factory.mktemp("case")), monkeypatch)
+        folders = use_as_default(Folders(tmp_path_factory.mktemp("case")), monkeypatch)
         monkeypatch.chdir(folders.home.parent)
-        result = resolved(case, folders).values[case.setting.name]
+        result = resolve(case, folders).values[case.setting.name]
     expected = next((origin for origin in FIRST_TO_LAST if origin in case.origins), Origin.default)
     assert result.source.origin is expected
     if expected is Origin.default:
         default = folders.home if case.setting.name == "home" else case.setting.default
         assert result.value == default and result.where == "" and result.line is None
-    elif case.setting.type not in UNLIKE_WRITTEN:
+    elif case.setting.type not in SHOWN_DIFFERENTLY:
         assert value_of(case.setting, expected) in result.shown
     if expected in (Origin.project, Origin.user):
         path = folders.project_file if expected is Origin.project else folders.user_file
@@ -134,17 +135,17 @@ def test_the_nearest_source_sets_a_value(case: Case, tmp_path_factory: pytest.Te
         assert case.setting.name.rpartition(".")[2] in path.read_text().splitlines()[result.line - 1]
 
 
-def test_every_setting_is_one_of_the_program_and_says_what_it_is_for() -> None:
+def test_every_setting_has_a_description_an_origin_and_a_default() -> None:
     for setting in DECLARED:
         assert setting.about.endswith(".") and origins_of(setting)
         assert setting.default is not None or setting.unset or setting.name == "home"
-        assert not (setting.secret and (setting.by_project or setting.flag)), "a command line is seen by all"
+        assert not (setting.secret and (setting.by_project or setting.flag)), "other users see command lines"
 
 
 # Credentials
 
 
-def test_credentials_come_together_from_the_nearest_source_with_any(folders: Folders) -> None:
+def test_all_credentials_come_from_the_nearest_source_with_any(folders: Folders) -> None:
     folders.user('username = "me"\npassword = "hunter2"\n')
     of_file = resolution({}, {}, folders.work).settings
     assert (of_file.username, of_file.password, of_file.api_key) == ("me", "hunter2", None)
@@ -156,7 +157,7 @@ def test_credentials_come_together_from_the_nearest_source_with_any(folders: Fol
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('password = "hunter2"\n', "password in {file} is set without username there: set both or neither"),
         (
@@ -165,15 +166,17 @@ def test_credentials_come_together_from_the_nearest_source_with_any(folders: Fol
         ),
     ],
 )
-def test_contradicting_credentials_in_a_file_are_refused(folders: Folders, text: str, said: str) -> None:
+def test_contradicting_credentials_in_a_file_are_refused(folders: Folders, text: str, message: str) -> None:
     folders.user(text)
     with pytest.raises(UsageError) as refused:
         resolution({}, {}, folders.work)
-    assert said.format(file=folders.user_file) in str(refused.value) and "hunter2" not in str(refused.value)
+    assert message.format(file=folders.user_file) in str(refused.value) and "hunter2" not in str(
+        refused.value
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "named", "lost"),
+    ("text", "source", "dropped"),
     [
         ('username = "me"\npassword = "hunter2"\n', "password (line 2)", ("username", "password")),
         ('api_key = "hunter2"\n', "api_key (line 1)", ("api_key",)),
@@ -183,20 +186,20 @@ def test_contradicting_credentials_in_a_file_are_refused(folders: Folders, text:
 )
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_readable_secrets_are_dropped_with_a_warning(
-    folders: Folders, text: str, named: str, lost: tuple[str, ...], mode: int
+    folders: Folders, text: str, source: str, dropped: tuple[str, ...], mode: int
 ) -> None:
     folders.user(f'{text}index_prefix = "lab"\n', mode)
     result = resolution({}, {}, folders.work)
     (warning,) = result.warnings
-    assert named in warning and "chmod 600" in warning and "hunter2" not in warning
-    assert all(result.values[name].source.origin is Origin.default for name in lost)
+    assert source in warning and "chmod 600" in warning and "hunter2" not in warning
+    assert all(result.values[name].source.origin is Origin.default for name in dropped)
     assert result.settings.index_prefix == "lab"
     folders.user_file.chmod(0o600)
     private = resolution({}, {}, folders.work)
-    assert not private.warnings and all(private.values[name].source.origin is Origin.user for name in lost)
+    assert not private.warnings and all(private.values[name].source.origin is Origin.user for name in dropped)
 
 
-def test_no_secret_is_in_what_is_shown_or_in_how_anything_represents_itself(folders: Folders) -> None:
+def test_shown_values_and_representations_contain_no_secret(folders: Folders) -> None:
     folders.user(f'username = "me"\npassword = "{SECRETS[0]}"\nurl = "http://u:{SECRETS[1]}@there:9200"\n')
     result = resolution({}, {}, folders.work)
     shown = [value.shown + repr(value) + str(value.plain) for value in result.values.values()]
@@ -222,7 +225,7 @@ def test_contradicting_variables_are_refused(folders: Folders, environ: dict[str
         resolution({}, environ, folders.work)
 
 
-# What chooses the engine
+# The engine
 
 
 @pytest.mark.parametrize(
@@ -246,20 +249,22 @@ def test_an_address_in_a_file_chooses_the_server(
     assert settings.url_given == ("url" in project + user)
 
 
-REACHING = {one.name for one in fields(Settings)} & BY_NAME.keys() - CREDENTIALS
+REACHING = {field.name for field in fields(Settings)} & BY_NAME.keys() - CREDENTIALS
 
 
 @pytest.mark.parametrize(
-    "setting", [one for one in DECLARED if one.name in REACHING], ids=lambda one: one.name
+    "setting",
+    [setting for setting in DECLARED if setting.name in REACHING],
+    ids=lambda setting: setting.name,
 )
 def test_every_setting_reaches_the_program(
     folders: Folders, setting: SettingDeclaration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folders.home.parent)
-    result = [resolved(Case(setting, frozenset({origin})), folders) for origin in origins_of(setting)]
-    reached = [getattr(one.settings, setting.name) for one in result]
-    assert reached == [one.values[setting.name].value for one in result]
-    assert any(one != setting.default for one in reached)
+    results = [resolve(Case(setting, frozenset({origin})), folders) for origin in origins_of(setting)]
+    values = [getattr(result.settings, setting.name) for result in results]
+    assert values == [result.values[setting.name].value for result in results]
+    assert any(value != setting.default for value in values)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +295,7 @@ def test_variables_that_a_flag_overrides_are_not_checked(
     assert resolution({"url": "http://a:1"}, environ, folders.work).settings.engine == "elasticsearch"
 
 
-# What a project file may do
+# Trust in project files
 
 
 HARMFUL = (
@@ -315,34 +320,34 @@ HARMFUL = (
 
 
 @pytest.mark.parametrize("text", HARMFUL)
-def test_a_project_file_changes_nothing_in_a_folder_that_is_not_trusted(folders: Folders, text: str) -> None:
+def test_settings_of_an_untrusted_project_file_are_refused(folders: Folders, text: str) -> None:
     folders.project_file.write_text(f"# ours\n{text}")
     name = text.partition(" ")[0]
     with pytest.raises(UsageError) as refused:
         resolution({}, {"SEARCHAPP_API_KEY": "hunter2"}, folders.work)
-    said = str(refused.value)
-    assert f"{folders.project_file} sets {name} (line 2), " in said and "hunter2" not in said
-    assert f'add trusted = ["{folders.project}"] to {folders.user_file}' in said
-    # What the sentence says to do helps.
+    message = str(refused.value)
+    assert f"{folders.project_file} sets {name} (line 2), " in message and "hunter2" not in message
+    assert f'add trusted = ["{folders.project}"] to {folders.user_file}' in message
+    # Following the message helps.
     folders.user("", trusting=True)
     assert resolution({}, {}, folders.work).values[name].source.origin is Origin.project
     folders.user("")
-    left_out = resolution({}, {"SEARCHAPP_PROJECT": "0"}, folders.work)
-    assert left_out.values[name].source.origin is Origin.default and left_out.project_file is None
+    ignoring = resolution({}, {"SEARCHAPP_PROJECT": "0"}, folders.work)
+    assert ignoring.values[name].source.origin is Origin.default and ignoring.project_file is None
 
 
-def test_what_a_person_names_nearer_by_lets_others_say_what_they_like(folders: Folders) -> None:
+def test_an_untrusted_project_file_is_accepted_if_nearer_sources_override_it(folders: Folders) -> None:
     folders.project_file.write_text('url = "http://theirs:9200"\nindex_prefix = "theirs"\n')
     result = resolution({"url": "http://ours:9200"}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
     assert (result.settings.url, result.settings.index_prefix) == ("http://ours:9200", "lab")
 
 
-def test_there_is_a_case_of_every_setting_that_a_project_file_may_have() -> None:
-    tried = {text.partition(" ")[0] for text in HARMFUL}
-    assert tried == {one.name for one in DECLARED if one.by_project}, "add a line of it to HARMFUL above"
+def test_harmful_has_every_setting_of_project_files() -> None:
+    names = {text.partition(" ")[0] for text in HARMFUL}
+    assert names == {setting.name for setting in DECLARED if setting.by_project}, "add the setting to HARMFUL"
 
 
-def test_all_that_is_not_trusted_is_named_at_once(folders: Folders) -> None:
+def test_all_untrusted_settings_are_named_together(folders: Folders) -> None:
     folders.project_file.write_text('url = "http://theirs:9200"\nindex_prefix = "x"\nshared = true\n')
     with pytest.raises(
         UsageError, match=r"sets url \(line 1\), index_prefix \(line 2\) and shared \(line 3\),"
@@ -350,26 +355,26 @@ def test_all_that_is_not_trusted_is_named_at_once(folders: Folders) -> None:
         resolution({}, {}, folders.work)
 
 
-def test_a_project_file_that_only_says_what_holds_anyway_is_no_matter(folders: Folders) -> None:
+def test_an_untrusted_project_file_may_repeat_values_of_other_sources(folders: Folders) -> None:
     folders.project_file.write_text('url = "http://ours:9200"\nindex_prefix = "lab"\nengine = "embedded"\n')
     folders.user('url = "http://ours:9200"\nengine = "embedded"\n')
     result = resolution({}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
     assert result.project_file == folders.project_file and not result.is_project_file_used
     assert result.values["url"].source.origin is Origin.user
-    # The address that a person has named is no choice of the engine by somebody else.
+    # The same address in a project file would choose the engine.
     folders.project_file.write_text('url = "http://ours:9200"\n')
     with pytest.raises(UsageError, match=r"sets url \(line 1\)"):
         resolution({}, {}, folders.work)
 
 
-def test_only_the_users_own_file_says_what_is_trusted_and_who_judges(folders: Folders) -> None:
+def test_a_project_file_must_not_set_trust_or_annotator(folders: Folders) -> None:
     for text in (f'trusted = ["{folders.project}"]\n', "project = true\n", 'annotator = "ann"\n'):
         folders.project_file.write_text(f'{text}url = "http://theirs:9200"\n')
         with pytest.raises(InvalidFiles, match="must not be set in a project file: use "):
             resolution({}, {}, folders.work)
 
 
-def test_a_home_that_a_project_names_is_no_place_for_what_the_user_says(folders: Folders) -> None:
+def test_the_users_file_is_not_read_from_the_home_of_a_project(folders: Folders) -> None:
     theirs = folders.project / "theirs"
     theirs.mkdir()
     folders.project_file.write_text('home = "theirs"\n')
@@ -381,7 +386,7 @@ def test_a_home_that_a_project_names_is_no_place_for_what_the_user_says(folders:
     assert settings.home == theirs and settings.annotator == "ann" and not settings.url_given
 
 
-def test_a_trusted_project_may_have_a_home_of_its_own(folders: Folders) -> None:
+def test_a_trusted_project_may_set_its_home(folders: Folders) -> None:
     folders.project_file.write_text('home = ".searchapp"\n')
     folders.user('annotator = "ann"\n', trusting=True)
     settings = resolution({}, {}, folders.work).settings
@@ -391,7 +396,7 @@ def test_a_trusted_project_may_have_a_home_of_its_own(folders: Folders) -> None:
     assert other.home == other.of_user == folders.home
 
 
-def test_trust_holds_below_a_folder_and_through_links(folders: Folders, tmp_path: Path) -> None:
+def test_trust_applies_below_a_folder_and_through_links(folders: Folders, tmp_path: Path) -> None:
     folders.project_file.write_text('index_prefix = "lab"\n')
     for trusted in (tmp_path, folders.project):
         folders.user(f'trusted = ["/nowhere", "{trusted}"]\n')
@@ -407,7 +412,7 @@ def test_trust_holds_below_a_folder_and_through_links(folders: Folders, tmp_path
         assert f'add "{folders.project}" to trusted in {folders.user_file}' in str(refused.value)
 
 
-def test_the_flag_that_names_a_home_names_the_users_file(folders: Folders, tmp_path: Path) -> None:
+def test_the_flag_home_also_selects_the_users_file(folders: Folders, tmp_path: Path) -> None:
     folders.user('index_prefix = "lab"\n')
     assert resolution({}, {}, folders.work).settings.index_prefix == "lab"
     other = resolution({"home": tmp_path / "other"}, {}, folders.work)

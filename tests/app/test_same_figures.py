@@ -1,4 +1,4 @@
-"""A figure is the same wherever it is shown: all come through `app.evaluate`, and are equal to the last bit."""
+"""Every command and screen shows the same figures, since all of them are computed by `app.evaluate`."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ SPLITS = {
     "smart-relations-wikidata": "fold0",
 }
 PACKAGE = Path(searchapp.__file__).parent
-DOOR = PACKAGE / "app" / "evaluate.py"
+EVALUATE = PACKAGE / "app" / "evaluate.py"
 
 
-ASKING = re.compile(r"searchapp\.evaluation\.measures|ir_measures|pytrec_eval|\.score\b|measures\.measure")
-"""A module without any of these asks for no figures, see `asks_for_figures`."""
+SCORING = re.compile(r"searchapp\.evaluation\.measures|ir_measures|pytrec_eval|\.score\b|measures\.measure")
+"""Matches the source of every module for which `scoring_calls` yields anything."""
 
 
 def modules() -> Iterator[tuple[Path, ast.Module]]:
-    """Those above the scorers."""
+    """Parse the modules above the scorers, without those in which `SCORING` matches nothing."""
     for folder in ("app", "cli", "tui", "serving"):
         for path in sorted((PACKAGE / folder).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
-            yield path, ast.parse(source if ASKING.search(source) else "")
+            yield path, ast.parse(source if SCORING.search(source) else "")
 
 
-def asks_for_figures(module: ast.Module) -> Iterator[str]:
-    """Where a module asks an official scorer, a breakdown apart, or ir-measures."""
+def scoring_calls(module: ast.Module) -> Iterator[str]:
+    """Find where a module calls an official scorer or ir-measures; breakdowns may be computed anywhere."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = {one.name for one in node.names}
+            names = {alias.name for alias in node.names}
             if node.module == "searchapp.evaluation.measures" and "measure" in names:
                 yield "imports measure"
             if node.module.split(".")[0] in ("ir_measures", "pytrec_eval"):
                 yield f"imports from {node.module}"
         if isinstance(node, ast.Attribute) and node.attr == "score":
-            of = ast.unparse(node.value)
-            if "scorer" in of.casefold() or "official" in of.casefold():
-                yield f"calls {of}.score"
+            scorer = ast.unparse(node.value)
+            if "scorer" in scorer.casefold() or "official" in scorer.casefold():
+                yield f"calls {scorer}.score"
         if (
             isinstance(node, ast.Attribute)
             and node.attr == "measure"
@@ -65,7 +65,7 @@ def asks_for_figures(module: ast.Module) -> Iterator[str]:
 
 
 def data_of(task: str, folder: Path) -> Path:
-    """The sample of a task; one of the debates is shorter than their scorer takes."""
+    """Return the sample of a task; one debate of checkthat is shortened below the minimum of its scorer."""
     if task != "checkthat":
         return SAMPLES / task
     data = shutil.copytree(SAMPLES / task, folder / "data")
@@ -74,10 +74,11 @@ def data_of(task: str, folder: Path) -> Path:
     return data
 
 
-def test_nothing_but_the_door_asks_for_figures() -> None:
-    found = {path: list(asks_for_figures(module)) for path, module in modules()}
-    assert set(found.pop(DOOR)) == {"calls scorer.score", "calls measures.measure"}
-    assert {path: asked for path, asked in found.items() if asked} == {}
+def test_only_evaluate_computes_figures() -> None:
+    calls = {path: set(scoring_calls(module)) for path, module in modules()}
+    assert {path: found for path, found in calls.items() if found} == {
+        EVALUATE: {"calls scorer.score", "calls measures.measure"}
+    }
 
 
 @pytest.mark.parametrize("task", SPLITS)
@@ -95,58 +96,60 @@ def test_every_command_and_screen_has_the_same_figures_to_the_last_bit(
     )
     benched = offline("bench", "plan.toml")
     assert benched.code == 0, benched.stderr
-    found = read_bench(Path("plan"))
-    runs = found.runs()
+    bench = read_bench(Path("plan"))
+    runs = bench.runs()
     evaluated = offline("evaluate", *runs, *options, "--by", "all", "--per-topic", "--json").json["runs"]
     compared = offline("compare", *runs, *options, "--by", "all", "--permutations", 100, "--json").json
     assert (
-        sum(len(one["topics"]) for one in compared["difficulty"]["groups"])
+        sum(len(group["topics"]) for group in compared["difficulty"]["groups"])
         == compared["measures"][0]["topics"]
     )
     reported = offline("report", *runs, *options, "--out", "report.html", "--permutations", 100, "--json")
     assert reported.code == 0, reported.stderr
-    (column,) = found.columns
+    (column,) = bench.columns
     assert column.official is not None
-    for place, run in enumerate(evaluated):
+    for number, run in enumerate(evaluated):
         official = run["official"]
         known = {**run["measures"], **official["values"]}
-        assert column.official.figures[place] == official["value"] == compared["runs"][place]["official"]
+        assert column.official.figures[number] == official["value"] == compared["runs"][number]["official"]
         for measure in column.measures:
-            assert measure.figures[place] == known[measure.name]
-        for one in reported.json["figures"]:
-            assert list(one["values"].values())[place] == known[one["name"]]
-        for one in compared["measures"]:
-            assert one["complete"]
-            assert list(one["means"].values())[place] == known[one["measure"]]
-            for pair in one["pairs"]:
-                assert pair["tests"][("first", "second")[place]] == known[one["measure"]]
-            if one["measure"] in run["per_topic"]:
-                values = list(one["per_topic"].values())[place]
-                assert list(values.values()) == list(run["per_topic"][one["measure"]].values())
+            assert measure.figures[number] == known[measure.name]
+        for figure in reported.json["figures"]:
+            assert list(figure["values"].values())[number] == known[figure["name"]]
+        for comparison in compared["measures"]:
+            name = comparison["measure"]
+            assert comparison["complete"]
+            assert list(comparison["means"].values())[number] == known[name]
+            for pair in comparison["pairs"]:
+                assert pair["tests"][("first", "second")[number]] == known[name]
+            if name in run["per_topic"]:
+                per_topic = list(comparison["per_topic"].values())[number]
+                assert list(per_topic.values()) == list(run["per_topic"][name].values())
         for name, breakdown in compared["breakdowns"].items():
             rows = {row["group"]: row for row in run["breakdowns"][name]["rows"]}
             for row in breakdown["rows"]:
                 expected = rows.get(row["group"], {})
                 assert all(
-                    list(held.values())[place] == expected.get(figure)
-                    for figure, held in row["values"].items()
+                    list(values.values())[number] == expected.get(figure)
+                    for figure, values in row["values"].items()
                 )
         if options == ["--lenient"]:
-            screen_has_the_same(offline, task, runs[place], official, tmp_path)
+            check_screens(offline, task, runs[number], official, tmp_path)
 
 
-def screen_has_the_same(
-    offline: Cli, task: str, run: Path, official: dict[str, object], folder: Path
-) -> None:
-    """The screen of topics, by what it prints, and the home screen, where they score without options as well."""
+def check_screens(offline: Cli, task: str, run: Path, official: dict[str, object], folder: Path) -> None:
+    """Check the figures of the topic screen, in the output of `topics`, and of the home screen.
+
+    The screens have no options for the scorer, so that only figures of runs that need none are compared.
+    """
     plain = offline("evaluate", run, "--json")
     shown = offline("topics", task, "--run", run, "--json").json
     if task == "checkthat":
         assert plain.code == 4 and "44 lines, too few for P@50" in shown["fallback_reason"]
         per_topic = official["per_topic"]
         assert isinstance(per_topic, dict) and shown["measure"] == "AP"
-        assert [one["value"] for one in shown["topics"]] == pytest.approx(
-            [one["AP"] for one in per_topic.values()], rel=0, abs=1e-12
+        assert [topic["value"] for topic in shown["topics"]] == pytest.approx(
+            [figures["AP"] for figures in per_topic.values()], rel=0, abs=1e-12
         )
         return
     if plain.code or plain.json["official"]["value"] != official["value"]:
@@ -154,12 +157,11 @@ def screen_has_the_same(
     if shown["fallback_reason"] is None:
         per_topic = official["per_topic"]
         assert isinstance(per_topic, dict)
-        values = [one["value"] for one in shown["topics"]]
+        values = [topic["value"] for topic in shown["topics"]]
         assert len(values) == len(per_topic)
-        for value, given in zip(values, per_topic.values(), strict=True):
-            assert value == given or (isinstance(given, dict) and value in (None, *given.values()))
+        for value, figure in zip(values, per_topic.values(), strict=True):
+            assert value == figure or (isinstance(figure, dict) and value in (None, *figure.values()))
     known = KnownRun(run.resolve(), read_manifest(run))
-    figures = FigureCache(folder / "home")
-    figures.evaluated(known)
-    kept = FigureCache(folder / "home").known(known)
-    assert kept is not None and kept.value == official["value"]
+    FigureCache(folder / "home").evaluated(known)
+    cached = FigureCache(folder / "home").known(known)
+    assert cached is not None and cached.value == official["value"]
