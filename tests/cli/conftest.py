@@ -118,8 +118,8 @@ def cli(request: pytest.FixtureRequest) -> Cli:
 def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home folder in which the sample collection of the task nlps is indexed, to copy."""
     home = tmp_path_factory.mktemp("indexed") / "home"
-    done = run_command("index", "nlps", "--data", SAMPLE, "--home", home, environment=EMBEDDED)
-    assert done.code == 0, done.stderr
+    result = run_command("index", "nlps", "--data", SAMPLE, "--home", home, environment=EMBEDDED)
+    assert result.code == 0, result.stderr
     return home
 
 

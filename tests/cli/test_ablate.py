@@ -21,20 +21,20 @@ CUTOFF = ("--cutoff", 50)
 
 def ablated(run: Cli, task: str, *options: object) -> Any:
     assert run("index", task, "--data", SAMPLES / task).code == 0
-    found = run("ablate", task, "--json", *options)
-    assert found.code == 0, found.stderr
-    return found.json
+    result = run("ablate", task, "--json", *options)
+    assert result.code == 0, result.stderr
+    return result.json
 
 
 def by_name(found: Any, measure: int = 0) -> dict[str, Any]:
-    return {one["name"]: one for one in found["measures"][measure]["variants"]}
+    return {variant["name"]: variant for variant in found["measures"][measure]["variants"]}
 
 
 def test_figures_and_tests_are_those_of_runs_that_are_ranked_and_compared(
     offline: Cli, tmp_path: Path
 ) -> None:
     found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", "--measure", "RR", *CUTOFF)
-    assert [one["name"] for one in found["variants"]] == [
+    assert [variant["name"] for variant in found["variants"]] == [
         "full recipe", "without direct", "without neighbours", "direct alone", "neighbours alone",
     ]  # fmt: skip
     for recipe in ("bm25", "neighbours"):
@@ -99,7 +99,7 @@ def test_every_task_s_best_recipe_is_taken_apart_as_it_ranks(offline: Cli, task:
     options = ("--split", split, "--recipe", recipe)
     found = ablated(offline, task, *options, *CUTOFF)
     variants = by_name(found)
-    signals = [one["name"] for one in found["signals"]]
+    signals = [signal["name"] for signal in found["signals"]]
     assert list(variants) == [
         "full recipe",
         *(["fused by sum"] if found["learned"] else []),
@@ -112,7 +112,7 @@ def test_every_task_s_best_recipe_is_taken_apart_as_it_ranks(offline: Cli, task:
     assert found["measures"][0]["measure"] == official["measure"]
     assert variants["full recipe"]["figure"] == pytest.approx(official["value"], abs=1e-12)
     told = {"labelled", "cocitation", "expansion"}  # what ranks what others have ranked high
-    assert found["dependent"] == [one["name"] for one in found["signals"] if one["kind"] in told]
+    assert found["dependent"] == [signal["name"] for signal in found["signals"] if signal["kind"] in told]
 
 
 def test_trained_signals_are_parts_too_and_their_models_are_kept(offline: Cli, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_trained_signals_are_parts_too_and_their_models_are_kept(offline: Cli, t
 def test_models_are_trained_without_each_kind_of_features(offline: Cli) -> None:
     task = "smart-relations-dbpedia"
     found = ablated(offline, task, "--split", "fold0", "--features")
-    names = [one["name"] for one in found["variants"]]
+    names = [variant["name"] for variant in found["variants"]]
     assert names[1:6] == [
         f"multilabel without {kind}" for kind in ("words", "letters", "pattern", "begins", "ends")
     ]
@@ -138,7 +138,7 @@ def test_models_are_trained_without_each_kind_of_features(offline: Cli) -> None:
     # p-values are corrected among the five of them, and among the three signals that are left out.
     p = [variants[name]["corrected"]["randomisation"] for name in names[1:6]]
     assert all(one["holm"] <= min(1.0, 5 * one["p"]) + 1e-12 for one in p)
-    assert [one["kind"] for one in found["variants"]] == [
+    assert [variant["kind"] for variant in found["variants"]] == [
         "full",
         *["without_feature"] * 5,
         *["without"] * 3,

@@ -68,8 +68,8 @@ def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "plan.toml").write_text(PLAN)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        done = run_command("bench", "plan.toml", "--home", home, environment=EMBEDDED)
-    assert done.code == 0, done.stderr
+        result = run_command("bench", "plan.toml", "--home", home, environment=EMBEDDED)
+    assert result.code == 0, result.stderr
     return Path(shutil.copytree(here, folder / "copy"))
 
 
@@ -100,12 +100,14 @@ BM25, NEAR = "nlps/dev/embedded/bm25", "nlps/dev/embedded/near"
 
 def test_figures_are_those_of_evaluate_and_tests_those_of_compare(benched: Cli) -> None:
     found = benched("bench", "plan.toml", "--json").json
-    assert [one["name"] for one in found["systems"]] == ["bm25", "near"] and found["baseline"] == 0
+    assert [system["name"] for system in found["systems"]] == ["bm25", "near"] and found["baseline"] == 0
     (column,) = found["columns"]
     runs = [Path("plan") / cell["run"] for cell in column["cells"]]
     evaluated = benched("evaluate", *runs, "--cutoff", 50, "--json").json["runs"]
     compared = benched("compare", *runs, "--cutoff", 50, "--permutations", 1000, "--json").json
-    assert [one["name"] for one in column["measures"]] == [one["measure"] for one in compared["measures"]]
+    assert [measure["name"] for measure in column["measures"]] == [
+        measure["measure"] for measure in compared["measures"]
+    ]
     for measure, expected in zip(column["measures"], compared["measures"], strict=True):
         for figure, run in zip(measure["figures"], evaluated, strict=True):
             official = run["official"]["values"]
@@ -125,7 +127,7 @@ def test_figures_are_those_of_evaluate_and_tests_those_of_compare(benched: Cli) 
         )
     assert benched("rank", "nlps", "--split", "dev", "--recipe", "bm25", "--out", "same").code == 0
     assert Path("same/run.trec").read_bytes() == (runs[0] / "run.trec").read_bytes()
-    listed = {one["run"] for one in benched("runs", "list", "--json").json["runs"]}
+    listed = {run["run"] for run in benched("runs", "list", "--json").json["runs"]}
     assert {str(run.resolve()) for run in runs} <= listed
     assert all(benched("runs", "verify", run).code == 0 for run in runs)
 
@@ -172,9 +174,9 @@ def test_a_change_of_a_task_file_that_no_run_was_made_from_ranks_nothing_again(
     )
 
     def again() -> list[bool]:
-        done = offline("bench", "plan.toml", "--json")
-        assert done.code == 0, done.stderr
-        return list(made(done.json).values())
+        result = offline("bench", "plan.toml", "--json")
+        assert result.code == 0, result.stderr
+        return list(made(result.json).values())
 
     assert again() == [True, True]
     task.write_text(task.read_text() + "\n[recipes.more]\ntemplate = 'bm25'\n")
@@ -186,16 +188,16 @@ def test_a_change_of_a_task_file_that_no_run_was_made_from_ranks_nothing_again(
     assert again() == [False, True]
     # Figures follow from the measure, which no run does.
     task.write_text(task.read_text().replace('measure = "nDCG@10"', 'measure = "AP"'))
-    found = offline("bench", "plan.toml", "--json").json
-    assert list(made(found).values()) == [False, False]
-    assert found["columns"][0]["measures"][0]["name"] == "AP"
+    output = offline("bench", "plan.toml", "--json").json
+    assert list(made(output).values()) == [False, False]
+    assert output["columns"][0]["measures"][0]["name"] == "AP"
 
 
 def test_figures_are_computed_again_when_the_runs_are_kept(benched: Cli) -> None:
     Path("plan.toml").write_text(f'measures = ["RR"]{PLAN}')
     found = benched("bench", "plan.toml", "--json").json
     assert made(found) == {BM25: False, NEAR: False}
-    assert [one["name"] for one in found["columns"][0]["measures"]] == ["MAP@50", "RR"]
+    assert [measure["name"] for measure in found["columns"][0]["measures"]] == ["MAP@50", "RR"]
 
 
 def test_groups_of_topics_have_columns_of_their_own(benched: Cli) -> None:
@@ -226,14 +228,14 @@ def test_a_cell_that_fails_is_reported_and_the_others_go_on(offline: Cli, plan: 
         f'{PLAN}[tasks.gone]\ntask = "explanation-2019"\nsplits = "dev"\ndata = "nowhere"\n'
         '[tasks.deep]\ntask = "nlps"\nsplits = "dev"\ndata = "data"\n[tasks.deep.groups.all]\ntopics = ["x"]\n'
     )
-    done = offline("bench", plan, "--json")
-    assert done.code == 4, done.stderr
-    assert "gone dev, bm25; gone dev, " in done.stderr and done.stderr.count("nowhere") == 1
-    assert "deep dev, near has no figures: " in done.stderr
-    assert "the official scorer would not score this file" in done.stderr
-    assert "searchapp: 4 of 6 cells have no figures" in done.stderr and "Traceback" not in done.stderr
-    assert made(done.json)[BM25] and made(done.json)["deep/dev/embedded/bm25"]
-    assert done.json["columns"][0]["measures"] and not Path("plan/gone").exists()
+    result = offline("bench", plan, "--json")
+    assert result.code == 4, result.stderr
+    assert "gone dev, bm25; gone dev, " in result.stderr and result.stderr.count("nowhere") == 1
+    assert "deep dev, near has no figures: " in result.stderr
+    assert "the official scorer would not score this file" in result.stderr
+    assert "searchapp: 4 of 6 cells have no figures" in result.stderr and "Traceback" not in result.stderr
+    assert made(result.json)[BM25] and made(result.json)["deep/dev/embedded/bm25"]
+    assert result.json["columns"][0]["measures"] and not Path("plan/gone").exists()
     assert len(read_bench(Path("plan")).failed) == 4
     assert offline("bench", plan).code == 4  # the failure is kept, with its exit code
 
@@ -251,9 +253,9 @@ def test_a_process_that_is_killed_fails_its_cell_alone(
 
     with monkeypatch.context() as patch:
         patch.setattr(bench, "make_run", ended)
-        done = offline("bench", plan)
-    assert done.code == 1
-    assert "nlps dev, near has no figures: a worker process was killed (SIGKILL)" in done.stderr
+        result = offline("bench", plan)
+    assert result.code == 1
+    assert "nlps dev, near has no figures: a worker process was killed (SIGKILL)" in result.stderr
     assert made(offline("bench", plan, "--json").json) == {BM25: False, NEAR: True}
 
 
@@ -281,10 +283,10 @@ def test_a_bench_that_was_killed_at_any_time_goes_on(offline: Cli, plan: Path) -
         for path in Path("killed").rglob("*"):
             if path.name == "run.json":
                 assert offline("runs", "verify", path.parent).code == 0
-    done = offline("bench", plan, "--out", "killed")
-    assert done.code == 0, done.stderr
+    result = offline("bench", plan, "--out", "killed")
+    assert result.code == 0, result.stderr
     found = read_bench(Path("killed"))
-    assert [one.measures for one in found.columns] == [one.measures for one in expected.columns]
+    assert [column.measures for column in found.columns] == [column.measures for column in expected.columns]
     for cell in (BM25, NEAR):
         assert Path("killed", cell, "run.trec").read_bytes() == Path("whole", cell, "run.trec").read_bytes()
     assert not [path for path in Path("killed").rglob(".*") if path.name != ".lock"]
@@ -315,8 +317,8 @@ def test_other_layouts_have_the_same_figures(benched: Cli) -> None:
     rows = list(csv.DictReader(io.StringIO(benched("bench", "plan.toml", "--csv").stdout)))
     assert len(rows) == len(found.columns[0].measures) * 2
     for row in rows:
-        measure = next(one for one in found.columns[0].measures if one.name == row["measure"])
-        place = [one.name for one in found.systems].index(row["system"])
+        measure = next(measure for measure in found.columns[0].measures if measure.name == row["measure"])
+        place = [system.name for system in found.systems].index(row["system"])
         assert float(row["value"]) == measure.figures[place]
         difference = measure.differences[place]
         assert row["difference"] == ("" if difference is None else repr(difference.mean))
@@ -402,7 +404,7 @@ def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "where", "said"),
+    ("change", "where", "message"),
     [
         ('basline = "x"\n', "line 1", "unknown key: the file has 'basline' (did you mean baseline?)"),
         ('engines = ["elastic"]\n', "line 1", "unknown engine: engines contains 'elastic'"),
@@ -418,12 +420,12 @@ def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_the_file_is_reported_with_its_line_before_anything_is_done(
-    offline: Cli, plan: Path, change: str, where: str, said: str
+    offline: Cli, plan: Path, change: str, where: str, message: str
 ) -> None:
     plan.write_text(change + PLAN if not change.startswith("[") else PLAN + change)
     refused = offline("bench", plan)
     assert refused.code == 4, refused.stderr
-    assert f"plan.toml: {where}: " in refused.stderr and said in refused.stderr
+    assert f"plan.toml: {where}: " in refused.stderr and message in refused.stderr
     assert not Path("plan").exists()
 
 
@@ -433,19 +435,19 @@ def test_the_example_can_be_run(offline: Cli, plan: Path) -> None:
     for task in ("nlps", "explanation-2021"):
         assert offline("index", task, "--data", SAMPLES / task).code == 0
     plan.write_text(printed.replace("[tasks.nlps]", "[tasks.nlps]\ncutoff = 50"))
-    done = offline("bench", plan, "--json")
-    assert done.code == 0, done.stderr
-    assert [len([cell for cell in column["cells"] if cell]) for column in done.json["columns"]] == [3, 2]
+    result = offline("bench", plan, "--json")
+    assert result.code == 0, result.stderr
+    assert [len([cell for cell in column["cells"] if cell]) for column in result.json["columns"]] == [3, 2]
     assert offline("bench").code == 2
 
 
 @pytest.mark.elasticsearch
 def test_both_engines_have_the_same_figures(server: Cli, plan: Path) -> None:
     plan.write_text('engines = ["embedded", "elasticsearch"]' + PLAN)
-    done = server("bench", plan, "--json")
-    assert done.code == 0, done.stderr
-    found = done.json
-    assert [one["name"] for one in found["systems"]] == [
+    result = server("bench", plan, "--json")
+    assert result.code == 0, result.stderr
+    found = result.json
+    assert [system["name"] for system in found["systems"]] == [
         f"{recipe} ({engine})" for recipe in ("bm25", "near") for engine in ("embedded", "elasticsearch")
     ]
     for measure in found["columns"][0]["measures"]:
@@ -457,6 +459,6 @@ def test_both_engines_have_the_same_figures(server: Cli, plan: Path) -> None:
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1"])
 def test_an_engine_that_is_not_there_fails_its_cells_alone(offline: Cli, plan: Path, address: str) -> None:
     plan.write_text('engines = ["embedded", "elasticsearch"]' + PLAN)
-    done = offline("bench", plan, "--url", address, "--json")
-    assert done.code == 3 and "2 of 4 cells have no figures" in done.stderr
-    assert made(done.json)[BM25] and done.json["columns"][0]["measures"][0]["figures"][1] is None
+    result = offline("bench", plan, "--url", address, "--json")
+    assert result.code == 3 and "2 of 4 cells have no figures" in result.stderr
+    assert made(result.json)[BM25] and result.json["columns"][0]["measures"][0]["figures"][1] is None

@@ -20,8 +20,8 @@ def ranked(run: Cli, out: Path, *options: object) -> dict[str, bytes]:
     """The bytes of a run, and what it records of its models."""
     engine = options[:2] if "--engine" in options else ()
     assert run("index", TASK, *DATA, *engine).code == 0
-    made = run("rank", TASK, *DATA, "--split", "dev", "--recipe", "best", *QUICK, "--out", out, *options)
-    assert made.code == 0, made.stderr
+    result = run("rank", TASK, *DATA, "--split", "dev", "--recipe", "best", *QUICK, "--out", out, *options)
+    assert result.code == 0, result.stderr
     held = {file.name: file.read_bytes() for file in out.rglob("*.*") if file.name != "run.json"}
     return held | {"models": json.dumps(recipe_of(out)["models"]).encode()}
 
@@ -31,23 +31,28 @@ def recipe_of(run: Path) -> Any:
 
 
 def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline: Cli, tmp_path: Path) -> None:
-    first = ranked(offline, tmp_path / "run")
+    result = ranked(offline, tmp_path / "run")
     (path,) = (tmp_path / "home" / "models").glob("nlps-fusion-*.npz")
     stored = learning.read_model(path)
     recipe = recipe_of(tmp_path / "run")
     assert recipe["models"]["fusion"]["digest"] == stored.digest
     assert recipe["models"]["fusion"]["training_topics"] == 12
-    assert [one["name"] for one in recipe["signals"]][:4] == ["neighbours", "pairs", "formulae", "cocitation"]
+    assert [signal["name"] for signal in recipe["signals"]][:4] == [
+        "neighbours",
+        "pairs",
+        "formulae",
+        "cocitation",
+    ]
     content = path.read_bytes()
     again = offline("train", TASK, *DATA, "--split", "dev", *QUICK, "--rebuild", "--workers", 2, "--json")
     assert again.code == 0, again.stderr
-    assert [(one["signal"], one["trained"]) for one in again.json["models"]] == [("fusion", True)]
+    assert [(model["signal"], model["trained"]) for model in again.json["models"]] == [("fusion", True)]
     assert path.read_bytes() == content
-    assert ranked(offline, tmp_path / "again") == first
+    assert ranked(offline, tmp_path / "again") == result
     assert offline("runs", "verify", tmp_path / "run").code == 0
     # What is not looked at by those who train makes no other model, what they look at does.
-    other = offline("train", TASK, "--split", "dev", *QUICK, "--set", "neighbours.k=3", "--json")
-    assert other.json["models"][0]["trained"] and other.json["models"][0]["path"] != str(path)
+    result = offline("train", TASK, "--split", "dev", *QUICK, "--set", "neighbours.k=3", "--json")
+    assert result.json["models"][0]["trained"] and result.json["models"][0]["path"] != str(path)
 
 
 def test_a_deeper_ranking_begins_with_the_shorter_one(offline: Cli, tmp_path: Path) -> None:
@@ -74,16 +79,16 @@ def test_why_adds_up_and_names_what_the_trees_went_by(offline: Cli) -> None:
     words = "Let $H$ be a subgroup of a finite group."
     options = ["--recipe", "best", "--json"]
     first = offline("search", TASK, words, *options).json["hits"][0]
-    found = offline("search", TASK, words, "--explain-document", first["id"], *options)
-    assert found.code == 0, found.stderr
-    explanation = found.json["explanation"]
+    result = offline("search", TASK, words, "--explain-document", first["id"], *options)
+    assert result.code == 0, result.stderr
+    explanation = result.json["explanation"]
     assert explanation["description"].startswith("fused by learned: log-odds")
     of_trees = explanation["details"][-1]
-    assert of_trees["value"] == pytest.approx(sum(one["value"] for one in of_trees["details"]))
+    assert of_trees["value"] == pytest.approx(sum(detail["value"] for detail in of_trees["details"]))
 
 
 def test_both_engines_train_the_same_model_and_rank_the_same(server: Cli, tmp_path: Path) -> None:
-    here = ranked(server, tmp_path / "embedded", "--engine", "embedded")
+    result = ranked(server, tmp_path / "embedded", "--engine", "embedded")
     for path in (tmp_path / "home" / "models").glob("*"):
         path.unlink()
-    assert ranked(server, tmp_path / "elasticsearch", "--engine", "elasticsearch") == here
+    assert ranked(server, tmp_path / "elasticsearch", "--engine", "elasticsearch") == result

@@ -162,16 +162,16 @@ def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_
 
 @pytest.mark.own_indexes
 def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data: Path) -> None:
-    made = cli("index", "checkthat", "--data", data, "--json").json
+    output = cli("index", "checkthat", "--data", data, "--json").json
     lines = {
         part: sum(len(path.read_text().splitlines()) for path in (data / part).iterdir())
         for part in ("training", "test_annotated")
     }
-    assert made["documents"] == sum(lines.values())
-    assert [index["documents"] for index in made["indexes"]] == [sum(lines.values()), lines["training"]]
-    assert (made["missing"], made["removed"]) == ([], [])
+    assert output["documents"] == sum(lines.values())
+    assert [index["documents"] for index in output["indexes"]] == [sum(lines.values()), lines["training"]]
+    assert (output["missing"], output["removed"]) == ([], [])
     again = cli("index", "checkthat", "--data", data, "--json").json
-    assert not again["built"] and again["indexes"] == made["indexes"]
+    assert not again["built"] and again["indexes"] == output["indexes"]
 
 
 @pytest.mark.own_indexes

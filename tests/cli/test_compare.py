@@ -45,22 +45,22 @@ def test_topics_are_called_as_in_the_run_whatever_the_scorer_calls_them(offline:
     for recipe in ("bm25", "neighbours"):
         out = tmp_path / recipe
         assert offline("rank", "checkthat", "--split", "training", "--recipe", recipe, "--out", out).code == 0
-    found = offline("compare", tmp_path / "bm25", tmp_path / "neighbours", "--json").json
+    output = offline("compare", tmp_path / "bm25", tmp_path / "neighbours", "--json").json
     topics = {ranking.topic_id for ranking in directory.read(tmp_path / "bm25").run}
-    assert {topic["id"] for topic in found["topics"]["pairs"][0]["topics"]} == topics
+    assert {topic["id"] for topic in output["topics"]["pairs"][0]["topics"]} == topics
 
 
 def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: Cli) -> None:
-    found = ranked("compare", "A", "B", *CUTOFF, "--depth", 3, "--json").json
-    per_topic = found["measures"][0]["per_topic"]
+    output = ranked("compare", "A", "B", *CUTOFF, "--depth", 3, "--json").json
+    per_topic = output["measures"][0]["per_topic"]
     differences = [per_topic["B"][topic] - per_topic["A"][topic] for topic in per_topic["A"]]
-    (pair,) = found["measures"][0]["pairs"]
+    (pair,) = output["measures"][0]["pairs"]
     assert pair["tests"]["t_test"]["p"] == pytest.approx(
         scipy.stats.ttest_1samp(differences, 0).pvalue, abs=1e-12
     )
     assert pair["tests"]["mean"] == pytest.approx(math.fsum(differences) / len(differences), abs=1e-12)
     assert pair["tests"]["randomisation"]["exact"]
-    assert (found["permutations"], found["seed"]) == (PERMUTATIONS, SEED)
+    assert (output["permutations"], output["seed"]) == (PERMUTATIONS, SEED)
     rankings = {
         name: {one.topic_id: one.document_ids() for one in directory.read(Path(name)).run} for name in "AB"
     }
@@ -68,7 +68,7 @@ def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: 
         str(entry_id): set(map(str, entry["premises"]))
         for entry_id, entry in json.loads((SAMPLES / "nlps" / "dev_set.json").read_text()).items()
     }
-    (topics,) = found["topics"]["pairs"]
+    (topics,) = output["topics"]["pairs"]
     for topic in topics["topics"]:
         first, second = (rankings[name][topic["id"]] for name in "AB")
         gained = {one["document_id"] for one in topic["gained"]}
@@ -78,7 +78,7 @@ def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: 
         for one in (*topic["gained"], *topic["lost"], *topic["moved"]):
             assert first[one["first"] - 1] == one["document_id"] == second[one["second"] - 1]
     assert topics["topics"] == sorted(topics["topics"], key=lambda topic: -topic["difference"])
-    overlap = found["overlap"][0]["rbo"]
+    overlap = output["overlap"][0]["rbo"]
     expected = [rbo(rankings["A"][topic], rankings["B"][topic]) for topic in rankings["A"]]
     assert overlap == pytest.approx(math.fsum(expected) / len(expected))
 
@@ -116,9 +116,9 @@ def test_swapping_the_runs_negates_the_differences(ranked: Cli) -> None:
 
 
 def test_a_measure_that_is_asked_for_comes_first(ranked: Cli) -> None:
-    found = ranked("compare", "A", "B", "--measure", "nDCG@5", "--measure", "R@3", *CUTOFF, "--json").json
-    assert [one["measure"] for one in found["measures"]] == ["nDCG@5", "R@3", "MAP@50"]
-    assert found["topics"]["measure"] == "nDCG@5" and found["topics"]["depth"] == 5
+    output = ranked("compare", "A", "B", "--measure", "nDCG@5", "--measure", "R@3", *CUTOFF, "--json").json
+    assert [measure["measure"] for measure in output["measures"]] == ["nDCG@5", "R@3", "MAP@50"]
+    assert output["topics"]["measure"] == "nDCG@5" and output["topics"]["depth"] == 5
     refused = ranked("compare", "A", "B", "--measure", "nDCX")
     assert refused.code == 2 and "there is no measure 'nDCX'" in refused.stderr
 
@@ -126,21 +126,21 @@ def test_a_measure_that_is_asked_for_comes_first(ranked: Cli) -> None:
 def test_several_runs_are_compared_in_pairs_or_with_the_baseline(ranked: Cli) -> None:
     assert ranked("rank", "nlps", "--split", "dev", "--recipe", "tfidf", "--out", "C").code == 0
     pairs = ranked("compare", "A", "B", "C", *CUTOFF, "--json").json["measures"][0]["pairs"]
-    assert [(one["first"], one["second"]) for one in pairs] == [("A", "B"), ("A", "C"), ("B", "C")]
-    assert all(0 <= one["tukey"] <= 1 and 0 < one["randomised_tukey"] <= 1 for one in pairs)
+    assert [(pair["first"], pair["second"]) for pair in pairs] == [("A", "B"), ("A", "C"), ("B", "C")]
+    assert all(0 <= pair["tukey"] <= 1 and 0 < pair["randomised_tukey"] <= 1 for pair in pairs)
     assert all(
         held["p"] <= held["benjamini_hochberg"] <= held["holm"] or math.isclose(held["holm"], held["p"])
-        for one in pairs
-        for held in one["corrected"].values()
+        for pair in pairs
+        for held in pair["corrected"].values()
     )
-    found = ranked("compare", "A", "B", "C", "--baseline", "B", *CUTOFF, "--json").json
-    assert found["baseline"] == "B"
-    assert [(one["first"], one["second"]) for one in found["measures"][0]["pairs"]] == [
+    output = ranked("compare", "A", "B", "C", "--baseline", "B", *CUTOFF, "--json").json
+    assert output["baseline"] == "B"
+    assert [(pair["first"], pair["second"]) for pair in output["measures"][0]["pairs"]] == [
         ("B", "A"),
         ("B", "C"),
     ]
     # The tests of all runs take every run, whichever pairs are shown.
-    assert found["measures"][0]["pairs"][0]["tukey"] == pairs[0]["tukey"]
+    assert output["measures"][0]["pairs"][0]["tukey"] == pairs[0]["tukey"]
     assert (
         "corrected for 2 comparisons with the baseline"
         in ranked("compare", *"ABC", "--baseline", "B", *CUTOFF).stdout
@@ -156,7 +156,7 @@ def edited(run: str, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"data_digests": {"knowledge_base.json": "0" * 64}},
@@ -169,19 +169,21 @@ def edited(run: str, **changes: Any) -> None:
     ],
 )
 def test_runs_of_other_things_are_refused_and_what_changed_is_named(
-    ranked: Cli, changes: dict[str, Any], said: str
+    ranked: Cli, changes: dict[str, Any], message: str
 ) -> None:
     edited("B", **changes)
     refused = ranked("compare", "A", "B", *CUTOFF)
-    assert refused.code == 4 and said in refused.stderr and "--force" in refused.stderr and not refused.stdout
+    assert (
+        refused.code == 4 and message in refused.stderr and "--force" in refused.stderr and not refused.stdout
+    )
 
 
 def test_anyway_every_output_says_what_differs(ranked: Cli) -> None:
     edited("B", index_digest="0" * 64)
     for layout in ((), ("--json",), ("--markdown",), ("--latex",)):
-        found = ranked("compare", "A", "B", "--force", *CUTOFF, *layout)
-        assert found.code == 0 and "their indexed documents differ" in found.stdout
-        assert "the runs are compared although their indexed documents differ" in found.stderr
+        result = ranked("compare", "A", "B", "--force", *CUTOFF, *layout)
+        assert result.code == 0 and "their indexed documents differ" in result.stdout
+        assert "the runs are compared although their indexed documents differ" in result.stderr
     assert ranked("compare", "A", "B", "--force", *CUTOFF, "--json").json["comparable"] is False
     assert "although" in ranked("compare", "A", "B", "--force", *CUTOFF, "--csv").stderr
 
@@ -202,7 +204,7 @@ def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("A",), 2, "at least two runs are needed"),
         (("A", "./A"), 2, "is given twice"),
@@ -216,13 +218,15 @@ def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> No
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(
-    ranked: Cli, arguments: tuple[str, ...], code: int, said: str
+    ranked: Cli, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     if arguments == ("A", "B"):
-        said = "premises without repeats, not 500"  # without --cutoff, as the organisers' scorer
-    found = ranked("compare", *arguments)
+        message = "premises without repeats, not 500"  # without --cutoff, as the organisers' scorer
+    result = ranked("compare", *arguments)
     assert (
-        (found.code, found.stdout) == (code, "") and said in found.stderr and "Traceback" not in found.stderr
+        (result.code, result.stdout) == (code, "")
+        and message in result.stderr
+        and "Traceback" not in result.stderr
     )
 
 
@@ -267,21 +271,21 @@ def test_unjudged_documents_are_stated_bounded_and_blamed_where_they_can_be(rank
     stored = directory.read(Path("A"))
     topic, documents = stored.run.rankings[0].topic_id, stored.run.rankings[0].document_ids()
     for name, order in (("C", documents), ("D", (documents[1], documents[0], *documents[2:]))):
-        hits = type(stored.run.rankings[0].hits)(order, [float(-place) for place in range(len(order))])
+        hits = type(stored.run.rankings[0].hits)(order, [float(-number) for number in range(len(order))])
         run = Run("x", (Ranking(topic, hits), *stored.run.rankings[1:]))
         directory.write(Path(name), stored.manifest, run, {})
     grades = qrels("some.qrels", f"{topic} 0 {documents[0]} 1")
-    found = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *CUTOFF, "--json").json
-    (pair,) = found["measures"][0]["pairs"]
+    output = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *CUTOFF, "--json").json
+    (pair,) = output["measures"][0]["pairs"]
     assert pair["tests"]["mean"] == -0.5
     doubt = pair["unjudged"]
     # If the document at D's first rank were relevant, D would be no worse; whether it is, nobody has said.
     assert doubt["due"] == "yes" and doubt["reversed"] >= 0 and doubt["low"] <= -0.5 <= doubt["high"]
     assert doubt["bounds"] == [[1.0, 1.0], [0.5, 1.0]]
-    assert found["runs"][0]["judged"]["Judged@10"] == pytest.approx(0.1)
-    assert "count as not relevant; judged among the retrieved documents: 1 of" in found["unjudged"]
+    assert output["runs"][0]["judged"]["Judged@10"] == pytest.approx(0.1)
+    assert "count as not relevant; judged among the retrieved documents: 1 of" in output["unjudged"]
     # Judged as not relevant, it explains nothing any more.
-    lines = [f"{topic} 0 {documents[0]} 1", *(f"{topic} 0 {one} 0" for one in documents[1:])]
+    lines = [f"{topic} 0 {documents[0]} 1", *(f"{topic} 0 {document} 0" for document in documents[1:])]
     judged = ranked(
         "compare", "C", "D", "--qrels", qrels("all.qrels", *lines), "--measure", "RR", *CUTOFF, "--json"
     ).json
@@ -293,11 +297,11 @@ def test_unjudged_documents_are_stated_bounded_and_blamed_where_they_can_be(rank
 def test_condensed_lists_leave_unjudged_documents_out(ranked: Cli) -> None:
     topic = directory.read(Path("A")).run.rankings[0]
     grades = qrels("some.qrels", f"{topic.topic_id} 0 {topic.document_ids()[4]} 1")
-    found = ranked(
+    output = ranked(
         "compare", "A", "B", "--qrels", grades, "--unjudged", "condensed", "--measure", "RR", "--json"
     ).json
-    assert found["measures"][0]["means"] == {"A": 1.0, "B": 1.0}
-    assert found["unjudged"] == "unjudged documents are removed from the rankings"
+    assert output["measures"][0]["means"] == {"A": 1.0, "B": 1.0}
+    assert output["unjudged"] == "unjudged documents are removed from the rankings"
     refused = ranked("compare", "A", "B", "--qrels", grades, "--unjudged", "bounds")
     assert refused.code == 2 and "leave out --unjudged bounds" in refused.stderr
 
@@ -306,10 +310,10 @@ def test_the_figures_against_qrels_are_those_of_evaluate(ranked: Cli) -> None:
     run = trec.read_run(Path("A/run.trec"))
     lines = [f"{one.topic_id} 0 {one.document_ids()[place]} 1" for place, one in enumerate(run)]
     grades = qrels("some.qrels", *lines)
-    found = ranked("compare", "A", "B", "--qrels", grades, *CUTOFF, "--json").json
+    output = ranked("compare", "A", "B", "--qrels", grades, *CUTOFF, "--json").json
     expected = ranked("evaluate", "A", "B", "--qrels", grades, *CUTOFF, "--json").json["runs"]
-    assert found["measures"][0]["means"]["B"] == pytest.approx(expected[1]["official"]["value"], abs=1e-12)
-    for one in found["measures"][1:]:
+    assert output["measures"][0]["means"]["B"] == pytest.approx(expected[1]["official"]["value"], abs=1e-12)
+    for one in output["measures"][1:]:
         assert one["means"]["A"] == pytest.approx(expected[0]["measures"][one["measure"]], abs=1e-12)
 
 
@@ -331,13 +335,13 @@ def test_compare_takes_the_gold_that_evaluate_takes_with_the_same_options(
     for command, named in (("evaluate", runs[:1]), ("compare", runs)):
         refused = offline(command, *named)
         assert refused.code == 4 and "--lenient continues" in refused.stderr
-    found = offline("compare", *runs, "--lenient", "--json")
-    assert found.code == 0, found.stderr
+    result = offline("compare", *runs, "--lenient", "--json")
+    assert result.code == 0, result.stderr
     figure = offline("evaluate", runs[0], "--lenient", "--json").json["official"]["value"]
-    assert found.json["runs"][0]["official"] == figure
+    assert result.json["runs"][0]["official"] == figure
 
     data, runs = ranked("smart-types-dbpedia", "fold0")
     hierarchy = (data / "dbpedia_types.tsv").rename(tmp_path / "hierarchy.tsv")
     for command, named in (("evaluate", runs[:1]), ("compare", runs)):
-        found = offline(command, *named, "--hierarchy", hierarchy)
-        assert found.code == 0, found.stderr
+        result = offline(command, *named, "--hierarchy", hierarchy)
+        assert result.code == 0, result.stderr

@@ -66,8 +66,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def runs(offline: Cli, folder: Path) -> Path:
     """A folder with two runs of nlps, and a folder that is none."""
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
-    made = offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", "runs/dev")
-    assert made.code == 0, made.stderr
+    result = offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", "runs/dev")
+    assert result.code == 0, result.stderr
     shutil.copytree("runs/dev", "runs/my dev")
     (folder / "other").mkdir()
     return folder
@@ -203,15 +203,15 @@ def test_a_shell_that_asks_wrongly_gets_nothing(variables: dict[str, str]) -> No
 def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Path) -> None:
     searchapp = Path(sys.executable).with_name("searchapp")
     script = f"{searchapp} --install-completion && {searchapp} --show-completion; echo $?"
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", script],
         env={**os.environ, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.stderr == ""
-    assert done.stdout.endswith("complete -o default -F _searchapp_completion searchapp\n0\n")
+    assert result.stderr == ""
+    assert result.stdout.endswith("complete -o default -F _searchapp_completion searchapp\n0\n")
     (installed,) = (tmp_path / ".bash_completions").iterdir()
     assert installed.name == "searchapp.sh"
     # What is installed, used as Bash uses it when Tab is pressed.
@@ -262,13 +262,15 @@ def test_completing_imports_nothing_heavy() -> None:
             ["judge", "nlps", "--annotator", ""],
         )
     ]
-    done = subprocess.run(  # a new Python, which has imported nothing; each line is completed in a fork of it
-        [sys.executable, "-c", IMPORTS],
-        env={**os.environ, COMPLETION_VARIABLE: "complete_bash"},
-        input=json.dumps(lines),
-        capture_output=True,
-        text=True,
-        timeout=60,
+    result = (
+        subprocess.run(  # a new Python, which has imported nothing; each line is completed in a fork of it
+            [sys.executable, "-c", IMPORTS],
+            env={**os.environ, COMPLETION_VARIABLE: "complete_bash"},
+            input=json.dumps(lines),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
     )
-    told = [line for line in done.stdout.splitlines() if line.startswith("imported")]
-    assert told == [f"imported {line} []" for line in lines], done.stdout + done.stderr
+    told = [line for line in result.stdout.splitlines() if line.startswith("imported")]
+    assert told == [f"imported {line} []" for line in lines], result.stdout + result.stderr

@@ -36,7 +36,7 @@ def write(path: Path, text: str, mode: int = 0o600) -> Path:
 
 def listed(result: Result) -> dict[str, Any]:
     assert result.code == 0, result.stderr
-    return {one["name"]: one for one in result.json["settings"]}
+    return {setting["name"]: setting for setting in result.json["settings"]}
 
 
 def test_config_lists_every_setting(

@@ -140,7 +140,7 @@ def test_without_somebody_to_ask_terms_are_not_accepted(web: FileServer, offline
         "searchapp: there is no terminal to accept the terms of the data of nlps: read them with "
         "`searchapp data list nlps`, and add --accept-terms\n"
     )
-    assert not web.asked and not home.exists()
+    assert not web.requests_of and not home.exists()
 
 
 def test_another_folder_can_be_named(web: FileServer, offline: Cli, home: Path, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_verify_tells_what_is_not_official(web: FileServer, offline: Cli, home: 
     result = offline("data", "verify", "nlps", "--json")
     assert result.code == 4
     assert "changed file: dev_set.json" in result.stderr and "missing file: train_set.json" in result.stderr
-    states = {one["path"]: one["state"] for one in result.json["files"]}
+    states = {file["path"]: file["state"] for file in result.json["files"]}
     assert states == {"knowledge_base.json": "intact", "train_set.json": "missing", "dev_set.json": "changed"}
     assert result.json["complete"] is False
     refused = offline("data", "get", "nlps", "--accept-terms")
@@ -242,7 +242,7 @@ def test_the_list_tells_sizes_sources_terms_and_what_is_there(
     assert [task["task"] for task in listed] == ["nlps", "checkthat"]
     nlps = listed[0]
     assert (nlps["terms"], nlps["complete"], nlps["folder"]) == ("To be used with care.", False, str(home))
-    assert {one["path"]: (one["expected"], one["state"]) for one in nlps["files"]} == {
+    assert {file["path"]: (file["expected"], file["state"]) for file in nlps["files"]} == {
         name: ((SAMPLE / name).stat().st_size, "missing" if name == "dev_set.json" else "present")
         for name in NAMES
     }
@@ -298,7 +298,7 @@ def test_a_person_may_say_no(
         terminal.press(answer)
         assert terminal.wait_for_end() == 1
     assert terminal.text.rstrip().endswith("searchapp: terms not accepted: nothing was fetched")
-    assert not web.asked and not (tmp_path / "home").exists()
+    assert not web.requests_of and not (tmp_path / "home").exists()
 
 
 def test_a_person_may_break_off(get: Callable[..., Terminal], tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_any_measure_can_be_chosen(indexed: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("ndcg@10", "did you mean nDCG@10?"),
         ("ndcg_cut_20", "did you mean nDCG@20?"),
@@ -137,10 +137,10 @@ def test_any_measure_can_be_chosen(indexed: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_an_unknown_measure_is_refused_before_any_work_with_a_suggestion(
-    offline: Cli, tmp_path: Path, name: str, told: str
+    offline: Cli, tmp_path: Path, name: str, message: str
 ) -> None:
     result = offline("evaluate", tmp_path / "none", "--measure", "AP", "--measure", name)
-    assert result.code == 2 and told in result.stderr and repr(name) in result.stderr
+    assert result.code == 2 and message in result.stderr and repr(name) in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -245,8 +245,8 @@ def test_where_nothing_else_is_judged_it_says_so(
     qrels = tmp_path / "qrels"
     first = next(iter(json.loads((SAMPLE / "dev_set.json").read_text())))
     qrels.write_text(f"{first} 0 101 1\n")
-    told = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50)
-    assert "of the only scored topic" in told.stderr and "judge and score other topics" in told.stderr
+    result = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50)
+    assert "of the only scored topic" in result.stderr and "judge and score other topics" in result.stderr
     refused = indexed("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--held-out")
     assert refused.code == 4 and "was trained on every judged topic" in refused.stderr
 
@@ -270,16 +270,18 @@ def test_a_manifest_that_does_not_name_the_judged_topics_is_refused(
 def test_a_trec_export_keeps_the_ranking_or_the_scores_of_the_engine(indexed: Cli, tmp_path: Path) -> None:
     run = ranked(indexed, tmp_path / "run")
     plain, distinct = tmp_path / "plain.trec", tmp_path / "distinct.trec"
-    told = indexed("export", run, "--format", "trec", "--engine-scores", "--out", plain)
-    assert told.code == 0 and "equal scores" in told.stderr and "--engine-scores" in told.stderr
+    result = indexed("export", run, "--format", "trec", "--engine-scores", "--out", plain)
+    assert result.code == 0 and "equal scores" in result.stderr and "--engine-scores" in result.stderr
     assert plain.read_bytes() == (run / "run.trec").read_bytes()
-    told = indexed("export", run, "--format", "trec", "--out", distinct)
-    assert told.code == 0 and "equal scores" not in told.stderr
+    result = indexed("export", run, "--format", "trec", "--out", distinct)
+    assert result.code == 0 and "equal scores" not in result.stderr
     order = [[line.split()[i] for i in (0, 2, 3)] for line in plain.read_text().splitlines()]
     assert [[line.split()[i] for i in (0, 2, 3)] for line in distinct.read_text().splitlines()] == order
     qrels = tmp_path / "qrels"
     gold = json.loads((SAMPLE / "dev_set.json").read_text())
-    qrels.write_text("".join(f"{t} 0 {one} 1\n" for t, entry in gold.items() for one in entry["premises"]))
+    qrels.write_text(
+        "".join(f"{t} 0 {premise} 1\n" for t, entry in gold.items() for premise in entry["premises"])
+    )
     figures = [
         indexed("evaluate", path, "--qrels", qrels, "--cutoff", 50, "--measure", "AP", "--json").json[
             "measures"

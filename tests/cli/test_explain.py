@@ -23,16 +23,16 @@ def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
     assert indexed("rank", "nlps", *chosen, "--out", tmp_path / "run").code == 0
     lines = [line.split() for line in (tmp_path / "run" / "run.trec").read_text().splitlines()]
     _, _, document, rank, score, _ = [line for line in lines if line[0] == TOPIC][1]
-    told = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen, "--json").json
-    assert (told["split"], told["topic"], told["document_id"]) == ("dev", TOPIC, document)
-    assert (told["status"], told["rank"]) == ("ranked", int(rank))
-    assert told["score"] == pytest.approx(float(score), rel=1e-6)
-    assert [share["signal"] for share in told["signals"]] == (
+    output = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen, "--json").json
+    assert (output["split"], output["topic"], output["document_id"]) == ("dev", TOPIC, document)
+    assert (output["status"], output["rank"]) == ("ranked", int(rank))
+    assert output["score"] == pytest.approx(float(score), rel=1e-6)
+    assert [share["signal"] for share in output["signals"]] == (
         ["direct", "neighbours"] if recipe == "neighbours" else []
     )
-    if told["signals"]:
-        given = [share["value"] or 0.0 for share in told["signals"]]
-        assert sum(given) == pytest.approx(told["score"], rel=1e-6)
+    if output["signals"]:
+        given = [share["value"] or 0.0 for share in output["signals"]]
+        assert sum(given) == pytest.approx(output["score"], rel=1e-6)
     first, *rest = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen).stdout.splitlines()
     assert (
         first
@@ -40,7 +40,7 @@ def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
     )
     said = [line.strip() for line in rest]
     assert ("Scores of the signals:" in said) == (recipe == "neighbours")
-    for share in told["signals"]:
+    for share in output["signals"]:
         assert any(line.startswith(f"{share['value']:.4f}  {share['signal']}") for line in said)
 
 
@@ -75,18 +75,18 @@ def test_a_topic_is_found_in_its_split_and_a_document_that_is_not_ranked_is_acco
 def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(indexed: Cli) -> None:
     asked = ("explain", "nlps", "601", "--topic", TOPIC, "--data", SAMPLE, "--recipe", "neighbours")
     for depth in (500, 501):
-        told = indexed(*asked, "--depth", depth)
-        assert told.code == 0, told.stderr
-        assert ("the depth 501 raises the window 500 of the signal direct" in told.stderr) == (depth == 501)
+        result = indexed(*asked, "--depth", depth)
+        assert result.code == 0, result.stderr
+        assert ("the depth 501 raises the window 500 of the signal direct" in result.stderr) == (depth == 501)
 
 
 def test_a_debate_is_explained_although_nobody_could_type_it(indexed: Cli) -> None:
     assert indexed("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
     asked = ("--topic", "farm_speech", "--data", SAMPLES / "checkthat", "--recipe", "neighbours")
-    told = indexed("explain", "checkthat", "farm_speech:1", *asked, "--json")
-    assert told.code == 0, told.stderr
-    assert (told.json["status"], told.json["split"]) == ("ranked", "training")
-    assert {share["signal"] for share in told.json["signals"]} == {"direct", "labelled"}
+    result = indexed("explain", "checkthat", "farm_speech:1", *asked, "--json")
+    assert result.code == 0, result.stderr
+    assert (result.json["status"], result.json["split"]) == ("ranked", "training")
+    assert {share["signal"] for share in result.json["signals"]} == {"direct", "labelled"}
 
 
 def test_a_topic_that_there_is_not_is_refused(indexed: Cli) -> None:
@@ -100,10 +100,10 @@ def test_a_topic_that_there_is_not_is_refused(indexed: Cli) -> None:
 
 @pytest.mark.parametrize("document", ["", "\udcff\udcfe", "x" * 9_000])
 def test_what_can_be_no_id_is_not_indexed(indexed: Cli, document: str) -> None:
-    told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE, "--json")
-    assert (told.code, told.json["status"]) == (0, "unknown")
-    told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE)
-    assert "is not indexed: no document of nlps has this id" in told.stdout
+    result = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE, "--json")
+    assert (result.code, result.json["status"]) == (0, "unknown")
+    result = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE)
+    assert "is not indexed: no document of nlps has this id" in result.stdout
     assert "is not indexed" in indexed("search", "nlps", "ring", "--explain-document", document).stdout
 
 

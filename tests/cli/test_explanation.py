@@ -55,15 +55,15 @@ def test_every_fact_is_ranked_well_for_every_question(
 def test_the_options_of_questions_change_no_byte_of_a_ranking(
     offline: Cli, recipe: str, data: Path, task: str, tmp_path: Path
 ) -> None:
-    whole = rank(offline, task, SAMPLES / task, tmp_path / "whole", "--recipe", recipe)
+    result = rank(offline, task, SAMPLES / task, tmp_path / "whole", "--recipe", recipe)
     if task == "explanation-2021":
         shutil.rmtree(data / "questions")
     else:  # where they are in the text of the question, other wrong ones
         for path in (data / "questions").glob("*.tsv"):
             path.write_text(re.sub(r"\(D\) [^\t]*", "(D) vibrates magnetic metal soup", path.read_text()))
         assert "it becomes salt" not in (data / IN_2019).read_text()
-    other = rank(offline, task, data, tmp_path / "other", "--recipe", recipe)
-    assert (whole / "run.trec").read_bytes() == (other / "run.trec").read_bytes()
+    result = rank(offline, task, data, tmp_path / "other", "--recipe", recipe)
+    assert (result / "run.trec").read_bytes() == (result / "run.trec").read_bytes()
 
 
 def test_a_solved_question_does_not_vote_for_its_own_facts(offline: Cli, task: str, tmp_path: Path) -> None:
@@ -89,16 +89,16 @@ def test_the_exported_file_is_valid_and_scores_as_the_run_does(cli: Cli, task: s
 
 def test_the_breakdowns_of_2019(offline: Cli, tmp_path: Path) -> None:
     run = rank(offline, "explanation-2019", SAMPLES / "explanation-2019", tmp_path / "run")
-    told = offline("evaluate", run, "--by", "all", "--json").json
-    breakdowns = told["breakdowns"]
+    output = offline("evaluate", run, "--by", "all", "--json").json
+    breakdowns = output["breakdowns"]
     assert list(breakdowns) == ["role", "overlap", "precision", "length"]
     roles = {row["group"]: row["topics"] for row in breakdowns["role"]["rows"]}
     assert roles == {"CENTRAL": 7, "GROUNDING": 5, "LEXGLUE": 4, "BACKGROUND": 2}
     lengths = breakdowns["length"]["rows"]
     assert {row["group"]: row["topics"] for row in lengths} == {"3": 2, "4": 4, "5": 1}
     by_length = sum(row["topics"] * row["MAP"] for row in lengths) / TOPICS
-    assert by_length == pytest.approx(told["official"]["value"])
-    assert breakdowns["precision"]["rows"][0]["precision"] == told["measures"]["P@1"]
+    assert by_length == pytest.approx(output["official"]["value"])
+    assert breakdowns["precision"]["rows"][0]["precision"] == output["measures"]["P@1"]
 
 
 def test_the_histogram_is_drawn(offline: Cli, tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_the_histogram_is_drawn(offline: Cli, tmp_path: Path) -> None:
 
 def test_the_breakdowns_of_2021(offline: Cli, tmp_path: Path) -> None:
     run = rank(offline, "explanation-2021", SAMPLES / "explanation-2021", tmp_path / "run")
-    told = offline("evaluate", run, "--by", "all", "--json").json
-    breakdowns = told["breakdowns"]
+    output = offline("evaluate", run, "--by", "all", "--json").json
+    breakdowns = output["breakdowns"]
     assert list(breakdowns) == ["type", "rating", "precision", "overlap"]
     groups = {name: [row["group"] for row in made["rows"]] for name, made in breakdowns.items()}
     assert groups["type"] == ["retrieval", "inference-supporting", "complex inference"]
@@ -121,7 +121,7 @@ def test_the_breakdowns_of_2021(offline: Cli, tmp_path: Path) -> None:
     assert groups["precision"] == ["P@1", "P@3", "P@5", "P@10", "P@20", "P@50"]
     assert groups["overlap"][0] == "<= 100%" and groups["overlap"][-1] == "<= 0%"
     everything = [breakdowns[name]["rows"][0]["NDCG"] for name in ("rating", "overlap")]
-    assert everything == pytest.approx([told["official"]["value"]] * 2)
+    assert everything == pytest.approx([output["official"]["value"]] * 2)
 
 
 def test_a_breakdown_needs_the_file_of_types(offline: Cli, tmp_path: Path) -> None:

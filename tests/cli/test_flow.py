@@ -42,21 +42,21 @@ def edit(path: Path, **changes: Any) -> None:
 
 @pytest.mark.own_indexes
 def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
-    first = cli("index", "nlps", "--data", SAMPLE, "--json")
-    assert first.code == 0
-    assert "indexed 70 documents into" in first.stderr
-    assert (first.json["built"], first.json["documents"]) == (True, 70)
+    result = cli("index", "nlps", "--data", SAMPLE, "--json")
+    assert result.code == 0
+    assert "indexed 70 documents into" in result.stderr
+    assert (result.json["built"], result.json["documents"]) == (True, 70)
     second = cli("index", "nlps", "--data", SAMPLE, "--json")
     assert "nothing has changed" in second.stderr
-    assert second.json == {**first.json, "built": False}
+    assert second.json == {**result.json, "built": False}
 
 
 @pytest.mark.own_indexes
 def test_files_that_the_folder_lacks_are_named_whether_the_index_is_new_or_not(cli: Cli, data: Path) -> None:
-    first = cli("index", "nlps", "--data", data, "--json")
-    assert first.json["missing"] == ["test_set.json"]
-    assert f"note: {data} has no test_set.json: the split test can't be ranked" in first.stderr
-    assert "solved topics" not in first.stderr
+    result = cli("index", "nlps", "--data", data, "--json")
+    assert result.json["missing"] == ["test_set.json"]
+    assert f"note: {data} has no test_set.json: the split test can't be ranked" in result.stderr
+    assert "solved topics" not in result.stderr
     (data / "train_set.json").unlink()
     second = cli("index", "nlps", "--data", data, "--json")
     assert not second.json["built"] and second.json["missing"] == ["train_set.json", "test_set.json"]
@@ -394,7 +394,7 @@ def test_the_depth_cuts_fused_rankings(offline: Cli, tmp_path: Path) -> None:
         assert made.code == 0, made.stderr
         assert ("the depth 501 raises the window 500 of the signal direct" in made.stderr) == (depth == 501)
         manifest = json.loads((tmp_path / str(depth) / "run.json").read_text())
-        windows = [one.get("window") for one in manifest["recipe"]["signals"]]
+        windows = [signal.get("window") for signal in manifest["recipe"]["signals"]]
         assert windows == [max(500, depth), None]
         lines = [line.split() for line in (tmp_path / str(depth) / "run.trec").read_text().splitlines()]
         result[depth] = [

@@ -134,7 +134,9 @@ def test_an_import_is_listed_and_taken_back(offline: Cli, log: Path, qrels: Path
     before = len(events(log))
     assert take_back(offline, log, 1).json == {"task": TASK, "import": 1, "retracted": 2}
     assert held(log) == {"101": 1, "104": 0}  # what ann said herself stays
-    assert len(events(log)) == before + 2 and {one.action for one in events(log)[before:]} == {Action.retract}
+    assert len(events(log)) == before + 2 and {event.action for event in events(log)[before:]} == {
+        Action.retract
+    }
     assert listed(offline, log) == [(1, 2, 0)]
     again = take_back(offline, log, 1)
     assert again.code == 0 and again.json["retracted"] == 0 and "has no current judgments" in again.stderr

@@ -205,9 +205,9 @@ def test_own_tasks_that_are_indexed_are_among_the_tasks(cli: Cli, own: Path) -> 
     shown = cli("tasks").stdout
     assert "cooking  cooking" in shown and f"file     {own}" in shown and "indexed  3 documents" in shown
     shutil.move(own, own.with_suffix(".old"))
-    gone = cli("tasks")
-    assert gone.code == 0
-    assert f"the task cooking (3 documents indexed) can't be read: {own}: missing file" in gone.stderr
+    result = cli("tasks")
+    assert result.code == 0
+    assert f"the task cooking (3 documents indexed) can't be read: {own}: missing file" in result.stderr
     assert cli("tasks", "--json").json["unreadable"] == [{"task": "cooking", "file": str(own), "indexed": 3}]
 
 
@@ -225,9 +225,9 @@ def split(indexed_server: Cli, elasticsearch_url: str, index_prefix: str) -> Cli
 
 def test_an_ambiguous_alias_is_refused_until_repaired(split: Cli, index_prefix: str) -> None:
     (sound,) = (
-        one["version"]
-        for one in split("indexes", "list", "--json").json["indexes"]
-        if "-000001-" in one["version"]
+        index["version"]
+        for index in split("indexes", "list", "--json").json["indexes"]
+        if "-000001-" in index["version"]
     )
     for command in (("search", "nlps", "group"), ("index", "nlps", "--data", SAMPLE, "--rebuild")):
         result = split(*command)
@@ -357,9 +357,9 @@ def taken_over(result: Any) -> list[int]:
 
 
 def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tmp_path: Path) -> None:
-    first = offline("index", task, "--json")
-    assert "indexed 42 documents into" in first.stderr
-    assert taken_over(first) == [0]
+    result = offline("index", task, "--json")
+    assert "indexed 42 documents into" in result.stderr
+    assert taken_over(result) == [0]
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     edit(task, lambda documents: documents.insert(20, {**documents[20], "id": "new"}))
     second = offline("index", task, "--json", "--verbose")
@@ -419,6 +419,6 @@ def test_each_index_of_a_task_takes_over_its_own_documents(offline: Cli, tmp_pat
     (only,) = second["indexes"]
     assert second["removed"] and 0 < only["reused"] < only["documents"]
     ours = content_of(tmp_path / "home", "checkthat")
-    whole = offline("index", "checkthat", "--data", data, "--json", "--rebuild").json
-    assert [index["reused"] for index in whole["indexes"]] == [0]
+    output = offline("index", "checkthat", "--data", data, "--json", "--rebuild").json
+    assert [index["reused"] for index in output["indexes"]] == [0]
     assert content_of(tmp_path / "home", "checkthat") == ours

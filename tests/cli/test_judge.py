@@ -217,16 +217,16 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--topic", "nobody"], "the run has no topic 'nobody'"),
         (["--seed", 1], "--seed requires --blind"),
         (["--data", "/nowhere"], "the folder of the run's topics, /nowhere, does not exist"),
     ],
 )
-def test_requests_that_make_no_sense_are_refused(run: Path, options: list[object], told: str) -> None:
+def test_requests_that_make_no_sense_are_refused(run: Path, options: list[object], message: str) -> None:
     result = judge(run, *options, typed="")
-    assert result.code == 2 and told in result.stderr
+    assert result.code == 2 and message in result.stderr
 
 
 def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Pat
         for row in rows
         if row[0] == topic and int(row[3]) < 3
     ]
-    assert [(one.topic_id, one.document_id, one.rank) for one in events(tmp_path)] == expected[:3]
-    assert {one.run for one in events(tmp_path)} == {"search bm25"}
+    assert [(event.topic_id, event.document_id, event.rank) for event in events(tmp_path)] == expected[:3]
+    assert {event.run for event in events(tmp_path)} == {"search bm25"}
     result = run_command(
         *command, "--recipe", "neighbours", "--split", "train", "--topic", "601", typed="1\nq\n"
     )
@@ -253,7 +253,7 @@ def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Pat
     assert exported.code == 0
     judged = {tuple(line.split()) for line in (tmp_path / "judged.qrels").read_text().splitlines()}
     assert {(row[0], row[2], row[3]) for row in judged} == {
-        (one.topic_id, one.document_id, str(one.grade)) for one in events(tmp_path)
+        (event.topic_id, event.document_id, str(event.grade)) for event in events(tmp_path)
     }
 
 
@@ -262,7 +262,7 @@ def test_an_assignment_is_judged_without_a_run_too(indexed: Cli, tmp_path: Path)
     command = ["judge", "nlps", "--data", SAMPLE, "--annotator", "ann", "--plain", "--assignment", file]
     result = run_command(*command, typed="1\nq\n")
     assert result.code == 0 and "2 assigned" in result.stdout, result.stderr
-    assert [one.topic_id for one in events(tmp_path)] == ["608"]
+    assert [event.topic_id for event in events(tmp_path)] == ["608"]
 
 
 def test_what_can_not_be_ranked_now_is_refused(indexed: Cli, run: Path) -> None:

@@ -41,8 +41,8 @@ def rows(path: Path) -> list[list[str]]:
 def test_the_whole_log_goes_out_and_in_without_loss(offline: Cli, log: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "all.jsonl", tmp_path / "again.sqlite"
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
-    first = offline("judgments", "import", TASK, out, "--log", again, "--json")
-    assert first.json == {"file": str(out), "events": 7, "new": 7, "import": 1, "undone": 0}
+    result = offline("judgments", "import", TASK, out, "--log", again, "--json")
+    assert result.json == {"file": str(out), "events": 7, "new": 7, "import": 1, "undone": 0}
     assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == 0
     with JudgmentLog(log) as one, JudgmentLog(again) as two:
         assert list(one.events()) == list(two.events())
@@ -102,8 +102,8 @@ def test_one_judgment_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -
     assert f"{path}: 1 judgment, none of them new" in offline(*given).stderr
     for format_ in ("qrels", "trec", "jsonl"):
         out = tmp_path / format_
-        made = offline("judgments", "export", TASK, "--format", format_, "--log", log, "--out", out)
-        assert made.code == 0 and f"wrote 1 line to {out}" in made.stderr, made.stderr
+        result = offline("judgments", "export", TASK, "--format", format_, "--log", log, "--out", out)
+        assert result.code == 0 and f"wrote 1 line to {out}" in result.stderr, result.stderr
     assert "1 event, all intact" in offline("judgments", "verify", "--log", log).stderr
     retracted = offline("judgments", "retract", TASK, "--import", 1, "--log", log)
     assert f"retracted 1 judgment of import 1 ({path})" in retracted.stderr
@@ -127,8 +127,8 @@ def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
         session.undo()
         session.cant_tell(SeenDocument("t2", "d1"))
     result = {
-        one["annotator"]: one
-        for one in offline("judgments", "stats", TASK, "--log", log, "--json").json["annotators"]
+        annotator["annotator"]: annotator
+        for annotator in offline("judgments", "stats", TASK, "--log", log, "--json").json["annotators"]
     }
     assert (result["ann"]["graded"], result["ann"]["cant_tell"], result["ann"]["topics"]) == (2, 1, 2)
     assert result["ben"]["grades"] == {"2": 2, "1": 1}
@@ -410,7 +410,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--between", "an"], "explanation-2021 has no annotator 'an' (did you mean ann?): choose from"),
         (["--between", "lea"], "explanation-2021 has no annotator 'lea': choose from ann, ben, bot"),
@@ -425,9 +425,9 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
         (["--annotator", " "], "no annotator: give your name"),
     ],
 )
-def test_invalid_decisions_are_refused(offline: Cli, log: Path, options: list[object], told: str) -> None:
+def test_invalid_decisions_are_refused(offline: Cli, log: Path, options: list[object], message: str) -> None:
     result = offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve", *options)
-    assert (result.code, told in result.stderr) == (2, True), result.stderr
+    assert (result.code, message in result.stderr) == (2, True), result.stderr
     with JudgmentLog(log) as opened:
         assert len(opened) == 7
 

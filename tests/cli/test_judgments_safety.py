@@ -30,9 +30,9 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_a_sound_log_is_called_so(offline: Cli, log: Path) -> None:
-    told = offline("judgments", "verify", "--log", log)
-    assert (told.code, told.stdout) == (0, "")
-    assert told.stderr == f"{log}: 5 events, all intact\n"
+    result = offline("judgments", "verify", "--log", log)
+    assert (result.code, result.stdout) == (0, "")
+    assert result.stderr == f"{log}: 5 events, all intact\n"
     assert offline("judgments", "verify", "--log", log, "--json").json == {
         "log": str(log), "intact": True, "events": 5, "damaged": [], "missing": [], "problems": []
     }  # fmt: skip
@@ -41,29 +41,29 @@ def test_a_sound_log_is_called_so(offline: Cli, log: Path) -> None:
 def test_damaged_and_missing_events_are_named(offline: Cli, log: Path) -> None:
     change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
     change(log, "DELETE FROM events WHERE sequence = 4")
-    told = offline("judgments", "verify", "--log", log)
-    assert told.code == 4
-    assert told.stdout.splitlines() == [
+    result = offline("judgments", "verify", "--log", log)
+    assert result.code == 4
+    assert result.stdout.splitlines() == [
         "event 2 is damaged: its content has changed",
         "event 4 is missing",
     ]
-    assert f"{log} is damaged" in told.stderr and "restore a backup" in told.stderr
-    told = offline("judgments", "verify", "--log", log, "--json")
-    assert told.code == 4 and (told.json["damaged"], told.json["missing"]) == ([2], [4])
+    assert f"{log} is damaged" in result.stderr and "restore a backup" in result.stderr
+    result = offline("judgments", "verify", "--log", log, "--json")
+    assert result.code == 4 and (result.json["damaged"], result.json["missing"]) == ([2], [4])
 
 
 def test_a_file_that_sqlite_can_not_read_is_told(offline: Cli, log: Path) -> None:
     log.write_bytes(log.read_bytes()[:8192])
-    told = offline("judgments", "verify", "--log", log)
-    assert told.code == 4 and "Traceback" not in told.stderr
+    result = offline("judgments", "verify", "--log", log)
+    assert result.code == 4 and "Traceback" not in result.stderr
     assert offline("judgments", "verify", "--log", log.with_name("none")).code == 4
 
 
 def test_commands_warn_of_damage_and_leave_it_out(offline: Cli, log: Path, tmp_path: Path) -> None:
     change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
-    told = offline("judgments", "stats", TASK, "--log", log, "--json")
-    assert told.json["events"] == 4
-    assert told.stderr == (
+    result = offline("judgments", "stats", TASK, "--log", log, "--json")
+    assert result.json["events"] == 4
+    assert result.stderr == (
         f"warning: {log}: event 2 is damaged and left out: `searchapp judgments verify` reports details\n"
     )
     # What is sound can be kept in a new log.
@@ -77,8 +77,8 @@ def test_a_backup_is_one_file_that_opens(offline: Cli, log: Path, tmp_path: Path
     folder = tmp_path / "backups"
     folder.mkdir()
     copy = folder / "monday.sqlite"
-    told = offline("judgments", "backup", copy, "--log", log)
-    assert told.code == 0 and f"{copy}: 5 events, all intact" in told.stderr
+    result = offline("judgments", "backup", copy, "--log", log)
+    assert result.code == 0 and f"{copy}: 5 events, all intact" in result.stderr
     assert list(folder.iterdir()) == [copy]
     shutil.copy(copy, tmp_path / "copied.sqlite")
     with JudgmentLog(log) as one, JudgmentLog(tmp_path / "copied.sqlite") as two:
@@ -92,8 +92,8 @@ def test_a_backup_is_one_file_that_opens(offline: Cli, log: Path, tmp_path: Path
 
 def test_a_backup_of_a_damaged_log_says_so_and_is_kept(offline: Cli, log: Path, tmp_path: Path) -> None:
     change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
-    told = offline("judgments", "backup", tmp_path / "copy", "--log", log)
-    assert told.code == 4 and "and therefore the copy are damaged" in told.stderr
+    result = offline("judgments", "backup", tmp_path / "copy", "--log", log)
+    assert result.code == 4 and "and therefore the copy are damaged" in result.stderr
     with JudgmentLog(tmp_path / "copy") as copy:
         assert len(list(copy.events())) == 4
 
@@ -103,8 +103,8 @@ def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, t
         writer.heard()
         for number in range(5):
             copy = tmp_path / f"copy-{number}"
-            told = offline("judgments", "backup", copy, "--log", log, "--json")
-            assert told.code == 0 and json.loads(told.stdout)["intact"]
+            result = offline("judgments", "backup", copy, "--log", log, "--json")
+            assert result.code == 0 and json.loads(result.stdout)["intact"]
             database = sqlite3.connect(copy)
             batches = dict(database.execute("SELECT topic_id, count(*) FROM events GROUP BY topic_id"))
             database.close()
@@ -120,7 +120,7 @@ def test_who_judges_hears_of_damage_once(offline: Cli, tmp_path: Path) -> None:
     arguments = ["judge", "nlps", "--run", run, "--annotator", "ann", "--plain", "--log", log]
     run_command(*arguments, typed="1\n0\n1\nq\n")
     change(log, "UPDATE events SET grade = 1 WHERE sequence = 2")
-    told = run_command(*arguments, typed="# 2\nq\n")
-    assert told.code == 0
-    assert (told.stderr + told.stdout).count("event 2 is damaged and left out") == 1
-    assert "you: " not in told.stdout  # the grade is not shown, nor another one
+    result = run_command(*arguments, typed="# 2\nq\n")
+    assert result.code == 0
+    assert (result.stderr + result.stdout).count("event 2 is damaged and left out") == 1
+    assert "you: " not in result.stdout  # the grade is not shown, nor another one

@@ -29,9 +29,9 @@ def indexed_nlps(offline: Cli) -> Cli:
 
 
 def curve(run: Cli, *options: object) -> Any:
-    found = run("learning-curve", *(options or NLPS), "--json")
-    assert found.code == 0, found.stderr
-    return found.json
+    result = run("learning-curve", *(options or NLPS), "--json")
+    assert result.code == 0, result.stderr
+    return result.json
 
 
 def gold() -> dict[str, dict[str, int]]:
@@ -120,13 +120,13 @@ def test_trained_recipes_learn_too(offline: Cli, tmp_path: Path) -> None:
 
 def test_the_picture_is_one_file_with_every_point(indexed_nlps: Cli, tmp_path: Path) -> None:
     out = tmp_path / "curve.svg"
-    found = indexed_nlps("learning-curve", *NLPS, "--points", "0,2,5", "--out", out, "--json")
-    assert found.code == 0 and "wrote the curve to" in found.stderr
+    result = indexed_nlps("learning-curve", *NLPS, "--points", "0,2,5", "--out", out, "--json")
+    assert result.code == 0 and "wrote the curve to" in result.stderr
     drawn = out.read_text(encoding="utf-8")
     root = ElementTree.fromstring(drawn)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    titles = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}title")]
-    for point in found.json["points"]:
+    titles = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}title")]
+    for point in result.json["points"]:
         assert f"{point['judged']} judged topics: {point['score']:.4f}" in titles
     assert sum(title.startswith("a sample of 2 judged topics") for title in titles) == 5
     assert "nlps dev, recipe neighbours: MAP@50 (official) of 5 test topics" in drawn

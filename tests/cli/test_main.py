@@ -158,10 +158,10 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 def printed_by(code: str) -> str:
     """What a program prints on stdout."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 def test_no_command_imports_anything_heavy_before_it_runs() -> None:

@@ -127,7 +127,7 @@ def test_the_files_of_2020_have_their_own_names(offline: Cli, task: str, gold: b
     assert indexed.code == 0, indexed.stderr
     assert indexed.json["missing"] == []
     official = whole_way(offline, task, "test", ["--data", data], tmp_path / "run")
-    ids = {type(one["id"]) for one in json.loads(official.read_bytes())}
+    ids = {type(entry["id"]) for entry in json.loads(official.read_bytes())}
     assert ids == {str if task.endswith("dbpedia") else int}
     scored = offline("evaluate", tmp_path / "run", "--json")
     assert scored.code == (0 if gold else 4), scored.stderr
@@ -165,13 +165,13 @@ def test_ids_are_written_as_the_file_of_the_split_has_them(offline: Cli, tmp_pat
     data = shapes.put(shapes.files_of(task), tmp_path / "data")
     train = data / "task1_dbpedia_train.json"
     questions = json.loads(train.read_bytes())
-    train.write_text(json.dumps([{**one, "id": f"dbpedia_{one['id']}"} for one in questions]))
+    train.write_text(json.dumps([{**question, "id": f"dbpedia_{question['id']}"} for question in questions]))
     where: list[object] = ["--data", data]
     assert offline("index", task, *where).code == 0
     kinds = {}
     for split in ("fold1", "test"):
         official = whole_way(offline, task, split, where, tmp_path / split)
-        kinds[split] = {type(one["id"]) for one in json.loads(official.read_bytes())}
+        kinds[split] = {type(entry["id"]) for entry in json.loads(official.read_bytes())}
     assert kinds == {"fold1": {str}, "test": {int}}
 
 
@@ -186,7 +186,7 @@ def test_an_id_of_the_other_type_is_another_question_s(offline: Cli, tmp_path: P
         assert offline("index", task, *where).code == 0
         official = whole_way(offline, task, "test", where, tmp_path / f"run-{task}")
         answers = json.loads(official.read_bytes())
-        official.write_text(json.dumps([{**one, "id": str(one["id"])} for one in answers]))
+        official.write_text(json.dumps([{**answer, "id": str(answer["id"])} for answer in answers]))
         result = offline("validate", official, "--task", task, *where, "--split", "test", "--json")
         assert result.code == 4
         kinds = [problem["kind"] for problem in result.json["problems"]]
@@ -209,7 +209,7 @@ def test_a_run_over_integer_ids_is_scored_as_its_file_is(offline: Cli, task: str
     of_run = offline("evaluate", tmp_path / "run", "--json").json
     assert of_run["official"] == of_file["official"] and of_run["official"]["value"] > 0.3
     (gold,) = (file for name, file in judged_gold(task, data, tmp_path).items() if "train" in name)
-    assert {type(one["id"]) for one in json.loads(gold.read_bytes())} == {int}
+    assert {type(entry["id"]) for entry in json.loads(gold.read_bytes())} == {int}
 
 
 def judged_gold(task: str, data: Path, folder: Path) -> dict[str, Path]:

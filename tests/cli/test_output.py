@@ -63,8 +63,8 @@ def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.Mon
         ),
         ("tune", "nlps", "--recipe", "neighbours", "--param", "k=1,3", "--folds", 2, "--cutoff", 30),
     ):
-        written = offline(*arguments, "--out", "file.toml")
-        assert written.code == 0, written.stderr
+        result = offline(*arguments, "--out", "file.toml")
+        assert result.code == 0, result.stderr
         to_stdout = offline(*arguments, "--out", "-")
         assert to_stdout.code == 0, to_stdout.stderr
         assert to_stdout.stdout == Path("file.toml").read_text().replace("file.toml", "FILE")

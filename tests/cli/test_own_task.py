@@ -95,8 +95,8 @@ def test_a_bench_names_an_indexed_task_without_its_file(
 def test_an_indexed_task_whose_file_is_gone_is_reported_with_the_file(cli: Cli, task: Path) -> None:
     assert cli("index", task).code == 0
     task.rename(task.with_name("moved.toml"))
-    gone = cli("search", "cooking", "soups")
-    assert gone.code == 4 and str(task) in gone.stderr
+    result = cli("search", "cooking", "soups")
+    assert result.code == 4 and str(task) in result.stderr
 
 
 def test_both_engines_rank_to_the_same_bytes(server: Cli, task: Path, tmp_path: Path) -> None:
@@ -318,8 +318,8 @@ def test_a_topic_of_which_nothing_is_found_stays_a_topic_of_the_run(
         ("r07", "matches part of the query, but less"),
         ("r01", "matches no part of"),
     ):
-        said = offline("explain", task, document, "--topic", "q2", "--recipe", "strict")
-        assert said.stdout.startswith(f"{document} {why}"), said.stdout
+        result = offline("explain", task, document, "--topic", "q2", "--recipe", "strict")
+        assert result.stdout.startswith(f"{document} {why}"), result.stdout
     compared = offline("compare", whole, strict, nothing)
     assert compared.code == 0 and "although" not in compared.stderr
     assert offline("evaluate", nothing, "--json").json["official"]["value"] == 0
@@ -459,7 +459,7 @@ def test_files_of_ones_own_may_be_compressed_with_gzip(cli: Cli, tmp_path: Path)
         events.write_bytes(gzip.compress(events.read_bytes()) if suffix else events.read_bytes())
         again = cli("judgments", "import", task, events, "--log", folder / "other.sqlite", "--json")
         assert again.json["new"] == 2
-    assert all(one == figures[0] for one in figures) and len(figures) == 4
+    assert all(figure == figures[0] for figure in figures) and len(figures) == 4
 
 
 @pytest.mark.parametrize(
@@ -575,7 +575,8 @@ def test_topics_of_the_gold_that_the_split_lacks_do_not_count(
         assert (after["official"], after["measures"]) == (before["official"], before["measures"])
         assert after["topics"] == before["topics"] == 8
         assert any(
-            "8 of the 16 topics with gold are not in the split dev" in one for one in after["warnings"]
+            "8 of the 16 topics with gold are not in the split dev" in warning
+            for warning in after["warnings"]
         )
 
 

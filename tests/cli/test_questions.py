@@ -32,5 +32,9 @@ def test_the_mapping_of_the_page_removes_its_stop_words(offline: Cli, tmp_path: 
     indexed = offline("index", mine)
     assert indexed.code == 0, indexed.stderr
     analyzed = offline("analyze", mine, "the best recipe of soups", "--json").json
-    (text,) = (one for one in analyzed["analyses"] if one.get("field", one.get("search")) == "text")
+    (text,) = (
+        analysis
+        for analysis in analyzed["analyses"]
+        if analysis.get("field", analysis.get("search")) == "text"
+    )
     assert [token["term"] for token in text["steps"][-1]["tokens"]] == ["best", "soup"]

@@ -31,8 +31,8 @@ def prepared(indexed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     shutil.copytree(indexed_home, folder / "home")
     for name, recipe in (("A", "bm25"), ("B", "neighbours")):
         words = ["rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", folder / name]
-        done = run_command(*words, "--home", folder / "home", environment=EMBEDDED)
-        assert done.code == 0, done.stderr
+        result = run_command(*words, "--home", folder / "home", environment=EMBEDDED)
+        assert result.code == 0, result.stderr
     return folder
 
 
@@ -52,7 +52,7 @@ def made(cli: Cli, *arguments: object, out: str = "out.html") -> tuple[dict[str,
 
 
 def figures(found: Mapping[str, Any], run: str) -> dict[str, float]:
-    return {one["name"]: one["values"][run] for one in found["figures"]}
+    return {figure["name"]: figure["values"][run] for figure in found["figures"]}
 
 
 def test_the_numbers_are_those_of_the_commands_that_the_report_names(ranked: Cli) -> None:
@@ -87,7 +87,9 @@ def test_the_interval_of_a_run_is_the_bootstrap_interval_of_its_values(ranked: C
     assert first["intervals"]["A"]["high"] == expected.high
     assert f"{expected.low:.4f} to {expected.high:.4f}" in page
     untested = [
-        one for one in found["figures"] if one["name"] not in {m["measure"] for m in found["measures"]}
+        figure
+        for figure in found["figures"]
+        if figure["name"] not in {measure["measure"] for measure in found["measures"]}
     ]
     assert untested and all(one["intervals"] == {"A": None, "B": None} for one in untested)
 
@@ -96,7 +98,7 @@ def test_every_topic_is_in_the_table_and_has_its_name_at_its_bar(ranked: Cli) ->
     found, page = made(ranked, "A", "B", *CUTOFF)
     topics = found["topics"]["pairs"][0]["topics"]
     table = page.partition("All topics")[2].partition("</table>")[0]
-    assert re.findall(r'<th scope="row"><bdi>(\d+)</bdi>', table) == [one["id"] for one in topics]
+    assert re.findall(r'<th scope="row"><bdi>(\d+)</bdi>', table) == [topic["id"] for topic in topics]
     for one in topics:
         bar = (
             f"<title>{one['id']}: {one['difference']:+.4f} ({one['first']:.4f} → {one['second']:.4f})</title>"
@@ -161,7 +163,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("A", "B", "--out", "no/where.html"), 2, "there is no folder"),
         (("A", "B", "--out", "home"), 2, "is a folder"),
@@ -176,12 +178,12 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_and_nothing_is_written(
-    ranked: Cli, arguments: tuple[str, ...], code: int, said: str
+    ranked: Cli, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     before = sorted(Path().iterdir())
-    found = ranked("report", *arguments)
-    assert (found.code, found.stdout) == (code, "") and said in found.stderr
-    assert "Traceback" not in found.stderr and sorted(Path().iterdir()) == before
+    result = ranked("report", *arguments)
+    assert (result.code, result.stdout) == (code, "") and message in result.stderr
+    assert "Traceback" not in result.stderr and sorted(Path().iterdir()) == before
 
 
 def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked: Cli) -> None:
@@ -243,8 +245,8 @@ def test_a_bench_has_a_report_of_its_own_with_its_figures_and_tests(ranked: Cli)
         assert f"{value:.4f}" in heatmap
         assert difference is None or f"{difference['mean']:+.4f}" in heatmap
     assert 'class="n worse-4"' in heatmap and "better-" not in heatmap.partition("<tbody>")[2]
-    for one in column["measures"]:
-        assert all(f">{value:.4f}<" in page for value in one["figures"])
+    for measure in column["measures"]:
+        assert all(f">{value:.4f}<" in page for value in measure["figures"])
     assert all(cell["digest"] in page for cell in column["cells"])
     refused = ranked("report", "plan", "A", "--out", "x.html")
     assert refused.code == 2 and "give it alone" in refused.stderr and not Path("x.html").exists()

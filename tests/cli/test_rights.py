@@ -180,7 +180,7 @@ def test_the_server_accepts_what_is_printed(lab: Lab) -> None:
     for name, body in roles.items():
         assert server.request("PUT", f"/_security/role/{name}", body).json() == {"role": {"created": False}}
         kept = server.request("GET", f"/_security/role/{name}").json()[name]
-        assert [one["names"] for one in kept["indices"]] == [one["names"] for one in body["indices"]]
+        assert [index["names"] for index in kept["indices"]] == [index["names"] for index in body["indices"]]
         server.request("DELETE", f"/_security/role/{name}")
 
 
@@ -190,7 +190,7 @@ def test_a_role_is_enough_for_its_use(lab: Lab, use: str) -> None:
     for result in USES[use](lab):
         assert result.code == 0, result.stderr
     assert lab.is_whole()
-    checks = {one["name"]: one for one in lab.cli("doctor", "--json").json["checks"]}
+    checks = {check["name"]: check for check in lab.cli("doctor", "--json").json["checks"]}
     assert checks[f"rights for {use}"]["verdict"] == "ok", checks
 
 
@@ -209,11 +209,13 @@ def without(body: Json, place: int | None, privilege: str) -> Json:
         fewer["cluster"].remove(privilege)
     else:
         fewer["indices"][place]["privileges"].remove(privilege)
-        fewer["indices"] = [one for one in fewer["indices"] if one["privileges"]]
+        fewer["indices"] = [index for index in fewer["indices"] if index["privileges"]]
     return fewer
 
 
-@pytest.mark.parametrize(("use", "place", "privilege"), [one for use in USES for one in rights(use)], ids=str)
+@pytest.mark.parametrize(
+    ("use", "place", "privilege"), [right for use in USES for right in rights(use)], ids=str
+)
 def test_missing_rights_are_named(
     lab: Lab, use: str, place: int | None, privilege: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,7 +233,7 @@ def test_missing_rights_are_named(
         elif place is None and "the cluster privilege `monitor`" in result.stderr:
             refused.append(f"the cluster privilege `{privilege}` on {lab.prefix}")
     assert any(f"`{privilege}`" in line and lab.prefix in line for line in refused), refused
-    checks = {one["name"]: one for one in lab.cli("doctor", "--json").json["checks"]}
+    checks = {check["name"]: check for check in lab.cli("doctor", "--json").json["checks"]}
     found = checks[f"rights for {use}"]
     assert found["verdict"] == ("failed" if use == "reading" else "warning")
     assert f"`{privilege}` on {group or 'the cluster'}" in found["finding"]
@@ -251,7 +253,7 @@ def test_readers_and_builders_do_not_see_judgments(lab: Lab) -> None:
 
 
 def test_without_security_everybody_may_do_everything(server: Cli) -> None:
-    checks = {one["name"]: one["finding"] for one in server("doctor", "--json").json["checks"]}
+    checks = {check["name"]: check["finding"] for check in server("doctor", "--json").json["checks"]}
     assert checks["rights"] == "security is disabled on the server: every user has all rights"
 
 

@@ -81,7 +81,7 @@ def as_csv(path: Path, held: Rows) -> None:
 
 def as_jsonl(path: Path, held: Rows) -> None:
     lines = ({"query_id": t, "doc_id": d, "score": s, "run_id": "mine"} for t, d, _, s in held)
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def as_parquet(path: Path, held: Rows) -> None:
@@ -146,8 +146,8 @@ def test_what_bm25s_finds_is_imported_compared_and_judged(nlps: Cli, offline: Cl
     }
     statements = json.loads(Path("data/dev_set.json").read_text())
     asked = [
-        " ".join(str(value) for value in one.values() if isinstance(value, str))
-        for one in statements.values()
+        " ".join(str(value) for value in statement.values() if isinstance(value, str))
+        for statement in statements.values()
     ]
     retriever = bm25s.BM25(corpus=list(texts))
     retriever.index(bm25s.tokenize(list(texts.values()), show_progress=False), show_progress=False)
@@ -298,7 +298,7 @@ def test_a_table_is_ordered_by_its_ranks_or_its_scores_whatever_the_lines(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         (
             "a.csv",
@@ -320,10 +320,10 @@ def test_a_table_is_ordered_by_its_ranks_or_its_scores_whatever_the_lines(
         ("a.trec", "x Q0 y 1 1 t\n", "unknown topic"),
     ],
 )
-def test_what_is_no_run_is_refused(nlps: Cli, name: str, text: str, said: str) -> None:
+def test_what_is_no_run_is_refused(nlps: Cli, name: str, text: str, message: str) -> None:
     Path(name).write_text(text)
     refused = nlps("runs", "import", name, "--out", "out")
-    assert refused.code == 4 and said in refused.stderr and "Traceback" not in refused.stderr
+    assert refused.code == 4 and message in refused.stderr and "Traceback" not in refused.stderr
     assert not Path("out").exists()
 
 
@@ -420,7 +420,7 @@ def test_runs_are_listed_by_task_and_tag(nlps: Cli) -> None:
     every = nlps("runs", "list", "--json").json["runs"]
     assert {Path(one["run"]).name: one["tags"] for one in every} == {"a": ["best", "paper"], "b": []}
     assert [
-        Path(one["run"]).name for one in nlps("runs", "list", "--tag", "best", "--json").json["runs"]
+        Path(run["run"]).name for run in nlps("runs", "list", "--tag", "best", "--json").json["runs"]
     ] == ["a"]
     assert nlps("runs", "list", "--tag", "best", "--tag", "x", "--json").json["runs"] == []
     assert nlps("runs", "list", "--task", "checkthat", "--json").json["runs"] == []

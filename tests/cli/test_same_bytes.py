@@ -38,8 +38,8 @@ def ranked_elsewhere(folder: Path, *asked: tuple[str, str, Path]) -> Path:
     environ |= THREADS | {"SEARCHAPP_HOME": str(folder / "home"), "PYTHONHASHSEED": "7"}
     named = [":".join(map(str, one)) for one in asked]
     command = [sys.executable, "-m", "tests.cli.ranked_samples", str(folder), "1", *named]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
     return folder
 
 
@@ -57,8 +57,8 @@ def require_same(
     out = tmp_path / engine / recipe
 
     def command(arguments: Sequence[object]) -> None:
-        done = run(*arguments, "--engine", engine)
-        assert done.code == 0, done.stderr
+        result = run(*arguments, "--engine", engine)
+        assert result.code == 0, result.stderr
 
     command(["index", task, "--data", data])
     ranked_samples.rank(command, tasks.load(task), data, recipe, 2, out)

@@ -10,9 +10,9 @@ from tests.cli.conftest import SAMPLE, Cli
 
 
 def test_a_sample_has_an_index_of_its_own(offline: Cli, tmp_path: Path) -> None:
-    made = offline("index", "nlps-sample", "--json")
-    assert made.code == 0, made.stderr
-    assert made.json["task"] == "nlps-sample" and "-nlps-sample-" in made.json["index"]
+    result = offline("index", "nlps-sample", "--json")
+    assert result.code == 0, result.stderr
+    assert result.json["task"] == "nlps-sample" and "-nlps-sample-" in result.json["index"]
     assert offline("search", "nlps", "ring").code == 3  # nothing of nlps itself is indexed
     assert offline("search", "nlps-sample", "ring", "--json").json["hits"]
     run = tmp_path / "run"

@@ -60,14 +60,14 @@ def limited(what: int, limit: int, *command: object) -> Done:
 
 def limited_from_the_start(what: int, limit: int, *command: object) -> Done:
     """As `limited`, of a new Python, which has no more for what it imports either."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "searchapp", *map(str, command)],
         capture_output=True,
         text=True,
         timeout=120,
         preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Done(result.returncode, result.stdout, result.stderr)
 
 
 def everything(folder: Path) -> dict[str, int]:

@@ -88,17 +88,17 @@ def test_filters_leave_documents_with_a_value(checkthat: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("speker=X", "unknown filter field 'speker' (did you mean speaker?): choose debate or part"),
         ("=X", "the filter '=X' is not FIELD=VALUE"),
         ("line=x", "the filter line=x: line is a field of whole numbers, not 'x'"),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_a_mistake(checkthat: Cli, given: str, said: str) -> None:
+def test_a_filter_that_makes_no_sense_is_a_mistake(checkthat: Cli, given: str, message: str) -> None:
     result = checkthat("people", "--filter", given)
     assert (result.code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_a_learned_recipe_ranks_words(nlps: Cli, offline: Cli, tmp_path: Path) -> None:
@@ -194,7 +194,11 @@ def test_each_line_of_a_pipe_is_a_search(nlps: Cli) -> None:
     result = piped(typed, "--json", "--size", "3")
     assert result.code == 0
     assert set(result.json) == {"task", "searches"}
-    assert [one["query"] for one in result.json["searches"]] == ["kernel", "+ring -field", "zygomorphic"]
+    assert [search["query"] for search in result.json["searches"]] == [
+        "kernel",
+        "+ring -field",
+        "zygomorphic",
+    ]
     for one in result.json["searches"]:
         assert one["hits"] == nlps(one["query"], "--json", "--size", 3).json["hits"]
     shown = piped(typed, "--size", "1").stdout

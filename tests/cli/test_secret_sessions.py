@@ -69,7 +69,7 @@ class Session:
 
     def run(self, *arguments: object) -> int:
         """The exit code of a command in a new Python."""
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "searchapp", *map(str, arguments)],
             cwd=self.folder,
             env=dict(self.environ),
@@ -77,8 +77,8 @@ class Session:
             timeout=120,
             check=False,
         )
-        self.said.extend([done.stdout, done.stderr])
-        return done.returncode
+        self.said.extend([result.stdout, result.stderr])
+        return result.returncode
 
     def require_without(self, secrets: list[bytes], apart_from: tuple[Path, ...] = ()) -> None:
         """Make sure that none of the secrets was said, or written to any file but those that hold them on purpose."""

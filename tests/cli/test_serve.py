@@ -202,7 +202,7 @@ def test_a_program_whose_window_is_gone_when_it_begins_ends(tmp_path: Path, offl
         f"sys.argv = ['searchapp', '--home', {str(home)!r}, 'search', '--', 'nlps']; "
         "runpy.run_module('searchapp', run_name='__main__')"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "TEXTUAL_DRIVER": IN_BROWSER},
         input=b"",
@@ -210,7 +210,7 @@ def test_a_program_whose_window_is_gone_when_it_begins_ends(tmp_path: Path, offl
         timeout=30,
         check=False,
     )
-    assert done.returncode in (-signal.SIGHUP, 128 + signal.SIGHUP), done.stderr
+    assert result.returncode in (-signal.SIGHUP, 128 + signal.SIGHUP), result.stderr
 
 
 def in_windows(served: Served, use: Callable[[Window], Awaitable[None]]) -> None:

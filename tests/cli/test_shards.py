@@ -66,7 +66,7 @@ if FULL:  # the short profile ranks a part of these topics on seven shards: test
         assert server("index", task, "--data", real_data(task), "--shards", shards).code == 0
         for recipe in recipes.names(load(task).recipe_book()):
             out = tmp_path / recipe
-            made = server("rank", task, "--split", "dev", "--recipe", recipe, "--out", out)
-            assert made.code == 0, made.stderr
+            result = server("rank", task, "--split", "dev", "--recipe", recipe, "--out", out)
+            assert result.code == 0, result.stderr
             embedded = real_runs.run(task, "dev", recipe)
             assert (out / "run.trec").read_bytes() == (embedded / "run.trec").read_bytes()

@@ -88,9 +88,11 @@ def test_a_lost_server_stops_no_judging(
     log = home(tmp_path, "ann", monkeypatch)
     monkeypatch.setenv("SEARCHAPP_URL", fault_proxy.url)
     fault_proxy.answer(503, path="judgments", times=None)
-    told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
-    assert told.code == 0 and "saved. " in told.stdout
-    assert "2 unsent judgments in" in told.stderr and "send with `searchapp judgments sync`" in told.stderr
+    result = judge(run, "ann", "--shared", typed="1\n0\nq\n")
+    assert result.code == 0 and "saved. " in result.stdout
+    assert (
+        "2 unsent judgments in" in result.stderr and "send with `searchapp judgments sync`" in result.stderr
+    )
     assert count(log) == 2
     refused = server("judgments", "sync")
     assert refused.code == 3 and "2 unsent judgments in" in refused.stderr
@@ -110,10 +112,10 @@ def test_the_setting_makes_commands_exchange(
     assert server("judgments", "import", "nlps", qrels, "--format", "qrels", "--annotator", "ben").code == 0
     home(tmp_path, "eve", monkeypatch)
     stats = server("judgments", "stats", "nlps", "--json")
-    assert sorted(one["annotator"] for one in stats.json["annotators"]) == ["ann", "ben"]
+    assert sorted(annotator["annotator"] for annotator in stats.json["annotators"]) == ["ann", "ben"]
     home(tmp_path, "dan", monkeypatch)
-    told = judge(run, "dan", "--no-shared", typed="1\nq\n")
-    assert "latest judgments of others" not in told.stderr and "shared at" not in told.stderr
+    result = judge(run, "dan", "--no-shared", typed="1\nq\n")
+    assert "latest judgments of others" not in result.stderr and "shared at" not in result.stderr
 
 
 def test_only_judgments_of_the_task_are_sent(
@@ -123,9 +125,9 @@ def test_only_judgments_of_the_task_are_sent(
     with JudgmentLog(log) as opened:
         private = Author("ann").event("explanation-2021", "t", "d", Action.grade, grade=1)
         opened.append([private])
-    told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
-    assert "all judgments are shared at http" in told.stderr and "wait for the cluster" not in told.stdout
-    assert "1 unsent judgment of other tasks: send with `searchapp judgments sync`" in told.stderr
+    result = judge(run, "ann", "--shared", typed="1\n0\nq\n")
+    assert "all judgments are shared at http" in result.stderr and "wait for the cluster" not in result.stdout
+    assert "1 unsent judgment of other tasks: send with `searchapp judgments sync`" in result.stderr
     monkeypatch.setenv("SEARCHAPP_SHARED", "1")
     assert server("judgments", "stats", "nlps").code == 0
     with JudgmentLog(home(tmp_path, "ben", monkeypatch)):
@@ -165,7 +167,7 @@ def test_retractions_reach_all_members(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "told"),
+    ("arguments", "environment", "message"),
     [
         (["sync"], {}, "shared judgments need an Elasticsearch server: give its address with --url"),
         (["stats", "nlps"], {"SHARED": "1"}, "shared judgments need an Elasticsearch server"),
@@ -176,13 +178,13 @@ def test_sharing_needs_a_cluster(
     offline: Cli,
     arguments: list[str],
     environment: dict[str, str],
-    told: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(f"SEARCHAPP_{name}", value)
     result = offline("judgments", *arguments)
-    assert result.code == 2 and told in result.stderr
+    assert result.code == 2 and message in result.stderr
 
 
 def test_judging_for_a_team_without_a_cluster_is_refused(offline: Cli, tmp_path: Path) -> None:
@@ -239,22 +241,23 @@ def test_judging_works_without_the_server(
 
     log = home(tmp_path, "ann", monkeypatch)
     typist = Typist("1", ("0", leave), "1", "0", "q")
-    told = typist.judge(run, "--shared", monkeypatch=monkeypatch)
-    assert told.code == 0, told.stderr
+    result = typist.judge(run, "--shared", monkeypatch=monkeypatch)
+    assert result.code == 0, result.stderr
     assert count(log) == 4
-    assert "unsent judgments in" in told.stderr and "error" not in told.stdout
-    assert "no longer in the index" not in told.stdout
-    assert told.stdout.count("for the cluster") <= 1
+    assert "unsent judgments in" in result.stderr and "error" not in result.stdout
+    assert "no longer in the index" not in result.stdout
+    assert result.stdout.count("for the cluster") <= 1
     print(fault, "prompts:", typist.seconds)
     assert max(typist.seconds) < 1.5
     # And the next time it starts without it.
     begin = time.monotonic()
     again = Typist("1", "q")
-    told = again.judge(run, "--shared", monkeypatch=monkeypatch)
-    assert told.code == 0, told.stderr + told.stdout
+    result = again.judge(run, "--shared", monkeypatch=monkeypatch)
+    assert result.code == 0, result.stderr + result.stdout
     assert count(log) == 5
     assert (
-        told.stderr.count("you can continue") + told.stderr.count("you begin without the latest judgments")
+        result.stderr.count("you can continue")
+        + result.stderr.count("you begin without the latest judgments")
         == 1
     )
     print(fault, "whole session:", time.monotonic() - begin)
@@ -266,12 +269,12 @@ def test_judging_without_a_server_reads_files(
 ) -> None:
     away.answer(503, times=None)
     log = home(tmp_path, "ann", monkeypatch)
-    told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
-    assert told.code == 0, told.stderr
-    assert count(log) == 2 and "no longer in the index" not in told.stdout
-    assert "2 unsent judgments in" in told.stderr
-    told = judge(run, "ann", typed="1\nq\n")  # without sharing it is not needed either
-    assert told.code == 0 and count(log) == 3
+    result = judge(run, "ann", "--shared", typed="1\n0\nq\n")
+    assert result.code == 0, result.stderr
+    assert count(log) == 2 and "no longer in the index" not in result.stdout
+    assert "2 unsent judgments in" in result.stderr
+    result = judge(run, "ann", typed="1\nq\n")  # without sharing it is not needed either
+    assert result.code == 0 and count(log) == 3
 
 
 def test_readers_survive_a_lost_server(
@@ -279,10 +282,10 @@ def test_readers_survive_a_lost_server(
 ) -> None:
     home(tmp_path, "ann", monkeypatch)
     typist = Typist(("1", lambda: away.answer(503, times=None)), "0", "1", "q")
-    told = typist.judge(run, monkeypatch=monkeypatch)
-    assert told.code == 0, told.stderr
-    assert told.stdout.count("on this machine") == 1
-    assert "error" not in told.stdout and "no longer in the index" not in told.stdout
+    result = typist.judge(run, monkeypatch=monkeypatch)
+    assert result.code == 0, result.stderr
+    assert result.stdout.count("on this machine") == 1
+    assert "error" not in result.stdout and "no longer in the index" not in result.stdout
 
 
 def test_disputes_read_files_without_the_server(
@@ -293,9 +296,9 @@ def test_disputes_read_files_without_the_server(
     judge(run, "ben", typed="0\nq\n")
     away.answer(503, times=None)
     arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--run", run, "--plain"]
-    told = run_command(*arguments, typed="1\nq\n")
-    assert told.code == 0 and "1 of 1 disputed document is decided" in told.stderr
-    assert "no longer in the index" not in told.stdout
+    result = run_command(*arguments, typed="1\nq\n")
+    assert result.code == 0 and "1 of 1 disputed document is decided" in result.stderr
+    assert "no longer in the index" not in result.stdout
 
 
 def test_a_cluster_can_serve_for_sharing_only(
@@ -310,8 +313,8 @@ def test_a_cluster_can_serve_for_sharing_only(
     for options in (("--engine", "embedded", "--url", elasticsearch_url), ()):
         if not options:
             monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
-        told = judge(out, "ann", "--shared", *options, typed="1\nq\n")
-        assert told.code == 0 and "all judgments are shared at http" in told.stderr
+        result = judge(out, "ann", "--shared", *options, typed="1\nq\n")
+        assert result.code == 0 and "all judgments are shared at http" in result.stderr
     assert count(log) == 2
     home(tmp_path, "ben", monkeypatch)
     assert server("judgments", "sync", "--json").json["fetched"] == 2

@@ -34,11 +34,11 @@ def test_named_gold_is_broken_down_over_the_questions_that_are_scored(
 ) -> None:
     run = ranked(offline, task, data, tmp_path / "run", "--split", "fold2", "--recipe", "bm25")
     gold = next(data.glob("*-train.json"))
-    found = offline("evaluate", run, "--gold", gold, "--by", "first-word", "--json").json
+    output = offline("evaluate", run, "--gold", gold, "--by", "first-word", "--json").json
     of_split = offline("evaluate", run, "--by", "first-word", "--json").json
-    for one in (found, of_split):
+    for one in (output, of_split):
         assert sum(row["questions"] for row in one["breakdowns"]["first-word"]["rows"]) == one["topics"]
-    assert found["topics"] > of_split["topics"]
+    assert output["topics"] > of_split["topics"]
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])

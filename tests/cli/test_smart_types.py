@@ -65,7 +65,7 @@ def test_ranking_exporting_validating_and_evaluating_agree(
 def test_every_fold_is_scored_against_its_own_questions(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    questions = [one for one in json.loads(train_file(task, data).read_text()) if one["question"]]
+    questions = [entry for entry in json.loads(train_file(task, data).read_text()) if entry["question"]]
     counted = 0
     for split in FOLDS:
         run = ranked(offline, task, data, tmp_path / split, "--split", split, "--recipe", "bm25")
@@ -118,13 +118,15 @@ def test_every_part_of_a_label_that_stops_the_script_is_told(offline: Cli, tmp_p
     options = ["--task", "smart-types-wikidata", "--data", data, "--split", "test"]
     result = offline("validate", predicted, *options, "--json")
     assert result.code == 4 and not result.json["valid"]
-    found = [(one["kind"], one["where"], one["detail"]) for one in result.json["problems"]]
+    found = [(problem["kind"], problem["where"], problem["detail"]) for problem in result.json["problems"]]
     assert [one[:2] for one in found] == [("part of a label", "line 2"), ("part of a label", "line 4")]
     assert "has the type city" in found[0][2] and "ValueError: 'city' is not in list" in found[0][2]
     stopped = offline("evaluate", predicted, *options)
     assert stopped.code == 4 and "'city' is not in list" in stopped.stderr
     # Without its gold the split has nothing that the file could be a part of.
-    path.write_text(json.dumps([{"id": one["id"], "question": one["question"]} for one in questions]))
+    path.write_text(
+        json.dumps([{"id": question["id"], "question": question["question"]} for question in questions])
+    )
     assert offline("validate", predicted, *options).code == 0
 
 
@@ -180,7 +182,7 @@ def test_missing_files_are_told_once(offline: Cli, task: str, data: Path) -> Non
 
 def test_masked_gold_is_not_scored(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
     path = data / f"task1_{task.rpartition('-')[2]}_test.json"
-    questions = [{"id": one["id"], "question": one["question"]} for one in json.loads(path.read_text())]
+    questions = [{"id": entry["id"], "question": entry["question"]} for entry in json.loads(path.read_text())]
     path.write_text(json.dumps(questions))
     run = ranked(offline, task, data, tmp_path / "run", "--split", "test")
     assert (run / load(task).info.official_file).is_file()

@@ -41,9 +41,9 @@ def test_a_task_says_by_what_its_figures_can_be_broken_down(offline: Cli) -> Non
 def test_the_folder_that_was_indexed_is_remembered_for_every_command(cli: Cli, tmp_path: Path) -> None:
     """The commands of docs/tasks/overview.md, one after the other."""
     run = tmp_path / "dev"
-    first = cli("index", "nlps", "--data", SAMPLE)
-    assert first.code == 0
-    assert f"nlps: remembered the folder of its files, {SAMPLE}" in first.stderr
+    result = cli("index", "nlps", "--data", SAMPLE)
+    assert result.code == 0
+    assert f"nlps: remembered the folder of its files, {SAMPLE}" in result.stderr
     again = cli("index", "nlps")
     assert again.code == 0 and "nothing has changed" in again.stderr
     assert "looked for" not in cli("index", "nlps", "--data", SAMPLE).stderr
@@ -118,7 +118,7 @@ def test_show_lists_what_can_be_set_of_a_recipe(offline: Cli) -> None:
         in shown.stdout
     )
     described = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
-    assert [one["name"] for one in described["parameters"]] == [
+    assert [parameter["name"] for parameter in described["parameters"]] == [
         "direct",
         "window",
         "neighbours",

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.shared_indexes
 
 DEPTH = 4
 GOLD = {
-    topic: [str(one) for one in entry["premises"]]
+    topic: [str(premise) for premise in entry["premises"]]
     for topic, entry in json.loads((SAMPLE / "dev_set.json").read_text(encoding="utf-8")).items()
 }
 
@@ -26,19 +26,19 @@ def ranked(run: Path) -> dict[str, list[str]]:
 
 
 def test_topics_are_printed_with_figures_in_the_order_asked_for(indexed: Cli, run: Path) -> None:
-    found = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--order", "missed", "--json")
-    assert found.code == 0, found.stderr
-    described = json.loads(found.stdout)
+    result = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--order", "missed", "--json")
+    assert result.code == 0, result.stderr
+    described = json.loads(result.stdout)
     missed = {
         topic: len(set(GOLD[topic]) - set(documents[:DEPTH])) for topic, documents in ranked(run).items()
     }
-    assert {one["id"]: (one["relevant"], one["missed"]) for one in described["topics"]} == {
+    assert {topic["id"]: (topic["relevant"], topic["missed"]) for topic in described["topics"]} == {
         topic: (len(GOLD[topic]), missed[topic]) for topic in missed
     }
-    counts = [one["missed"] for one in described["topics"]]
+    counts = [topic["missed"] for topic in described["topics"]]
     assert counts == sorted(counts, reverse=True)
     assert (described["split"], described["measure"]) == ("dev", "AP")
-    assert "AP instead of MAP@500" in found.stderr
+    assert "AP instead of MAP@500" in result.stderr
     plain = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--order", "missed")
     lines = plain.stdout.splitlines()
     assert lines[0].split() == ["topic", "AP", "missed"]
@@ -52,8 +52,8 @@ def test_a_topic_is_printed_with_the_ranks_of_its_gold(indexed: Cli, run: Path) 
     documents = ranked(run)
     topic = next(one for one in GOLD if set(GOLD[one]) - set(documents[one][:DEPTH]))
     places = {one: documents[topic].index(one) + 1 for one in GOLD[topic]}
-    found = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--topic", topic, "--json")
-    described = json.loads(found.stdout)
+    result = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--topic", topic, "--json")
+    described = json.loads(result.stdout)
     assert {one["id"]: one["rank"] for one in (*described["gold"], *described["missed"])} == places
     assert {one["id"] for one in described["missed"]} == {one for one, rank in places.items() if rank > DEPTH}
     plain = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--topic", topic)
@@ -67,10 +67,10 @@ def test_a_topic_is_printed_with_the_ranks_of_its_gold(indexed: Cli, run: Path) 
 def test_only_failures_are_printed_with_what_is_not_relevant(indexed: Cli, run: Path) -> None:
     documents = ranked(run)
     fails = {topic for topic, gold in GOLD.items() if set(documents[topic][: len(gold)]) != set(gold)}
-    found = indexed("topics", "nlps", "--run", run, "--failures", "--json")
-    topics = json.loads(found.stdout)["topics"]
-    assert {one["id"] for one in topics} == fails and 0 < len(fails) < len(GOLD)
-    values = [one["value"] for one in topics]
+    result = indexed("topics", "nlps", "--run", run, "--failures", "--json")
+    topics = json.loads(result.stdout)["topics"]
+    assert {topic["id"] for topic in topics} == fails and 0 < len(fails) < len(GOLD)
+    values = [topic["value"] for topic in topics]
     assert values == sorted(values)
     topic = topics[0]["id"]
     asked = ("topics", "nlps", "--run", run, "--failures", "--topic", topic)
@@ -96,9 +96,9 @@ def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(
 ) -> None:
     now = ("topics", "nlps", "--data", SAMPLE, "--recipe", "neighbours", "--json")
     for depth in (500, 501):
-        found = indexed(*now, "--depth", depth)
-        assert found.code == 0, found.stderr
-        assert ("the depth 501 raises the window 500 of the signal direct" in found.stderr) == (depth == 501)
+        result = indexed(*now, "--depth", depth)
+        assert result.code == 0, result.stderr
+        assert ("the depth 501 raises the window 500 of the signal direct" in result.stderr) == (depth == 501)
     of_run = indexed("topics", "nlps", "--run", run, "--depth", 501, "--json")  # which is ranked already
     assert of_run.code == 0 and "window" not in of_run.stderr
 

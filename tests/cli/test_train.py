@@ -52,8 +52,8 @@ def manifest(run: Path) -> Any:
 def test_a_run_trains_what_is_missing_once_and_says_what_it_ranked_by(
     offline: Cli, task: str, tmp_path: Path
 ) -> None:
-    made = rank(offline, task, tmp_path / "run")
-    assert made.code == 0, made.stderr
+    result = rank(offline, task, tmp_path / "run")
+    assert result.code == 0, result.stderr
     (path,) = models(tmp_path)
     stored = learning.read_model(path)
     (recorded,) = manifest(tmp_path / "run")["recipe"]["models"].values()
@@ -91,13 +91,13 @@ def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> 
     assert rank(offline, TASK, tmp_path / "run").code == 0
     (path,) = models(tmp_path)
     content = path.read_bytes()
-    there = offline("train", TASK, "--split", "fold0", "--json")
-    assert [one["trained"] for one in there.json["models"]] == [False]
-    assert "already trained on" in there.stderr
+    result = offline("train", TASK, "--split", "fold0", "--json")
+    assert [model["trained"] for model in result.json["models"]] == [False]
+    assert "already trained on" in result.stderr
     # The processes of two workers import all there is first; see tests/cli/test_same_bytes.py as well.
     workers = 2 if FULL else 1
     anew = offline("train", TASK, "--split", "fold0", "--rebuild", "--workers", workers, "--json").json
-    assert [(one["trained"], one["path"]) for one in anew["models"]] == [(True, str(path))]
+    assert [(model["trained"], model["path"]) for model in anew["models"]] == [(True, str(path))]
     assert path.read_bytes() == content
     last = offline("train", TASK, "--json").json
     assert last["split"] == "test" and last["models"][0]["training_topics"] == 76
@@ -133,7 +133,7 @@ def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: 
             one["held_out_topic"]
         }
     again = offline("train", "checkthat", "--split", "training", "--rebuild", "--workers", 2, "--json").json
-    assert [one["digest"] for one in again["models"]] == [one["digest"] for one in made]
+    assert [model["digest"] for model in again["models"]] == [one["digest"] for one in made]
 
 
 def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_
     assert offline("train", TASK, "--split", "fold0", "--rebuild").code == 0
     assert path.read_bytes() == content
     assert offline("train", TASK, "--split", "fold1").code == 0
-    other = next(one for one in models(tmp_path) if one != path)
+    other = next(model for model in models(tmp_path) if model != path)
     path.write_bytes(other.read_bytes())
     refused = rank(offline, TASK, tmp_path / "other")
     assert refused.code == 4 and f"{path} was trained on other training topics" in refused.stderr
@@ -185,14 +185,14 @@ def test_why_names_the_features_that_a_trained_signal_goes_by(offline: Cli, task
     words = "Who wrote the silent river?"
     options = ["--recipe", "best", "--json"]
     first = offline("search", task, words, *options).json["hits"][0]["id"]
-    found = offline("search", task, words, "--explain-document", first, *options)
-    assert found.code == 0, found.stderr
+    result = offline("search", task, words, "--explain-document", first, *options)
+    assert result.code == 0, result.stderr
     (of_model,) = [
-        part for part in found.json["explanation"]["details"] if part["description"].startswith("multi")
+        part for part in result.json["explanation"]["details"] if part["description"].startswith("multi")
     ]
 
     def every(part: Any) -> list[Any]:
-        return [part, *(inner for one in part["details"] for inner in every(one))]
+        return [part, *(inner for detail in part["details"] for inner in every(detail))]
 
     named = [part["description"] for part in every(of_model)]
     assert any(name.startswith(("words “who", "begins “who", "pattern “^ who")) for name in named)
@@ -200,7 +200,7 @@ def test_why_names_the_features_that_a_trained_signal_goes_by(offline: Cli, task
     assert sums
     for part in sums:
         (margin,) = re.findall(r"margin (-?[\d.]+) is", part["description"])
-        assert float(margin) == pytest.approx(sum(one["value"] for one in part["details"]), abs=1e-4)
+        assert float(margin) == pytest.approx(sum(detail["value"] for detail in part["details"]), abs=1e-4)
     plain = offline("search", task, words, "--explain-document", first, "--recipe", "best")
     assert plain.code == 0 and "begins “who" in plain.stdout
 
@@ -211,20 +211,20 @@ def test_models_do_not_learn_from_solved_topics_that_the_split_ranks(
     offline: Cli, task: str, data: Path
 ) -> None:
     train, test = next(data.glob("*train.json")), next(data.glob("*test*.json"))
-    solved = [one for one in json.loads(train.read_bytes()) if one["question"]]
+    solved = [entry for entry in json.loads(train.read_bytes()) if entry["question"]]
     asked = [{"id": one["id"], "question": one["question"]} for one in solved[:2]]
     test.write_text(json.dumps([*json.loads(test.read_bytes()), *asked]))
     given = (task, "--data", data, "--split", "test", "--recipe", "best")
     assert offline("index", *given[:3]).code == 0
-    made = offline("rank", *given, "--out", data / "run")
-    assert made.code == 0, made.stderr
+    result = offline("rank", *given, "--out", data / "run")
+    assert result.code == 0, result.stderr
     said = "2 training topics are also topics of test: the models were trained without them"
-    assert said in made.stderr
+    assert said in result.stderr
     (model,) = manifest(data / "run")["recipe"]["models"].values()
     assert model["withheld"] == 2 and model["training_topics"] == len(solved) - 2
     again = offline("train", *given, "--json")
     assert said in again.stderr
-    assert [(one["trained"], one["withheld"]) for one in again.json["models"]] == [(False, 2)]
+    assert [(model["trained"], model["withheld"]) for model in again.json["models"]] == [(False, 2)]
     assert offline("runs", "verify", data / "run").code == 0
     # A file that has lost these questions makes another model, about which nothing is said.
     train.write_text(json.dumps(solved[2:]))

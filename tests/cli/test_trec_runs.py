@@ -32,7 +32,9 @@ def other(run: Path, tmp_path: Path) -> Path:
 def qrels(tmp_path: Path) -> Path:
     statements = json.loads((SAMPLE / "dev_set.json").read_text())
     path = tmp_path / "dev.qrels"
-    lines = [f"{topic} 0 {one} 1\n" for topic, entry in statements.items() for one in entry["premises"]]
+    lines = [
+        f"{topic} 0 {premise} 1\n" for topic, entry in statements.items() for premise in entry["premises"]
+    ]
     path.write_text("".join(lines))
     return path
 
@@ -59,50 +61,50 @@ def by_trec_eval(run: Path, qrels: Path, *measures: str) -> dict[str, float]:
 
 
 def test_a_trec_run_is_judged(run: Path, other: Path, tmp_path: Path) -> None:
-    told = judge(other, "--data", SAMPLE, typed="1\n0\nq\n")
-    assert told.code == 0, told.stderr
+    result = judge(other, "--data", SAMPLE, typed="1\n0\nq\n")
+    assert result.code == 0, result.stderr
     with JudgmentLog(tmp_path / "home" / "judgments.sqlite") as log:
         events = [event for _, event in log.events()]
     assert [event.grade for event in events] == [1, 0]
     assert [event.rank for event in events] == [1, 2]
     assert {event.run.partition("@")[0] for event in events} == {"other.trec"}
     # Its topics have their words, its documents their texts.
-    assert "nlps other.trec" in told.stdout and "The data no longer contains" not in told.stdout
-    assert "no longer in the index" not in told.stdout
+    assert "nlps other.trec" in result.stdout and "The data no longer contains" not in result.stdout
+    assert "no longer in the index" not in result.stdout
 
 
 def test_searchapps_own_file_is_judged_apart_from_its_directory(run: Path) -> None:
-    told = judge(run / "run.trec", "--data", SAMPLE, "--split", "dev")
-    assert told.code == 0 and "nlps dev" in told.stdout
+    result = judge(run / "run.trec", "--data", SAMPLE, "--split", "dev")
+    assert result.code == 0 and "nlps dev" in result.stdout
 
 
 def test_what_a_trec_run_does_not_say_is_asked_for(run: Path, other: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    told = judge(other, "--data", tmp_path / "empty")
-    assert told.code == 4 and "ranks no topic of nlps in" in told.stderr
-    assert "--data" in told.stderr and "--split" in told.stderr
-    told = judge(other, "--data", SAMPLE, "--split", "train")
-    assert told.code == 4 and "ranks no topic of nlps train in" in told.stderr
-    told = judge(tmp_path / "none", "--data", SAMPLE)
-    assert told.code == 2 and "there is no run directory or TREC run" in told.stderr
-    told = judge(SAMPLE / "dev_set.json", "--data", SAMPLE)
-    assert told.code == 4 and "a TREC run has lines `topic Q0 document rank score tag`" in told.stderr
+    result = judge(other, "--data", tmp_path / "empty")
+    assert result.code == 4 and "ranks no topic of nlps in" in result.stderr
+    assert "--data" in result.stderr and "--split" in result.stderr
+    result = judge(other, "--data", SAMPLE, "--split", "train")
+    assert result.code == 4 and "ranks no topic of nlps train in" in result.stderr
+    result = judge(tmp_path / "none", "--data", SAMPLE)
+    assert result.code == 2 and "there is no run directory or TREC run" in result.stderr
+    result = judge(SAMPLE / "dev_set.json", "--data", SAMPLE)
+    assert result.code == 4 and "a TREC run has lines `topic Q0 document rank score tag`" in result.stderr
     assert judge(run, "--split", "train").code == 2
 
 
 def test_topics_and_documents_that_the_task_does_not_have_are_told(run: Path, other: Path) -> None:
     other.write_text(other.read_text() + "\nnobody Q0 nothing 0 1 x\n608 Q0 nowhere 0 99999 x\n")
-    told = judge(other, "--data", SAMPLE)
-    assert told.code == 0
-    assert "1 of the 11 topics of" in told.stderr and "2 of 11 documents" in told.stderr
+    result = judge(other, "--data", SAMPLE)
+    assert result.code == 0
+    assert "1 of the 11 topics of" in result.stderr and "2 of 11 documents" in result.stderr
 
 
 def test_an_assignment_says_the_split_of_a_trec_run(run: Path, other: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     members = {"task": "nlps", "split": "dev", "seed": 0, "shared": [], "topics": {"ann": ["608"]}}
     file.write_text(json.dumps(members))
-    told = judge(other, "--data", SAMPLE, "--assignment", file)
-    assert told.code == 0 and "Topic 1 of 1" in told.stdout
+    result = judge(other, "--data", SAMPLE, "--assignment", file)
+    assert result.code == 0 and "Topic 1 of 1" in result.stdout
 
 
 def test_a_trec_run_gives_the_topics_of_what_is_decided(indexed: Cli, other: Path, tmp_path: Path) -> None:
@@ -114,8 +116,8 @@ def test_a_trec_run_gives_the_topics_of_what_is_decided(indexed: Cli, other: Pat
         assert indexed("judgments", "import", "nlps", file, *options).code == 0
     arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--log", log, "--run", other,
                  "--data", SAMPLE, "--plain"]  # fmt: skip
-    told = run_command(*arguments, typed="1\nq\n")
-    assert told.code == 0 and "1 of 1 disputed document is decided" in told.stderr
+    result = run_command(*arguments, typed="1\nq\n")
+    assert result.code == 0 and "1 of 1 disputed document is decided" in result.stderr
 
 
 # Pools
@@ -197,7 +199,9 @@ def test_negative_grades_and_topics_without_relevance_are_as_for_trec_eval(
     offline: Cli, tmp_path: Path
 ) -> None:
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels"
-    run.write_text("".join(f"{topic} Q0 d{one} 0 {9 - one} x\n" for topic in "abc" for one in range(4)))
+    run.write_text(
+        "".join(f"{topic} Q0 d{number} 0 {9 - number} x\n" for topic in "abc" for number in range(4))
+    )
     qrels.write_text("a 0 d1 2\na 0 d0 -2\nb 0 d1 0\nd 0 d1 1\n")
     result = offline("evaluate", run, "--qrels", qrels, "--measure", "AP", "--measure", "P@2", "--json")
     expected = by_trec_eval(run, qrels, "map", "P_2")
@@ -212,11 +216,11 @@ def test_a_trec_run_of_a_task_has_its_official_figures_too(
     offline: Cli, run: Path, other: Path, qrels: Path
 ) -> None:
     where = ("--task", "nlps", "--data", SAMPLE, "--split", "dev", "--cutoff", 50)
-    found = offline("evaluate", other, "--qrels", qrels, *where, "--json")
-    assert found.code == 0, found.stderr
+    result = offline("evaluate", other, "--qrels", qrels, *where, "--json")
+    assert result.code == 0, result.stderr
     by_gold = offline("evaluate", run, "--cutoff", 50, "--json").json
-    assert found.json["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=0.02)
-    assert found.json["task"] == "nlps"
+    assert result.json["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=0.02)
+    assert result.json["task"] == "nlps"
     without = offline("evaluate", other, "--qrels", qrels, "--task", "nlps", "--json")
     assert without.json["official"]["value"] is None
     assert "no official figure of" in without.stderr and "--data and --split" in without.stderr
@@ -244,7 +248,7 @@ def test_the_gate_of_a_run_without_a_task_is_its_first_measure(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("a Q0 d1 0 1 t\na Q0 d1 1 0 t\n", "duplicate document"),
         ("602\t101\n602\t102\n", "2 cells instead of 6"),
@@ -253,12 +257,12 @@ def test_the_gate_of_a_run_without_a_task_is_its_first_measure(
     ],
 )
 def test_what_is_no_run_or_of_other_topics_is_refused_in_a_sentence(
-    offline: Cli, qrels: Path, tmp_path: Path, content: str, told: str
+    offline: Cli, qrels: Path, tmp_path: Path, content: str, message: str
 ) -> None:
     path = tmp_path / "x.trec"
     path.write_text(content)
     result = offline("evaluate", path, "--qrels", qrels)
-    assert result.code == 4 and told in result.stderr and "Traceback" not in result.stderr
+    assert result.code == 4 and message in result.stderr and "Traceback" not in result.stderr
 
 
 def test_ids_that_no_gold_can_name_are_a_sentence(

@@ -49,7 +49,7 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
     assert tuned.code == 0, tuned.stderr
     found = tuned.json
     assert [Path(one).name for one in found["out"]] == ["best.toml", "best.mapping.json"]
-    figures = [one["value"] for one in found["trials"]]
+    figures = [trial["value"] for trial in found["trials"]]
     assert figures == sorted(figures, reverse=True) and len(figures) == 7
     assert found["best"]["value"] > found["baseline_trial"]["value"]
     assert found["best"]["set"].keys() == {"k", "direct", "mapping.k1"}
@@ -63,7 +63,7 @@ def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
     assert offline("rank", "best.toml", "--split", "dev", "--out", "run").code == 0
     manifest = json.loads(Path("run/run.json").read_text())
     assert manifest["recipe"]["tuned"]["splits"] == ["train"] and manifest["variant"].endswith("best.toml")
-    (vote,) = (one for one in manifest["recipe"]["signals"] if one["signal"] == "neighbours")
+    (vote,) = (signal for signal in manifest["recipe"]["signals"] if signal["signal"] == "neighbours")
     assert vote["k"] == found["best"]["set"]["k"]
     # An index with the written mapping gives what was found by scoring the one that was there otherwise.
     again = offline("tune", "best.toml", *GIVEN[3:], "--param", "k=2,4", "--trials", 1, "--json")
@@ -117,8 +117,8 @@ def test_two_at_once_are_refused_and_another_tuning_is_told_from_it(tune: Tune, 
         refused = tune(*SPACE, "--trials", 2, "--trials-dir", "log")
     assert refused.code == 1 and f"process {os.getpid()} is running this tuning in log" in refused.stderr
     assert tune(*SPACE, "--trials", 2, "--trials-dir", "log").code == 0
-    other = tune(*SPACE, "--trials", 2, "--trials-dir", "log", "--seed", 1)
-    assert other.code == 4 and "the log of another tuning" in other.stderr and "--restart" in other.stderr
+    result = tune(*SPACE, "--trials", 2, "--trials-dir", "log", "--seed", 1)
+    assert result.code == 4 and "the log of another tuning" in result.stderr and "--restart" in result.stderr
     assert tune(*SPACE, "--trials", 2, "--trials-dir", "log", "--seed", 1, "--restart").code == 0
     path = tmp_path / "log" / TRIALS_FILE
     path.write_bytes(path.read_bytes().replace(b'"trial": 1', b'"trial": 2', 1))
@@ -164,10 +164,10 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
     space = ("--param", "k=1,4", "--search", "grid")
     refused = tune(*space, "--split", "dev")
     assert refused.code == 2 and "results are reported for dev" in refused.stderr
-    told = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
+    result = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
     assert (
-        told.code == 0
-        and "too optimistic" in told.stderr
+        result.code == 0
+        and "too optimistic" in result.stderr
         and "too optimistic" in Path("dev.toml").read_text()
     )
     for split in ("dev", "train"):
@@ -219,18 +219,18 @@ def test_halving_gives_the_best_ever_more_topics(
     given = ("tune", *GIVEN, *SPACE, "--trials", 9, "--search", "halving", "--json")
     halved = offline(*given, "--trials-dir", "one")
     assert halved.code == 0, halved.stderr
-    sizes = [one["topics"] for one in halved.json["trials"] if one["trial"]]
+    sizes = [trial["topics"] for trial in halved.json["trials"] if trial["trial"]]
     assert sizes == [12, 4, 4, *[12 // 9 or 1] * 6] or sorted(set(sizes)) == [4, 12], sizes
-    (best,) = [one for one in halved.json["trials"] if one["trial"] and one["complete"]][:1]
+    (best,) = [trial for trial in halved.json["trials"] if trial["trial"] and trial["complete"]][:1]
     again = offline("tune", *GIVEN, *SPACE, "--trials", 9, "--json", "--trials-dir", "all").json
-    alone = {one["trial"]: one for one in again["trials"]}
+    alone = {trial["trial"]: trial for trial in again["trials"]}
     assert alone[best["trial"]]["value"] == best["value"], "of all topics it is what a random search finds"
     assert offline(*given, "--trials-dir", "two", "--workers", 2).code == 0
     assert log_in(tmp_path / "one") == log_in(tmp_path / "two")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ((), 2, "no parameter to tune"),
         (("--param", "x=1,2"), 2, "has no parameter 'x'"),
@@ -254,10 +254,12 @@ def test_halving_gives_the_best_ever_more_topics(
         (("--param", "\x1b[31mk=1,2"), 2, "has no parameter"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tune: Tune, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_what_makes_no_sense_is_refused(
+    tune: Tune, arguments: tuple[str, ...], code: int, message: str
+) -> None:
     Path("file").write_text("")
     refused = tune(*arguments)
-    assert (refused.code, said in refused.stderr) == (code, True), refused.stderr
+    assert (refused.code, message in refused.stderr) == (code, True), refused.stderr
     assert "Traceback" not in refused.stderr and "\x1b[31m" not in refused.stderr and not refused.stdout
 
 
@@ -300,14 +302,14 @@ def test_debates_are_left_out_one_at_a_time_and_not_halved(
     monkeypatch.chdir(tmp_path)
     assert offline("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
     given = ("tune", "checkthat", "--recipe", "neighbours", "--param", "k=1,5", "--lenient")
-    found = offline(*given, "--json").json
-    assert (found["folds"], found["topics"], found["splits"]) == (3, 3, ["training"])
-    assert found["measure"] == "MAP"
+    output = offline(*given, "--json").json
+    assert (output["folds"], output["topics"], output["splits"]) == (3, 3, ["training"])
+    assert output["measure"] == "MAP"
     # So does `rank`, which leaves out one debate at a time as well.
     ranked = ("checkthat", "--split", "training", "--recipe", "neighbours", "--out", "run")
     assert offline("rank", *ranked).code == 0
     scored = offline("evaluate", "run", "--lenient", "--json").json
     official = scored.get("runs", [scored])[0]["official"]
-    assert found["baseline_trial"]["value"] == pytest.approx(official["value"], abs=1e-12)
+    assert output["baseline_trial"]["value"] == pytest.approx(official["value"], abs=1e-12)
     refused = offline(*given, "--search", "halving")
     assert refused.code == 2 and "requires all topics" in refused.stderr

@@ -10,7 +10,7 @@ from tests.fetching.server import FileServer
 
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    """A server that holds files; no proxy stands between, and nobody waits long before trying again."""
+    """A file server that is reached without a proxy, with short waits between attempts."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)

@@ -1,4 +1,4 @@
-"""A server on loopback that holds a few files, with ranges, and misbehaves on request."""
+"""A server on loopback that serves files and ranges of them, and injects faults."""
 
 from __future__ import annotations
 
@@ -20,41 +20,44 @@ from tests.server.faults import LoopbackServer, Request, Response
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one answer.
-
-    `cut_after`: the connection ends after this many bytes of the body. `pause`: seconds of silence before each
-    piece. `corrupt`: the first byte is another. `status` with `headers`: no file, but this answer. `body` instead
-    of the file's. `no_ranges`: a range is answered with the whole file. `shift`: a range begins this many bytes
-    further than asked for. `unmeasured`: no Content-Length. `etag` instead of the file's, and `drop_etag`.
-    """
+    """A fault of one response."""
 
     cut_after: int | None = None
+    """The number of bytes of the body after which the connection ends."""
     pause: float = 0.0
+    """Seconds of silence before each chunk."""
     corrupt: bool = False
+    """Whether the first byte of the body is wrong."""
     status: int | None = None
+    """The status of a response without the file."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
+    """The content in place of the file's."""
     no_ranges: bool = False
+    """Whether the response to a range is the whole file."""
     shift: int = 0
+    """How many bytes after the requested start a range begins."""
     unmeasured: bool = False
+    """Whether the response lacks a Content-Length."""
     etag: str | None = None
+    """The entity tag in place of the file's."""
     drop_etag: bool = False
 
 
 class FileServer(LoopbackServer):
-    """`files` by path, `faults` by path: the first of a list goes with the next GET, one alone with every one."""
+    """A server of `files` by path, with `faults` by path: a list has one for each next GET, a single one is for all."""
 
     def __init__(self) -> None:
         super().__init__()
         self.files: dict[str, bytes] = {}
         self.faults: dict[str, list[Fault] | Fault] = {}
-        self.asked: dict[str, list[dict[str, str]]] = defaultdict(list)
+        self.requests_of: dict[str, list[dict[str, str]]] = defaultdict(list)
         """The headers of each GET of a path."""
         self.bytes_sent = 0
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
-        self._patch.setattr(default, "create_ssl_context", _authorities_once)
+        self._patch.setattr(default, "create_ssl_context", _shared_ssl_context)
         return super().__enter__()
 
     def close(self) -> None:
@@ -62,13 +65,13 @@ class FileServer(LoopbackServer):
         super().close()
 
     def ranges(self, path: str) -> list[str | None]:
-        """The Range header of each GET of a path."""
-        return [headers.get("range") for headers in self.asked[path]]
+        """Return the Range header of each GET of a path."""
+        return [headers.get("range") for headers in self.requests_of[path]]
 
     def respond(self, request: Request) -> Response:
         path, fault = request.target, Fault()
         if request.method == "GET":
-            self.asked[path].append(request.headers)
+            self.requests_of[path].append(request.headers)
             faults = self.faults.get(path, [])
             fault = faults if isinstance(faults, Fault) else faults.pop(0) if faults else fault
         if fault.status is not None or path not in self.files:
@@ -79,14 +82,14 @@ class FileServer(LoopbackServer):
         return response
 
     def _file(self, request: Request, fault: Fault) -> Response:
-        """The file of a path, or the rest of it."""
+        """Return the file of a path, or the requested range of it."""
         content = self.files[request.target] if fault.body is None else fault.body
         etag = fault.etag or f'"{hashlib.sha1(self.files[request.target]).hexdigest()}"'
         headers = {**fault.headers, **({} if fault.drop_etag else {"ETag": etag})}
-        asked = re.fullmatch(r"bytes=(\d+)-", request.headers.get("range", ""))
+        requested = re.fullmatch(r"bytes=(\d+)-", request.headers.get("range", ""))
         start = 0
-        if asked and not fault.no_ranges and request.headers.get("if-range", etag) == etag:
-            start = int(asked[1])
+        if requested and not fault.no_ranges and request.headers.get("if-range", etag) == etag:
+            start = int(requested[1])
         if start >= len(content) and start > 0:
             return Response(416, {"Content-Range": f"bytes */{len(content)}"})
         if start:
@@ -102,11 +105,11 @@ class FileServer(LoopbackServer):
 
 
 @cache
-def _authorities() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _authorities_once(verify: object = True, **_options: object) -> ssl.SSLContext:
-    """What httpx trusts. Nothing here is encrypted, and to read all authorities takes longer than most downloads."""
+def _shared_ssl_context(verify: object = True, **_options: object) -> ssl.SSLContext:
+    """Return the context of httpx, made once: reading all certificates takes longer than most downloads."""
     assert verify is True
-    return _authorities()
+    return _ssl_context()

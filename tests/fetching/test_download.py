@@ -1,3 +1,5 @@
+"""Downloading a file: resuming, retrying, redirects, and responses that must be refused."""
+
 from __future__ import annotations
 
 import hashlib
@@ -20,19 +22,22 @@ HALF = len(CONTENT) // 2
 PATH = "/x/data.json"
 
 
+DIGEST = Digest("sha256", hashlib.sha256(CONTENT).hexdigest())
+
+
 def wanted(server: FileServer, *, size: int | None = len(CONTENT), at_most: int = 10**6) -> Download:
-    digest = Digest("sha256", hashlib.sha256(CONTENT).hexdigest())
-    return Download(server.url + PATH, digest, size, at_most if size is None else size)
+    """Describe the file that the server has at `PATH`."""
+    return Download(server.url + PATH, DIGEST, size, at_most if size is None else size)
 
 
 class Fetch:
-    """Fetches into a folder, and keeps what was told on the way."""
+    """Fetches files into a folder and records messages and progress."""
 
-    def __init__(self, downloader: Downloader, folder: Path) -> None:
+    def __init__(self, downloader: Downloader, folder: Path, messages: list[str]) -> None:
         self.downloader = downloader
         self.path = folder / "data"
         self.part = folder / "data.part"
-        self.told: list[str] = []
+        self.messages = messages
         self.advanced = 0
 
     def __call__(self, download: Download) -> bytes:
@@ -46,105 +51,105 @@ class Fetch:
 @pytest.fixture
 def fetch(files: FileServer, tmp_path: Path) -> Iterator[Fetch]:
     files.files[PATH] = CONTENT
-    told: list[str] = []
-    with closing(Downloader(notify=told.append)) as downloader:
-        fetch = Fetch(downloader, tmp_path)
-        fetch.told = told
-        yield fetch
+    messages: list[str] = []
+    with closing(Downloader(notify=messages.append)) as downloader:
+        yield Fetch(downloader, tmp_path, messages)
 
 
-def test_a_file_arrives_whole_and_leaves_nothing_else(files: FileServer, fetch: Fetch) -> None:
+def test_a_download_leaves_only_the_file(files: FileServer, fetch: Fetch) -> None:
     assert fetch(wanted(files)) == CONTENT
     assert [path.name for path in fetch.path.parent.iterdir()] == ["data"]
     assert fetch.advanced == len(CONTENT)
-    assert files.asked[PATH][0]["accept-encoding"] == "identity"
-    assert files.asked[PATH][0]["user-agent"].startswith("searchapp/")
+    assert files.requests_of[PATH][0]["accept-encoding"] == "identity"
+    assert files.requests_of[PATH][0]["user-agent"].startswith("searchapp/")
 
 
-def test_a_broken_connection_is_resumed_where_it_broke_off(files: FileServer, fetch: Fetch) -> None:
+def test_a_broken_download_is_resumed(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000), Fault(cut_after=200_000)]
     assert fetch(wanted(files)) == CONTENT
     assert files.ranges(PATH) == [None, "bytes=100000-", "bytes=300000-"]
-    assert all("if-range" in headers for headers in files.asked[PATH][1:])
+    assert all("if-range" in headers for headers in files.requests_of[PATH][1:])
     assert files.bytes_sent == len(CONTENT)
     assert fetch.advanced == len(CONTENT)
-    assert len(fetch.told) == 2 and "trying again" in fetch.told[0]
+    assert len(fetch.messages) == 2 and "trying again" in fetch.messages[0]
 
 
-def test_a_cut_without_a_length_is_noticed_by_the_size_that_is_known(files: FileServer, fetch: Fetch) -> None:
+def test_a_short_response_without_a_length_is_noticed_by_the_known_size(
+    files: FileServer, fetch: Fetch
+) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000, unmeasured=True)]
     assert fetch(wanted(files)) == CONTENT
-    assert "ended after 100,000 of 512,000 bytes" in fetch.told[0]
+    assert "ended after 100,000 of 512,000 bytes" in fetch.messages[0]
 
 
-def test_a_download_that_moves_on_is_never_given_up(files: FileServer, fetch: Fetch) -> None:
+def test_a_download_with_progress_is_always_continued(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = Fault(cut_after=70_000)
     assert len(CONTENT) / 70_000 > ATTEMPTS
     assert fetch(wanted(files)) == CONTENT
 
 
-def test_one_that_does_not_is_given_up_and_kept_for_later(files: FileServer, fetch: Fetch) -> None:
+def test_a_download_without_progress_is_aborted_and_can_be_resumed(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000)] + [Fault(cut_after=0)] * 50
     with pytest.raises(
         SearchappError, match="100,000 bytes are kept: run the same command again to resume"
     ) as caught:
         fetch(wanted(files))
     assert caught.value.exit_code == 1
-    assert len(files.asked[PATH]) == ATTEMPTS
+    assert len(files.requests_of[PATH]) == ATTEMPTS
     files.faults.clear()
     assert fetch(wanted(files)) == CONTENT
     assert files.ranges(PATH)[-1] == "bytes=100000-"
 
 
-def test_what_is_begun_anew_again_and_again_does_not_move_on(files: FileServer, fetch: Fetch) -> None:
+def test_restarting_a_download_is_no_progress(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000), Fault(shift=1)] * 50
     with pytest.raises(SearchappError, match="try again later"):
         fetch(wanted(files))
-    assert len(files.asked[PATH]) < 2 * ATTEMPTS
+    assert len(files.requests_of[PATH]) < 2 * ATTEMPTS
 
 
-def test_a_file_that_has_changed_meanwhile_is_fetched_anew(files: FileServer, fetch: Fetch) -> None:
+def test_a_file_that_has_changed_is_downloaded_again(files: FileServer, fetch: Fetch) -> None:
     fetch.part.write_bytes(b"of another version")
     fetch.part.with_suffix(".version").write_text('"another"')
     assert fetch(wanted(files)) == CONTENT
-    assert files.asked[PATH][0]["if-range"] == '"another"'
-    assert len(files.asked[PATH]) == 1
+    assert files.requests_of[PATH][0]["if-range"] == '"another"'
+    assert len(files.requests_of[PATH]) == 1
     assert fetch.advanced == len(CONTENT)
 
 
-def test_without_a_validator_the_digest_tells_that_the_parts_are_of_two_files(
+def test_without_a_validator_the_digest_shows_that_parts_are_of_different_files(
     files: FileServer, fetch: Fetch
 ) -> None:
     fetch.part.write_bytes(b"of another version")
     assert fetch(wanted(files)) == CONTENT
     assert files.ranges(PATH) == ["bytes=18-", None]
-    assert "arrived damaged" in fetch.told[0]
+    assert "arrived damaged" in fetch.messages[0]
 
 
 def test_a_weak_entity_tag_is_no_validator(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000, etag='W/"weak"'), Fault(etag='W/"weak"')]
     assert fetch(wanted(files)) == CONTENT
-    assert "if-range" not in files.asked[PATH][1]
+    assert "if-range" not in files.requests_of[PATH][1]
     assert files.ranges(PATH)[1] == "bytes=100000-"
 
 
-def test_a_date_is_a_validator_where_there_is_no_entity_tag(files: FileServer, fetch: Fetch) -> None:
+def test_a_date_is_a_validator_if_there_is_no_entity_tag(files: FileServer, fetch: Fetch) -> None:
     date = "Sat, 21 Nov 2020 10:00:00 GMT"
     files.faults[PATH] = [Fault(cut_after=100_000, drop_etag=True, headers={"Last-Modified": date})]
     assert fetch(wanted(files)) == CONTENT
-    assert files.asked[PATH][1]["if-range"] == date
+    assert files.requests_of[PATH][1]["if-range"] == date
 
 
-def test_a_part_that_is_already_whole_is_only_checked(files: FileServer, fetch: Fetch) -> None:
+def test_a_complete_part_is_not_downloaded_again(files: FileServer, fetch: Fetch) -> None:
     fetch.part.write_bytes(CONTENT)
     assert fetch(wanted(files)) == CONTENT
-    assert files.asked[PATH] == []
+    assert files.requests_of[PATH] == []
     fetch.path.rename(fetch.part)
-    assert fetch(wanted(files, size=None)) == CONTENT  # the server says 416: there is no more
+    assert fetch(wanted(files, size=None)) == CONTENT  # the server answers 416: no more bytes
     assert files.ranges(PATH) == [f"bytes={len(CONTENT)}-"]
 
 
-def test_a_part_that_is_too_long_is_fetched_anew(files: FileServer, fetch: Fetch) -> None:
+def test_a_part_that_is_too_long_is_downloaded_again(files: FileServer, fetch: Fetch) -> None:
     fetch.part.write_bytes(CONTENT + b"more")
     assert fetch(wanted(files)) == CONTENT
     fetch.path.unlink()
@@ -152,11 +157,11 @@ def test_a_part_that_is_too_long_is_fetched_anew(files: FileServer, fetch: Fetch
     assert fetch(wanted(files, size=None)) == CONTENT
 
 
-def test_what_stays_corrupted_is_an_error_of_the_data_and_not_kept(files: FileServer, fetch: Fetch) -> None:
+def test_a_file_that_is_corrupt_twice_is_deleted(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = Fault(corrupt=True)
     with pytest.raises(DataError, match="is not the expected file, sha256:"):
         fetch(wanted(files))
-    assert len(files.asked[PATH]) == 2
+    assert len(files.requests_of[PATH]) == 2
     assert list(fetch.path.parent.iterdir()) == []
 
 
@@ -172,35 +177,35 @@ def test_more_bytes_than_stated_are_never_written(
 
 
 MOVED = [
-    (place, "neither http nor https")
-    for place in ("file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x", "gopher://x/")
+    (address, "neither http nor https")
+    for address in ("file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x", "gopher://x/")
 ]
 REFUSED = [
     *((Fault(status=status), f"{PATH} answers {status}") for status in (404, 403, 410, 401)),
     (Fault(status=429, headers={"Retry-After": "3600"}), "answers 429"),
-    *((Fault(status=302, headers={"Location": place}), said) for place, said in MOVED),
+    *((Fault(status=302, headers={"Location": address}), message) for address, message in MOVED),
     (Fault(headers={"Content-Encoding": "gzip"}), "sent compressed"),
     (Fault(body=b"<html>Please log in</html>"), "has 26 bytes, and the expected file has 512,000"),
 ]
 
 
-@pytest.mark.parametrize(("fault", "said"), REFUSED)
-def test_a_refusal_and_what_can_not_be_the_file_are_told_at_once(
-    files: FileServer, fetch: Fetch, fault: Fault, said: str
+@pytest.mark.parametrize(("fault", "message"), REFUSED)
+def test_permanent_errors_are_not_retried(
+    files: FileServer, fetch: Fetch, fault: Fault, message: str
 ) -> None:
     files.faults[PATH] = fault
-    with pytest.raises(SearchappError, match=said) as caught:
+    with pytest.raises(SearchappError, match=message) as caught:
         fetch(wanted(files))
     assert caught.value.exit_code == (4 if isinstance(caught.value, DataError) else 1)
     assert isinstance(caught.value, DataError) == (fault.body is not None)
-    assert len(files.asked[PATH]) == 1
+    assert len(files.requests_of[PATH]) == 1
 
 
 PASSING = [
     *([Fault(status=status)] * 2 for status in (429, 500, 502, 503, 504)),
     [Fault(status=503, headers={"Retry-After": "soon"})],
     [Fault(corrupt=True)],
-    # A server that can't resume costs time, but nothing else.
+    # A server that can't resume costs time only.
     *(
         [Fault(cut_after=100_000), fault]
         for fault in (Fault(no_ranges=True), Fault(shift=7), Fault(shift=-7))
@@ -209,22 +214,20 @@ PASSING = [
 
 
 @pytest.mark.parametrize("faults", PASSING)
-def test_what_goes_wrong_for_a_time_costs_time_but_nothing_else(
-    files: FileServer, fetch: Fetch, faults: list[Fault]
-) -> None:
+def test_temporary_errors_are_retried(files: FileServer, fetch: Fetch, faults: list[Fault]) -> None:
     files.faults[PATH] = list(faults)
     assert fetch(wanted(files)) == CONTENT
     assert fetch.advanced == len(CONTENT)
-    assert faults[0].status is None or f"answers {faults[0].status}" in fetch.told[0]
+    assert faults[0].status is None or f"answers {faults[0].status}" in fetch.messages[0]
 
 
 @pytest.mark.parametrize("as_date", [False, True])
-def test_the_wait_that_a_server_asks_for_is_kept(files: FileServer, fetch: Fetch, as_date: bool) -> None:
-    asked = formatdate(time.time() + 2, usegmt=True) if as_date else "1"
-    files.faults[PATH] = [Fault(status=503, headers={"Retry-After": asked})]
-    before = time.monotonic()
+def test_retry_after_is_respected(files: FileServer, fetch: Fetch, as_date: bool) -> None:
+    retry_after = formatdate(time.time() + 2, usegmt=True) if as_date else "1"
+    files.faults[PATH] = [Fault(status=503, headers={"Retry-After": retry_after})]
+    start = time.monotonic()
     assert fetch(wanted(files)) == CONTENT
-    assert time.monotonic() - before >= (0.9 if not as_date else 0.5)  # a date has whole seconds
+    assert time.monotonic() - start >= (0.9 if not as_date else 0.5)  # a date has whole seconds
 
 
 def test_redirects_are_followed(files: FileServer, fetch: Fetch) -> None:
@@ -239,33 +242,27 @@ def test_redirects_in_a_circle_end(files: FileServer, fetch: Fetch) -> None:
         fetch(wanted(files))
 
 
-def test_silence_is_a_broken_connection(
+def test_a_silent_connection_is_closed(
     files: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SILENCE_SECONDS", 0.2)
     files.files[PATH] = CONTENT
     files.faults[PATH] = [Fault(pause=1.0)]
-    told: list[str] = []
-    with closing(Downloader(notify=told.append)) as downloader:
-        downloader.fetch(wanted(files), tmp_path / "data")
-    assert (tmp_path / "data").read_bytes() == CONTENT
-    assert "has sent nothing for" in told[0]
+    messages: list[str] = []
+    with closing(Downloader(notify=messages.append)) as downloader:
+        assert Fetch(downloader, tmp_path, messages)(wanted(files)) == CONTENT
+    assert "has sent nothing for" in messages[0]
 
 
-def test_an_address_where_nobody_answers(fetch: Fetch) -> None:
-    nobody = Download("http://127.0.0.1:9/x", Digest("sha256", "0" * 64), 1, 1)
+def test_an_unreachable_server_is_reported(fetch: Fetch) -> None:
+    unreachable = Download("http://127.0.0.1:9/x", Digest("sha256", "0" * 64), 1, 1)
     with pytest.raises(SearchappError, match=r"http://127.0.0.1:9/x can't be reached .*: try again later"):
-        fetch(nobody)
+        fetch(unreachable)
 
 
-def test_a_mirror_holds_each_host_in_a_folder_of_its_name(files: FileServer, tmp_path: Path) -> None:
+def test_a_mirror_has_a_folder_for_each_host(files: FileServer, tmp_path: Path) -> None:
     files.files["/deep/data.example/a/b.json"] = CONTENT
-    download = Download(
-        "https://data.example/a/b.json",
-        Digest("sha256", hashlib.sha256(CONTENT).hexdigest()),
-        len(CONTENT),
-        len(CONTENT),
-    )
+    download = Download("https://data.example/a/b.json", DIGEST, len(CONTENT), len(CONTENT))
     with closing(Downloader(f"{files.url}/deep/")) as downloader:
         downloader.fetch(download, tmp_path / "data")
     assert (tmp_path / "data").read_bytes() == CONTENT
@@ -282,22 +279,21 @@ def test_a_proxy_of_the_environment_is_used(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", files.url)
     monkeypatch.setenv("NO_PROXY", "")
-    files.files["http://data.example/x"] = CONTENT  # a proxy is asked for the whole address
-    digest = Digest("sha256", hashlib.sha256(CONTENT).hexdigest())
+    files.files["http://data.example/x"] = CONTENT  # requests to a proxy name the whole address
     with closing(Downloader()) as downloader:
-        downloader.fetch(Download("http://data.example/x", digest, None, 10**6), tmp_path / "data")
+        downloader.fetch(Download("http://data.example/x", DIGEST, None, 10**6), tmp_path / "data")
     assert (tmp_path / "data").read_bytes() == CONTENT
 
 
-def test_a_proxy_that_makes_no_sense_is_told(files: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_proxy_is_refused(files: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "magic://proxy.example")
     with pytest.raises(UsageError, match="the proxy or certificates of the environment"):
         Downloader()
 
 
-def test_sizes_that_are_not_known_are_asked_for(files: FileServer, fetch: Fetch) -> None:
+def test_unknown_sizes_are_requested(files: FileServer, fetch: Fetch) -> None:
     known, unknown = wanted(files), wanted(files, size=None)
     missing = Download(files.url + "/none", Digest("sha256", "0" * 64), None, 1)
     sizes = fetch.downloader.sizes([known, unknown, missing])
     assert sizes == {known: len(CONTENT), unknown: len(CONTENT)}
-    assert files.asked[PATH] == []  # nothing was downloaded for it
+    assert files.requests_of[PATH] == []  # without a download

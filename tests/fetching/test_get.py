@@ -1,3 +1,5 @@
+"""Fetching the files of a source: downloading, unpacking, comparing, and continuing after failures."""
+
 from __future__ import annotations
 
 import hashlib
@@ -23,29 +25,31 @@ from searchapp.progress import SilentProgress
 from tests.fetching.server import Fault, FileServer
 from tests.programs import Program
 
-SINGLE = {"base.json": b'{"1": "a"}', "training/1.tsv": b"1\tx\n" * 40_000, "training/2.tsv": b"2\ty\n"}
+PLAIN = {"base.json": b'{"1": "a"}', "training/1.tsv": b"1\tx\n" * 40_000, "training/2.tsv": b"2\ty\n"}
 PACKED = {"top/tables/A.tsv": b"a\n", "top/tables/B.tsv": b"b\n", "top/ratings.json": b"[]"}
 UNPACKED = {"tables/A.tsv": b"a\n", "tables/B.tsv": b"b\n", "ratings.json": b"[]"}
-EVERYTHING = {**SINGLE, **UNPACKED}
+ALL_FILES = {**PLAIN, **UNPACKED}
 
 
-def git_blob(content: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+def git_blob(read_folder: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(read_folder) + read_folder).hexdigest()
 
 
-def zipped() -> bytes:
+def make_archive() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in PACKED.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
+        for name, read_folder in PACKED.items():
+            archive.writestr(zipfile.ZipInfo(name), read_folder)
     return buffer.getvalue()
 
 
 @pytest.fixture
 def table(files: FileServer) -> Any:
-    """Three files and an archive of three more, which the server holds."""
-    archive = zipped()
-    files.files.update({f"/{path}": content for path, content in SINGLE.items()}, **{"/a.zip": archive})
+    """The description of a source: three files and an archive of three more, all on the server."""
+    archive = make_archive()
+    files.files.update(
+        {f"/{path}": read_folder for path, read_folder in PLAIN.items()}, **{"/a.zip": archive}
+    )
     return {
         "page": "http://page.example",
         "terms": "Be kind.",
@@ -53,8 +57,8 @@ def table(files: FileServer) -> Any:
             {
                 "base": f"{files.url}/",
                 "files": [
-                    {"path": path, "size": len(content), "git_blob": git_blob(content)}
-                    for path, content in SINGLE.items()
+                    {"path": path, "size": len(read_folder), "git_blob": git_blob(read_folder)}
+                    for path, read_folder in PLAIN.items()
                 ],
             }
         ],
@@ -86,7 +90,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(source: Source, folder: Path) -> Callable[..., Any]:
-    """Fetches what is missing."""
+    """Fetches missing files."""
 
     def run(**options: Any) -> Any:
         plan = make_plan(source, folder, **options)
@@ -96,52 +100,52 @@ def run(source: Source, folder: Path) -> Callable[..., Any]:
     return run
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def read_folder(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
 
 
 def states(source: Source, folder: Path) -> dict[str, str]:
-    return {one.path: one.state for one in check(source, folder)}
+    return {file.path: file.state for file in check(source, folder)}
 
 
-def test_everything_is_fetched_unpacked_and_written_down(
+def test_all_files_are_fetched_unpacked_and_recorded(
     source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     fetched = run()
     receipt = json.loads((folder / RECEIPT).read_text())
-    assert content(folder) == {**EVERYTHING, RECEIPT: (folder / RECEIPT).read_bytes()}
-    assert set(fetched) == set(receipt["files"]) == set(EVERYTHING)
+    assert read_folder(folder) == {**ALL_FILES, RECEIPT: (folder / RECEIPT).read_bytes()}
+    assert set(fetched) == set(receipt["files"]) == set(ALL_FILES)
     assert receipt["terms"] == "Be kind."
     for path, entry in receipt["files"].items():
-        assert entry["sha256"] == hashlib.sha256(EVERYTHING[path]).hexdigest()
-        assert entry["size"] == len(EVERYTHING[path])
+        assert entry["sha256"] == hashlib.sha256(ALL_FILES[path]).hexdigest()
+        assert entry["size"] == len(ALL_FILES[path])
     assert set(states(source, folder).values()) == {"intact"}
-    assert {one.state for one in look(source, folder)} == {"present"}
+    assert {file.state for file in look(source, folder)} == {"present"}
 
 
-def test_a_second_time_nothing_is_fetched(source: Source, folder: Path, run: Callable[..., Any]) -> None:
+def test_nothing_is_fetched_twice(source: Source, folder: Path, run: Callable[..., Any]) -> None:
     run()
     plan = make_plan(source, folder)
     assert plan.downloads == []
-    assert sorted(plan.present) == sorted(EVERYTHING)
+    assert sorted(plan.present) == sorted(ALL_FILES)
 
 
-def test_only_what_is_missing_is_fetched(
+def test_only_missing_files_are_fetched(
     files: FileServer, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     run()
     (folder / "training/2.tsv").unlink()
-    files.asked.clear()
+    files.requests_of.clear()
     fetched = run()
     assert list(fetched) == ["training/2.tsv"]
-    assert list(files.asked) == ["/training/2.tsv"]
-    assert set(json.loads((folder / RECEIPT).read_text())["files"]) == set(EVERYTHING)
+    assert list(files.requests_of) == ["/training/2.tsv"]
+    assert set(json.loads((folder / RECEIPT).read_text())["files"]) == set(ALL_FILES)
     assert set(states(source, folder).values()) == {"intact"}
 
 
-def test_an_archive_is_fetched_again_when_one_of_its_files_is_gone(
+def test_an_archive_is_fetched_again_if_one_of_its_files_is_missing(
     source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     run()
@@ -151,7 +155,7 @@ def test_an_archive_is_fetched_again_when_one_of_its_files_is_gone(
     assert set(states(source, folder).values()) == {"intact"}
 
 
-def test_no_file_is_in_place_before_all_have_arrived(
+def test_files_are_moved_into_place_only_after_all_have_arrived(
     files: FileServer, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     files.faults["/a.zip"] = Fault(status=404)
@@ -159,11 +163,11 @@ def test_no_file_is_in_place_before_all_have_arrived(
         run()
     assert not has_data(folder)
     assert [path.name for path in folder.iterdir()] == [STAGING]
-    assert kept_bytes(folder) == sum(map(len, SINGLE.values()))
+    assert kept_bytes(folder) == sum(map(len, PLAIN.values()))
     files.faults.clear()
-    files.asked.clear()
+    files.requests_of.clear()
     run()
-    assert list(files.asked) == ["/a.zip"]
+    assert list(files.requests_of) == ["/a.zip"]
     assert set(states(source, folder).values()) == {"intact"}
 
 
@@ -186,18 +190,18 @@ def test_an_archive_that_arrived_is_not_fetched_twice(
         patch.setattr(get, "unpack", fails)
         with pytest.raises(KeyboardInterrupt):
             run()
-    files.asked.clear()
+    files.requests_of.clear()
     run()
-    assert not files.asked
+    assert not files.requests_of
 
 
-def test_half_an_archive_is_never_put_in_place(folder: Path, run: Callable[..., Any]) -> None:
+def test_files_of_a_killed_attempt_are_never_moved_into_place(folder: Path, run: Callable[..., Any]) -> None:
     (folder / STAGING / "files" / "tables").mkdir(parents=True)
     (folder / STAGING / "files" / "tables" / "OLD.tsv").write_text("of an attempt that was killed")
     (folder / STAGING / "downloads").mkdir()
     (folder / STAGING / "downloads" / ("0" * 40 + ".part")).write_text("of another version of the sources")
     run()
-    assert "tables/OLD.tsv" not in content(folder)
+    assert "tables/OLD.tsv" not in read_folder(folder)
     assert not (folder / STAGING).exists()
 
 
@@ -210,7 +214,7 @@ def test_other_files_in_place_of_the_official_ones_are_not_touched(
         UsageError, match=r"other files with the names of official ones \(base.json\): move them"
     ):
         run()
-    assert not files.asked
+    assert not files.requests_of
     (folder / "base.json").unlink()
     (folder / "tables").mkdir()
     (folder / "tables" / "A.tsv").write_bytes(b"mine")
@@ -218,13 +222,13 @@ def test_other_files_in_place_of_the_official_ones_are_not_touched(
         run()
     assert (folder / "tables" / "A.tsv").read_bytes() == b"mine"
     assert not (folder / "ratings.json").exists()
-    files.asked.clear()
-    run(overwrite=True)  # what has arrived need not be fetched again
-    assert not files.asked
+    files.requests_of.clear()
+    run(overwrite=True)  # received files are not fetched again
+    assert not files.requests_of
     assert set(states(source, folder).values()) == {"intact"}
 
 
-def test_what_was_changed_later_is_replaced_only_when_asked(
+def test_changed_files_are_replaced_only_with_overwrite(
     source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     run()
@@ -240,21 +244,23 @@ def test_what_was_changed_later_is_replaced_only_when_asked(
     assert set(states(source, folder).values()) == {"intact"}
 
 
-def test_what_lies_beside_the_official_files_stays(
+def test_files_beside_the_official_ones_are_not_touched(
     source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     for path in ("notes.txt", "training/9.tsv"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text("mine")
     run()
-    assert content(folder).items() >= {"notes.txt": b"mine", "training/9.tsv": b"mine", **EVERYTHING}.items()
+    assert (
+        read_folder(folder).items() >= {"notes.txt": b"mine", "training/9.tsv": b"mine", **ALL_FILES}.items()
+    )
     assert unofficial_files(folder, check(source, folder)) == ["training/9.tsv"]
 
 
-def test_files_of_an_archive_that_somebody_else_unpacked_can_be_compared_by_fetching(
+def test_files_that_were_unpacked_by_hand_are_compared_when_fetched(
     source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
-    for path, file in EVERYTHING.items():
+    for path, file in ALL_FILES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(file)
     assert states(source, folder)["tables/*.tsv"] == "unknown"
@@ -263,16 +269,14 @@ def test_files_of_an_archive_that_somebody_else_unpacked_can_be_compared_by_fetc
     assert set(states(source, folder).values()) == {"intact"}
 
 
-def test_a_corrupted_source_is_an_error_of_the_data(
-    files: FileServer, folder: Path, run: Callable[..., Any]
-) -> None:
+def test_a_corrupted_archive_is_refused(files: FileServer, folder: Path, run: Callable[..., Any]) -> None:
     files.faults["/a.zip"] = Fault(corrupt=True)
     with pytest.raises(DataError, match="is not the expected file"):
         run()
     assert not has_data(folder)
 
 
-def test_a_full_disk_is_told_and_what_arrived_is_kept(
+def test_received_files_are_kept_when_the_disk_is_full(
     files: FileServer, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     full = Path("/dev/full")
@@ -282,31 +286,30 @@ def test_a_full_disk_is_told_and_what_arrived_is_kept(
     part.parent.mkdir(parents=True)
     part.symlink_to(full)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "searchapp.fetching.download.PartialFile.begin", lambda *_: None
-        )  # which would remove the link
+        # Otherwise the download would replace the link.
+        patch.setattr("searchapp.fetching.download.PartialFile.begin", lambda *_: None)
         with pytest.raises(
             SearchappError, match=r"no space left on device; received files are kept"
         ) as caught:
             run()
     assert caught.value.exit_code == 1
     part.unlink()
-    files.asked.clear()
+    files.requests_of.clear()
     run()
-    assert "/base.json" not in files.asked
+    assert "/base.json" not in files.requests_of
 
 
-def test_too_little_room_is_told_before_anything_is_fetched(
+def test_too_little_disk_space_is_reported_before_fetching(
     files: FileServer, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
     with pytest.raises(SearchappError, match=r"has 1,000 bytes free, but 160,\d\d\d are needed"):
         run()
-    assert not files.asked
+    assert not files.requests_of
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, source: Source) -> None:
+def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path, source: Source) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="is a file: name a folder"):
         make_plan(source, tmp_path / "file")
@@ -317,7 +320,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, source: Source) ->
         pass
 
 
-def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[..., Any]) -> None:
+def test_a_damaged_receipt_is_refused(folder: Path, source: Source, run: Callable[..., Any]) -> None:
     run()
     for damage in ("", "{}", '{"files": [1]}', '{"files": {"a": {}}}', '{"files": {"a": 1}}', "\xff"):
         (folder / RECEIPT).write_text(damage, encoding="latin-1")
@@ -325,7 +328,7 @@ def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[.
             make_plan(source, folder)
 
 
-def test_one_process_at_a_time(folder: Path) -> None:
+def test_only_one_process_fetches_into_a_folder(folder: Path) -> None:
     hold = (
         "import sys; from pathlib import Path; from searchapp.fetching.fetch import staging\n"
         "with staging(Path(sys.argv[1])):\n    print('locked', flush=True); sys.stdin.read()"
@@ -362,29 +365,29 @@ except SearchappError as error:
 """
 
 
-def fetching(table: Any, folder: Path) -> Program:
-    """Another process that fetches."""
+def start_fetch(table: Any, folder: Path) -> Program:
+    """Start another process that fetches."""
     return Program(CHILD, json.dumps(table), folder)
 
 
-def test_two_at_once_leave_everything_whole(table: Any, folder: Path, files: FileServer) -> None:
+def test_two_processes_leave_all_files_complete(table: Any, folder: Path, files: FileServer) -> None:
     files.faults["/training/1.tsv"] = Fault(pause=0.02)
-    both = [fetching(table, folder) for _ in range(2)]
+    programs = [start_fetch(table, folder) for _ in range(2)]
     codes = []
-    for program in both:
+    for program in programs:
         with program:
             codes.append(program.wait())
     codes.sort()
     assert codes in ([0, 0], [0, 1])
-    assert {path: file for path, file in content(folder).items() if path != RECEIPT} == EVERYTHING
+    assert {path: file for path, file in read_folder(folder).items() if path != RECEIPT} == ALL_FILES
 
 
-def test_a_killed_process_is_taken_up_where_it_was(
+def test_the_download_of_a_killed_process_is_resumed(
     files: FileServer, table: Any, source: Source, folder: Path, run: Callable[..., Any]
 ) -> None:
     files.faults["/training/1.tsv"] = [Fault(pause=0.2)]
     part = folder / STAGING / "downloads" / f"{source.files[1].download.name}.part"
-    with fetching(table, folder) as other:
+    with start_fetch(table, folder) as other:
         while not (part.exists() and part.stat().st_size):
             time.sleep(0.01)
         other.send_signal(signal.SIGKILL)

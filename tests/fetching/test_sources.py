@@ -1,3 +1,5 @@
+"""The lists of official files: complete, with the names that the tasks read, and digests of the real files."""
+
 from __future__ import annotations
 
 import hashlib
@@ -49,32 +51,30 @@ def test_every_task_can_be_fetched() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_what_is_fetched_has_the_names_that_the_task_reads(name: str, tmp_path: Path) -> None:
-    """Every file that the task asks for by name is one of those that are fetched, in the same place."""
+def test_every_file_that_a_task_reads_is_fetched(name: str, tmp_path: Path) -> None:
     task, source = load(name), sources.load(name)
     for file in source.files:
         (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file.path).touch()
-    asked = list(task.collection(tmp_path).documents.files)
+    files = list(task.collection(tmp_path).documents.files)
     for split in task.info.splits:
-        asked += task.collection(tmp_path).split_files(split)
-    assert asked
-    for path in asked:
-        place = path.relative_to(tmp_path).as_posix()
-        fetched = place in {file.path for file in source.files} or any(
-            Member(member.folder + member.pattern.rpartition("/")[2], "").destination(place)
+        files += task.collection(tmp_path).split_files(split)
+    assert files
+    for path in (file.relative_to(tmp_path).as_posix() for file in files):
+        fetched = path in {file.path for file in source.files} or any(
+            Member(member.folder + member.pattern.rpartition("/")[2], "").destination(path)
             for archive in source.archives
             for member in archive.members
         )
-        assert fetched, f"{name} reads {place}, which is not fetched"
+        assert fetched, f"{name} reads {path}, which is not fetched"
 
 
-def test_an_unknown_task_is_named_with_those_there_are() -> None:
+def test_an_unknown_task_is_named_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="there is no official data for 'chess': choose nlps or"):
         sources.load("chess")
 
 
-def test_a_digest_is_what_git_and_sha256_say(tmp_path: Path) -> None:
+def test_digests_are_those_of_git_and_sha256(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"what is up, doc?")
     # The example of the book Pro Git, chapter 10.2.
@@ -86,11 +86,11 @@ def test_a_digest_is_what_git_and_sha256_say(tmp_path: Path) -> None:
         Digest("sha256", "0" * 64).matches(tmp_path / "none")
 
 
-def test_a_large_file_has_the_digest_that_git_gives_it(tmp_path: Path) -> None:
+def test_a_large_file_has_the_digest_of_git(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.write_bytes(bytes(range(256)) * 9000)  # more than one piece
-    told = subprocess.run(["git", "hash-object", str(path)], capture_output=True, text=True, check=True)
-    assert Digest("git-blob", told.stdout.strip()).matches(path)
+    path.write_bytes(bytes(range(256)) * 9000)  # more than one chunk
+    result = subprocess.run(["git", "hash-object", str(path)], capture_output=True, text=True, check=True)
+    assert Digest("git-blob", result.stdout.strip()).matches(path)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_pattern_does_not_reach_across_a_slash(entry: str, destination: str | 
     assert Member("top/tables/*.tsv", "tables/").destination(entry) == destination
 
 
-def test_the_real_files_are_the_ones_that_are_listed(nlps_data: Path) -> None:
-    """The digests in the list are those of files that have come from the same places by other means."""
+def test_the_real_files_have_the_listed_digests(nlps_data: Path) -> None:
+    """The digests are those of files that were downloaded from the same addresses by other programs."""
     training = [file for file in sources.load("checkthat").files if file.path.startswith("training/")]
     smart = [
         file
