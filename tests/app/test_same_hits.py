@@ -15,8 +15,8 @@ from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.ranking.highlighting import TextAnalyzer
 from tests.profile import FULL, SEED
 from tests.search import typed
-from tests.search.comparing import unordered
-from tests.search.typed import Both
+from tests.search.comparing import sorted_explanation
+from tests.search.typed import SampleEngines
 from tests.server.rest import Server
 
 REQUESTS = 500 if FULL else 60
@@ -24,13 +24,13 @@ REQUESTS = 500 if FULL else 60
 
 
 @pytest.fixture(scope="module")
-def both(elasticsearch_url: str) -> Iterator[Both]:
-    with typed.both(Server(elasticsearch_url)) as both:
+def both(elasticsearch_url: str) -> Iterator[SampleEngines]:
+    with typed.engines(Server(elasticsearch_url)) as both:
         yield both
 
 
 @pytest.mark.parametrize("task", typed.TASKS)
-def test_random_queries_find_the_same(both: Both, task: str) -> None:
+def test_random_queries_find_the_same(both: SampleEngines, task: str) -> None:
     outcomes: Counter[str] = Counter()
     differences = []
     for request in both.requests(task, SEED, REQUESTS):
@@ -54,7 +54,9 @@ def test_random_queries_find_the_same(both: Both, task: str) -> None:
         ("checkthat", "words", "jobs and taxes"),
     ],
 )
-def test_reasons_signals_and_votes_are_the_same(both: Both, task: str, recipe: str, text: str) -> None:
+def test_reasons_signals_and_votes_are_the_same(
+    both: SampleEngines, task: str, recipe: str, text: str
+) -> None:
     request = SearchRequest(text, recipe, size=100)
     embedded, server = searchers = both.searchers(task)
     hits = [result.hit for result in embedded.search(request)]
@@ -83,7 +85,7 @@ def test_reasons_signals_and_votes_are_the_same(both: Both, task: str, recipe: s
 
 def comparable(reason: Reason) -> tuple[Any, ...]:
     """Return the parts of a reason, without the order in which an engine names the parts of a sum."""
-    explanation = None if reason.explanation is None else unordered(reason.explanation)
+    explanation = None if reason.explanation is None else sorted_explanation(reason.explanation)
     return reason.status, reason.rank, reason.score, explanation, reason.shares
 
 
@@ -92,7 +94,7 @@ def document_ids(searcher: TaskSearcher) -> list[str]:
 
 
 @pytest.mark.parametrize("task", [*typed.TASKS, "explanation-2021"])
-def test_analysis_is_the_same(both: Both, task: str) -> None:
+def test_analysis_is_the_same(both: SampleEngines, task: str) -> None:
     """Each step of analysis is the same, and the terms that highlighting computes are those of the server."""
     embedded, server = searchers = both.searchers(task)
     texts = ["", "The 2 'quotient' groups $G/H$, don’t they? 50,000 km", *typed.HARD[:20]]
@@ -133,7 +135,7 @@ def test_analysis_is_the_same(both: Both, task: str) -> None:
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_limits_are_the_same(both: Both, text: str, kind: str) -> None:
+def test_limits_are_the_same(both: SampleEngines, text: str, kind: str) -> None:
     request = SearchRequest(text)
     assert both.difference("nlps", request) is None
     assert both.kind("nlps", request) == kind

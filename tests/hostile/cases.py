@@ -1,4 +1,4 @@
-"""Every command on the hostile task, in an order in which each has what it needs."""
+"""A case for every command on the hostile task, in an order that meets each command's needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.hostile.world import WORD, World
 
 @dataclass(frozen=True)
 class Case:
-    """A command line, what is typed when it asks, and the exit code it must have."""
+    """A command line, the answers typed at its prompts and the expected exit code."""
 
     command: str
     arguments: list[object]
@@ -29,14 +29,14 @@ class Case:
 
 
 ON_A_SCREEN = {"judge", "judgments adjudicate", "topics"}
-"""Commands that open a screen: `test_screens` drives them; here are their prompts."""
+"""Commands that open a screen, which `test_screens` drives; the cases use their prompts."""
 
-SCREEN_ALONE = {"browse"}
-"""Commands that are nothing but a screen, which `test_screens` drives."""
+ONLY_SCREENS = {"browse"}
+"""Commands that only have a screen, which `test_screens` drives."""
 
 
 def commands() -> Iterator[tuple[str, frozenset[str]]]:
-    """Each command of the program, and its options."""
+    """Yield each command of the program and its options."""
 
     def below(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, frozenset[str]]]:
         inner: Any = getattr(command, "commands", None)
@@ -49,7 +49,7 @@ def commands() -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def cases(world: World) -> Iterator[Case]:
-    """The cases; what one needs that no command makes is made when it is asked for."""
+    """Yield the cases; files that no command writes are written before the case that needs them."""
     task, run = world.task, world.run
     yield Case("index", [task, "--lenient"])
     yield Case("tasks", [])
@@ -111,7 +111,7 @@ def cases(world: World) -> Iterator[Case]:
 
 
 def unreachable(world: World) -> str:
-    """The address of a server that is not there."""
+    """Return the address of a server that does not exist."""
     return "http://127.0.0.1:1/" + world.hostile.id("address of a server").replace("/", "").replace("@", "")
 
 
@@ -127,12 +127,12 @@ def _starting(world: World) -> Iterator[Case]:
 
 def _tuning(world: World) -> Iterator[Case]:
     tuned = world.folder / (world.hostile.name("tuned file") + ".toml")
-    given = [world.task, "--recipe", world.recipe, "--split", "dev", "--allow-reported", "--lenient"]
+    arguments = [world.task, "--recipe", world.recipe, "--split", "dev", "--allow-reported", "--lenient"]
     yield Case(
         "tune",
-        [*given, "--param", "k1=0.5,1.5", "--search", "grid", "--out", tuned, "--overwrite"],
+        [*arguments, "--param", "k1=0.5,1.5", "--search", "grid", "--out", tuned, "--overwrite"],
     )
-    yield Case("tune", [*given, "--param", f"{world.hostile.id('parameter that is tuned')}=1,2"], code=2)
+    yield Case("tune", [*arguments, "--param", f"{world.hostile.id('parameter that is tuned')}=1,2"], code=2)
     yield Case("tasks show", [tuned])
 
 
@@ -181,7 +181,7 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
 
 
 def _prompts(world: World, assigned: Path) -> Iterator[Case]:
-    """What is typed answers the prompts: what the terminal echoes is typed here, and therefore harmless."""
+    """Yield the cases with prompts; the terminal echoes the typed answers, so they are harmless."""
     task, first = world.task, world.people[0]
     typed = (
         "# 5", "1 reason", "x why", "s", "n note", "d", "topic", "/" + WORD, "m", "bulk 1-3 1", "y", "u", "redo", "t",
@@ -206,7 +206,9 @@ def _prompts(world: World, assigned: Path) -> Iterator[Case]:
         [task, "--annotator", decides, "--topic", world.topics[0], "--document", world.documents[1],
          "--grade", 2, "--reason", world.hostile.text("reason of a decision")],
     )  # fmt: skip
-    yield Case("judgments list", [task, "--annotator", decides.strip()])  # as the log has the name
+    yield Case(
+        "judgments list", [task, "--annotator", decides.strip()]
+    )  # the log stores names without surrounding white space
 
 
 def _data(world: World) -> Iterator[Case]:

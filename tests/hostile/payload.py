@@ -1,11 +1,11 @@
-"""Text that acts on a terminal or deceives the eye, with a mark in it that says which field it was put into."""
+"""Texts with control sequences and deceptive characters, and a mark that identifies their field."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
 
-from rich.cells import cell_len  # as tables count: some characters take two places
+from rich.cells import cell_len  # as tables count: some characters are two cells wide
 
 from tests.profile import FULL
 
@@ -31,67 +31,67 @@ KINDS = {
     "markup": "[red]x[/red][/][@click=app.quit]y[/][link=http://x]z[/link]:skull:",
     "wide and stacked": "日本語e\u0301\u0302\u0303👩\u200d🔬",
 }  # fmt: skip
-"""What it is to do, by what it is made of."""
+"""Hostile texts by their effect."""
 
 NUL = "\x00"
 HALF = "\ud800"
-"""What some formats alone can hold."""
+"""A NUL character and half a surrogate pair, which only some formats can hold."""
 
 MARK = re.compile(r"Q\d\dZ")
 
-_BEGUN = re.compile(r"Q\d{0,2}(?=  |$)")
-_ENDED = re.compile(r"(?:^|(?<=  ))\d{0,2}Z")
-"""What can stand of a mark at the end of a column's line, and at the beginning of its next one."""
+_MARK_START = re.compile(r"Q\d{0,2}(?=  |$)")
+_MARK_END = re.compile(r"(?:^|(?<=  ))\d{0,2}Z")
+"""Parts of a mark that is wrapped: at the end of a column's line and at the start of its next line."""
 
 _ACTS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def marks(text: str) -> set[str]:
-    """The marks that lines of text show, also those that are broken where a column or a line ends.
+    """Return the marks in a text, including marks wrapped at the end of a column or line.
 
-    Where that is in a path depends on the length of the temporary folder's, which holds the id of a process.
+    The length of the temporary folder's path, which contains a process id, determines where a path wraps.
     """
     result = set(MARK.findall(text))
     for above, below in pairwise(re.split(r"\r*\n", text)):
-        for begun in _BEGUN.finditer(above):
-            column = cell_len(re.match(r"(?:.*  )?", above[: begun.start()])[0])  # type: ignore[index]
+        for start in _MARK_START.finditer(above):
+            column = cell_len(re.match(r"(?:.*  )?", above[: start.start()])[0])  # type: ignore[index]
             result |= {
-                begun[0] + rest[0]
-                for rest in _ENDED.finditer(below)
-                if cell_len(below[: rest.start()]) == column and MARK.fullmatch(begun[0] + rest[0])
+                start[0] + end[0]
+                for end in _MARK_END.finditer(below)
+                if cell_len(below[: end.start()]) == column and MARK.fullmatch(start[0] + end[0])
             }
     return result
 
 
 class Hostile:
-    """Makes the texts, and remembers which mark stands for which field.
+    """Make hostile texts and record the field of each mark.
 
-    A line on a screen may show the beginning of a field only, so which kind comes first goes from field to field;
-    `turn` turns them on, so that each comes first in each field once.
+    A screen may show only the beginning of a field. Therefore each field begins with the next kind of text;
+    `turn` shifts the kinds, so that over all turns each field begins once with each kind.
     """
 
     def __init__(self, turn: int = 0) -> None:
         self._turn = turn
         self.fields: dict[str, str] = {}
-        """By their marks."""
+        """The name of each mark's field."""
 
     def text(self, field: str, *, nul: bool = False, half: bool = False) -> str:
-        """A text of one line with every kind in it."""
+        """Return a text of one line with every kind."""
         mark = self._mark(field)
         return mark + (NUL if nul else "") + (HALF if half else "") + "".join(self._kinds())
 
     def long(self, field: str) -> str:
-        """The same in many lines, some of which are very long."""
+        """Return a text of several lines, one of them very long."""
         return f"{self.text(field)}\n\t\n" + "endless" * 300 + "\n" + " ".join(self._kinds())
 
     def id(self, field: str) -> str:
-        """An id: what acts on a terminal is refused there, what deceives is not."""
+        """Return an id, in which searchapp accepts deceptive but no control characters."""
         mark = self._mark(field)
         kinds = [kind for kind in self._kinds() if not _ACTS.search(kind)]
         return mark + "".join("".join(kinds).split())
 
     def name(self, field: str) -> str:
-        """What a file can be called."""
+        """Return a valid file name."""
         name = self._mark(field)
         for kind in self._kinds():
             kind = kind.replace("/", "")
@@ -111,7 +111,7 @@ class Hostile:
 
 
 def turns() -> range:
-    """How often all is done: once, or with each kind first in each field."""
+    """Return the turns to test: only the first, or in the full profile one for each kind."""
     return range(len(KINDS) if FULL else 1)
 
 

@@ -1,4 +1,4 @@
-"""The screens with hostile text in all that they show, driven by keys on a real terminal."""
+"""Drive every screen by keys on a real terminal, with hostile text in all that the screens show."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from searchapp.judging.log import JudgmentLog, Window
 from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory
 from tests.hostile import world as worlds
+from tests.hostile.output import TerminalOutput, read
 from tests.hostile.world import WORD, World
-from tests.hostile.written import Written, read
 from tests.terminal import SEARCHAPP, Terminal
 
 BEGIN_PASTE, END_PASTE = "\x1b[200~", "\x1b[201~"
 NO_PROGRAMS = {"PATH": "/nowhere"}
-"""Without the system's programs, what is copied goes through the terminal."""
+"""An empty PATH: without clipboard programs, searchapp copies through the terminal."""
 
 SCREENS = {
     "JudgeScreen": r"\d+ · rank|Document .* rank|Ranking",
@@ -45,58 +45,58 @@ SCREENS = {
     "SavedQueryDialog": r"\^x delete",
     "Jumping": r"\n[a-z] +1 ",
 }
-"""What each screen shows that no other does; every screen of the program must be here and be driven below."""
+"""A pattern that only this screen shows. Each screen of the program has an entry and is driven below."""
 
 PICKING, SEARCH_HELP = "choose    esc back", "these words next to each other"
-"""A list to choose from, which is also the base of other screens, and the help on searching."""
+"""Patterns of a list of choices, whose class has subclasses, and of the help on searching."""
 
 
 @dataclass
-class Driven:
-    """A program on a terminal, and which of its screens were seen."""
+class ScreenDriver:
+    """A program on a terminal, driven by keys."""
 
     terminal: Terminal
-    seen: set[str] = field(default_factory=set)
+    visited: set[str] = field(default_factory=set)
 
-    def see(self, screen: str) -> None:
+    def wait_for_screen(self, screen: str) -> None:
         self.terminal.wait_for(SCREENS[screen])
-        self.seen.add(screen)
+        self.visited.add(screen)
 
-    def do(self, keys: str, shows: str) -> None:
-        """Press keys, and wait for what they bring."""
+    def do(self, keys: str, pattern: str) -> None:
+        """Press keys and wait until the screen shows a pattern."""
         self.terminal.press(*keys.split())
-        self.terminal.wait_for(shows)
+        self.terminal.wait_for(pattern)
 
     def open(self, keys: str, screen: str) -> None:
-        """Press keys that open a screen."""
+        """Press keys that open a screen and wait for it."""
         self.terminal.press(*keys.split())
-        self.see(screen)
+        self.wait_for_screen(screen)
 
     def visit(self, keys: str, screen: str) -> None:
-        """Press keys that open a screen, and leave it again."""
+        """Press keys that open a screen and close it again."""
         self.open(keys, screen)
         self.back()
 
-    def insist(self, key: str, shows: str) -> None:
-        """Press a key again and again until it brings something."""
+    def press_until(self, key: str, pattern: str) -> None:
+        """Press a key repeatedly until the screen shows a pattern."""
         for _attempt in range(30):
             self.terminal.press(key)
             with suppress(AssertionError):
-                self.terminal.wait_for(shows, seconds=0.5)
+                self.terminal.wait_for(pattern, seconds=0.5)
                 return
-        self.terminal.wait_for(shows)
+        self.terminal.wait_for(pattern)
 
     def back(self) -> None:
-        """Leave a question."""
+        """Close a dialog."""
         self.terminal.press("escape")
-        questions = ("Choose", "WordsDialog", "Help", "JudgmentList", "FilterDialog", "ExplanationDialog",
+        dialogs = ("Choose", "WordsDialog", "Help", "JudgmentList", "FilterDialog", "ExplanationDialog",
                      "ReportDialog", "ComparisonDialog", "AnalysisDialog", "TrainingTopicPage", "SectionDialog",
                      "SavedQueryDialog", "Jumping", "ExplainedTwice")  # fmt: skip
-        for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
-            self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
+        for pattern in (*(SCREENS[screen] for screen in dialogs), PICKING, SEARCH_HELP):
+            self.terminal.wait_for(rf"(?s)\A(?!.*(?:{pattern}))")
 
     def paste(self, text: str) -> None:
-        """Paste a text into a line, with its mark behind it too, and wait until the line shows that it has it."""
+        """Paste a text, followed by its mark, into an input line and wait until the line shows the mark."""
         mark = text[:4]
         self.terminal.press(f"{BEGIN_PASTE}{text}.{mark}{END_PASTE}")
         self.terminal.wait_for(mark)
@@ -104,264 +104,272 @@ class Driven:
 
 @dataclass(frozen=True)
 class Result:
-    """What a program did on a terminal."""
+    """How a driven program ended.
 
-    written: Written
-    seen: frozenset[str]
+    `was_raw` and `is_raw` tell whether the terminal was in raw mode before the last keys and after the end.
+    """
+
+    output: TerminalOutput
+    visited: frozenset[str]
     code: int
     was_raw: bool
     is_raw: bool
 
 
 def judge(world: World) -> Result:
-    """Somebody judges, in all panes, lists, questions and notes, while another window of theirs is open."""
+    """Judge in all panes, lists, dialogs and notes while the same annotator has another window open."""
     hostile = world.hostile
     host = hostile.text("host of another window")
     with JudgmentLog(world.log) as log:
         window = Window("w", world.people[0], worlds.TASK, host, 1, time.time(), time.time() + 3600)
         log.beat(window, 0)
     arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[0], "--show-others"]
-    with driven(world, *arguments) as one:
-        one.see("Choose")
-        one.do("g", rf"(?s)\A(?!.*(?:{SCREENS['Choose']})).*Ranking")
-        one.see("JudgeScreen")
-        _read_to_the_end(
-            one, "home", world.documents[worlds.RANKED[0]], _mark(world, "why annotator 1 can't tell")
+    with drive(world, *arguments) as driver:
+        driver.wait_for_screen("Choose")
+        driver.do("g", rf"(?s)\A(?!.*(?:{SCREENS['Choose']})).*Ranking")
+        driver.wait_for_screen("JudgeScreen")
+        _read_whole_document(
+            driver, "home", world.documents[worlds.RANKED[0]], _mark(world, "why annotator 1 can't tell")
         )
-        one.do("d", ".")
-        one.do("d m m b b", "Ranking")
-        _say(one, hostile.id("pasted note"), hostile.id("pasted reason"))
-        one.open("l", "JudgmentList")
+        driver.do("d", ".")
+        driver.do("d m m b b", "Ranking")
+        _annotate(driver, hostile.id("pasted note"), hostile.id("pasted reason"))
+        driver.open("l", "JudgmentList")
         for _kind in range(5):
-            one.do("tab", SCREENS["JudgmentList"])
-        one.paste(hostile.id("what is sought in the list"))
-        one.back()
-        one.visit("?", "Help")
-        one.do("/", "search the documents of this topic")
-        one.paste(hostile.id("what is sought in documents"))
-        one.do("enter", r"no document has")
-        one.terminal.press("/", "\x15", *WORD, "enter")
-        one.terminal.wait_for(rf"“{WORD}”: \d of \d documents")
-        one.do("f", "words or id|filter")
-        one.paste(hostile.id("what topics are filtered by"))
-        one.do("", "0 of 3")
-        one.do("escape", "─Topics──")
-        one.do("i", "Go to the document")
-        one.paste(hostile.id("where to jump"))
-        one.do("enter", "  this topic has no document Q")
+            driver.do("tab", SCREENS["JudgmentList"])
+        driver.paste(hostile.id("search in the judgment list"))
+        driver.back()
+        driver.visit("?", "Help")
+        driver.do("/", "search the documents of this topic")
+        driver.paste(hostile.id("search in documents"))
+        driver.do("enter", r"no document has")
+        driver.terminal.press("/", "\x15", *WORD, "enter")
+        driver.terminal.wait_for(rf"“{WORD}”: \d of \d documents")
+        driver.do("f", "words or id|filter")
+        driver.paste(hostile.id("filter of topics"))
+        driver.do("", "0 of 3")
+        driver.do("escape", "─Topics──")
+        driver.do("i", "Go to the document")
+        driver.paste(hostile.id("document to jump to"))
+        driver.do("enter", "  this topic has no document Q")
         for key, topic in ("]", 1), ("]", 2), ("[", 1), ("[", 0):
-            one.do(key, f"Topic {world.topics[topic][:4]}")
-        _select_and_copy(one)
-        return leave(one)
+            driver.do(key, f"Topic {world.topics[topic][:4]}")
+        _select_and_copy(driver)
+        return leave(driver)
 
 
-def _read_to_the_end(one: Driven, key: str, document: str, shows: str) -> None:
-    """Go to a document, and read all of it in a pane as large as the screen."""
-    one.do(key, f"Document {document[:4]}")
-    one.do("z tab tab end", shows)
-    one.do("z tab tab", "Ranking")
+def _read_whole_document(driver: ScreenDriver, key: str, document: str, pattern: str) -> None:
+    """Go to a document and scroll to its end in a maximized pane."""
+    driver.do(key, f"Document {document[:4]}")
+    driver.do("z tab tab end", pattern)
+    driver.do("z tab tab", "Ranking")
 
 
-def _say(one: Driven, note: str, reason: str) -> None:
-    """A note, a reason, and grades for several documents, in which words are pasted."""
-    one.open("n", "WordsDialog")
-    one.paste(note)
-    one.do("enter", "saved")
-    one.do("r", SCREENS["Choose"])
-    one.do("2", "Reason")
-    one.paste(reason)
-    one.do("enter", "saved")
-    one.do("space down space 1", "Grade 2 documents")
-    one.do("y", "saved")
-    one.do("u", "undone")
-    one.do("U", "redone")
+def _annotate(driver: ScreenDriver, note: str, reason: str) -> None:
+    """Paste a note and a reason; grade several documents, undo and redo."""
+    driver.open("n", "WordsDialog")
+    driver.paste(note)
+    driver.do("enter", "saved")
+    driver.do("r", SCREENS["Choose"])
+    driver.do("2", "Reason")
+    driver.paste(reason)
+    driver.do("enter", "saved")
+    driver.do("space down space 1", "Grade 2 documents")
+    driver.do("y", "saved")
+    driver.do("u", "undone")
+    driver.do("U", "redone")
 
 
-def _select_and_copy(one: Driven) -> None:
-    """Select something with the mouse, and copy it."""
+def _select_and_copy(driver: ScreenDriver) -> None:
+    """Select text with the mouse and copy it."""
     columns, lines = 130, 38
-    one.terminal.press(
+    driver.terminal.press(
         f"\x1b[<0;{columns};9M", f"\x1b[<32;{columns + 8};{lines}M", f"\x1b[<0;{columns};{lines}m"
     )
-    one.do("\x03", r"sent [\d,]+ characters? to the terminal's clipboard")
+    driver.do("\x03", r"sent [\d,]+ characters? to the terminal's clipboard")
 
 
 def adjudicate(world: World) -> Result:
-    """Somebody decides between the annotators."""
+    """Adjudicate the documents on which the annotators disagree."""
     hostile = world.hostile
-    arguments = ["judgments", "adjudicate", world.task, "--annotator", hostile.text("who decides")]
-    with driven(world, *arguments) as one:
-        one.see("AdjudicateScreen")
+    arguments = ["judgments", "adjudicate", world.task, "--annotator", hostile.text("adjudicator")]
+    with drive(world, *arguments) as driver:
+        driver.wait_for_screen("AdjudicateScreen")
         for key in ("down", "up"):
-            one.do(key, "Opinions")
-            one.do("z tab", "(?s)a person.*a person")
-            one.do("tab tab z tab", "Opinions")
-        one.do("n", SCREENS["WordsDialog"])
-        one.paste(hostile.id("note of who decides"))
-        one.do("enter", "saved")
-        one.do("r", SCREENS["Choose"])
-        one.do("2", "Reason")
-        one.paste(hostile.id("reason of who decides"))
-        one.do("enter", "1 of 2 decided")
-        one.do("0", "2 of 2 decided")
-        one.do("f", "words or id")
-        one.paste(hostile.id("what disagreements are filtered by"))
-        one.do("enter", "0 shown")
-        one.do("escape", "2 of 2 decided")
-        one.do("home", ".")
-        one.visit("?", "Help")
-        return leave(one)
+            driver.do(key, "Opinions")
+            driver.do("z tab", "(?s)a person.*a person")
+            driver.do("tab tab z tab", "Opinions")
+        driver.do("n", SCREENS["WordsDialog"])
+        driver.paste(hostile.id("note of the adjudicator"))
+        driver.do("enter", "saved")
+        driver.do("r", SCREENS["Choose"])
+        driver.do("2", "Reason")
+        driver.paste(hostile.id("reason of the adjudicator"))
+        driver.do("enter", "1 of 2 decided")
+        driver.do("0", "2 of 2 decided")
+        driver.do("f", "words or id")
+        driver.paste(hostile.id("filter of disagreements"))
+        driver.do("enter", "0 shown")
+        driver.do("escape", "2 of 2 decided")
+        driver.do("home", ".")
+        driver.visit("?", "Help")
+        return leave(driver)
 
 
 def search(world: World) -> Result:
-    """Somebody searches: hostile queries, hits and documents, and everything that can be asked of them."""
+    """Search with hostile queries and open each dialog on hits and documents."""
     hostile = world.hostile
-    with driven(world, "search", world.task) as one:
-        one.see("SearchScreen")
-        one.paste(hostile.id("what is searched for"))
-        one.do("\x13", "Save this search as")
-        one.do("x enter", "saved as x")
-        one.terminal.press("\x15", '"')
-        one.terminal.wait_for("this quotation mark is not closed")
-        one.terminal.press("\x15", *WORD, "enter")
-        one.terminal.wait_for("Hits|5 documents")
+    with drive(world, "search", world.task) as driver:
+        driver.wait_for_screen("SearchScreen")
+        driver.paste(hostile.id("query"))
+        driver.do("\x13", "Save this search as")
+        driver.do("x enter", "saved as x")
+        driver.terminal.press("\x15", '"')
+        driver.terminal.wait_for("this quotation mark is not closed")
+        driver.terminal.press("\x15", *WORD, "enter")
+        driver.terminal.wait_for("Hits|5 documents")
         for key in ("home", *["down"] * 4):
-            one.do(key, "Document .* rank")
-        one.do("z tab end z", "5 documents")
-        one.do("home m m m", "LaTeX as Unicode")
-        one.visit("w", "ExplanationDialog")
-        one.do("/ enter home v", "is marked")
-        one.visit("down v", "ComparisonDialog")
-        one.do("a", r"(?s)tokenizer.*another field")
-        one.see("AnalysisDialog")
-        one.back()
-        one.visit("o", "SavedQueryDialog")
-        one.visit("home '", "Jumping")
-        one.visit("h", "SectionDialog")
-        one.do("end e", PICKING)
-        one.visit("enter", "TrainingTopicPage")
-        one.do("i", "Go to the document with this id")
-        one.paste(hostile.id("which document"))
-        one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
-        one.back()
-        one.open("f", "FilterDialog")
-        one.do("enter", "●")
-        one.paste(hostile.id("which values"))
-        one.back()
-        one.do("r", PICKING)
-        one.back()
-        one.do("s", "like ")
-        one.do("\x7f", "/ words")
-        one.do("\x12", PICKING)
-        one.back()
-        one.do("t", rf"(?s){world.topics[0][:4]}.*{PICKING}")
-        one.do("down enter", "judging topic")
-        one.insist("1", "saved")  # it is discarded until the hits of the topic are shown
-        one.do("u", "undone")
-        one.do("?", SEARCH_HELP)
-        one.back()
-        one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
-        return leave(one)
+            driver.do(key, "Document .* rank")
+        driver.do("z tab end z", "5 documents")
+        driver.do("home m m m", "LaTeX as Unicode")
+        driver.visit("w", "ExplanationDialog")
+        driver.do("/ enter home v", "is marked")
+        driver.visit("down v", "ComparisonDialog")
+        driver.do("a", r"(?s)tokenizer.*another field")
+        driver.wait_for_screen("AnalysisDialog")
+        driver.back()
+        driver.visit("o", "SavedQueryDialog")
+        driver.visit("home '", "Jumping")
+        driver.visit("h", "SectionDialog")
+        driver.do("end e", PICKING)
+        driver.visit("enter", "TrainingTopicPage")
+        driver.do("i", "Go to the document with this id")
+        driver.paste(hostile.id("document to find"))
+        driver.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
+        driver.back()
+        driver.open("f", "FilterDialog")
+        driver.do("enter", "●")
+        driver.paste(hostile.id("value to filter by"))
+        driver.back()
+        driver.do("r", PICKING)
+        driver.back()
+        driver.do("s", "like ")
+        driver.do("\x7f", "/ words")
+        driver.do("\x12", PICKING)
+        driver.back()
+        driver.do("t", rf"(?s){world.topics[0][:4]}.*{PICKING}")
+        driver.do("down enter", "judging topic")
+        driver.press_until("1", "saved")  # the screen ignores the key until it shows the hits of the topic
+        driver.do("u", "undone")
+        driver.do("?", SEARCH_HELP)
+        driver.back()
+        driver.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
+        return leave(driver)
 
 
 def topics(world: World) -> Result:
-    """Somebody walks the topics of a run, reads, asks why, and judges."""
+    """Go through the topics of a run: read, explain and judge."""
     hostile = world.hostile
-    name = hostile.text("who judges topics")
+    name = hostile.text("annotator of topics")
     arguments = ["topics", world.task, "--run", world.run, "--annotator", name, "--depth", "1"]
-    with driven(world, *arguments) as one:
-        one.see("TopicsScreen")
-        one.do("", r"Topic .* missed")
+    with drive(world, *arguments) as driver:
+        driver.wait_for_screen("TopicsScreen")
+        driver.do("", r"Topic .* missed")
         for topic in (1, 2):
-            one.do("]", f"Topic {world.topics[topic][:4]}")
+            driver.do("]", f"Topic {world.topics[topic][:4]}")
         for topic in (1, 0):
-            one.do("[", f"Topic {world.topics[topic][:4]}")
+            driver.do("[", f"Topic {world.topics[topic][:4]}")
         for _line in range(4):
-            one.do("down", "Document .* rank")
-        one.do("o", "topics worst first")
-        one.do("o o", "topics as in the run")
-        one.do("F", "Failures · |no topic fails")
-        one.do("F o o", "topics as in the run")
-        one.visit("w", "ExplanationDialog")
-        one.do("i", "Go to the document with this id")
-        one.paste(hostile.id("which document of a topic"))
-        one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
-        one.back()
-        one.do("j", "judging as")
-        one.do("1", "saved")
-        one.do("n", SCREENS["WordsDialog"])
-        one.paste(hostile.id("note on a topic's document"))
-        one.do("enter", "saved")
-        one.do("u", "undone")
-        one.do("f", "words or id")
-        one.paste(hostile.id("which topics"))
-        one.do("enter", r" · 0 of 3")
-        one.do("escape z tab end z", "Ranking")
-        one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
-        return leave(one)
+            driver.do("down", "Document .* rank")
+        driver.do("o", "topics worst first")
+        driver.do("o o", "topics as in the run")
+        driver.do("F", "Failures · |no topic fails")
+        driver.do("F o o", "topics as in the run")
+        driver.visit("w", "ExplanationDialog")
+        driver.do("i", "Go to the document with this id")
+        driver.paste(hostile.id("document to find in a topic"))
+        driver.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
+        driver.back()
+        driver.do("j", "judging as")
+        driver.do("1", "saved")
+        driver.do("n", SCREENS["WordsDialog"])
+        driver.paste(hostile.id("note on a topic's document"))
+        driver.do("enter", "saved")
+        driver.do("u", "undone")
+        driver.do("f", "words or id")
+        driver.paste(hostile.id("filter of topics of a run"))
+        driver.do("enter", r" · 0 of 3")
+        driver.do("escape z tab end z", "Ranking")
+        driver.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
+        return leave(driver)
 
 
 def compare(world: World) -> Result:
-    """Somebody compares two runs, reads, asks why, and judges."""
+    """Compare two runs: read, explain and judge."""
     hostile = world.hostile
-    name = hostile.text("who judges moved documents")
-    other = world.folder / hostile.name("directory of another run")
-    _turned_round(world.run, other)
-    arguments = ["compare", world.run, other, "--screen", "--depth", "1"]
-    with driven(world, *arguments, SEARCHAPP_ANNOTATOR=name) as one:
-        one.see("CompareScreen")
-        one.do("", r"Document .* rank 1 ")
-        one.do("o", "largest losses first")
-        one.do("o o", "as in the first run")
-        one.do("W", f"Topic {world.topics[0][:4]}")
+    name = hostile.text("annotator of moved documents")
+    reversed_run = world.folder / hostile.name("directory of another run")
+    _write_reversed(world.run, reversed_run)
+    arguments = ["compare", world.run, reversed_run, "--screen", "--depth", "1"]
+    with drive(world, *arguments, SEARCHAPP_ANNOTATOR=name) as driver:
+        driver.wait_for_screen("CompareScreen")
+        driver.do("", r"Document .* rank 1 ")
+        driver.do("o", "largest losses first")
+        driver.do("o o", "as in the first run")
+        driver.do("W", f"Topic {world.topics[0][:4]}")
         for topic in (1, 2):
-            one.do("]", f"Topic {world.topics[topic][:4]}")
+            driver.do("]", f"Topic {world.topics[topic][:4]}")
         for _line in range(4):
-            one.do("down", "Document .* rank")
-        one.do("a home v", "Document .* rank|no more moved documents")
-        one.do("M", "measure [2-9] of")
-        one.do("r", "there are only two runs")
-        one.visit("w", "ExplainedTwice")
-        one.do("i", "Go to the document with this id")
-        one.paste(hostile.id("which document of two runs"))
-        one.visit("enter", "ExplainedTwice")
-        one.do("j", "judging as")
-        one.do("1", "judged: .* → ")
-        one.do("n", SCREENS["WordsDialog"])
-        one.paste(hostile.id("note on a moved document"))
-        one.do("enter", "saved")
-        one.do("u", "undone")
-        one.do("f", "words or id")
-        one.paste(hostile.id("which compared topics"))
-        one.do("enter", r" · 0 of 3")
-        one.do("escape z tab end z", "Missed gold")
-        one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
-        return leave(one)
+            driver.do("down", "Document .* rank")
+        driver.do("a home v", "Document .* rank|no more moved documents")
+        driver.do("M", "measure [2-9] of")
+        driver.do("r", "there are only two runs")
+        driver.visit("w", "ExplainedTwice")
+        driver.do("i", "Go to the document with this id")
+        driver.paste(hostile.id("document to find in two runs"))
+        driver.visit("enter", "ExplainedTwice")
+        driver.do("j", "judging as")
+        driver.do("1", "judged: .* → ")
+        driver.do("n", SCREENS["WordsDialog"])
+        driver.paste(hostile.id("note on a moved document"))
+        driver.do("enter", "saved")
+        driver.do("u", "undone")
+        driver.do("f", "words or id")
+        driver.paste(hostile.id("filter of compared topics"))
+        driver.do("enter", r" · 0 of 3")
+        driver.do("escape z tab end z", "Missed gold")
+        driver.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
+        return leave(driver)
 
 
-def _turned_round(run: Path, out: Path) -> None:
-    """Write a run whose rankings begin with what those of another end with."""
-    made = directory.read(run)
-    rankings = [Ranking(one.topic_id, Hits(one.document_ids()[::-1], one.hits.scores)) for one in made.run]
-    directory.write(out, made.manifest, Run(made.run.tag, tuple(rankings)), {})
+def _write_reversed(run: Path, out: Path) -> None:
+    """Write a copy of a run with the documents of each ranking in reverse order."""
+    source = directory.read(run)
+    rankings = tuple(
+        Ranking(ranking.topic_id, Hits(ranking.document_ids()[::-1], ranking.hits.scores))
+        for ranking in source.run
+    )
+    directory.write(out, source.manifest, Run(source.run.tag, rankings), {})
 
 
 def leave_unsaved(world: World) -> Result:
-    """The log can't be written: what waits goes to a file, whose folder has a hostile name too."""
+    """Leave while the log is locked: unsaved judgments go to a file in a folder with a hostile name."""
     folder = world.folder / world.hostile.name("folder for temporary files")
     folder.mkdir(exist_ok=True)
     arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[1]]
-    with driven(world, *arguments, TMPDIR=str(folder)) as one, _locked(world.log):
-        one.see("JudgeScreen")
-        _read_to_the_end(one, "end", world.documents[worlds.RANKED[-1]], _mark(world, "reason of a model"))
-        one.do("g 1", "NOT SAVED")
-        one.do("q", "not saved: ")
-        one.terminal.press("w")
-        return leave(one, "")
+    with drive(world, *arguments, TMPDIR=str(folder)) as driver, _lock(world.log):
+        driver.wait_for_screen("JudgeScreen")
+        _read_whole_document(
+            driver, "end", world.documents[worlds.RANKED[-1]], _mark(world, "reason of a model")
+        )
+        driver.do("g 1", "NOT SAVED")
+        driver.do("q", "not saved: ")
+        driver.terminal.press("w")
+        return leave(driver, "")
 
 
 def crash(world: World) -> Result:
-    """An internal error in a screen: its message and the values around it are of others."""
+    """Raise an internal error in a screen, with hostile text in its message and in local variables."""
     message = world.hostile.text("message of an internal error")
     program = (
         "import sys; from searchapp import cli; from searchapp.tui.judge.screen import JudgeScreen\n"
@@ -371,72 +379,73 @@ def crash(world: World) -> Result:
         "JudgeScreen.go = fail; cli.main()"
     )
     arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[1]]
-    with driven(world, *arguments, program=("-c", program)) as one:
-        one.see("JudgeScreen")
-        one.terminal.press("home", "g")
-        return leave(one, "", bell=True)
+    with drive(world, *arguments, program=("-c", program)) as driver:
+        driver.wait_for_screen("JudgeScreen")
+        driver.terminal.press("home", "g")
+        return leave(driver, "", bell=True)
 
 
 def config(world: World) -> Result:
-    """The settings, with a name of an annotator that the environment has."""
+    """Scroll the settings, with a hostile annotator name from the environment."""
     name = world.hostile.text("annotator of the environment")
-    with driven(world, "config", "--screen", SEARCHAPP_ANNOTATOR=name) as one:
-        one.see("ConfigScreen")
-        one.do("end", ".")
+    with drive(world, "config", "--screen", SEARCHAPP_ANNOTATOR=name) as driver:
+        driver.wait_for_screen("ConfigScreen")
+        driver.do("end", ".")
         for _line in range(12):
-            one.do("up", ".")
-        one.terminal.wait_for("annotator")
-        return leave(one)
+            driver.do("up", ".")
+        driver.terminal.wait_for("annotator")
+        return leave(driver)
 
 
 def browse(world: World) -> Result:
-    """The home: a task and a run with hostile names, notes on files that can't be read, and the palette."""
+    """Browse a task and a run with hostile names, enter unreadable paths and search in the palette."""
     hostile = world.hostile
-    with driven(world, "browse") as one:
-        one.see("HomeScreen")
-        one.do("end", "task file")
-        one.do("i", SCREENS["Choose"])
-        one.do("f", "The folder with the official files")
-        one.paste(hostile.id("folder to index"))
-        one.do("enter", "there is no folder|can't be read: file name too long")
-        one.do("n", "The TOML file of your own task")
-        one.paste(hostile.id("task file to index"))
-        one.do("enter", "is not a task file|━Tasks")
-        one.do("tab", "Run ")
-        one.do("z tab z", "Run ")
-        one.visit("tab tab e", "ReportDialog")
-        one.terminal.press("\x10")
-        one.see("Palette")
-        one.paste(hostile.id("what is looked for in the palette"))
-        one.terminal.press("\x15", *"search hostile")
-        one.terminal.wait_for("task: search hostile")
-        one.do("enter", SCREENS["SearchScreen"])
-        one.do("\x11", "─Tasks|━Tasks")
-        return leave(one)
+    with drive(world, "browse") as driver:
+        driver.wait_for_screen("HomeScreen")
+        driver.do("end", "task file")
+        driver.do("i", SCREENS["Choose"])
+        driver.do("f", "The folder with the official files")
+        driver.paste(hostile.id("folder to index"))
+        driver.do("enter", "there is no folder|can't be read: file name too long")
+        driver.do("n", "The TOML file of your own task")
+        driver.paste(hostile.id("task file to index"))
+        driver.do("enter", "is not a task file|━Tasks")
+        driver.do("tab", "Run ")
+        driver.do("z tab z", "Run ")
+        driver.visit("tab tab e", "ReportDialog")
+        driver.terminal.press("\x10")
+        driver.wait_for_screen("Palette")
+        driver.paste(hostile.id("search in the palette"))
+        driver.terminal.press("\x15", *"search hostile")
+        driver.terminal.wait_for("task: search hostile")
+        driver.do("enter", SCREENS["SearchScreen"])
+        driver.do("\x11", "─Tasks|━Tasks")
+        return leave(driver)
 
 
 @contextmanager
-def driven(
+def drive(
     world: World, *arguments: object, program: tuple[str, ...] = SEARCHAPP, **environment: str
-) -> Iterator[Driven]:
+) -> Iterator[ScreenDriver]:
+    """Start the program on a terminal."""
     with Terminal(
         *arguments, home=world.home, columns=160, lines=45, program=program, **NO_PROGRAMS, **environment
     ) as terminal:
-        yield Driven(terminal)
+        yield ScreenDriver(terminal)
 
 
-def leave(one: Driven, keys: str = "q", *, bell: bool = False) -> Result:
-    """End it, and say how everything was then."""
-    was_raw = one.terminal.is_raw
-    one.terminal.press(*keys)
-    code = one.terminal.wait_for_end()
-    written = read(one.terminal.raw, screen=True, bell=bell)
-    return Result(written, frozenset(one.seen), code, was_raw, one.terminal.is_raw)
+def leave(driver: ScreenDriver, keys: str = "q", *, bell: bool = False) -> Result:
+    """Press the last keys, wait for the end and return what the program wrote."""
+    was_raw = driver.terminal.is_raw
+    driver.terminal.press(*keys)
+    code = driver.terminal.wait_for_end()
+    output = read(driver.terminal.raw, screen=True, bell=bell)
+    return Result(output, frozenset(driver.visited), code, was_raw, driver.terminal.is_raw)
 
 
 @contextmanager
-def _locked(log: Path) -> Iterator[None]:
-    """While somebody else writes the log."""
+def _lock(log: Path) -> Iterator[None]:
+    """Hold the write lock of the log."""
     with closing(sqlite3.connect(log, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield

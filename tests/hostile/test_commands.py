@@ -1,4 +1,4 @@
-"""No command lets hostile text act on a terminal or hide in it: on a terminal, into a pipe and as JSON."""
+"""Commands neutralise hostile text on a terminal, in a pipe and in JSON."""
 
 from __future__ import annotations
 
@@ -13,38 +13,39 @@ import pytest
 
 from searchapp import cli
 from searchapp.text import visible
-from tests.hostile.cases import SCREEN_ALONE, Case, cases, commands
+from tests.hostile.cases import ONLY_SCREENS, Case, cases, commands
+from tests.hostile.output import TerminalOutput, read
 from tests.hostile.payload import Hostile, marks, turns
 from tests.hostile.world import World, build, judge
-from tests.hostile.written import Written, read
 from tests.terminal import Terminal
 
 OPTIONS = dict(commands())
 SHIPPED = {"demo"}
-"""Commands that show nothing but what ships with the program."""
+"""Commands that show only data shipped with the program."""
 
-PIPED_OTHERWISE = SHIPPED | {"data get", "judgments adjudicate"}
-"""Commands that ask only on a terminal, or for which the first time has left nothing to do."""
+HARMLESS_IN_PIPES = SHIPPED | {"data get", "judgments adjudicate"}
+"""Also commands that prompt only on a terminal, or whose second call in a pipe has no work left."""
 
 SHOWN_IN_ERRORS = {"name of a column"}
 """See `test_errors`."""
 
-IN_JSON_ALONE = {"tag of a TREC run", "run of an imported event", "file of a bench"}
-"""What runs, events and benches keep, and no table shows."""
+ONLY_IN_JSON = {"tag of a TREC run", "run of an imported event", "file of a bench"}
+"""Fields of runs, events and benches that only JSON output contains."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case wrote, and how it ended: on a terminal, into pipes, and as JSON if it has that."""
+    """Exit code and output of a case: on a terminal, in a pipe and, if the command has `--json`, as JSON."""
 
     case: Case
-    written: Written
+    output: TerminalOutput
     code: int
     piped: str
     json: str | None
 
 
-def on_terminal(world: World, case: Case) -> tuple[Written, int]:
+def on_terminal(world: World, case: Case) -> tuple[TerminalOutput, int]:
+    """Run a case on a terminal and return its output and exit code."""
     with Terminal(*case.line, home=world.home, columns=200) as terminal:
         for line in case.typed:
             terminal.press(line, "enter")
@@ -53,24 +54,24 @@ def on_terminal(world: World, case: Case) -> tuple[Written, int]:
 
 
 def into_pipe(world: World, line: list[str], typed: tuple[str, ...]) -> tuple[str, str]:
-    """What a command writes when nobody looks: both streams together, and stdout alone."""
+    """Run a command without a terminal and return both streams joined, and stdout."""
     out, err = (
         io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True)
         for _ in range(2)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", io.StringIO("".join(f"{one}\n" for one in typed)))
+        patch.setattr(sys, "stdin", io.StringIO("".join(f"{answer}\n" for answer in typed)))
         patch.setenv("SEARCHAPP_HOME", str(world.home))
         for name in ("URL", "ENGINE", "SHARED", "INDEX_PREFIX"):
             patch.delenv(f"SEARCHAPP_{name}", raising=False)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             cli.run(line)
-    written = [stream.buffer.getvalue().decode() for stream in (out, err)]
-    return "".join(written), written[0]
+    stdout, stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return stdout + stderr, stdout
 
 
 def judged_world(folder: Path, hostile: Hostile) -> World:
-    """A world that is indexed, ranked and judged."""
+    """Build a world and index, rank and judge it."""
     world = build(folder, hostile)
     for line in (
         ["index", world.task, "--lenient"],
@@ -90,42 +91,41 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def outcomes(world: World) -> list[Outcome]:
     result = []
     for case in cases(world):
-        written, code = on_terminal(world, case)
+        output, code = on_terminal(world, case)
         piped = "" if case.command in SHIPPED else into_pipe(world, case.line, case.typed)[0]
         as_json = None
         if "--json" in OPTIONS[case.command]:
             as_json = into_pipe(world, [*case.line, "--json"], case.typed)[1]
-        result.append(Outcome(case, written, code, piped, as_json))
+        result.append(Outcome(case, output, code, piped, as_json))
     return result
 
 
 def test_every_command_has_a_case(outcomes: list[Outcome]) -> None:
-    tried = {outcome.case.command for outcome in outcomes} | SCREEN_ALONE
-    assert tried == OPTIONS.keys(), "yield a Case of it in cases() of tests/hostile/cases.py"
+    tested = {outcome.case.command for outcome in outcomes} | ONLY_SCREENS
+    assert tested == OPTIONS.keys(), "yield a Case of it in cases() of tests/hostile/cases.py"
 
 
-def test_every_case_does_its_work(outcomes: list[Outcome]) -> None:
+def test_every_case_has_its_exit_code(outcomes: list[Outcome]) -> None:
     wrong = [
-        (outcome.case.command, outcome.code, outcome.written.text[-1000:])
+        (outcome.case.command, outcome.code, outcome.output.text[-1000:])
         for outcome in outcomes
         if outcome.code != outcome.case.code
     ]
     assert not wrong
 
 
-def test_nothing_acts_on_the_terminal(outcomes: list[Outcome]) -> None:
-    wrong = {outcome.case.command: outcome.written.wrong for outcome in outcomes if outcome.written.wrong}
-    assert not wrong
-    assert all(outcome.written.is_restored and not outcome.written.copied for outcome in outcomes)
+def test_commands_write_only_allowed_sequences(outcomes: list[Outcome]) -> None:
+    assert not {outcome.case.command: outcome.output.wrong for outcome in outcomes if outcome.output.wrong}
+    assert all(outcome.output.is_restored and not outcome.output.copied for outcome in outcomes)
 
 
-def test_nothing_acts_or_hides_in_a_pipe(outcomes: list[Outcome]) -> None:
+def test_pipes_get_no_control_or_invisible_characters(outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         assert visible(outcome.piped) == outcome.piped, outcome.case.line
         assert not read(outcome.piped.encode(), pipe=True).wrong, outcome.case.line
 
 
-def test_json_holds_what_was_given_and_shows_it(outcomes: list[Outcome], world: World) -> None:
+def test_json_escapes_hostile_text_without_loss(outcomes: list[Outcome], world: World) -> None:
     as_json = {outcome.case.command: outcome.json for outcome in outcomes if outcome.json}
     for command, text in as_json.items():
         assert visible(text) == text, command
@@ -135,19 +135,19 @@ def test_json_holds_what_was_given_and_shows_it(outcomes: list[Outcome], world: 
     assert "\x1b]52;c;" in first["text"] and "\u202e" in first["text"] and "\x00" in first["text"]
 
 
-def test_every_command_shows_hostile_text_or_nothing_would_be_tested(outcomes: list[Outcome]) -> None:
+def test_every_case_shows_hostile_text(outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.case.command not in SHIPPED:
-            assert marks(outcome.written.text), (
-                f"{outcome.case.line}: name it in SHIPPED above if it shows nothing of others"
+            assert marks(outcome.output.text), (
+                f"{outcome.case.line}: add the command to SHIPPED if it shows no text of users"
             )
-        if outcome.case.command not in PIPED_OTHERWISE:
+        if outcome.case.command not in HARMLESS_IN_PIPES:
             assert marks(outcome.piped), (
-                f"{outcome.case.line}: or in PIPED_OTHERWISE if it shows less into a pipe"
+                f"{outcome.case.line}: add the command to HARMLESS_IN_PIPES if its piped output has no text of users"
             )
 
 
 def test_every_field_is_shown_somewhere(outcomes: list[Outcome], world: World) -> None:
-    shown = marks("".join(outcome.written.text for outcome in outcomes))
+    shown = marks("".join(outcome.output.text for outcome in outcomes))
     unseen = {name for mark, name in world.hostile.fields.items() if mark not in shown}
-    assert unseen == SHOWN_IN_ERRORS | IN_JSON_ALONE
+    assert unseen == SHOWN_IN_ERRORS | ONLY_IN_JSON

@@ -1,4 +1,4 @@
-"""What goes wrong is said harmlessly: wrong files, wrong words, names of files, what nobody caught, what Tab offers."""
+"""Error messages, tracebacks, warnings and completions neutralise hostile text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from searchapp.cli.output import COMPLETION_VARIABLE
 from searchapp.text import visible
 from tests.hostile import world as worlds
+from tests.hostile.output import read
 from tests.hostile.payload import HALF, NUL, Hostile, marks, turns
 from tests.hostile.test_commands import into_pipe, judged_world
 from tests.hostile.world import World, quoted
-from tests.hostile.written import read
 from tests.terminal import Terminal
 
 
@@ -26,7 +26,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return judged_world(tmp_path_factory.mktemp("errors"), Hostile(request.param))
 
 
-Wrong = Callable[[World, str], list[object]]
+MakeCommandLine = Callable[[World, str], list[object]]
 
 
 def _file(world: World, text: str) -> Path:
@@ -37,8 +37,7 @@ def _file(world: World, text: str) -> Path:
 
 def _task(world: World, line: str) -> Path:
     path = world.task.with_name("wrong.toml")
-    described = world.task.read_text(encoding="utf-8")
-    path.write_text(f"{line}\n{described}", encoding="utf-8")
+    path.write_text(f"{line}\n{world.task.read_text(encoding='utf-8')}", encoding="utf-8")
     return path
 
 
@@ -60,7 +59,7 @@ def _settings(world: World, text: str) -> list[object]:
     return ["judge", world.task, "--run", world.run, "--plain"]
 
 
-WRONG: dict[str, Wrong] = {
+WRONG: dict[str, MakeCommandLine] = {
     "command": lambda _, text: [text],
     "command of a group": lambda _, text: ["judgments", text],
     "option": lambda _, text: ["tasks", f"--{text}"],
@@ -99,38 +98,38 @@ WRONG: dict[str, Wrong] = {
     "action of a key": lambda w, text: _settings(w, f"[judge.keys]\n{quoted(text)} = 'a'"),
     "key": lambda w, text: _settings(w, f"[judge.keys]\nundo = {quoted(text)}\nredo = {quoted(text)}"),
 }  # fmt: skip
-"""What can be wrong, and the command line, made with a text, that meets it."""
+"""Wrong inputs, and functions that return the command line with a text as the wrong input."""
 
 
 def _word(text: str) -> str:
     return "".join(text.split())
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_repeated_harmlessly(world: World, what: str) -> None:
-    text = world.hostile.text(f"wrong {what}")
+@pytest.mark.parametrize("name", WRONG)
+def test_messages_neutralise_wrong_input(world: World, name: str) -> None:
+    text = world.hostile.text(f"wrong {name}")
     try:
-        written, _ = into_pipe(world, [str(word) for word in WRONG[what](world, text)], ())
+        output, _ = into_pipe(world, [str(word) for word in WRONG[name](world, text)], ())
     finally:
         (world.home / "settings.toml").unlink(missing_ok=True)
-    assert written.startswith(("searchapp: ", "warning: "))
-    assert marks(written), written
-    assert visible(written) == written
-    assert not read(written.encode(), pipe=True).wrong
-    assert "internal error" not in written
+    assert output.startswith(("searchapp: ", "warning: "))
+    assert marks(output), output
+    assert visible(output) == output
+    assert not read(output.encode(), pipe=True).wrong
+    assert "internal error" not in output
 
 
 @pytest.mark.parametrize("id_", ["a\x1b[2Jb", "a\x9b2Jb", "a\x00b", "a\x7fb", "a\bb"])
-def test_ids_that_act_are_refused_where_they_are_read(world: World, tmp_path: Path, id_: str) -> None:
+def test_ids_with_control_characters_are_rejected(world: World, tmp_path: Path, id_: str) -> None:
     (tmp_path / "d.jsonl").write_text(json.dumps({"id": id_, "text": "x"}) + "\n")
     task = tmp_path / "task.toml"
     task.write_text('name = "ids"\n[documents]\nfile = "d.jsonl"\n')
-    written, _ = into_pipe(world, ["index", str(task)], ())
-    assert "an id must not contain control characters" in written
-    assert visible(written) == written
+    output, _ = into_pipe(world, ["index", str(task)], ())
+    assert "an id must not contain control characters" in output
+    assert visible(output) == output
 
 
-def test_what_nobody_caught_is_harmless(world: World) -> None:
+def test_tracebacks_and_warnings_neutralise_hostile_text(world: World) -> None:
     program = (
         "import sys, threading, warnings; from searchapp import cli\n"
         "words = sys.argv.pop()\n"
@@ -141,19 +140,21 @@ def test_what_nobody_caught_is_harmless(world: World) -> None:
         "    raise ValueError(words)\n"
         "cli.run = fail; cli.main()"
     )
-    with Terminal(world.hostile.text("nobody's"), home=world.home, program=("-c", program)) as terminal:
+    with Terminal(
+        world.hostile.text("argument of a failing program"), home=world.home, program=("-c", program)
+    ) as terminal:
         assert terminal.wait_for_end() == 1
-        written = read(terminal.raw)
-    assert not written.wrong
-    assert written.text.count("Traceback") == 2 and "UserWarning: Q" in written.text
-    assert "ValueError: Q" in written.text
+        output = read(terminal.raw)
+    assert not output.wrong
+    assert output.text.count("Traceback") == 2 and "UserWarning: Q" in output.text
+    assert "ValueError: Q" in output.text
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_tab_offers_no_name_that_acts(world: World, tmp_path: Path, shell: str) -> None:
-    described = world.task.read_text(encoding="utf-8")
+def test_completion_offers_only_harmless_names(world: World, tmp_path: Path, shell: str) -> None:
+    text = world.task.read_text(encoding="utf-8")
     for name in (world.task.name, "plain\nname.toml", "plain.toml"):
-        (tmp_path / name).write_text(described, encoding="utf-8")
+        (tmp_path / name).write_text(text, encoding="utf-8")
     environment = {
         COMPLETION_VARIABLE: f"complete_{shell}",
         "COMP_WORDS": "searchapp\nindex\n",
@@ -162,13 +163,13 @@ def test_tab_offers_no_name_that_acts(world: World, tmp_path: Path, shell: str) 
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
         "SEARCHAPP_HOME": str(world.home),
     }
-    offered = subprocess.run(
+    completion = subprocess.run(
         [sys.executable, "-m", "searchapp"],
         env=dict(os.environ) | environment,
         cwd=tmp_path,
         capture_output=True,
         check=False,
     )
-    assert b"plain.toml" in offered.stdout
-    assert not read(offered.stdout + offered.stderr, pipe=True).wrong
-    assert b"name.toml" not in offered.stdout and not marks(offered.stdout.decode())
+    assert b"plain.toml" in completion.stdout
+    assert not read(completion.stdout + completion.stderr, pipe=True).wrong
+    assert b"name.toml" not in completion.stdout and not marks(completion.stdout.decode())

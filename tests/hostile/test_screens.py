@@ -1,4 +1,4 @@
-"""No screen lets hostile text act on a terminal or hide in it, and all leave the terminal as it was."""
+"""Screens neutralise control sequences and invisible characters and restore the terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNSEEN_ON_SCREENS = {
     "name of a token filter", "name of a recipe", "title of the task", "about the task", "about a recipe",
     "name of a signal", "run directory", "further field of document 0", "note of annotator 1",
 }  # fmt: skip
-"""What only commands show, or screens not always."""
+"""Fields that only commands show, or that screens do not always show."""
 
 
 @pytest.fixture(scope="module", params=turns())
@@ -47,52 +47,49 @@ def results(world: World) -> dict[str, Result]:
 
 
 def all_screens() -> Iterator[type[Screen[object]]]:
-    """The screens that are shown: those of which no other one is made."""
+    """Yield the concrete screen classes: those without subclasses."""
     names = [module.name for module in pkgutil.walk_packages(searchapp.tui.__path__, "searchapp.tui.")]
-    modules = [importlib.import_module(name) for name in names]  # all, before any is asked what is made of it
+    modules = [
+        importlib.import_module(name) for name in names
+    ]  # all before the loop, because __subclasses__ knows only imported classes
     for value in {value for module in modules for value in vars(module).values() if isinstance(value, type)}:
         if issubclass(value, Screen) and value.__module__ in names and not value.__subclasses__():
             yield value
 
 
 def test_every_screen_is_driven(results: dict[str, Result]) -> None:
-    driven = frozenset().union(*(result.seen for result in results.values()))
-    there = {screen.__name__ for screen in all_screens()}
-    assert driven == there, (
-        "name it in SCREENS of tests/hostile/screens.py, and see() it in the drive that opens it"
+    visited = frozenset().union(*(result.visited for result in results.values()))
+    assert visited == {screen.__name__ for screen in all_screens()}, (
+        "add it to SCREENS of tests/hostile/screens.py and call wait_for_screen() where it opens"
     )
 
 
-def test_they_end_as_they_should(results: dict[str, Result]) -> None:
+def test_programs_exit_with_the_expected_code(results: dict[str, Result]) -> None:
     codes = dict.fromkeys(results, 0) | {"crash": 1}
     assert {name: result.code for name, result in results.items()} == codes
 
 
-def test_nothing_acts_on_the_terminal(results: dict[str, Result]) -> None:
-    assert not {name: result.written.wrong for name, result in results.items() if result.written.wrong}
+def test_screens_write_only_allowed_sequences(results: dict[str, Result]) -> None:
+    assert not {name: result.output.wrong for name, result in results.items() if result.output.wrong}
 
 
-def test_the_terminal_is_left_as_it_was(results: dict[str, Result]) -> None:
+def test_the_terminal_is_restored(results: dict[str, Result]) -> None:
     for result in results.values():
         assert result.was_raw and not result.is_raw
-        assert result.written.is_restored, result.written
+        assert result.output.is_restored, result.output
 
 
-def test_only_what_was_copied_goes_to_the_clipboard(results: dict[str, Result]) -> None:
+def test_only_copying_writes_to_the_clipboard(results: dict[str, Result]) -> None:
+    names = ("judge", "search", "topics", "compare")
     assert {
-        name: len(result.written.copied) for name, result in results.items() if result.written.copied
-    } == {
-        "judge": 1,
-        "search": 1,
-        "topics": 1,
-        "compare": 1,
-    }
-    for name in ("judge", "search", "topics", "compare"):
-        (copied,) = results[name].written.copied
+        name: len(result.output.copied) for name, result in results.items() if result.output.copied
+    } == dict.fromkeys(names, 1)
+    for name in names:
+        (copied,) = results[name].output.copied
         assert copied.strip() and visible(copied) == copied
 
 
 def test_every_field_is_shown_on_a_screen(results: dict[str, Result], world: World) -> None:
-    shown = "".join(result.written.text for result in results.values())
-    unseen = {name for mark, name in world.hostile.fields.items() if mark not in shown}
+    text = "".join(result.output.text for result in results.values())
+    unseen = {name for mark, name in world.hostile.fields.items() if mark not in text}
     assert unseen <= UNSEEN_ON_SCREENS

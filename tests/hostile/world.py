@@ -1,4 +1,4 @@
-"""A task of one's own, judgments and runs of it, with hostile text in every field that can hold text."""
+"""Files of an own task, its judgments and runs, with hostile text in every text field."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from tests.hostile.payload import Hostile
 
 TASK = "hostile"
 WORD = "lentils"
-"""What every document and topic has."""
+"""A word of every document and topic."""
 DOCUMENTS, TOPICS = 5, 3
 RANKED = (2, 3, 4, 1, 0)
-"""The documents as every topic ranks them: whichever kind comes first in the texts, it is the same for the screens."""
+"""The ranking of every topic, as positions of documents; it does not depend on the hostile text."""
 SPICES = [f"s{number}" for number in range(4 * (DOCUMENTS - 1))]
-"""What topics ask for, and a document has four fewer of than the one before it."""
+"""Words of every topic. Each document has four fewer of them than the document ranked before it."""
 
 
 @dataclass
 class World:
-    """The files. Marks of fields that stand in them are in `hostile`."""
+    """The files and names of a hostile task; `hostile` maps marks to fields."""
 
     folder: Path
     hostile: Hostile
     task: Path
     home: Path
     run: Path
-    """Where the run is to be written."""
+    """The directory into which the run is written."""
     documents: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
     people: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class World:
 
 
 def build(folder: Path, hostile: Hostile) -> World:
-    """Write the task and its files; nothing is indexed, ranked or judged yet."""
+    """Write the task and its files, without index, run or judgments."""
     data = folder / hostile.name("folder of the task")
     data.mkdir()
     home = folder / hostile.name("home folder")
@@ -61,7 +61,7 @@ def build(folder: Path, hostile: Hostile) -> World:
         run=folder / hostile.name("run directory"),
     )
     _documents_and_topics(world, data)
-    world.task.write_text(_described(world, data), encoding="utf-8")
+    world.task.write_text(_task_toml(world, data), encoding="utf-8")
     return world
 
 
@@ -103,20 +103,22 @@ def _documents_and_topics(world: World, data: Path) -> None:
     world.gold = data / (hostile.name("gold file") + ".txt")
     world.gold.write_text(
         "".join(
-            f"{topic} 0 {document} {(place + number) % 3}\n"
+            f"{topic} 0 {document} {(position + number) % 3}\n"
             for number, topic in enumerate(world.topics)
-            for place, document in enumerate(world.documents[:-1])
+            for position, document in enumerate(world.documents[:-1])
         ),
         encoding="utf-8",
     )
 
 
-def _described(world: World, data: Path) -> str:
+def _task_toml(world: World, data: Path) -> str:
     hostile = world.hostile
-    # a dot would part the names of settings
+    # dots separate the names of settings
     world.analyzer = hostile.text("name of an analyzer").replace(".", "")
     token_filter = hostile.text("name of a token filter").replace(".", "")
-    world.recipe = "".join(hostile.text("name of a recipe").split())  # it becomes a run's tag
+    world.recipe = "".join(
+        hostile.text("name of a recipe").split()
+    )  # it becomes a run's tag, which has no white space
     analyzer = {"type": "custom", "tokenizer": "whitespace", "filter": [token_filter]}
     mapping = {
         "settings": {
@@ -164,28 +166,28 @@ signals = [
 
 
 def judge(world: World) -> None:
-    """Write what people and a model say, in disagreement, with notes and reasons."""
+    """Write grades of two people and a model that disagree, with notes and reasons."""
     hostile = world.hostile
-    # white space around a name is no part of it: `judge` would not know who has judged
-    world.people = [hostile.text(f"{place} annotator").strip() for place in ("first", "second")]
+    # the log strips names, and `judge --annotator` must find them
+    world.people = [hostile.text(f"{ordinal} annotator").strip() for ordinal in ("first", "second")]
     world.model = hostile.text("model that annotates")
     topic, documents = world.topics[0], world.documents
     run = world.run.name
     with JudgmentLog(world.log) as log:
-        for place, name in enumerate(world.people):
+        for number, name in enumerate(world.people):
             session = Session(log, TASK, Author(name))
-            places = [SeenDocument(topic, document, run, 1) for document in documents]
-            session.grade(places[:1], place, hostile.text(f"reason of annotator {place}"))
-            session.grade(places[1:2], 2 * place)
-            session.note(places[1], hostile.text(f"note of annotator {place}"))
-            session.cant_tell(places[2], hostile.text(f"why annotator {place} can't tell"))
+            shown = [SeenDocument(topic, document, run, 1) for document in documents]
+            session.grade(shown[:1], number, hostile.text(f"reason of annotator {number}"))
+            session.grade(shown[1:2], 2 * number)
+            session.note(shown[1], hostile.text(f"note of annotator {number}"))
+            session.cant_tell(shown[2], hostile.text(f"why annotator {number} can't tell"))
         Session(log, TASK, Author(world.model, Kind.model)).grade(
             [SeenDocument(topic, documents[0], run, 1)], 2, hostile.text("reason of a model")
         )
 
 
 def events_file(world: World) -> Path:
-    """A file of events that somebody else has written, of an annotator of its own."""
+    """Write a file of events of a further annotator."""
     path = world.folder / (world.hostile.name("file of events") + ".jsonl")
     author = Author(world.hostile.text("imported annotator"), Kind.person, Channel.imported)
     event: Event = author.event(
@@ -202,7 +204,7 @@ def events_file(world: World) -> Path:
 
 
 def bench(world: World) -> Path:
-    """The file of a bench of the task, with a group of its topics."""
+    """Write the file of a bench of the task, with a group of its topics."""
     path = world.folder / (world.hostile.name("file of a bench") + ".toml")
     path.write_text(
         f"""out = {quoted(world.hostile.name("folder of a bench"))}
@@ -223,7 +225,7 @@ topics = [{", ".join(map(quoted, world.topics))}]
 
 
 def trec_run(world: World) -> Path:
-    """A TREC run from elsewhere."""
+    """Write a TREC run that searchapp did not make."""
     path = world.folder / (world.hostile.name("TREC run") + ".trec")
     tag = world.hostile.id("tag of a TREC run")
     lines = [
@@ -236,10 +238,12 @@ def trec_run(world: World) -> Path:
 
 
 def quoted(text: str) -> str:
-    """A TOML string, which can hold everything as escapes."""
+    """Return a TOML string with every special character escaped."""
     inner = "".join(
-        one if one.isascii() and one.isprintable() and one not in '"\\' else f"\\U{ord(one):08x}"
-        for one in text
+        character
+        if character.isascii() and character.isprintable() and character not in '"\\'
+        else f"\\U{ord(character):08x}"
+        for character in text
     )
     return f'"{inner}"'
 

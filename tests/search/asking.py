@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.search.drawing import Draw
 from tests.search.mappings import (
+    ANALYZERS,
     FRACTIONS,
     IDS,
     INTEGERS,
-    NAMED,
     NUMBER_FIELDS,
     TAGS,
     WORD_FIELDS,
@@ -28,7 +28,7 @@ KINDS = {
     "match", "multi_match", "match_phrase", "term", "terms", "range", "exists", "prefix", "ids",
     "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting", "function_score",
 }  # fmt: skip
-"""The names of the queries."""
+"""The names of all queries."""
 
 # fmt: off
 BOOSTS = [0, 0.1, 0.3, 1, 1.7, 33, 1e-7, 1e9, "2", 1.0000001788139343, 5]
@@ -41,20 +41,20 @@ ODD = [
     None, True, False, "5", 5, 5.5, -1, 0, -0.0, [], {}, "", "x", [1], {"a": 1}, 1e39, 10**400, "1e400", "NaN",
     "true", 2**31,
 ]
-"""Values that parameters do not expect."""
+"""Values of wrong types or ranges."""
 # fmt: on
 
 
 def body(draw: Draw) -> Json:
-    """A search body in searchapp's order."""
-    found: Json = {"size": draw.one([50, 50, 50, 10, 3, 0, "5"]), "sort": ORDER, "query": query(draw)}
+    """Return a search body in searchapp's order."""
+    request: Json = {"size": draw.choice([50, 50, 50, 10, 3, 0, "5"]), "sort": ORDER, "query": query(draw)}
     if draw.chance(0.5):
-        found["explain"] = True
+        request["explain"] = True
     if draw.chance(0.5):
-        found["highlight"] = highlight(draw)
+        request["highlight"] = highlight(draw)
     more = {
-        "from": lambda: draw.one([0, 2, 100, "1"]),
-        "_source": lambda: draw.one(
+        "from": lambda: draw.choice([0, 2, 100, "1"]),
+        "_source": lambda: draw.choice(
             [
                 True,
                 False,
@@ -67,17 +67,17 @@ def body(draw: Draw) -> Json:
                 [],
             ]
         ),
-        "track_total_hits": lambda: draw.one([False, True, 5, "true", -1]),
-        "track_scores": lambda: draw.one([True, False, "true"]),
+        "track_total_hits": lambda: draw.choice([False, True, 5, "true", -1]),
+        "track_scores": lambda: draw.choice([True, False, "true"]),
     }
-    found |= draw.some_of(more, 0.1)
+    request |= draw.some_of(more, 0.1)
     if draw.chance(0.1):
-        found = odd(draw, found)
-    return found
+        request = with_odd_value(draw, request)
+    return request
 
 
 def highlight(draw: Draw) -> Json:
-    """What to mark: whole values, in some fields."""
+    """Return the highlighting of complete values in some fields."""
     fields: Json = {name: {} for name in [*WORD_FIELDS, "tag", "a.c", "year", "nowhere"] if draw.chance(0.5)}
     tags = {"pre_tags": ["<"], "post_tags": [">"]}
     return {
@@ -89,106 +89,110 @@ def highlight(draw: Draw) -> Json:
 
 
 def query(draw: Draw, depth: int = 0) -> Json:
-    """A query, which may have others inside."""
+    """Return a query, which may contain inner queries."""
     if depth == DEEPEST or draw.chance(0.35 + 0.15 * depth):
         return leaf(draw)
     return compound(draw, lambda: query(draw, depth + 1))
 
 
-def boosted(draw: Draw, given: Json) -> Json:
-    """Parameters, some with a boost."""
-    return {**given, "boost": draw.one(BOOSTS)} if draw.chance(0.4) else given
+def boosted(draw: Draw, parameters: Json) -> Json:
+    """Return parameters, sometimes with a boost."""
+    return {**parameters, "boost": draw.choice(BOOSTS)} if draw.chance(0.4) else parameters
 
 
-def _matching(draw: Draw) -> Json:
+def _match_parameters(draw: Draw) -> Json:
     text: Any = (
         words(draw)
         if draw.chance(0.85)
-        else draw.one([5, 0.1, True, 1e-7, "", "true 5", 1e16, 7, "-0", "5.0"])
+        else draw.choice([5, 0.1, True, 1e-7, "", "true 5", 1e16, 7, "-0", "5.0"])
     )
     options = {
-        "operator": lambda: draw.one(["and", "or", "AND", "And"]),
-        "minimum_should_match": lambda: draw.one(MINIMUMS),
-        "zero_terms_query": lambda: draw.one(["all", "none", "ALL"]),
-        "analyzer": lambda: draw.one([*NAMED, "standard", "keyword", "english", "default", "nowhere"]),
+        "operator": lambda: draw.choice(["and", "or", "AND", "And"]),
+        "minimum_should_match": lambda: draw.choice(MINIMUMS),
+        "zero_terms_query": lambda: draw.choice(["all", "none", "ALL"]),
+        "analyzer": lambda: draw.choice([*ANALYZERS, "standard", "keyword", "english", "default", "nowhere"]),
     }
     return boosted(draw, {"query": text, **draw.some_of(options, 0.2)})
 
 
 def match(draw: Draw) -> Json:
-    """A text in one field."""
-    given = _matching(draw)
-    field = draw.one([*WORD_FIELDS, *WORD_FIELDS, "tag", "a.c", "title.raw", "nowhere", *NUMBER_FIELDS[:4]])
+    """Return a query for a text in one field."""
+    parameters = _match_parameters(draw)
+    field = draw.choice(
+        [*WORD_FIELDS, *WORD_FIELDS, "tag", "a.c", "title.raw", "nowhere", *NUMBER_FIELDS[:4]]
+    )
     if field in NUMBER_FIELDS and draw.chance(0.8):
-        given["query"] = draw.one([number(draw), "5 7", "1 2 5", "0.1 5"])
-    return {"match": {field: given if draw.chance(0.9) else given["query"]}}
+        parameters["query"] = draw.choice([number(draw), "5 7", "1 2 5", "0.1 5"])
+    return {"match": {field: parameters if draw.chance(0.9) else parameters["query"]}}
 
 
 def multi_match(draw: Draw) -> Json:
-    """A text in several fields, some of them named twice."""
+    """Return a query for a text in several fields, some of them named twice."""
 
     def field() -> str:
-        name = draw.one([*WORD_FIELDS, *WORD_FIELDS, "tag", "nowhere", "year"])
-        return name + draw.one(["", "", "^2", "^0.3", "^0", "^1"])
+        name = draw.choice([*WORD_FIELDS, *WORD_FIELDS, "tag", "nowhere", "year"])
+        return name + draw.choice(["", "", "^2", "^0.3", "^0", "^1"])
 
-    given = _matching(draw)
+    parameters = _match_parameters(draw)
     options = {
-        "type": lambda: draw.one(["best_fields", "most_fields", "boolean"]),
-        "tie_breaker": lambda: draw.one([0, 0.3, 1, "0.5"]),
+        "type": lambda: draw.choice(["best_fields", "most_fields", "boolean"]),
+        "tie_breaker": lambda: draw.choice([0, 0.3, 1, "0.5"]),
     }
-    return {"multi_match": {**given, "fields": draw.several(field, 4, 1), **draw.some_of(options)}}
+    return {"multi_match": {**parameters, "fields": draw.several(field, 4, 1), **draw.some_of(options)}}
 
 
 def match_phrase(draw: Draw) -> Json:
-    """Words in a row."""
-    text = " ".join(draw.several(lambda: draw.one(WORDS), 4))
+    """Return a phrase query."""
+    text = " ".join(draw.several(lambda: draw.choice(WORDS), 4))
     options = {
-        "slop": lambda: draw.one([0, "0", 0.5]),
-        "zero_terms_query": lambda: draw.one(["all", "none"]),
-        "analyzer": lambda: draw.one(NAMED),
+        "slop": lambda: draw.choice([0, "0", 0.5]),
+        "zero_terms_query": lambda: draw.choice(["all", "none"]),
+        "analyzer": lambda: draw.choice(ANALYZERS),
     }
-    given = boosted(draw, {"query": draw.one([text, text, text, 5, True]), **draw.some_of(options, 0.1)})
-    return {"match_phrase": {draw.one([*WORD_FIELDS, *WORD_FIELDS, "tag", "year", "nowhere"]): given}}
+    parameters = boosted(
+        draw, {"query": draw.choice([text, text, text, 5, True]), **draw.some_of(options, 0.1)}
+    )
+    return {"match_phrase": {draw.choice([*WORD_FIELDS, *WORD_FIELDS, "tag", "year", "nowhere"]): parameters}}
 
 
 def term(draw: Draw) -> Json:
-    """A term or a number."""
-    field = draw.one(
+    """Return a query for a term or a number."""
+    field = draw.choice(
         ["tag", "a.c", "title.raw", "text", "title", "id", "nowhere", *NUMBER_FIELDS, *NUMBER_FIELDS]
     )
     if field in NUMBER_FIELDS:
         value: Any = number(draw)
     else:
-        value = draw.one([*TAGS, *WORDS, 5, 0.1, True])
+        value = draw.choice([*TAGS, *WORDS, 5, 0.1, True])
     if draw.chance(0.5):
         return {"term": {field: value}}
-    return {"term": {field: boosted(draw, {draw.one(["value", "value", "term"]): value})}}
+    return {"term": {field: boosted(draw, {draw.choice(["value", "value", "term"]): value})}}
 
 
 def terms(draw: Draw) -> Json:
-    """Any of several terms or numbers."""
-    field = draw.one(["tag", "a.c", "text", "nowhere", *NUMBER_FIELDS])
+    """Return a query for any of several terms or numbers."""
+    field = draw.choice(["tag", "a.c", "text", "nowhere", *NUMBER_FIELDS])
     if field in NUMBER_FIELDS:
-        values = draw.several(lambda: draw.one([*INTEGERS, *FRACTIONS[:5], "5", "-0"]), 4)
+        values = draw.several(lambda: draw.choice([*INTEGERS, *FRACTIONS[:5], "5", "-0"]), 4)
         if draw.chance(0.1):
             values.append(number(draw))
     else:
-        values = draw.several(lambda: draw.one([*TAGS, *WORDS[:8], 5, True, 0.1]), 4)
+        values = draw.several(lambda: draw.choice([*TAGS, *WORDS[:8], 5, True, 0.1]), 4)
     return {"terms": boosted(draw, {field: values})}
 
 
 def range_(draw: Draw) -> Json:
-    """Numbers between bounds, of which one side may be named twice, and null."""
-    field = draw.one([*NUMBER_FIELDS, *NUMBER_FIELDS, "tag", "nowhere"])
+    """Return a range of numbers, whose bounds may be named twice or null."""
+    field = draw.choice([*NUMBER_FIELDS, *NUMBER_FIELDS, "tag", "nowhere"])
     bounds: Json = {}
-    for bound in draw.several(lambda: draw.one(["gt", "gte", "lt", "lte"]), 4):
-        value = number(draw) if draw.chance(0.3) else draw.one([*INTEGERS, *FRACTIONS[:6], None])
+    for bound in draw.several(lambda: draw.choice(["gt", "gte", "lt", "lte"]), 4):
+        value = number(draw) if draw.chance(0.3) else draw.choice([*INTEGERS, *FRACTIONS[:6], None])
         bounds[bound] = value if field != "tag" or draw.chance(0.2) else None
     return {"range": {field: boosted(draw, bounds)}}
 
 
 def leaf(draw: Draw) -> Json:
-    """A query without others inside."""
+    """Return a query without inner queries."""
     kind = draw.number(0, 19)
     if kind < 7:
         return match(draw)
@@ -210,7 +214,7 @@ def leaf(draw: Draw) -> Json:
             "exists": boosted(
                 draw,
                 {
-                    "field": draw.one(
+                    "field": draw.choice(
                         [*WORD_FIELDS, *NUMBER_FIELDS, "tag", "a", "kept", "title.raw", "nowhere", "a.b.c"]
                     )
                 },
@@ -218,31 +222,31 @@ def leaf(draw: Draw) -> Json:
         },
         lambda: {
             "prefix": {
-                draw.one(["text", "tag", "title", "a.c"]): draw.one(
+                draw.choice(["text", "tag", "title", "a.c"]): draw.choice(
                     ["r", "a", "é", "x", "", "0", 5, True, 0.1]
                 )
             }
         },
-        lambda: {"ids": boosted(draw, {"values": draw.several(lambda: draw.one([*IDS, 7, 0.5]), 4)})},
+        lambda: {"ids": boosted(draw, {"values": draw.several(lambda: draw.choice([*IDS, 7, 0.5]), 4)})},
         lambda: {"match_all": boosted(draw, {})},
         lambda: {"match_none": {}},
     )
 
 
 def compound(draw: Draw, inner: Any) -> Json:
-    """A query with others inside."""
+    """Return a query with inner queries."""
     kind = draw.number(0, 10)
     if kind < 5:
         return _bool(draw, inner)
     if kind == 10:
-        return {"bool": boosted(draw, {draw.one(["must", "should"]): [inner()]})}
+        return {"bool": boosted(draw, {draw.choice(["must", "should"]): [inner()]})}
     if kind == 5:
-        tie = {"tie_breaker": draw.one([0, 0.3, 1])} if draw.chance(0.7) else {}
+        tie = {"tie_breaker": draw.choice([0, 0.3, 1])} if draw.chance(0.7) else {}
         return {"dis_max": boosted(draw, {"queries": draw.several(inner, 3, 1), **tie})}
     if kind == 6:
         return {"constant_score": boosted(draw, {"filter": inner()})}
     if kind == 7:
-        factor = draw.one([0, 0.3, 1.5, "0.5"])
+        factor = draw.choice([0, 0.3, 1.5, "0.5"])
         return {
             "boosting": boosted(draw, {"positive": inner(), "negative": inner(), "negative_boost": factor})
         }
@@ -255,77 +259,77 @@ def _bool(draw: Draw, inner: Any) -> Json:
         if draw.chance(0.45):
             clauses[kind] = draw.several(inner, 3) if draw.chance(0.9) else inner()
     if draw.chance(0.3):
-        clauses["minimum_should_match"] = draw.one(MINIMUMS)
+        clauses["minimum_should_match"] = draw.choice(MINIMUMS)
     if draw.chance(0.05) and "should" in clauses:
         clauses["filter"] = clauses["should"]
     return {"bool": boosted(draw, clauses)}
 
 
 def function_score(draw: Draw, inner: Any) -> Json:
-    """A query whose scores are combined with functions."""
-    given: Json = {"query": inner()} if draw.chance(0.8) else {}
+    """Return a query whose scores are combined with functions."""
+    parameters: Json = {"query": inner()} if draw.chance(0.8) else {}
     if draw.chance(0.8):
-        given["functions"] = draw.several(lambda: _function(draw, inner), 3)
+        parameters["functions"] = draw.several(lambda: _function(draw, inner), 3)
     else:
-        one = _function(draw, inner)
-        given |= {name: value for name, value in one.items() if name != "filter"}
+        function = _function(draw, inner)
+        parameters |= {name: value for name, value in function.items() if name != "filter"}
     options = {
-        "score_mode": lambda: draw.one(["multiply", "sum", "avg", "first", "max", "min"]),
-        "boost_mode": lambda: draw.one(["multiply", "replace", "sum", "avg", "max", "min"]),
-        "max_boost": lambda: draw.one([0, 0.7, 3, "Infinity"]),
-        "min_score": lambda: draw.one([0, 0.5, 2]),
+        "score_mode": lambda: draw.choice(["multiply", "sum", "avg", "first", "max", "min"]),
+        "boost_mode": lambda: draw.choice(["multiply", "replace", "sum", "avg", "max", "min"]),
+        "max_boost": lambda: draw.choice([0, 0.7, 3, "Infinity"]),
+        "min_score": lambda: draw.choice([0, 0.5, 2]),
     }
-    return {"function_score": boosted(draw, {**given, **draw.some_of(options, 0.4)})}
+    return {"function_score": boosted(draw, {**parameters, **draw.some_of(options, 0.4)})}
 
 
 def _function(draw: Draw, inner: Any) -> Json:
-    given: Json = {}
+    function: Json = {}
     kind = draw.number(0, 2)
     if kind != 1:
-        value: Json = {"field": draw.one(["weight", "weight", "year", "ratio", "long", "nowhere"])}
+        value: Json = {"field": draw.choice(["weight", "weight", "year", "ratio", "long", "nowhere"])}
         options = {
-            "missing": lambda: draw.one([0, 0.3, 1, 7]),
-            "factor": lambda: draw.one(FACTORS),
-            "modifier": lambda: draw.one(
+            "missing": lambda: draw.choice([0, 0.3, 1, 7]),
+            "factor": lambda: draw.choice(FACTORS),
+            "modifier": lambda: draw.choice(
                 ["none", "log1p", "log2p", "ln1p", "ln2p", "square", "sqrt", "SQRT"]
             ),
         }
-        given["field_value_factor"] = value | draw.some_of(options, 0.7)
+        function["field_value_factor"] = value | draw.some_of(options, 0.7)
     if kind:
-        given["weight"] = draw.one(FACTORS)
+        function["weight"] = draw.choice(FACTORS)
     if draw.chance(0.5):
-        given["filter"] = inner()
-    return given
+        function["filter"] = inner()
+    return function
 
 
-def odd(draw: Draw, value: Json) -> Json:
-    """The same with one value replaced by an odd one, taken away, or put beside another."""
+def with_odd_value(draw: Draw, value: Json) -> Json:
+    """Return a copy with one value replaced by an odd one, deleted or added."""
     changed = copy.deepcopy(value)
-    places = [place for place in _places(changed) if place[1] != "sort"]
-    if not places:
+    positions = [position for position in _positions(changed) if position[1] != "sort"]
+    if not positions:
         return changed
-    parent, key = draw.one(places)
+    parent, key = draw.choice(positions)
     kind = draw.number(0, 3)
     if kind == 0:
         del parent[key]
     elif kind == 1 and isinstance(parent, dict):
-        parent[draw.one(["boost", "query", "field", "fields", "value", "analyzer", "unknown"])] = draw.one(
-            ODD
+        parent[draw.choice(["boost", "query", "field", "fields", "value", "analyzer", "unknown"])] = (
+            draw.choice(ODD)
         )
     else:
-        parent[key] = draw.one(ODD)
+        parent[key] = draw.choice(ODD)
     return changed
 
 
 def queries_in(value: Any) -> Iterator[Json]:
-    """The queries inside a value, the inner ones first."""
-    for parent, key in _places(value):
+    """Yield the queries inside a value."""
+    for parent, key in _positions(value):
         if isinstance(parent, dict) and isinstance(key, str) and key in KINDS:
             yield {key: parent[key]}
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place in a value where something stands, with what it stands in."""
+def _positions(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the parent and key of each value inside a JSON value."""
     keys: list[Any] = []
     if isinstance(value, dict):
         keys = list(value)
@@ -333,4 +337,4 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         keys = list(range(len(value)))
     for key in keys:
         yield value, key
-        yield from _places(value[key])
+        yield from _positions(value[key])

@@ -1,8 +1,7 @@
-"""Chosen search bodies on chosen documents, by the names of their indexes: what is recorded beside random ones.
+"""Chosen search bodies and documents that are recorded in addition to random ones.
 
-Those written by hand are mostly those that tests ask of both engines; some stand here only, for all that a body and a
-query can say. Those on the sample collections are what searchapp itself asks: every recipe's templates, marked and
-explained.
+Bodies written by hand are mostly those that tests send to both engines. Bodies on the sample collections are those of
+searchapp itself: the templates of every recipe, highlighted and explained.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from tests.search.drawing import Draw
 from tests.search.options import match
 
 TOPICS, DEPTH = 4, 10
-"""Of each sample collection: how many topics are ranked, and how deep."""
+"""Topics of each sample collection, and the depth of their rankings."""
 
 TIED = 700
-"""Documents with few different texts: enough for a sample of their scores to be drawn."""
+"""Number of documents with few different texts, enough to sample their scores."""
 
 ALL: Json = {"match_all": {}}
 HIGHLIGHT = test_queries.HIGHLIGHT
 
 
 def by_hand() -> dict[str, Json]:
-    """Mapping, documents and bodies, these by name, of each index that was thought up."""
+    """Return mapping, documents and bodies by name of each index written by hand."""
     return {
         "queries": _case(MAPPING, test_queries.DOCUMENTS, _queries()),
         "marked": _case(MAPPING, test_queries.DOCUMENTS, _marked()),
@@ -61,13 +60,13 @@ def by_hand() -> dict[str, Json]:
 
 
 def by_searchapp() -> dict[str, Json]:
-    """The same of the sample collections and of their solved topics, asked what searchapp asks today."""
-    found = {}
+    """Return the same of the sample collections and their training topics, with the present queries of searchapp."""
+    cases = {}
     for sample in samples():
-        found[sample.task.name] = _ranked(sample)
+        cases[sample.task.name] = _topics(sample)
         if sample.task.info.training_mapping:
-            found[f"{sample.task.name}-training"] = _training_topics(sample)
-    return found
+            cases[f"{sample.task.name}-training"] = _training_topics(sample)
+    return cases
 
 
 def _case(mapping: Json, documents: Iterable[Document], bodies: Iterable[tuple[str, Json]]) -> Json:
@@ -76,16 +75,16 @@ def _case(mapping: Json, documents: Iterable[Document], bodies: Iterable[tuple[s
 
 
 def _queries() -> Iterator[tuple[str, Json]]:
-    """Every query, explained and highlighted; and those that are refused."""
+    """Yield every query, explained and highlighted, and rejected queries."""
     for name, query in test_queries.QUERIES.items():
         yield name, body(query, explain=True, highlight=HIGHLIGHT)
     for query in test_refusals.SENSELESS:
-        if "inf" not in repr(query):  # which is no JSON
+        if "inf" not in repr(query):  # JSON has no infinity
             yield f"senseless {query}", body(query)
 
 
 def _marked() -> Iterator[tuple[str, Json]]:
-    """Every query, marked in all documents."""
+    """Yield every query as the `highlight_query` of all documents."""
     for name, query in test_queries.QUERIES.items():
         yield name, body(ALL, highlight={**HIGHLIGHT, "highlight_query": query}, _source=False)
 
@@ -98,16 +97,16 @@ def _explanations() -> Iterator[tuple[str, Json]]:
 
 
 def _answers() -> Iterator[tuple[str, Json]]:
-    for query in test_same_answers.ALIKE:
+    for query in test_same_answers.VALID_QUERIES:
         yield f"{query}", body(query, explain=True, highlight=test_same_answers.HIGHLIGHT)
-    for more in test_same_answers.COMING_ALONG:
-        yield f"{more}", {"size": 50, "sort": ORDER, "highlight": test_same_answers.HIGHLIGHT, **more}
-    for more in test_same_answers.REFUSED_BY_BOTH:
-        yield f"{more}", {"size": 50, "sort": ORDER, **more}
+    for request in test_same_answers.VALID_BODIES:
+        yield f"{request}", {"size": 50, "sort": ORDER, "highlight": test_same_answers.HIGHLIGHT, **request}
+    for request in test_same_answers.INVALID_BODIES:
+        yield f"{request}", {"size": 50, "sort": ORDER, **request}
 
 
 def _synonyms() -> Iterator[tuple[str, Json]]:
-    """Every text by every analyzer, in one of several queries in turn; by every field; and as a phrase."""
+    """Yield every text with every analyzer, in alternating queries, in every field and as a phrase."""
     highlight = {
         "type": "plain",
         "number_of_fragments": 0,
@@ -126,8 +125,8 @@ def _synonyms() -> Iterator[tuple[str, Json]]:
     )
     for text in test_synonyms.TEXTS:
         for analyzer in test_synonyms.ANALYZERS:
-            asked = body(next(kinds)(text, analyzer), highlight=highlight, explain=True, _source=False)
-            yield f"{text}, {analyzer}", asked
+            request = body(next(kinds)(text, analyzer), highlight=highlight, explain=True, _source=False)
+            yield f"{text}, {analyzer}", request
         for field in test_synonyms.FIELDS:
             yield f"{text} in {field}", body(match(text, field), highlight=highlight, _source=False)
         phrase = {"match_phrase": {"text.indexed": text}}
@@ -135,8 +134,8 @@ def _synonyms() -> Iterator[tuple[str, Json]]:
 
 
 def _frames() -> Iterator[tuple[str, Json]]:
-    """All that a body can say beside its query, sound or not."""
-    asked = {"size": 50, "sort": ORDER, "query": match("a b ring")}
+    """Yield all keys of a search body with valid and invalid values."""
+    request = {"size": 50, "sort": ORDER, "query": match("a b ring")}
     values: Mapping[str, Sequence[Any]] = {
         "from": [0, 1, 2, 5, 100, "2", 1.5, "1.5", -1, "x", None, True, 9_999, 9_951],
         "size": [0, 1, 3, 50, "3", 2.7, -1, "x", None, False, 10_000, 10_001],
@@ -161,18 +160,18 @@ def _frames() -> Iterator[tuple[str, Json]]:
         "unknown": [1],
     }
     yield "nothing but an order", {"sort": ORDER}
-    yield "as it is", asked
-    for name, several in values.items():
-        for value in several:
-            yield f"{name} {value}", {**asked, name: value}
+    yield "as it is", request
+    for name, candidates in values.items():
+        for value in candidates:
+            yield f"{name} {value}", {**request, name: value}
     for first, size in itertools.product((0, 1, 3, 4), (1, 2, 3)):
-        yield f"from {first}, size {size}", {**asked, "from": first, "size": size}
+        yield f"from {first}, size {size}", {**request, "from": first, "size": size}
 
 
 def _highlights() -> Iterator[Any]:
-    """The forms that `highlight` comes in."""
+    """Yield forms of `highlight`."""
     text: Json = {"fields": {"text": {}}}
-    several: tuple[Json, ...] = (
+    forms: tuple[Json, ...] = (
         *({"pre_tags": ["<"]}, {"post_tags": [">"]}, {"pre_tags": "<", "post_tags": ">"}),
         *({"pre_tags": ["<", "["], "post_tags": [">", "]"]}, {"pre_tags": [""], "post_tags": [""]}),
         *(
@@ -186,27 +185,27 @@ def _highlights() -> Iterator[Any]:
         {"fields": {"text": {"pre_tags": ["("], "post_tags": [")"]}, "text.gaps": {}}},
         *({"number_of_fragments": "x"}, {"pre_tags": 5, "post_tags": 5}, {"unknown": 1}),
     )
-    for more in several:
+    for more in forms:
         yield {"type": "plain", "number_of_fragments": 0, **text, **more}
     yield from ([], {}, True, "text")
 
 
 def tied_documents() -> list[Document]:
-    """Documents of few different texts, with ids in no order."""
+    """Return documents with few different texts, and ids in no order."""
     draw = Draw("ties")
     texts = ["a", "a b", "a b b", "a a b c", "c", "ring a b c", "b"]
     numbers = sorted(range(TIED), key=lambda number: (number * 7919) % TIED)
     return [
         Document(
-            f"{number}" if number % 3 else f"é{number}", draw.one(texts), {"year": number % 4, "tag": "x"}
+            f"{number}" if number % 3 else f"é{number}", draw.choice(texts), {"year": number % 4, "tag": "x"}
         )
         for number in numbers
     ]
 
 
 def _ties() -> Iterator[tuple[str, Json]]:
-    """Rankings that are cut within documents of one score, or just before or behind them."""
-    asked = {
+    """Yield rankings cut within ties, or just before or after them."""
+    ranked = {
         "common": match("a b"),
         "rare": match("ring c"),
         "all alike": ALL,
@@ -224,7 +223,7 @@ def _ties() -> Iterator[tuple[str, Json]]:
             }
         },
     }
-    for name, query in asked.items():
+    for name, query in ranked.items():
         for first, size in (
             (0, 1),
             (0, 7),
@@ -239,22 +238,24 @@ def _ties() -> Iterator[tuple[str, Json]]:
             yield f"{name}, {size} from {first}", body(query, size, **{"from": first, "_source": False})
 
 
-def _ranked(sample: Sample) -> Json:
-    """The topics of a sample collection by the recipes' own queries."""
+def _topics(sample: Sample) -> Json:
+    """Return the topics of a sample collection with the recipes' direct queries."""
     task = sample.task
     documents = sample.collection.documents.read(Problems())
     topics = sample.collection.topics(sample.split, Problems())[:TOPICS]
     return _case(
         task.index_mapping(),
         documents,
-        _asked(task.index_mapping(), topics, (recipe.query for recipe in _recipes(sample))),
+        _topic_bodies(task.index_mapping(), topics, (recipe.query for recipe in _recipes(sample))),
     )
 
 
 def _training_topics(sample: Sample) -> Json:
-    """The solved topics of a sample collection, and topics that look for those that are alike."""
+    """Return the training topics of a sample collection, and queries of topics for similar training topics."""
     task = sample.task
-    examples = [one.topic for one in sample.collection.examples(sample.split, Problems())]
+    examples = [
+        training_topic.topic for training_topic in sample.collection.examples(sample.split, Problems())
+    ]
     topics = sample.collection.topics(sample.split, Problems())[:TOPICS]
     own = {recipe.query.digest for recipe in _recipes(sample)}
     queries = (
@@ -269,7 +270,7 @@ def _training_topics(sample: Sample) -> Json:
     return _case(
         mapping,
         [Document(topic.id, topic.text, topic.fields) for topic in examples],
-        _asked(mapping, topics, queries),
+        _topic_bodies(mapping, topics, queries),
     )
 
 
@@ -278,17 +279,17 @@ def _recipes(sample: Sample) -> Iterator[Recipe]:
     return (recipes.load(book, name) for name in recipes.names(book))
 
 
-def _asked(
+def _topic_bodies(
     mapping: Json, topics: Sequence[Topic], queries: Iterable[TopicQuery]
 ) -> Iterator[tuple[str, Json]]:
-    """A body for each topic and query: as it ranks, and as a person sees it."""
+    """Yield a body for each topic and query, with the details that screens show."""
     fields: Json = {name: {} for name in text_fields(mapping["mappings"]["properties"])}
-    seen = {
+    details = {
         "_source": True,
         "explain": True,
         "highlight": {"type": "plain", "number_of_fragments": 0, "fields": fields},
     }
     for digest, query in {query.digest: query for query in queries}.items():
         for topic in topics:
-            asked = query.body(topic, DEPTH)
-            yield f"{topic.id} by {query.template.name} {digest[:6]}", {**asked, **seen}
+            request = query.body(topic, DEPTH)
+            yield f"{topic.id} by {query.template.name} {digest[:6]}", {**request, **details}

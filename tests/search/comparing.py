@@ -1,6 +1,6 @@
-"""What an engine says to a search body, and whether two engines say the same.
+"""Outcomes of search bodies in both engines, and their differences.
 
-Used wherever answers are compared: random queries, chosen ones, and those that were recorded.
+Random queries, chosen queries and recordings are all compared by these functions.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from searchapp.model import BEYOND_FLOAT32, Explanation
 Json = dict[str, Any]
 
 Outcome = str | list[Json]
-"""The hits with all that comes with them, see `comparable`, or why there are none."""
+"""The hits with their details, see `comparable`, or the error."""
 
 REFUSED = "refused: "
 
-NAMED = re.compile(
+UNSUPPORTED = re.compile(
     "|".join(
         [
             "does not support",  # a piece of a query, a body, a mapping or an analyzer
@@ -35,34 +35,34 @@ NAMED = re.compile(
         ]
     )
 )
-"""How the embedded engine refuses what a server answers."""
+"""Errors of the embedded engine for features that only a server supports."""
 
-BROKEN = "unsupported_operation_exception"
-"""How the server fails on sound queries, such as a disjunction with a `function_score` that has no functions."""
+SERVER_FAULT = "unsupported_operation_exception"
+"""The server's error for some valid queries, such as a disjunction with a `function_score` without functions."""
 
 LONGEST_SHOWN = 1200
 
 _WORD = re.compile(r"[^ (),]+")
 
 
-def here(index: EmbeddedIndex, body: Json) -> Outcome:
-    """What the embedded engine says to a body, without explanations if it refuses just them."""
+def embedded_outcome(index: EmbeddedIndex, body: Json) -> Outcome:
+    """Return the embedded engine's outcome of a body, without explanations if it rejects only these."""
     try:
-        return _asked(index, body)
+        return _details(index, body)
     except SearchappError as error:
         if "explanation of" not in str(error):
             return f"{REFUSED}{error}"
-    except Exception:  # whatever it is, it must not end the search
+    except Exception:  # a crash must not end the search for counterexamples
         return f"crashed: {traceback.format_exc()[-1000:]}"
-    return [unexplained(one) for one in _asked(index, {**body, "explain": False})]
+    return [without_explanation(hit) for hit in _details(index, {**body, "explain": False})]
 
 
-def _asked(index: EmbeddedIndex, body: Json) -> list[Json]:
-    return [comparable(one) for one in index.find(body)]
+def _details(index: EmbeddedIndex, body: Json) -> list[Json]:
+    return [comparable(hit) for hit in index.find(body)]
 
 
-def there(response: Json) -> Outcome:
-    """What the server says in one response of a multi-search."""
+def server_outcome(response: Json) -> Outcome:
+    """Return the outcome of one response of a multi-search."""
     if "error" in response:
         error = response["error"]
         cause = (error.get("root_cause") or [error])[0]
@@ -76,52 +76,52 @@ def there(response: Json) -> Outcome:
         return f"{REFUSED}{response['status']} no_number: {error}"
 
 
-def comparable(found: SearchHit) -> Json:
-    """A hit with all that comes with it, as JSON."""
+def comparable(hit: SearchHit) -> Json:
+    """Return a hit with its details as JSON."""
     return {
-        "id": found.hit.document_id,
-        "score": found.hit.score,
-        "source": json.dumps(found.source, sort_keys=True),  # in which 1, 1.0 and true differ
-        "highlights": {name: list(texts) for name, texts in found.highlights.items()},
-        "explanation": None if found.explanation is None else unordered(found.explanation),
+        "id": hit.hit.document_id,
+        "score": hit.hit.score,
+        "source": json.dumps(hit.source, sort_keys=True),  # distinguishes 1, 1.0 and true
+        "highlights": {name: list(texts) for name, texts in hit.highlights.items()},
+        "explanation": None if hit.explanation is None else sorted_explanation(hit.explanation),
     }
 
 
-def in_words_of_both(outcome: Outcome) -> Outcome:
-    """An outcome in which of explanations only the figure is left, which is all that is the same on 8 and 9.
+def comparable_between_versions(outcome: Outcome) -> Outcome:
+    """Return an outcome whose explanations have only the value, which Elasticsearch 8 and 9 agree on.
 
-    Lucene 10 shows the bits of a number that is no integer, and leaves out what surrounds a clause that never matches,
-    or the only one that does.
+    Lucene 10 describes fractions by their bits, and omits queries around a clause that never matches and around a
+    single clause.
     """
     if isinstance(outcome, str):
         return outcome
     return [
-        {**one, "explanation": {"value": one["explanation"]["value"]}} if one.get("explanation") else one
-        for one in outcome
+        {**hit, "explanation": {"value": hit["explanation"]["value"]}} if hit.get("explanation") else hit
+        for hit in outcome
     ]
 
 
-def unexplained(found: Json) -> Json:
-    """A hit of `comparable` without its explanation."""
-    return {name: value for name, value in found.items() if name != "explanation"}
+def without_explanation(hit: Json) -> Json:
+    """Return a hit of `comparable` without its explanation."""
+    return {name: value for name, value in hit.items() if name != "explanation"}
 
 
-def is_unexplained(outcome: Outcome) -> bool:
-    """Whether these are hits whose explanations the embedded engine refused."""
+def lacks_explanations(outcome: Outcome) -> bool:
+    """Whether an outcome is hits whose explanations the embedded engine rejected."""
     return not isinstance(outcome, str) and bool(outcome) and "explanation" not in outcome[0]
 
 
-def unordered(explanation: Explanation) -> Json:
-    """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
-    return _unordered(explanation)[1]
+def sorted_explanation(explanation: Explanation) -> Json:
+    """Return an explanation with sorted clauses, because Lucene keeps some clauses in hash tables."""
+    return _sorted_explanation(explanation)[1]
 
 
-def _unordered(explanation: Explanation) -> tuple[str, Json]:
-    """With its text as Python writes it, by which clauses are ordered: writing it anew at each level takes long."""
-    details = [_unordered(child) for child in explanation.details]
+def _sorted_explanation(explanation: Explanation) -> tuple[str, Json]:
+    """Return an explanation's `repr`, the sort key of clauses, and its JSON; `repr` at each level would be slow."""
+    details = [_sorted_explanation(child) for child in explanation.details]
     if len(details) > 1:
         details.sort(key=itemgetter(0))
-    value, words = repr(explanation.value), _words(explanation.description)
+    value, words = repr(explanation.value), _sorted_words(explanation.description)
     inner = ", ".join(text for text, _detail in details)
     return (
         f"{{'value': {value!r}, 'description': {words!r}, 'details': [{inner}]}}",
@@ -130,98 +130,100 @@ def _unordered(explanation: Explanation) -> tuple[str, Json]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _words(description: str) -> str:
-    """The words of a description in some order."""
+def _sorted_words(description: str) -> str:
+    """Return the words of a description, sorted."""
     return " ".join(sorted(_WORD.findall(description)))
 
 
-def told(ours: Outcome, theirs: Outcome) -> str | None:
-    """What the outcomes of the embedded engine and of the server differ in, None if they may.
+def unexpected_difference(ours: Outcome, theirs: Outcome) -> str | None:
+    """Return the difference of the outcomes of embedded engine and server, None if there is none or it is allowed.
 
-    They may where the embedded engine refuses a body, or just its explanation, by name, and where the server is broken.
+    A difference is allowed if the embedded engine rejects a body or its explanation with an error that names the
+    feature, or if the server fails on a valid query.
     """
-    if isinstance(ours, str) and ours.startswith(REFUSED) and NAMED.search(ours):
+    if isinstance(ours, str) and ours.startswith(REFUSED) and UNSUPPORTED.search(ours):
         return None
-    if isinstance(theirs, str) and (BROKEN in theirs or is_unexplained(ours)):
+    if isinstance(theirs, str) and (SERVER_FAULT in theirs or lacks_explanations(ours)):
         return None
-    if is_unexplained(ours) and not isinstance(theirs, str):
-        theirs = [unexplained(one) for one in theirs]
-    return differing(ours, theirs)
+    if lacks_explanations(ours) and not isinstance(theirs, str):
+        theirs = list(map(without_explanation, theirs))
+    return outcome_difference(ours, theirs)
 
 
-def differing(ours: Outcome, theirs: Outcome) -> str | None:
-    """What two outcomes differ in; two refusals are alike, whatever they say."""
+def outcome_difference(ours: Outcome, theirs: Outcome) -> str | None:
+    """Return the difference of two outcomes, None for two rejections with any errors."""
     if isinstance(ours, str) and ours.startswith(REFUSED) and isinstance(theirs, str):
         return None
     return first_difference(ours, theirs)
 
 
 def first_difference(ours: Outcome, theirs: Outcome) -> str | None:
-    """Where two outcomes differ first, and what each has there; None where they are equal."""
+    """Return the first difference of two outcomes, None if they are equal."""
     if ours == theirs:
         return None
     if not isinstance(ours, str) and not isinstance(theirs, str):
-        here, there = (
-            [{name: one[name] for name in ("id", "score")} for one in several] for several in (ours, theirs)
-        )
-        if here != there:
-            place = next(_differing(here, there))
-            return f"{place}\nhere:  {_listed(here)}\nthere: {_listed(there)}"
-        return next(_differing(ours, theirs))
-    return f"here:  {short(ours)}\nthere: {short(theirs)}"
+        our_ranking, their_ranking = _ids_and_scores(ours), _ids_and_scores(theirs)
+        if our_ranking != their_ranking:
+            difference = next(_differences(our_ranking, their_ranking))
+            return f"{difference}\nours:   {_hit_list(our_ranking)}\ntheirs: {_hit_list(their_ranking)}"
+        return next(_differences(ours, theirs))
+    return f"ours:   {short(ours)}\ntheirs: {short(theirs)}"
 
 
-def in_segments(ours: Outcome, several: Outcome) -> str | None:
-    """Where ids or scores of an index of several segments are not ours; explanations have other document numbers."""
-    if isinstance(ours, str) or isinstance(several, str):
+def _ids_and_scores(hits: list[Json]) -> list[Json]:
+    return [{name: hit[name] for name in ("id", "score")} for hit in hits]
+
+
+def segment_difference(ours: Outcome, theirs: Outcome) -> str | None:
+    """Return the difference of ids or scores from an index of several segments, whose document numbers differ."""
+    if isinstance(ours, str) or isinstance(theirs, str):
         return None
-    here, there = (
-        [{name: hit[name] for name in ("id", "score")} for hit in hits] for hits in (ours, several)
-    )
-    difference = first_difference(here, there)
+    difference = first_difference(_ids_and_scores(ours), _ids_and_scores(theirs))
     return difference and f"in several segments: {difference}"
 
 
-def _listed(hits: list[Json]) -> str:
-    each = (f"{hit['id']}:{hit['score']!r}" for hit in hits)
-    return f"{len(hits)} hits, {short(' '.join(each))}"
+def _hit_list(hits: list[Json]) -> str:
+    texts = (f"{hit['id']}:{hit['score']!r}" for hit in hits)
+    return f"{len(hits)} hits, {short(' '.join(texts))}"
 
 
-def _differing(ours: Any, theirs: Any, place: str = "") -> Iterator[str]:
-    """The places in which two pieces of JSON differ, from the front."""
+def _differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths at which two JSON values differ, in order."""
     if isinstance(ours, list) and isinstance(theirs, list):
-        for number, (one, other) in enumerate(zip(ours, theirs, strict=False), 1):
-            yield from _differing(one, other, f"{place} {number}" if place else f"hit {number}")
+        for number, (our_value, their_value) in enumerate(zip(ours, theirs, strict=False), 1):
+            yield from _differences(our_value, their_value, f"{path} {number}" if path else f"hit {number}")
         if len(ours) != len(theirs):
-            yield f"{place or 'hits'}: {len(ours)} here, {len(theirs)} there"
+            yield f"{path or 'hits'}: {len(ours)} here, {len(theirs)} there"
     elif isinstance(ours, dict) and isinstance(theirs, dict):
         for name in dict.fromkeys([*ours, *theirs]):
             absent = "nothing"
-            yield from _differing(ours.get(name, absent), theirs.get(name, absent), f"{place}, {name}")
+            yield from _differences(ours.get(name, absent), theirs.get(name, absent), f"{path}, {name}")
     elif ours != theirs:
-        yield f"{place}: {short(ours)} here, {short(theirs)} there"
+        yield f"{path}: {short(ours)} here, {short(theirs)} there"
 
 
-def in_a_batch(
-    index: EmbeddedIndex, bodies: Sequence[Json], found: Sequence[Outcome]
+def batch_differences(
+    index: EmbeddedIndex, bodies: Sequence[Json], outcomes: Sequence[Outcome]
 ) -> Iterator[tuple[list[Json], str]]:
-    """The bodies that rank in another way among others than alone, and how; `found` is what each finds alone."""
+    """Yield bodies that rank differently in a batch, and how; `outcomes` are those of the single bodies."""
     answered = [
-        (body, outcome) for body, outcome in zip(bodies, found, strict=True) if not isinstance(outcome, str)
+        (body, outcome)
+        for body, outcome in zip(bodies, outcomes, strict=True)
+        if not isinstance(outcome, str)
     ]
-    together = [body for body, _ in answered]
+    batch = [body for body, _ in answered]
     try:
-        rankings = [list(map(tuple, hits)) for hits in index.search(together)]
+        rankings = [list(map(tuple, hits)) for hits in index.search(batch)]
     except SearchappError as error:
-        yield together, f"refused in a batch only: {error}"
+        yield batch, f"rejected in a batch only: {error}"
         return
     for (body, outcome), ranking in zip(answered, rankings, strict=True):
-        alone = [(one["id"], one["score"]) for one in outcome]
-        if ranking != alone:
-            yield [body], f"in a batch: {short(ranking)}\nalone: {short(alone)}"
+        single = [(hit["id"], hit["score"]) for hit in outcome]
+        if ranking != single:
+            yield [body], f"in a batch: {short(ranking)}\nalone: {short(single)}"
 
 
 def short(value: object) -> str:
-    """A value as ASCII, cut where nobody reads on."""
+    """Return a value as ASCII, cut after `LONGEST_SHOWN` characters."""
     text = ascii(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"

@@ -1,4 +1,4 @@
-"""Values by chance, from a seeded generator."""
+"""Random values from a seeded generator."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ T = TypeVar("T")
 
 
 class Draw:
-    """Draws values; the same seed draws the same."""
+    """Draw random values; a seed always gives the same values."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed)
 
-    def one(self, options: Sequence[T]) -> T:
-        """One of several values."""
+    def choice(self, options: Sequence[T]) -> T:
+        """Return one of several values."""
         return options[int(self._random.random() * len(options))]
 
     def any_of(self, *makers: Callable[[], T]) -> T:
-        """What one of several functions makes."""
-        return self.one(makers)()
+        """Return the result of one of several functions."""
+        return self.choice(makers)()
 
     def chance(self, share: float) -> bool:
-        """Yes, in this share of the cases."""
+        """Return True in this share of the cases."""
         return self._random.random() < share
 
     def number(self, low: int, high: int) -> int:
-        """An integer, both bounds included."""
+        """Return an integer between two bounds, both included."""
         return low + int(self._random.random() * (high - low + 1))
 
     def fraction(self, low: float, high: float) -> float:
-        """A number between two others."""
+        """Return a number between two bounds."""
         return self._random.uniform(low, high)
 
-    def several(self, make: Callable[[], T], most: int, least: int = 0) -> list[T]:
-        """A list of values; short ones are more likely."""
-        count = self.number(least, self.number(least, most))
+    def several(self, make: Callable[[], T], maximum: int, minimum: int = 0) -> list[T]:
+        """Return a list of values; short lists are more likely."""
+        count = self.number(minimum, self.number(minimum, maximum))
         return [make() for _ in range(count)]
 
     def some_of(self, options: Mapping[str, Callable[[], Any]], share: float = 0.5) -> dict[str, Any]:
-        """Some of several settings."""
+        """Return a random selection of settings."""
         return {name: make() for name, make in options.items() if self.chance(share)}

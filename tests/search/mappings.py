@@ -1,4 +1,4 @@
-"""Random mappings and documents: small alphabets, so that much matches, and values of every kind JSON has."""
+"""Random mappings and documents: few words, so that queries match, and values of every JSON type."""
 
 from __future__ import annotations
 
@@ -40,46 +40,50 @@ TYPES = {
     "short": "short",
     "byte": "byte",
 }
-NAMED = ["words", "gaps", "alike", "any", "synonyms", "pairs"]
-"""The analyzers that every mapping defines."""
+ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs"]
+"""Analyzers of every mapping."""
 
 
 def words(draw: Draw) -> str:
-    """A few words, many of them, or anything."""
+    """Return a few words, many words or any characters."""
     kind = draw.number(0, 9)
     if kind < 7:
-        return " ".join(draw.several(lambda: draw.one(WORDS), 12))
+        return " ".join(draw.several(lambda: draw.choice(WORDS), 12))
     if kind < 9:
-        return " ".join(draw.several(lambda: draw.one(WORDS), 300, 30))
-    return "".join(draw.several(lambda: draw.one([*WORDS, *SPECIAL]), 12))
+        return " ".join(draw.several(lambda: draw.choice(WORDS), 300, 30))
+    return "".join(draw.several(lambda: draw.choice([*WORDS, *SPECIAL]), 12))
 
 
 def number(draw: Draw) -> Any:
-    """A number, which may come as text."""
+    """Return a number, sometimes as text."""
     kind = draw.number(0, 19)
     if kind < 10:
-        return draw.one(INTEGERS)
+        return draw.choice(INTEGERS)
     if kind < 14:
-        return draw.one(FRACTIONS)
+        return draw.choice(FRACTIONS)
     if kind < 16:
         return draw.fraction(-10, 10)
-    return draw.one(GREAT) if kind < 18 else draw.one(TEXTS_OF_NUMBERS)
+    return draw.choice(GREAT) if kind < 18 else draw.choice(TEXTS_OF_NUMBERS)
 
 
 def mapping(draw: Draw) -> Json:
-    """A mapping with the fields that the documents have, and analyzers, gaps and similarities by chance."""
+    """Return a mapping of the documents' fields, with random analyzers, gaps and similarities."""
     defined, analysis = _analysis(draw)
     similarity = {
-        "flat": {"type": "BM25", "k1": draw.one([0.9, "0.9", 0, 1.5]), "b": draw.one([0.4, 0, 1, "0.75"])},
+        "flat": {
+            "type": "BM25",
+            "k1": draw.choice([0.9, "0.9", 0, 1.5]),
+            "b": draw.choice([0.4, 0, 1, "0.75"]),
+        },
         "steep": {"type": "BM25", "k1": 4.0, "b": 1.0},
         **draw.some_of({"default": lambda: {"type": "BM25", "k1": 2}}, 0.1),
     }
 
     def text(analyzer: str, **more: Any) -> Json:
-        more = {**draw.some_of({"similarity": lambda: draw.one(["flat", "steep", "BM25"])}), **more}
+        more = {**draw.some_of({"similarity": lambda: draw.choice(["flat", "steep", "BM25"])}), **more}
         return {"type": "text", "analyzer": analyzer, **more}
 
-    any_analyzer = draw.one([*defined, "standard", "english"])
+    any_analyzer = draw.choice([*defined, "standard", "english"])
     properties = {
         "id": {"type": "keyword"},
         "text": text(
@@ -100,11 +104,11 @@ def mapping(draw: Draw) -> Json:
 
 
 def _analysis(draw: Draw) -> tuple[list[str], Json]:
-    """The analyzers of a mapping and their definitions."""
+    """Return the analyzers of a mapping and their definitions."""
     any_ = pieces.analyzer(draw)
     char_filters = {f"char{number}": piece for number, piece in enumerate(any_["char_filter"])}
     filters = {f"filter{number}": piece for number, piece in enumerate(any_["filter"])}
-    gap = {"position_increment_gap": draw.one([0, 1, 2, 3, "1"])}
+    gap = {"position_increment_gap": draw.choice([0, 1, 2, 3, "1"])}
     some_gap = gap if draw.chance(0.5) else {}
     lower = {"tokenizer": "whitespace"}
     analyzers: dict[str, Json] = {
@@ -134,56 +138,60 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
 
 
 def documents(draw: Draw) -> list[Json]:
-    """Documents as JSON, with different ids."""
-    ids = list(dict.fromkeys(draw.several(lambda: draw.one(IDS), 30, 1)))
-    return [{"id": one, "text": nested(draw, lambda: scalar_text(draw)), **_fields(draw)} for one in ids]
+    """Return documents with different ids as JSON."""
+    ids = list(dict.fromkeys(draw.several(lambda: draw.choice(IDS), 30, 1)))
+    return [
+        {"id": id_, "text": maybe_nested(draw, lambda: scalar_text(draw)), **_fields(draw)} for id_ in ids
+    ]
 
 
 def _fields(draw: Draw) -> Json:
     options = {
-        "title": lambda: nested(draw, lambda: scalar_text(draw)),
-        "a.b": lambda: nested(draw, lambda: scalar_text(draw)),
-        "a.c": lambda: nested(draw, lambda: draw.one(TAGS)),
-        "tag": lambda: nested(draw, lambda: draw.one([*TAGS, 5, 0.1, True, None])),
-        "kept": lambda: draw.one([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
+        "title": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
+        "a.b": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
+        "a.c": lambda: maybe_nested(draw, lambda: draw.choice(TAGS)),
+        "tag": lambda: maybe_nested(draw, lambda: draw.choice([*TAGS, 5, 0.1, True, None])),
+        "kept": lambda: draw.choice([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
         **{name: _maker(draw, name) for name in NUMBER_FIELDS},
     }
-    found = draw.some_of(options, 0.4)
+    fields = draw.some_of(options, 0.4)
     if draw.chance(0.02):
-        found[draw.one([*NUMBER_FIELDS, "tag", "title"])] = draw.one([number(draw), {"x": 1}, True, [True]])
-    return found
+        fields[draw.choice([*NUMBER_FIELDS, "tag", "title"])] = draw.choice(
+            [number(draw), {"x": 1}, True, [True]]
+        )
+    return fields
 
 
 def _maker(draw: Draw, name: str) -> Callable[[], Any]:
-    return lambda: nested(draw, lambda: sound_number(draw, name))
+    return lambda: maybe_nested(draw, lambda: mostly_valid_number(draw, name))
 
 
 def scalar_text(draw: Draw) -> Any:
-    """A value of a text field: mostly words."""
+    """Return a value of a text field, mostly words."""
     if draw.chance(0.93):
         return words(draw)
-    return draw.one([None, True, False, 5, 0.1, 1e16, 1e-7, 10**30, -0.0, "null", ""])
+    return draw.choice([None, True, False, 5, 0.1, 1e16, 1e-7, 10**30, -0.0, "null", ""])
 
 
-def sound_number(draw: Draw, name: str) -> Any:
-    """A number that fits the field, more often than not."""
+def mostly_valid_number(draw: Draw, name: str) -> Any:
+    """Return a number that is usually valid in a field."""
     if draw.chance(0.3):
-        return number(draw) if draw.chance(0.05) else draw.one([None, 5.9, "5", " 5", "", 0.0])
+        return number(draw) if draw.chance(0.05) else draw.choice([None, 5.9, "5", " 5", "", 0.0])
     if name in ("weight", "ratio"):
         return draw.any_of(
-            lambda: draw.one([0.0, -0.0, 0.1, 0.5, 1.0000001788139343, 1e10, 7]),
+            lambda: draw.choice([0.0, -0.0, 0.1, 0.5, 1.0000001788139343, 1e10, 7]),
             lambda: draw.fraction(-10, 10),
         )
     if name == "long" and draw.chance(0.5):
-        return draw.one([2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**53 + 1, 2**53])
+        return draw.choice([2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**53 + 1, 2**53])
     return draw.number(-5, 5)
 
 
-def nested(draw: Draw, make: Any) -> Any:
-    """A value, several, or arrays inside one another."""
+def maybe_nested(draw: Draw, make: Any) -> Any:
+    """Return a value, several values or nested arrays."""
     kind = draw.number(0, 9)
     if kind < 6:
         return make()
     if kind < 9:
         return draw.several(make, 4)
-    return draw.several(lambda: draw.one([make(), [make(), None], [[make()]]]), 3)
+    return draw.several(lambda: draw.choice([make(), [make(), None], [[make()]]]), 3)

@@ -1,4 +1,4 @@
-"""What Elasticsearch 8.19 does differently from 9.x, so that all else is compared to the last bit."""
+"""Reproduce the differences of Elasticsearch 8.19 from 9.x, so that everything else is compared bit by bit."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import pytest
 from searchapp.lucene.queries import boolean
 
 NEW_IN_LUCENE_10 = (boolean._inline_required,)
-"""Rules of `bool` that Lucene 9.12 doesn't have.
+"""Rewriting rules of `bool` that Lucene 9.12 doesn't have.
 
-Lucene 10.1 takes the clauses of a conjunction without a boost inside another one for clauses of the outer one, and adds
-them all up in double (https://github.com/apache/lucene/pull/13994); before, the sum of the inner one was rounded to
-float32 by itself.
+Lucene 10.1 inlines the clauses of an inner conjunction without a boost and sums all clauses in double
+(https://github.com/apache/lucene/pull/13994). Earlier versions round the sum of the inner conjunction to float32.
 """
 
 
 @contextmanager
 def rewriting() -> Iterator[None]:
-    """Let the embedded engine rewrite queries as Lucene 9.12 does."""
+    """Make the embedded engine rewrite queries as Lucene 9.12 does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             boolean, "_RULES", tuple(rule for rule in boolean._RULES if rule not in NEW_IN_LUCENE_10)

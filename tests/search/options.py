@@ -1,4 +1,4 @@
-"""The parameters of each query, at each kind of value that they take, and at some that they don't."""
+"""The parameters of each query with valid values of each kind and with invalid values."""
 
 from __future__ import annotations
 
@@ -34,25 +34,27 @@ def match(text: Any, field: str = "text", **more: Any) -> Json:
     return {"match": {field: {"query": text, **more}}}
 
 
-def _multi_match(**given: Any) -> Json:
-    return {"multi_match": {"query": "a c", "fields": SEVERAL, **given}}
+def _multi_match(**parameters: Any) -> Json:
+    return {"multi_match": {"query": "a c", "fields": SEVERAL, **parameters}}
 
 
 def bodies() -> Iterator[tuple[str, Json]]:
-    """The search bodies by name, on the fields of the tests of the embedded engine."""
+    """Yield names and search bodies on the fields of the embedded engine's tests."""
     explained = [*_of_texts(), *_of_minimums(), *_of_boosts(), *_of_analysis(), *_of_fields()]
     for number, query in enumerate(explained):
         yield f"{number} {query}", body(query, explain=True, _source=False)
-    unexplained = [*_of_numbers(), *_of_functions(), *_of_what_is_not_there()]
+    unexplained = [*_of_numbers(), *_of_functions(), *_of_missing_values()]
     for number, query in enumerate(unexplained, len(explained)):
         yield f"{number} {query}", body(query, _source=False)
-    for number, query in enumerate([*_of_demands(), *_of_repetitions()], len(explained) + len(unexplained)):
+    for number, query in enumerate(
+        [*_of_minimum_should_match(), *_of_repetitions()], len(explained) + len(unexplained)
+    ):
         yield f"{number} {query}", body(query, explain=True, _source=False)
 
     for total in (True, False, 2, 2**31 - 1, "true"):
-        for query in _of_functions_inside(match("zebra"), match("zebra", "text.alike")):
-            asked = next(demanding({"constant_score": {"filter": query}}))
-            yield f"counted to {total} {asked}", body(asked, _source=False, track_total_hits=total)
+        for inner in _of_functions_inside(match("zebra"), match("zebra", "text.alike")):
+            query = next(with_minimum_should_match({"constant_score": {"filter": inner}}))
+            yield f"counted to {total} {query}", body(query, _source=False, track_total_hits=total)
 
 
 def _of_texts() -> Iterator[Json]:
@@ -85,8 +87,8 @@ def _of_boosts() -> Iterator[Json]:
     for boost in BOOSTS:
         inner = match("a ring", boost=boost)
         yield from (inner, _multi_match(boost=boost))
-        for kind, given in kinds.items():
-            yield {kind: {**given, "boost": boost}}
+        for kind, parameters in kinds.items():
+            yield {kind: {**parameters, "boost": boost}}
         yield from (
             {"term": {"tag": {"value": "x", "boost": boost}}},
             {"term": {"year": {"value": 5, "boost": boost}}},
@@ -98,7 +100,7 @@ def _of_boosts() -> Iterator[Json]:
 
 
 def _of_analysis() -> Iterator[Json]:
-    """Analyzers, operators, and what is found where an analyzer leaves nothing."""
+    """Yield queries with analyzers, operators and texts without terms."""
     text = "The Ring of a car"
     for analyzer, field in itertools.product(ANALYZERS, FIELDS[:4]):
         yield match(text, field, analyzer=analyzer)
@@ -113,11 +115,11 @@ def _of_analysis() -> Iterator[Json]:
 
 
 def _of_fields() -> Iterator[Json]:
-    """Several fields, and how their scores are combined."""
+    """Yield queries on several fields, with each way to combine scores."""
     types = ("best_fields", "most_fields", "boolean", None)
     for fields, type_, tie in itertools.product(FIELD_LISTS, types, (0, 0.3, 1, "0.5")):
-        given: Json = {"query": "a ring c", "fields": fields, "tie_breaker": tie}
-        yield {"multi_match": given if type_ is None else {**given, "type": type_}}
+        parameters: Json = {"query": "a ring c", "fields": fields, "tie_breaker": tie}
+        yield {"multi_match": parameters if type_ is None else {**parameters, "type": type_}}
     for tie in (-1, 2, "x", None, True):
         yield {"multi_match": {"query": "a", "fields": SEVERAL, "tie_breaker": tie}}
         yield {"dis_max": {"queries": [match("a"), match("b")], "tie_breaker": tie}}
@@ -130,15 +132,18 @@ def _of_numbers() -> Iterator[Json]:
         yield {"match": {field: value}}
         yield from ({"range": {field: {bound: value}}} for bound in ("gt", "gte", "lt", "lte"))
     for low, high in itertools.product(("gt", "gte"), ("lt", "lte")):
-        for one, other in ((1, 7), (5, 5), (7, 1), (-5, 2), (0.1, 0.5), (None, 5)):
-            yield from ({"range": {field: {low: one, high: other}}} for field in ("year", "ratio", "nowhere"))
-    senseless: tuple[Any, ...] = ({}, {"from": 1}, {"gte": 1, "unknown": 2}, 5, [])
-    for given in senseless:
-        yield {"range": {"year": given}}
+        for low_value, high_value in ((1, 7), (5, 5), (7, 1), (-5, 2), (0.1, 0.5), (None, 5)):
+            yield from (
+                {"range": {field: {low: low_value, high: high_value}}}
+                for field in ("year", "ratio", "nowhere")
+            )
+    invalid: tuple[Any, ...] = ({}, {"from": 1}, {"gte": 1, "unknown": 2}, 5, [])
+    for bounds in invalid:
+        yield {"range": {"year": bounds}}
 
 
 def _of_functions() -> Iterator[Json]:
-    """Every modifier, mode and limit."""
+    """Yield functions with each modifier, mode and limit."""
     for modifier, field in itertools.product(MODIFIERS, ("year", "ratio", "nowhere")):
         value = {"field": field, "modifier": modifier, "missing": 2}
         yield score(query=match("a c"), field_value_factor=value)
@@ -167,12 +172,12 @@ def _of_functions() -> Iterator[Json]:
     )
 
 
-def _of_what_is_not_there() -> Iterator[Json]:
-    """Parameters that are null, and fields without a name."""
+def _of_missing_values() -> Iterator[Json]:
+    """Yield queries with null parameters and empty field names."""
     for name in ("query", "functions", "weight", "boost", "min_score", "boost_mode", "unknown"):
         yield {"function_score": {"query": match("a"), "functions": [{"weight": 2}], name: None}}
-    for given in ("a", "", None, {"query": "a", "operator": "and"}, {"query": "a", "boost": -1}):
-        yield {"match": {"": given}}
+    for parameters in ("a", "", None, {"query": "a", "operator": "and"}, {"query": "a", "boost": -1}):
+        yield {"match": {"": parameters}}
     yield match("", "", zero_terms_query="all")
     yield {"bool": {"must": [match("a")], "should": [match("b", "")]}}
     for kind in ("term", "prefix", "match_phrase"):
@@ -180,13 +185,13 @@ def _of_what_is_not_there() -> Iterator[Json]:
     yield from ({"terms": {"": ["a"]}}, {"range": {"": {"gte": 1}}}, {"exists": {"field": ""}})
     yield from (_multi_match(fields=fields) for fields in ([""], ["^2", "text"]))
     values: tuple[Any, ...] = ("x", [], ["x"], {}, None)
-    for one, other in itertools.product(values, repeat=2):
-        yield {"term": {"tag": {"value": one, "term": other}}}
-        yield {"term": {"tag": {"term": one, "value": other}}}
+    for value, term in itertools.product(values, repeat=2):
+        yield {"term": {"tag": {"value": value, "term": term}}}
+        yield {"term": {"tag": {"term": value, "value": term}}}
 
 
-def _of_demands() -> Iterator[Json]:
-    """Optional clauses that are demanded beside a required one: of each kind, with terms that exist and without."""
+def _of_minimum_should_match() -> Iterator[Json]:
+    """Yield required and optional clauses with a minimum of matches, with existing and unknown terms."""
     for word in ("c", "zebra"):
         phrase = {"match_phrase": {"text": f"a {word}"}}
         optional: list[Json] = [
@@ -201,26 +206,26 @@ def _of_demands() -> Iterator[Json]:
             match(word, "text.alike"),
         ]
         for clause in optional:
-            yield from demanding(clause)
+            yield from with_minimum_should_match(clause)
             for without_score in ({"constant_score": {"filter": clause}}, {"bool": {"filter": [clause]}}):
-                yield next(demanding(without_score))
+                yield next(with_minimum_should_match(without_score))
         for mode, limit in itertools.product(("replace", "multiply"), (None, 0.1)):
             for functions in ([], [{"weight": 2}]):
                 inner = score(query=match(word), functions=functions, boost_mode=mode, min_score=limit)
-                yield next(demanding(inner))
+                yield next(with_minimum_should_match(inner))
         for inner in _of_functions_inside(match(word), match(word, "text.alike")):
-            yield next(demanding(inner))
-    for given in ({"term": {"year": 3}}, {"term": {"year": 99}}, {"term": {"weight": 1}}):
-        yield from demanding(given)
+            yield next(with_minimum_should_match(inner))
+    for clause in ({"term": {"year": 3}}, {"term": {"year": 99}}, {"term": {"weight": 1}}):
+        yield from with_minimum_should_match(clause)
     for values in ([3, 4], [-99, 99], [99]):
-        yield from demanding({"terms": {"year": values}})
-    yield from demanding({"range": {"year": {"gt": 2, "lt": 5}}})
-    yield from demanding({"terms": {"tag": ["zebra", "xylophone"]}})
+        yield from with_minimum_should_match({"terms": {"year": values}})
+    yield from with_minimum_should_match({"range": {"year": {"gt": 2, "lt": 5}}})
+    yield from with_minimum_should_match({"terms": {"tag": ["zebra", "xylophone"]}})
 
 
-def _of_functions_inside(*several: Json) -> Iterator[Json]:
-    """Functions inside what needs no scores, or those of all documents."""
-    for query in several:
+def _of_functions_inside(*queries: Json) -> Iterator[Json]:
+    """Yield functions inside queries that need no scores, or the scores of all documents."""
+    for query in queries:
         plain, weighted = score(query=query), score(query=query, weight=2)
         for inner in (plain, weighted):
             yield {"constant_score": {"filter": score(query=inner, weight=3, boost_mode="replace")}}
@@ -234,20 +239,20 @@ def _of_functions_inside(*several: Json) -> Iterator[Json]:
             yield {"bool": {"should": [match("a")], "filter": [inner]}}
 
 
-def demanding(clause: Json) -> Iterator[Json]:
-    """Queries whose scores are rounded differently where Lucene adds them up in another way."""
+def with_minimum_should_match(clause: Json) -> Iterator[Json]:
+    """Yield queries whose scores depend on the order in which Lucene sums clauses."""
     for least in (1, 2):
-        given = {"should": [clause, match("b a c ring", boost=1.1)], "minimum_should_match": least}
-        yield {"bool": {"must": [match("a b", boost=0.3), match("c a")], **given}}
-        yield {"bool": {"filter": [match("a")], **given}}
+        optional = {"should": [clause, match("b a c ring", boost=1.1)], "minimum_should_match": least}
+        yield {"bool": {"must": [match("a b", boost=0.3), match("c a")], **optional}}
+        yield {"bool": {"filter": [match("a")], **optional}}
 
 
 def _of_repetitions() -> Iterator[Json]:
-    """Clauses that stand twice in one bool, alone and inside others."""
+    """Yield `bool` queries with a repeated clause, alone and inside others."""
     tagged: Json = {"term": {"tag": "x"}}
-    for one, other in itertools.product(("must", "should", "filter", "must_not"), repeat=2):
+    for first, second in itertools.product(("must", "should", "filter", "must_not"), repeat=2):
         clauses: Json = {"must": [match("a b")]}
-        for kind in (one, other):
+        for kind in (first, second):
             clauses[kind] = [*clauses.get(kind, []), tagged]
         yield {"bool": clauses}
         yield {"bool": {"should": [match("a"), {"bool": clauses}]}}

@@ -1,4 +1,4 @@
-"""Settings of char filters, tokenizers and token filters, from the supported subset and just beside it."""
+"""Random settings of char filters, tokenizers and token filters, supported and slightly unsupported."""
 
 from __future__ import annotations
 
@@ -39,40 +39,40 @@ OVERRIDES = [
 
 
 def flag(draw: Draw) -> Any:
-    """Yes or no, as settings may say it."""
-    return draw.one([True, False, True, False, "true", "false", ""])
+    """Return a boolean in any form that settings allow."""
+    return draw.choice([True, False, True, False, "true", "false", ""])
 
 
 def small(draw: Draw, low: int, high: int) -> Any:
-    """A number, as settings may say it."""
+    """Return a number in any form that settings allow."""
     number = draw.number(low, high)
-    return draw.one([number, number, str(number), f"+{number}"])
+    return draw.choice([number, number, str(number), f"+{number}"])
 
 
 def char_filter(draw: Draw) -> Settings:
-    """Settings of a char filter."""
+    """Return settings of a char filter."""
     return draw.any_of(
         lambda: mapping(draw),
-        lambda: pattern(draw, replacement=draw.one(REPLACEMENTS)) | {"type": "pattern_replace"},
+        lambda: pattern(draw, replacement=draw.choice(REPLACEMENTS)) | {"type": "pattern_replace"},
         lambda: {
             "type": "pattern_replace",
             "pattern": "(o)(.)",
-            "replacement": draw.one(["$2$1", "$1$1", "$12"]),
+            "replacement": draw.choice(["$2$1", "$1$1", "$12"]),
         },
         lambda: {
             "type": "html_strip",
-            **draw.some_of({"escaped_tags": lambda: draw.several(lambda: draw.one(ESCAPED_TAGS), 4)}),
+            **draw.some_of({"escaped_tags": lambda: draw.several(lambda: draw.choice(ESCAPED_TAGS), 4)}),
         },
     )
 
 
 def mapping(draw: Draw) -> Settings:
-    """Settings of a `mapping` char filter; half of the rules remove something."""
+    """Return settings of a `mapping` char filter; many rules delete characters."""
 
     def side() -> str:
-        return "".join(draw.several(lambda: draw.one([*SPECIAL, *"abct "]), 3, 1))
+        return "".join(draw.several(lambda: draw.choice([*SPECIAL, *"abct "]), 3, 1))
 
-    rules = {side(): draw.one(["", "", side(), "th"]) for _ in range(draw.number(0, 6))}
+    rules = {side(): draw.choice(["", "", side(), "th"]) for _ in range(draw.number(0, 6))}
     return {
         "type": "mapping",
         "mappings": [f"{_escaped(left)} => {_escaped(right)}" for left, right in rules.items()],
@@ -80,26 +80,30 @@ def mapping(draw: Draw) -> Settings:
 
 
 def pattern(draw: Draw, **more: Any) -> Settings:
-    """The settings of a pattern."""
-    return {"pattern": draw.one(REGEXES), **draw.some_of({"flags": lambda: draw.one(FLAGS)}, 0.3), **more}
+    """Return the settings of a pattern."""
+    return {
+        "pattern": draw.choice(REGEXES),
+        **draw.some_of({"flags": lambda: draw.choice(FLAGS)}, 0.3),
+        **more,
+    }
 
 
 def tokenizer(draw: Draw) -> Settings:
-    """Settings of a tokenizer."""
+    """Return settings of a tokenizer."""
     return draw.any_of(
         lambda: {"type": "standard", "max_token_length": small(draw, 2, 12)},
         lambda: {"type": "standard"},
         lambda: {"type": "whitespace", **draw.some_of({"max_token_length": lambda: small(draw, 1, 12)})},
-        lambda: {"type": draw.one(["keyword", "letter", "lowercase"])},
+        lambda: {"type": draw.choice(["keyword", "letter", "lowercase"])},
         lambda: {
             "type": "pattern",
             **pattern(draw),
-            **draw.some_of({"group": lambda: draw.one([-1, 0, "0"])}),
+            **draw.some_of({"group": lambda: draw.choice([-1, 0, "0"])}),
         },
-        lambda: {"type": "pattern", "pattern": "([a-c])([a-z]*)", "group": draw.one([-1, 0, 1, 2, "2"])},
+        lambda: {"type": "pattern", "pattern": "([a-c])([a-z]*)", "group": draw.choice([-1, 0, 1, 2, "2"])},
         lambda: {
             "type": "simple_pattern",
-            "pattern": draw.one(
+            "pattern": draw.choice(
                 ["[a-z]{2}", "[^ ]+", "th", "[A-Za-z0-9]+", "a[bc]{1,2}", "[^a][^b]", "[^ ][a-z]{2,}"]
             ),
         },
@@ -107,26 +111,26 @@ def tokenizer(draw: Draw) -> Settings:
 
 
 def stopwords(draw: Draw) -> Any:
-    """A list of stop words, as settings may give it."""
+    """Return stop words in any form that settings allow."""
     return draw.any_of(
-        lambda: draw.one(
+        lambda: draw.choice(
             ["_english_", "_none_", ["_english_"], ["_none_"], ["the", "a"], [], [True, 5], "the,,a", " a "]
         ),
-        lambda: draw.several(lambda: draw.one(WORDS), 5),
+        lambda: draw.several(lambda: draw.choice(WORDS), 5),
     )
 
 
 def filter_(draw: Draw) -> Settings:
-    """Settings of a token filter."""
+    """Return settings of a token filter."""
     return draw.any_of(
-        lambda: {"type": draw.one(["lowercase", "asciifolding", "trim", "porter_stem"])},
+        lambda: {"type": draw.choice(["lowercase", "asciifolding", "trim", "porter_stem"])},
         lambda: {
             "type": "stop",
             **draw.some_of({"stopwords": lambda: stopwords(draw), "ignore_case": lambda: flag(draw)}),
         },
         lambda: {
             "type": "stemmer",
-            "language": draw.one(
+            "language": draw.choice(
                 ["english", "porter", "porter2", "minimal_english", "possessive_english", "English"]
             ),
         },
@@ -142,24 +146,24 @@ def filter_(draw: Draw) -> Settings:
         lambda: grams(draw, "edge_ngram", 3),
         lambda: {
             "type": "keyword_marker",
-            "keywords": draw.several(lambda: draw.one(WORDS), 4),
+            "keywords": draw.several(lambda: draw.choice(WORDS), 4),
             **draw.some_of({"ignore_case": lambda: flag(draw)}),
         },
         lambda: {
             "type": "keyword_marker",
-            "keywords_pattern": draw.one(["[a-z]{5,}", ".*s", r"\w+es", "(?i)THE"]),
+            "keywords_pattern": draw.choice(["[a-z]{5,}", ".*s", r"\w+es", "(?i)THE"]),
         },
-        lambda: {"type": "stemmer_override", "rules": draw.several(lambda: draw.one(OVERRIDES), 3)},
+        lambda: {"type": "stemmer_override", "rules": draw.several(lambda: draw.choice(OVERRIDES), 3)},
         lambda: {
             "type": "pattern_replace",
-            **pattern(draw, replacement=draw.one(REPLACEMENTS)),
+            **pattern(draw, replacement=draw.choice(REPLACEMENTS)),
             **draw.some_of({"all": lambda: flag(draw)}),
         },
     )
 
 
 def shingle(draw: Draw) -> Settings:
-    """Settings of a `shingle` filter."""
+    """Return settings of a `shingle` filter."""
     shortest = draw.number(2, 4)
     return {
         "type": "shingle",
@@ -169,28 +173,28 @@ def shingle(draw: Draw) -> Settings:
             {
                 "output_unigrams": lambda: flag(draw),
                 "output_unigrams_if_no_shingles": lambda: flag(draw),
-                "token_separator": lambda: draw.one(["", " ", "_+_"]),
-                "filler_token": lambda: draw.one(["_", "", "filler"]),
+                "token_separator": lambda: draw.choice(["", " ", "_+_"]),
+                "filler_token": lambda: draw.choice(["_", "", "filler"]),
             }
         ),
     }
 
 
 def grams(draw: Draw, type_: str, range_: int) -> Settings:
-    """Settings of an n-gram filter."""
+    """Return settings of an n-gram filter."""
     low = draw.number(1, 4)
     more = draw.some_of({"preserve_original": lambda: flag(draw)})
     return {"type": type_, "min_gram": low, "max_gram": low + range_, **more}
 
 
 def synonym(draw: Draw) -> Settings:
-    """Settings of a `synonym` filter."""
-    rules = draw.several(lambda: draw.one(RULES), 6)
+    """Return settings of a `synonym` filter."""
+    rules = draw.several(lambda: draw.choice(RULES), 6)
     return {"type": "synonym", "synonyms": rules, **draw.some_of({"expand": lambda: flag(draw)})}
 
 
 def analyzer(draw: Draw) -> Settings:
-    """The definition of a custom analyzer, its pieces in place, as `_analyze` takes it."""
+    """Return a custom analyzer with inline definitions, as `_analyze` takes it."""
     return {
         "char_filter": draw.several(lambda: char_filter(draw), 2),
         "tokenizer": tokenizer(draw),
@@ -199,7 +203,7 @@ def analyzer(draw: Draw) -> Settings:
 
 
 def with_synonyms(draw: Draw) -> Settings:
-    """An analyzer with synonyms, and whatever may follow them."""
+    """Return an analyzer with synonyms and sometimes a filter after them."""
     after = [
         {"type": "ngram"},
         {"type": "edge_ngram", "max_gram": 2},
@@ -213,23 +217,23 @@ def with_synonyms(draw: Draw) -> Settings:
             *([{"type": "stop", "stopwords": ["is", "can't"]}] if draw.chance(0.5) else []),
             synonym(draw),
             {"type": "stop", "stopwords": ["red"]},
-            *([draw.one(after)] if draw.chance(0.5) else []),
+            *([draw.choice(after)] if draw.chance(0.5) else []),
         ],
     }
 
 
 def with_html(draw: Draw) -> Settings:
-    """An analyzer of HTML."""
+    """Return an analyzer of HTML."""
     after: list[Settings] = [
         {"type": "html_strip"},
         {"type": "mapping", "mappings": ["word => longer", "\\n => ", "x => "]},
         {"type": "pattern_replace", "pattern": "x", "replacement": ""},
     ]
-    strip = {"type": "html_strip", "escaped_tags": draw.several(lambda: draw.one(ESCAPED_TAGS), 4)}
+    strip = {"type": "html_strip", "escaped_tags": draw.several(lambda: draw.choice(ESCAPED_TAGS), 4)}
     return {
-        "char_filter": [strip, *([draw.one(after)] if draw.chance(0.5) else [])],
+        "char_filter": [strip, *([draw.choice(after)] if draw.chance(0.5) else [])],
         "tokenizer": draw.any_of(
-            lambda: {"type": draw.one(["keyword", "whitespace", "standard", "letter"])},
+            lambda: {"type": draw.choice(["keyword", "whitespace", "standard", "letter"])},
             lambda: {"type": "standard", "max_token_length": draw.number(2, 6)},
         ),
         "filter": [],
@@ -237,6 +241,6 @@ def with_html(draw: Draw) -> Settings:
 
 
 def _escaped(text: str) -> str:
-    """A side of a mapping rule, written with escapes only."""
+    """Return a side of a mapping rule as escapes."""
     units = text.encode("utf-16-be")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

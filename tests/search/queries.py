@@ -1,4 +1,4 @@
-"""Random search bodies on random documents: both engines answer the same, or the embedded one refuses by name."""
+"""Compare both engines on random search bodies and documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.engines.elasticsearch.client import Server as ServerVersion
 from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import SearchappError
@@ -24,32 +24,32 @@ from searchapp.files import digest_json
 from searchapp.lucene.queries.dsl import normal_form
 from searchapp.model import Document
 from tests.search import asking, comparing, mappings, older
-from tests.search.comparing import NAMED, REFUSED, Json, Outcome
+from tests.search.comparing import REFUSED, UNSUPPORTED, Json, Outcome
 from tests.search.drawing import Draw
 from tests.search.reducing import smallest
 from tests.search.segments import copy_in_segments
 from tests.server.rest import Server
 
 BODIES_AN_INDEX = 200
-"""Making an index on the server takes much longer than searching it."""
+"""An index has many bodies, because indexing on the server takes much longer than searching."""
 
 BODY_STEPS, DOCUMENT_STEPS = 300, 30
-"""How many smaller cases are tried; each list of documents needs an index of its own."""
+"""Numbers of smaller cases to try; each list of documents needs its own index."""
 
 Case = dict[str, Any]
-"""`mapping`, `documents` and `bodies`."""
+"""An object with `mapping`, `documents` and `bodies`."""
 
 MALFORMED = "a query must be an object"
 """Elasticsearch skips a number or a text in front of a query in a list of queries."""
 
 EAGER = re.compile("Missing value for field|must not produce negative scores|returned an invalid score")
-"""How the server fails on a document's values."""
+"""The server's errors for a document's values."""
 
 
 def cases(seed: int, count: int, first: int = 0) -> Iterator[Case]:
-    """Indexes with bodies, `count` bodies in all, from the `first` index on.
+    """Yield cases with `count` bodies in total, from the case number `first` on.
 
-    The n-th index of a seed is always the same, as long as it has all of its bodies.
+    A seed and a number always give the same case, if the case has all of its bodies.
     """
     number = first
     while count > 0:
@@ -63,14 +63,14 @@ def cases(seed: int, count: int, first: int = 0) -> Iterator[Case]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What the engines do differently, and the smaller case that shows it."""
+    """A difference between the engines, and the smallest case found that shows it."""
 
     case: Case
-    said: str
+    text: str
 
 
 class EnginePair:
-    """Both engines, with a home folder and a prefix of their own; to be closed."""
+    """Both engines, with a temporary home folder and prefix. `close` deletes them."""
 
     def __init__(self, server: Server) -> None:
         self._folder = TemporaryDirectory(prefix="searchapp-search-")
@@ -78,7 +78,7 @@ class EnginePair:
         self._settings = Settings(home=Path(self._folder.name), url=server.url, index_prefix=self._prefix)
         self._server = server
         self._elasticsearch = ElasticsearchEngine.connect(self._settings)
-        self._is_older = Answering(self._elasticsearch.info().version).is_older
+        self._is_older = ServerVersion(self._elasticsearch.info().version).is_older
         self._embedded = EmbeddedEngine.at(self._settings)
 
     def close(self) -> None:
@@ -88,151 +88,156 @@ class EnginePair:
         self._folder.cleanup()
 
 
-class Engines(EnginePair):
-    """Both engines, which are asked random bodies on random documents."""
+class ComparedEngines(EnginePair):
+    """Both engines, compared on cases."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._as_there = ExitStack()
+        self._version_patches = ExitStack()
         if self._is_older:
-            self._as_there.enter_context(older.rewriting())
+            self._version_patches.enter_context(older.rewriting())
         self._built = 0
-        self._kept: list[Document] = []
-        self._in_segments = ""
+        self._documents: list[Document] = []
+        self._segmented_copy = ""
         """The name of a copy of the server's index with several segments."""
 
     def close(self) -> None:
-        self._as_there.close()
+        self._version_patches.close()
         super().close()
 
     def differences(self, case: Case) -> Iterator[Difference]:
-        """What differs in a case: its mapping, its documents, or the answers to its bodies."""
-        with self.indexed(case) as (index, said):
-            if said:
-                yield Difference({**case, "bodies": []}, said)
+        """Yield the differences in a case: its mapping, its documents or the outcomes of its bodies."""
+        with self.index(case) as (index, difference):
+            if difference:
+                yield Difference({**case, "bodies": []}, difference)
             if index is not None:
-                yield from self._compared(index, case)
+                yield from self._compare(index, case)
 
-    def recorded(self, case: Case) -> tuple[list[Json], list[Outcome | None]]:
-        """The documents that both engines take, and the server's outcome of each body.
+    def record(self, case: Case) -> tuple[list[Json], list[Outcome | None]]:
+        """Return the documents that both engines accept, and the server's outcome of each body.
 
-        None stands for a body that the embedded engine refuses by name, if only for its explanation or its mapping, and
-        for one that the server fails on by a fault of its own.
+        The outcome is None if the embedded engine does not support the body, its explanation or the mapping, and if the
+        server fails by its own fault.
 
         Raises:
-            AssertionError: the engines differ.
+            AssertionError: The engines differ.
         """
-        with self.indexed(case) as (index, said):
-            assert not said, said
+        with self.index(case) as (index, difference):
+            assert not difference, difference
             if index is None:
                 return [], [None] * len(case["bodies"])
-            different = [f"{one.case['bodies']}\n{one.said}" for one in self._compared(index, case)]
-            assert not different, "\n".join(different)
-            found = [
-                there if comparing.differing(comparing.here(index, body), there) is None else None
-                for body, there in zip(case["bodies"], self._there(case["bodies"]), strict=True)
+            differences = [f"{entry.case['bodies']}\n{entry.text}" for entry in self._compare(index, case)]
+            assert not differences, "\n".join(differences)
+            ours = [comparing.embedded_outcome(index, body) for body in case["bodies"]]
+            outcomes = [
+                theirs if comparing.outcome_difference(outcome, theirs) is None else None
+                for outcome, theirs in zip(ours, self._server_outcomes(case["bodies"]), strict=True)
             ]
-            return [document.source() for document in self._kept], found
+            return [document.source() for document in self._documents], outcomes
 
-    def reduced(self, case: Case) -> Iterator[Difference]:
-        """What differs in a case, each made as small as it can be quickly."""
-        found = []
-        with self.indexed(case) as (index, said):
-            if said:
-                yield Difference({**case, "bodies": []}, said)
+    def reduced_differences(self, case: Case) -> Iterator[Difference]:
+        """Yield the differences in a case, each with a case reduced in few steps."""
+        differences = []
+        with self.index(case) as (index, difference):
+            if difference:
+                yield Difference({**case, "bodies": []}, difference)
             if index is not None:
-                for difference in self._compared(index, case):
-                    found.append(self._with_smaller_body(index, difference))
-        for difference in found:
-            yield self._with_fewer_documents(difference)
+                differences = [self._with_smaller_body(index, entry) for entry in self._compare(index, case)]
+        for entry in differences:
+            yield self._with_fewer_documents(entry)
 
     def outcomes(self, index: EmbeddedIndex, body: Json) -> tuple[Outcome, Outcome]:
-        """What the embedded engine and the server say to a body on the index that was made last."""
-        here, there = comparing.here(index, body), self._there([body])[0]
-        return self._said(here), self._said(there)
+        """Return the outcomes of a body in the embedded engine and on the server's latest index."""
+        ours, theirs = comparing.embedded_outcome(index, body), self._server_outcomes([body])[0]
+        return self._comparable(ours), self._comparable(theirs)
 
-    def _said(self, outcome: Outcome) -> Outcome:
-        """An outcome as it is compared: what the server's version says in words of its own is left out."""
-        return comparing.in_words_of_both(outcome) if self._is_older else outcome
+    def _comparable(self, outcome: Outcome) -> Outcome:
+        """Return an outcome without descriptions that depend on the server's version."""
+        return comparing.comparable_between_versions(outcome) if self._is_older else outcome
 
     def _with_smaller_body(self, index: EmbeddedIndex, difference: Difference) -> Difference:
-        found = [difference]
+        differences = [difference]
 
         def differs(body: Any) -> bool:
             if not isinstance(body, dict):
                 return False
-            smaller = next(self._compared(index, {**difference.case, "bodies": [body]}), None)
-            found.append(smaller) if smaller else None
+            smaller = next(self._compare(index, {**difference.case, "bodies": [body]}), None)
+            differences.append(smaller) if smaller else None
             return smaller is not None
 
         smallest(difference.case["bodies"][0], differs, BODY_STEPS)
-        return found[-1]
+        return differences[-1]
 
     def _with_fewer_documents(self, difference: Difference) -> Difference:
-        found = [difference]
+        differences = [difference]
 
         def differs(documents: Any) -> bool:
             try:
-                smaller = next(self.differences({**found[-1].case, "documents": documents}), None)
+                smaller = next(self.differences({**differences[-1].case, "documents": documents}), None)
             except (KeyError, TypeError, AttributeError):
-                return False  # one of them has no id or no text
-            found.append(smaller) if smaller and smaller.case["bodies"] else None
+                return False  # a document has no id or no text
+            differences.append(smaller) if smaller and smaller.case["bodies"] else None
             return smaller is not None
 
         smallest(difference.case["documents"], differs, DOCUMENT_STEPS)
-        return found[-1]
+        return differences[-1]
 
     @contextmanager
-    def indexed(self, case: Case) -> Iterator[tuple[EmbeddedIndex | None, str]]:
-        """The embedded index of a case if both engines take it, and what differed on the way."""
-        self._embedded = EmbeddedEngine.at(self._settings)  # one that closes its files
+    def index(self, case: Case) -> Iterator[tuple[EmbeddedIndex | None, str]]:
+        """Index a case; yield the embedded index, None if an engine rejects it, and the difference in indexing."""
+        # a new engine for each case, so that its files are closed
+        self._embedded = EmbeddedEngine.at(self._settings)
         with closing(self._embedded):
-            documents, said = self._built_in_both(case)
-            self._kept = documents or []
-            yield (None if documents is None else self._embedded.open("both")), said
+            documents, difference = self._build(case)
+            self._documents = documents or []
+            yield (None if documents is None else self._embedded.open("both")), difference
 
-    def _compared(self, index: EmbeddedIndex, case: Case) -> Iterator[Difference]:
+    def _compare(self, index: EmbeddedIndex, case: Case) -> Iterator[Difference]:
         bodies = case["bodies"]
-        ours = [comparing.here(index, body) for body in bodies]
-        in_segments = self._answers(self._in_segments, bodies) if self._in_segments else self._there(bodies)
-        for body, here, there, other in zip(bodies, ours, self._there(bodies), in_segments, strict=True):
-            if said := self._told(body, here, there) or comparing.in_segments(here, other):
-                yield Difference({**case, "bodies": [body]}, said)
-        for different, said in comparing.in_a_batch(index, bodies, ours):
-            yield Difference({**case, "bodies": different}, said)
+        ours = [comparing.embedded_outcome(index, body) for body in bodies]
+        segmented = self._search_server(self._segmented_copy or self._version, bodies)
+        for body, our, their, copied in zip(
+            bodies, ours, self._server_outcomes(bodies), segmented, strict=True
+        ):
+            if text := self._unexpected_difference(body, our, their) or comparing.segment_difference(
+                our, copied
+            ):
+                yield Difference({**case, "bodies": [body]}, text)
+        for differing, text in comparing.batch_differences(index, bodies, ours):
+            yield Difference({**case, "bodies": differing}, text)
 
-    def _told(self, body: Json, here: Outcome, there: Outcome) -> str | None:
-        """What two outcomes of a body differ in, None if they may."""
-        said = comparing.told(self._said(here), self._said(there))
-        return None if said and (_is_eager(body, there) or self._is_senseless(body, here)) else said
+    def _unexpected_difference(self, body: Json, ours: Outcome, theirs: Outcome) -> str | None:
+        """Return the difference of two outcomes of a body, None if there is none or it is allowed."""
+        text = comparing.unexpected_difference(self._comparable(ours), self._comparable(theirs))
+        return None if text and (_is_eager(body, theirs) or self._has_invalid_query(body, ours)) else text
 
-    def _built_in_both(self, case: Case) -> tuple[list[Document] | None, str]:
-        """The documents that both engines have indexed, None for none at all, and what differed on the way."""
+    def _build(self, case: Case) -> tuple[list[Document] | None, str]:
+        """Return the documents that both engines index, None if they reject the case, and the difference."""
         mapping = case["mapping"]
-        kept = [document(source) for source in case["documents"]]
-        said = ""
-        while here := self._refusal(self._embedded, mapping, kept):
-            if NAMED.search(here):
-                return None, said
-            bad = next((document for document in kept if f"the document {document.id}: " in here), None)
+        documents = [document(source) for source in case["documents"]]
+        difference = ""
+        while error := self._build_error(self._embedded, mapping, documents):
+            if UNSUPPORTED.search(error):
+                return None, difference
+            bad = next((document for document in documents if f"the document {document.id}: " in error), None)
             if bad is None:
                 break
-            if self._refusal(self._elasticsearch, mapping, [bad], "probe") is None:
-                said = f"the document {bad.source()} is refused here only: {here}"
-            kept.remove(bad)
-        there = self._refusal(self._elasticsearch, mapping, kept)
-        self._in_segments = ""
-        if there is None and kept:
-            sources = [document.source() for document in kept]
-            self._in_segments = copy_in_segments(self._server, self._version, sources)
-        if (here is None) != (there is None):
-            return None, f"indexing, here: {here}\nthere: {there}"
-        return (kept if here is None else None), said
+            if self._build_error(self._elasticsearch, mapping, [bad], "probe") is None:
+                difference = f"only the embedded engine rejects the document {bad.source()}: {error}"
+            documents.remove(bad)
+        server_error = self._build_error(self._elasticsearch, mapping, documents)
+        self._segmented_copy = ""
+        if server_error is None and documents:
+            sources = [document.source() for document in documents]
+            self._segmented_copy = copy_in_segments(self._server, self._version, sources)
+        if (error is None) != (server_error is None):
+            return None, f"indexing, embedded engine: {error}\nserver: {server_error}"
+        return (documents if error is None else None), difference
 
-    def _refusal(
+    def _build_error(
         self, engine: Any, mapping: Json, documents: Sequence[Document], name: str = "both"
     ) -> str | None:
-        """Build an index; returns why it was refused."""
+        """Build an index; return the error, None if there is none."""
         self._built += 1
         spec = IndexSpec(copy.deepcopy(mapping), len(documents), digest_json(self._built))
         try:
@@ -241,9 +246,9 @@ class Engines(EnginePair):
             return str(error)
         return None
 
-    def _there(self, bodies: Sequence[Json]) -> list[Outcome]:
-        """What the server says to each body, in one request."""
-        return self._answers(self._version, bodies)
+    def _server_outcomes(self, bodies: Sequence[Json]) -> list[Outcome]:
+        """Return the server's outcome of each body, by one request."""
+        return self._search_server(self._version, bodies)
 
     @property
     def _version(self) -> str:
@@ -252,55 +257,58 @@ class Engines(EnginePair):
         assert index is not None
         return index.version
 
-    def _is_senseless(self, body: Json, here: Outcome) -> bool:
-        """Whether the embedded engine refuses a body for a query inside it that the server refuses too, asked alone.
+    def _has_invalid_query(self, body: Json, outcome: Outcome) -> bool:
+        """Whether the embedded engine rejects a body for an inner query that the server rejects too as a body.
 
-        The server does not look at what can't match beside what never does.
+        The server does not check some inner queries if the query around them can't match.
         """
-        if not isinstance(here, str) or not here.startswith(REFUSED):
+        if not isinstance(outcome, str) or not outcome.startswith(REFUSED):
             return False
-        if MALFORMED in here:
+        if MALFORMED in outcome:
             return True
-        alone = [{**body, "size": 50, "query": query} for query in asking.queries_in(body)]
-        return any(isinstance(there, str) for there in self._there(alone))
+        inner = [{**body, "size": 50, "query": query} for query in asking.queries_in(body)]
+        return any(isinstance(theirs, str) for theirs in self._server_outcomes(inner))
 
-    def _answers(self, index: str, bodies: Sequence[Json]) -> list[Outcome]:
+    def _search_server(self, index: str, bodies: Sequence[Json]) -> list[Outcome]:
         if not bodies:
             return []
-        lines = [line for body in bodies for line in ({"search_type": SEARCH_TYPE}, _sent(body))]
-        sent = "".join(json.dumps(line) + "\n" for line in lines).encode()
-        answer = self._server.request("POST", f"/{index}/_msearch", sent, timeout=300)
+        lines = [line for body in bodies for line in ({"search_type": SEARCH_TYPE}, _normalized(body))]
+        content = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        answer = self._server.request("POST", f"/{index}/_msearch", content, timeout=300)
         responses = answer.json().get("responses")
         if responses is not None:
-            return [comparing.there(response) for response in responses]
+            return [comparing.server_outcome(response) for response in responses]
         if len(bodies) == 1:
-            return [comparing.there(answer.json())]
-        half = len(bodies) // 2  # one body that is no search at all spoils the request for all
-        return self._answers(index, bodies[:half]) + self._answers(index, bodies[half:])
+            return [comparing.server_outcome(answer.json())]
+        half = len(bodies) // 2  # an invalid body makes the whole request fail
+        return self._search_server(index, bodies[:half]) + self._search_server(index, bodies[half:])
 
 
-def _sent(body: Json) -> Json:
-    """A body as the engine sends it for one shard."""
+def _normalized(body: Json) -> Json:
+    """Return a body as the engine sends it to one shard."""
     return {**body, "query": normal_form(body["query"])} if "query" in body else body
 
 
-def _is_eager(body: Json, there: Outcome) -> bool:
-    """Whether the server may have failed on a document that matches nothing but what must not match.
+def _is_eager(body: Json, outcome: Outcome) -> bool:
+    """Whether the server may have failed on a document that matches only a `must_not` clause.
 
-    Lucene looks at documents that a `function_score` with `min_score` excludes before it knows that all else matches.
+    Lucene scores documents of an excluded `function_score` with `min_score` before it checks the other clauses.
     """
-    parts = json.dumps(body)
+    text = json.dumps(body)
     return (
-        isinstance(there, str) and bool(EAGER.search(there)) and "must_not" in parts and "min_score" in parts
+        isinstance(outcome, str)
+        and bool(EAGER.search(outcome))
+        and "must_not" in text
+        and "min_score" in text
     )
 
 
 def document(source: Json) -> Document:
-    """The document whose JSON this is."""
+    """Return the document of a JSON object."""
     fields = {name: value for name, value in source.items() if name not in ("id", "text")}
     return Document(source["id"], source["text"], fields)
 
 
-def engines(server: Server) -> closing[Engines]:
-    """Both engines, for a `with`."""
-    return closing(Engines(server))
+def engines(server: Server) -> closing[ComparedEngines]:
+    """Return both engines as a context manager."""
+    return closing(ComparedEngines(server))

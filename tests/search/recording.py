@@ -1,14 +1,13 @@
-"""Answers of a real Elasticsearch in `tests/fixtures/search`, so that the embedded engine is checked without one.
+"""Record answers of Elasticsearch in `tests/fixtures/search`, to test the embedded engine without a server.
 
     python -m tests.search.recording
 
-asks a server of its own, or SEARCHAPP_TEST_URL, all that `chosen` has and random bodies on random documents, and
-writes the files anew: the same ones, as long as the bodies and the server are. It stops where the engines differ. Names
-of indexes after it record only these.
+sends the bodies of `chosen` and random bodies to a new server, or to SEARCHAPP_TEST_URL, and writes all files again.
+The same bodies and server give the same files. Recording stops if the engines differ. Names of indexes as arguments
+restrict it to these indexes.
 
-A file holds one index: the server's version, the mapping, the documents, and each body with its outcome as `comparing`
-has it, of a refusal only the status and the kind of error. No body's answer depends on the code that is checked, but
-what the embedded engine refuses by name is not recorded.
+A file contains one index: the server's version, the mapping, the documents, and each body with its outcome of
+`comparing`; of an error only the status and type. Bodies that the embedded engine does not support are left out.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ from tests.server.shared import any_server
 FOLDER = Path(__file__).parents[1] / "fixtures" / "search"
 
 RANDOM_INDEXES, RANDOM_DOCUMENTS, RANDOM_BODIES = 12, 10, 60
-"""How many random indexes are recorded, how many documents each has at least, and how many bodies are asked."""
+"""Number of random indexes, minimum of documents and number of bodies of each."""
 
 RANDOM_SEED = 7
 
 LONGEST_BODY = 10_000
-"""Longer bodies, which test limits, would fill the files."""
+"""Longer bodies, which test limits, are not recorded, to keep the files small."""
 
 KIND = re.compile(rf"{REFUSED}\d+ \w+")
-"""What is recorded of a refusal: the rest has names of nodes and addresses in it."""
+"""The recorded part of an error; the rest contains names of nodes and addresses."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A body, its name, and the server's outcome."""
+class RecordedAnswer:
+    """A body, its name and the server's outcome."""
 
     name: str
     body: Json
@@ -55,60 +54,60 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a server of this version answered on an index of these documents.
+    """The answers of a server of a version on an index of documents.
 
-    `left_out` names the bodies that the embedded engine refuses by name.
+    `left_out` names the bodies that the embedded engine does not support.
     """
 
     server: str
     mapping: Json
     documents: list[Json]
-    answered: list[Answered]
+    answered: list[RecordedAnswer]
     left_out: list[str]
 
     @property
     def bodies(self) -> list[Json]:
-        return [one.body for one in self.answered]
+        return [answer.body for answer in self.answered]
 
     def index(self, engine: EmbeddedEngine) -> EmbeddedIndex:
-        """The embedded index of the same documents."""
+        """Build the embedded index of the same documents."""
         documents = list(map(queries.document, self.documents))
         spec = IndexSpec(self.mapping, len(documents), digest_json(self.documents))
         engine.build("recorded", spec, documents)
         return engine.open("recorded")
 
-    def differing(self, outcomes: Sequence[Outcome]) -> Iterator[str]:
-        """Which outcomes of the bodies are not those recorded: the body's name, the body, and the first difference."""
-        for one, outcome in zip(self.answered, outcomes, strict=True):
-            if said := comparing.differing(outcome, one.outcome):
-                yield f"{one.name}: {json.dumps(one.body)}\n{said}"
+    def differences(self, outcomes: Sequence[Outcome]) -> Iterator[str]:
+        """Yield name, body and first difference of the outcomes that differ from the recorded ones."""
+        for answer, outcome in zip(self.answered, outcomes, strict=True):
+            if difference := comparing.outcome_difference(outcome, answer.outcome):
+                yield f"{answer.name}: {json.dumps(answer.body)}\n{difference}"
 
 
 def names() -> list[str]:
-    """The names of the recordings."""
+    """Return the names of the recordings."""
     return sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.json.gz"))
 
 
 def load(name: str) -> Recording:
-    """A recording by its name."""
-    kept = json.loads(gzip.decompress(_path(name).read_bytes()))
-    answered = [Answered(**one) for one in kept.pop("answered")]
-    return Recording(**kept, answered=answered)
+    """Read a recording."""
+    fields = json.loads(gzip.decompress(_path(name).read_bytes()))
+    answered = [RecordedAnswer(**answer) for answer in fields.pop("answered")]
+    return Recording(**fields, answered=answered)
 
 
 def save(name: str, recording: Recording) -> None:
-    """Write a recording; the same one gives the same bytes."""
+    """Write a recording; equal recordings give the same bytes."""
     FOLDER.mkdir(exist_ok=True)
-    _path(name).write_bytes(gzip.compress(written(recording), 9, mtime=0))
+    _path(name).write_bytes(gzip.compress(to_json(recording), 9, mtime=0))
 
 
-def written(recording: Recording) -> bytes:
-    """The JSON of a recording."""
+def to_json(recording: Recording) -> bytes:
+    """Return a recording as JSON."""
     return json.dumps(asdict(recording), ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def short_enough(bodies: Mapping[str, Json]) -> dict[str, Json]:
-    """The bodies that are short enough to be recorded."""
+    """Return the bodies that are short enough to be recorded."""
     return {name: body for name, body in bodies.items() if len(json.dumps(body)) <= LONGEST_BODY}
 
 
@@ -116,22 +115,22 @@ def _path(name: str) -> Path:
     return FOLDER / f"{name}.json.gz"
 
 
-def recorded(server: Server, chosen_names: Collection[str] = ()) -> Iterator[tuple[str, Recording]]:
-    """Each recording with its name: all, or those of these names."""
+def record(server: Server, chosen_names: Collection[str] = ()) -> Iterator[tuple[str, Recording]]:
+    """Record all indexes, or those with the chosen names, and yield each name and recording."""
     version = server.request("GET", "/").json()["version"]["number"]
     with queries.engines(server) as engines:
         for name, case in _cases():
             if chosen_names and name not in chosen_names:
                 continue
-            asked = short_enough(case["bodies"])
-            documents, outcomes = engines.recorded({**case, "bodies": list(asked.values())})
-            by_name = dict(zip(asked, outcomes, strict=True))
+            bodies = short_enough(case["bodies"])
+            documents, outcomes = engines.record({**case, "bodies": list(bodies.values())})
+            by_name = dict(zip(bodies, outcomes, strict=True))
             answered = [
-                Answered(one, asked[one], _kept(outcome))
-                for one, outcome in by_name.items()
+                RecordedAnswer(body_name, bodies[body_name], _recorded_part(outcome))
+                for body_name, outcome in by_name.items()
                 if outcome is not None
             ]
-            left_out = [one for one, outcome in by_name.items() if outcome is None]
+            left_out = [body_name for body_name, outcome in by_name.items() if outcome is None]
             yield name, Recording(version, case["mapping"], documents, answered, left_out)
 
 
@@ -142,9 +141,9 @@ def _cases() -> Iterator[tuple[str, Json]]:
 
 
 def _random_cases() -> Iterator[tuple[str, Json]]:
-    """Random indexes with enough documents, and as `bodies` the bodies by name."""
-    drawn = (next(queries.cases(RANDOM_SEED, RANDOM_BODIES, number)) for number in itertools.count())
-    large = (case for case in drawn if len(case["documents"]) >= RANDOM_DOCUMENTS)
+    """Yield random cases with enough documents, and their bodies by name."""
+    random_cases = (next(queries.cases(RANDOM_SEED, RANDOM_BODIES, number)) for number in itertools.count())
+    large = (case for case in random_cases if len(case["documents"]) >= RANDOM_DOCUMENTS)
     for number, case in enumerate(itertools.islice(large, RANDOM_INDEXES)):
         yield (
             f"random-{number:02}",
@@ -152,7 +151,7 @@ def _random_cases() -> Iterator[tuple[str, Json]]:
         )
 
 
-def _kept(outcome: Outcome) -> Outcome:
+def _recorded_part(outcome: Outcome) -> Outcome:
     if isinstance(outcome, str):
         kind = KIND.match(outcome)
         assert kind is not None, outcome
@@ -161,31 +160,29 @@ def _kept(outcome: Outcome) -> Outcome:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Record everything anew, or the indexes that are named."""
+    """Record all indexes again, or those named by arguments."""
     with any_server() as server:
         return _main(server, arguments)
 
 
 def _main(server: Server, chosen_names: Sequence[str]) -> int:
     try:
-        found = dict(recorded(server, chosen_names))
+        recordings = dict(record(server, chosen_names))
     except AssertionError as error:
         print(
-            f"{error}\nThe engines differ there: nothing is recorded before they are the same.",
+            f"{error}\nThe engines differ; nothing was recorded.",
             file=sys.stderr,
         )
         return 1
-    if unknown := set(chosen_names) - found.keys():
-        print(
-            f"there is no index {', '.join(sorted(unknown))}; there are {', '.join(names())}", file=sys.stderr
-        )
+    if unknown := set(chosen_names) - recordings.keys():
+        print(f"unknown index {', '.join(sorted(unknown))} (known: {', '.join(names())})", file=sys.stderr)
         return 2
     if not chosen_names:
         for path in FOLDER.glob("*.json.gz"):
             path.unlink()
-    for name, recording in found.items():
+    for name, recording in recordings.items():
         save(name, recording)
-        refused = sum(isinstance(one.outcome, str) for one in recording.answered)
+        refused = sum(isinstance(answer.outcome, str) for answer in recording.answered)
         size = _path(name).stat().st_size
         print(
             f"{name}: {len(recording.answered)} bodies, {refused} of them refused, on {len(recording.documents)} "

@@ -1,4 +1,4 @@
-"""Making a case smaller as long as it still differs."""
+"""Reduce a case to a smaller one that still shows a difference."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ MOST_STEPS = 2_000
 
 
 def smallest(case: Any, differs: Callable[[Any], bool], steps: int = MOST_STEPS) -> Any:
-    """A smaller case that differs too; `differs` must answer for any part of a case.
+    """Return a smaller case that still differs.
 
     Args:
-        case: what differs, as JSON
-        differs: whether a case differs; one that makes no sense does not
-        steps: how many cases are tried at most
+        case: A case that differs, as JSON.
+        differs: Whether a case differs; it is called with arbitrary parts of `case`, and False for invalid ones.
+        steps: The maximum number of cases to try.
     """
     while True:
         for smaller in _smaller(case):
@@ -29,24 +29,24 @@ def smallest(case: Any, differs: Callable[[Any], bool], steps: int = MOST_STEPS)
 
 
 def _smaller(value: Any) -> Iterator[Any]:
-    """The values that are one step smaller: large steps first."""
+    """Yield the values that are one step smaller, the smallest first."""
     if isinstance(value, dict):
         for key in value:
-            yield {name: one for name, one in value.items() if name != key}
-        for key, one in value.items():
-            for less in _smaller(one):
-                yield {**value, key: less}
+            yield {name: item for name, item in value.items() if name != key}
+        for key, item in value.items():
+            for smaller in _smaller(item):
+                yield {**value, key: smaller}
     elif isinstance(value, list):
         yield from _shorter(value)
-        for place, one in enumerate(value):
-            for less in _smaller(one):
-                yield [*value[:place], less, *value[place + 1 :]]
+        for position, item in enumerate(value):
+            for smaller in _smaller(item):
+                yield [*value[:position], smaller, *value[position + 1 :]]
     elif isinstance(value, str):
         yield from _shorter(value)
 
 
 def _shorter(value: Any) -> Iterator[Any]:
-    """A list or a text without some of it: without all, without a half, without a quarter, and so on."""
+    """Yield a list or text without a part: without everything, without each half, each quarter and so on."""
     size = len(value)
     while size > 0:
         for start in range(0, len(value), size):

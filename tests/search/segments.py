@@ -1,4 +1,4 @@
-"""A copy of an index whose documents are in several Lucene segments, as those of a large index are."""
+"""Copy an index into several Lucene segments, as a large index has."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ SEGMENTS = 3
 
 
 def copy_in_segments(server: Server, index: str, sources: Sequence[Json], shards: int = 1) -> str:
-    """Copy an index by writing its documents in `SEGMENTS` refreshes; returns the name of the copy.
+    """Copy an index by writing its documents in `SEGMENTS` refreshes, and return the name of the copy.
 
-    Every third document is in the same segment, so that the rare terms of the collection are absent from some.
+    Each segment has every third document, so that some segments lack rare terms.
     """
     copy = f"{index}-in-segments-{shards}"
-    described = server.request("GET", f"/{index}").json()[index]
-    kept = ("analysis", "similarity")
+    original = server.request("GET", f"/{index}").json()[index]
     settings = {
-        name: described["settings"]["index"][name] for name in kept if name in described["settings"]["index"]
+        name: value
+        for name, value in original["settings"]["index"].items()
+        if name in ("analysis", "similarity")
     }
     settings |= {"number_of_shards": shards, "number_of_replicas": 0, "refresh_interval": -1}
     answer = server.request(
-        "PUT", f"/{copy}", {"settings": settings, "mappings": described["mappings"]}, timeout=60
+        "PUT", f"/{copy}", {"settings": settings, "mappings": original["mappings"]}, timeout=60
     )
     assert answer.status == 200, answer.body
     for part in range(SEGMENTS):
@@ -32,13 +33,13 @@ def copy_in_segments(server: Server, index: str, sources: Sequence[Json], shards
             line for source in sources[part::SEGMENTS] for line in ({"create": {"_id": source["id"]}}, source)
         ]
         if lines:
-            sent = "".join(json.dumps(line) + "\n" for line in lines).encode()
-            written = server.request("POST", f"/{copy}/_bulk?refresh=true", sent, timeout=60).json()
-            assert not written["errors"], written
+            content = "".join(json.dumps(line) + "\n" for line in lines).encode()
+            response = server.request("POST", f"/{copy}/_bulk?refresh=true", content, timeout=60).json()
+            assert not response["errors"], response
     return copy
 
 
 def segment_count(server: Server, index: str) -> int:
-    """The number of segments of the only shard of an index."""
+    """Return the number of segments of an index with one shard."""
     ((shard,),) = server.request("GET", f"/{index}/_segments").json()["indices"][index]["shards"].values()
     return len(shard["segments"])

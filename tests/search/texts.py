@@ -1,4 +1,4 @@
-"""Words, characters and texts that analyzers find hard."""
+"""Random words, characters and texts that are difficult to analyze."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ MARKUP = [
 
 @cache
 def _assigned() -> str:
-    """The characters that every Java since 21 and every Python since 3.11 know."""
+    """Return the characters assigned in Java 21 and Python 3.11 and later."""
     codes = [*range(0x3000), *range(0xA000, 0xAC80), *range(0xF900, 0x13000), *range(0x1D000, 0x20000)]
     return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) not in ("Cs", "Cn", "Co"))
 
 
 def piece(draw: Draw) -> str:
-    """A word, a character, or a blank."""
+    """Return a word, a character or a blank."""
     kind = draw.number(0, 6)
     if kind < 2:
-        return draw.one(WORDS)
+        return draw.choice(WORDS)
     if kind < 4:
-        return draw.one(SPECIAL)
-    return " " if kind < 6 else draw.one(_assigned())
+        return draw.choice(SPECIAL)
+    return " " if kind < 6 else draw.choice(_assigned())
 
 
-def text(draw: Draw, most: int = 20) -> str:
-    """Words with LaTeX, emoji, combining marks, very long tokens; or nothing."""
-    return "".join(draw.several(lambda: piece(draw), most))
+def text(draw: Draw, maximum: int = 20) -> str:
+    """Return words with LaTeX, emoji, combining marks and very long tokens, or an empty text."""
+    return "".join(draw.several(lambda: piece(draw), maximum))
 
 
-def html(draw: Draw, most: int = 24) -> str:
-    """Pieces of HTML in any order: little of it is well-formed, most is markup to somebody."""
-    return "".join(draw.several(lambda: draw.one(MARKUP), most))
+def html(draw: Draw, maximum: int = 24) -> str:
+    """Return pieces of HTML in any order, mostly malformed."""
+    return "".join(draw.several(lambda: draw.choice(MARKUP), maximum))

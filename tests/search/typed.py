@@ -1,4 +1,4 @@
-"""Random texts that a person could type, on sample collections: both engines find the same, or refuse them alike."""
+"""Compare both engines on random texts as users type them, on sample collections."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.engines.base import Engine
 from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
+from searchapp.model import Document
 from searchapp.progress import SilentProgress
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter, FieldKind, SearchFields
 from searchapp.ranking.search_results import SearchResult
 from searchapp.resources import SAMPLES
 from searchapp.tasks.base import Collection, Task
-from tests.search.comparing import unordered
+from tests.search.comparing import sorted_explanation
 from tests.search.drawing import Draw
 from tests.search.queries import EnginePair
 from tests.search.reducing import smallest
 from tests.server.rest import Server
 
 TASKS = ("checkthat", "nlps", "smart-types-dbpedia")
-"""Samples with fields of values and of numbers, with formulae, and with several texts."""
+"""Samples with keyword and number fields, with formulae and with several text fields."""
 
 Outcome = tuple[Any, ...]
 
@@ -52,7 +53,7 @@ NUMBERS = [
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What there is to search for in the documents of a task: `fields` has values of each field that has some."""
+    """Words, adjacent words and field values of the documents of a task."""
 
     words: Sequence[str]
     neighbours: Sequence[str]
@@ -61,60 +62,58 @@ class Vocabulary:
 
     @classmethod
     def of(cls, task: Task, collection: Collection) -> Vocabulary:
-        """The vocabulary of the documents of a collection, in an order of its own."""
+        """Return the vocabulary of a collection's documents, sorted."""
         documents = list(collection.documents.read(Problems()))
         texts = [document.text.split() for document in documents]
         kinds = dict(SearchFields.of(task.index_mapping(), {}).kinds)
         values = {
-            name: sorted(
-                {str(source[name]) for source in (one.source() for one in documents) if name in source}
-            )
+            name: sorted({str(source[name]) for source in map(Document.source, documents) if name in source})
             for name in kinds
         }
         return cls(
             sorted({word for text in texts for word in text}),
-            sorted({f"{one} {other}" for text in texts for one, other in pairwise(text)}),
-            {name: some for name, some in values.items() if some},
+            sorted({" ".join(pair) for text in texts for pair in pairwise(text)}),
+            {name: texts for name, texts in values.items() if texts},
             kinds,
         )
 
 
 class Typist:
-    """Types queries by chance."""
+    """Generate random queries."""
 
     def __init__(self, draw: Draw, vocabulary: Vocabulary) -> None:
         self._draw = draw
         self._vocabulary = vocabulary
 
     def request(self, recipes: Sequence[str], filters: Sequence[str]) -> SearchRequest:
-        """A text with whatever else may be asked for."""
+        """Return a request with a text and random options."""
         draw = self._draw
         chosen = (
-            draw.several(lambda: self._filter(draw.one(filters)), 3, 1)
+            draw.several(lambda: self._filter(draw.choice(filters)), 3, 1)
             if filters and draw.chance(0.2)
             else ()
         )
         return SearchRequest(
             self.text(),
-            draw.one(recipes) if draw.chance(0.3) else None,
+            draw.choice(recipes) if draw.chance(0.3) else None,
             tuple(chosen),
-            size=draw.one([50, 50, 10, 1]),
-            first=draw.one([0] * 9 + [3, 20, 1_000]),
+            size=draw.choice([50, 50, 10, 1]),
+            first=draw.choice([0] * 9 + [3, 20, 1_000]),
             explain=draw.chance(0.15),
             literal=draw.chance(0.05),
         )
 
     def text(self) -> str:
-        """What is typed; one in seven has a character too many, too few or at the wrong place."""
+        """Return a typed text; one in seven has typing errors."""
         draw = self._draw
-        typed = draw.one([" ", " ", " ", "  ", "\t"]).join(draw.several(lambda: self._clause(0), 6, 1))
+        typed = draw.choice([" ", " ", " ", "  ", "\t"]).join(draw.several(lambda: self._clause(0), 6, 1))
         for _ in range(draw.number(1, 3) if draw.chance(0.15) else 0):
-            place = draw.number(0, len(typed))
-            typed = typed[:place] + draw.one([*PIECES, ""]) + typed[place + draw.number(0, 1) :]
+            position = draw.number(0, len(typed))
+            typed = typed[:position] + draw.choice([*PIECES, ""]) + typed[position + draw.number(0, 1) :]
         return typed
 
     def _clause(self, depth: int) -> str:
-        return self._draw.one(["", "", "", "", "", "+", "-"]) + self._atom(depth)
+        return self._draw.choice(["", "", "", "", "", "+", "-"]) + self._atom(depth)
 
     def _atom(self, depth: int) -> str:
         draw = self._draw
@@ -122,7 +121,7 @@ class Typist:
         if kind < 4:
             return self._word()
         if kind == 4:
-            return '"' + draw.one(self._vocabulary.neighbours).replace('"', "") + '"'
+            return '"' + draw.choice(self._vocabulary.neighbours).replace('"', "") + '"'
         if kind == 5:
             return '"' + " ".join(draw.several(self._word, 4)).replace('"', '\\"') + '"'
         if kind == 6:
@@ -132,13 +131,13 @@ class Typist:
             return self._in_field(depth)
         if kind == 9 and depth < 3:
             return "(" + " ".join(draw.several(lambda: self._clause(depth + 1), 4)) + ")"
-        return draw.one([*FORMULAE, *HARD, *ESCAPED])
+        return draw.choice([*FORMULAE, *HARD, *ESCAPED])
 
     def _word(self) -> str:
-        return self._draw.one(self._vocabulary.words)
+        return self._draw.choice(self._vocabulary.words)
 
     def _in_field(self, depth: int) -> str:
-        draw, name = self._draw, self._draw.one(sorted(self._vocabulary.kinds))
+        draw, name = self._draw, self._draw.choice(sorted(self._vocabulary.kinds))
         if draw.chance(0.1):
             return f"{name}:{self._atom(depth)}"
         return f"{name}:{self._value(name)}"
@@ -146,7 +145,7 @@ class Typist:
     def _value(self, name: str) -> str:
         draw, kind = self._draw, self._vocabulary.kinds[name]
         if kind is FieldKind.text or name not in self._vocabulary.fields:
-            return draw.one(
+            return draw.choice(
                 [
                     self._word(),
                     f'"{self._word()}"',
@@ -155,14 +154,16 @@ class Typist:
                 ]
             )
         if kind is not FieldKind.value and draw.chance(0.4):
-            return draw.one(NUMBERS)
-        value = draw.one(self._vocabulary.fields[name])
-        return draw.one([value, f'"{value}"', value[:2] + "*", f"(+{value})"])
+            return draw.choice(NUMBERS)
+        value = draw.choice(self._vocabulary.fields[name])
+        return draw.choice([value, f'"{value}"', value[:2] + "*", f"(+{value})"])
 
     def _filter(self, name: str) -> FieldFilter:
-        known = self._vocabulary.fields.get(name, ("x",))
+        values = self._vocabulary.fields.get(name, ("x",))
         odd = NUMBERS if self._vocabulary.kinds[name] is not FieldKind.value else ["", "x", "\ud800"]
-        return FieldFilter(name, self._draw.one(known) if self._draw.chance(0.8) else self._draw.one(odd))
+        return FieldFilter(
+            name, self._draw.choice(values) if self._draw.chance(0.8) else self._draw.choice(odd)
+        )
 
 
 @cache
@@ -171,15 +172,15 @@ def _sample(name: str) -> tuple[Task, Vocabulary]:
     return task, Vocabulary.of(task, task.collection(SAMPLES / name))
 
 
-class Both(EnginePair):
-    """The samples on both engines; to be closed."""
+class SampleEngines(EnginePair):
+    """Both engines with indexed samples. `close` deletes them."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         self._searchers: dict[str, tuple[TaskSearcher, ...]] = {}
 
     def searchers(self, name: str) -> tuple[TaskSearcher, ...]:
-        """The searchers of a task whose sample is indexed, that of the embedded engine first."""
+        """Return the searchers of a task's sample in the embedded engine and Elasticsearch; index it first."""
         if name not in self._searchers:
             self._searchers[name] = tuple(
                 self._searcher(name, engine) for engine in (self._embedded, self._elasticsearch)
@@ -194,34 +195,36 @@ class Both(EnginePair):
         )
 
     def requests(self, name: str, seed: int, count: int) -> Iterator[SearchRequest]:
-        """Requests of a task; the same ones for a seed."""
+        """Yield requests for a task; a seed always gives the same requests."""
         searcher, _ = self.searchers(name)
         typist = Typist(Draw(f"typed {name} {seed}"), _sample(name)[1])
         for _ in range(count):
             yield typist.request(searcher.recipes, searcher.fields().filters)
 
     def difference(self, name: str, request: SearchRequest) -> str | None:
-        """What the engines do differently, for the smallest text that shows it."""
-        if self._told(name, request) is None:
+        """Return the difference of the engines' outcomes for the smallest text that shows it, None if there is none."""
+        if self._first_difference(name, request) is None:
             return None
-        text = smallest(request.text, lambda text: self._told(name, replace(request, text=text)) is not None)
+        text = smallest(
+            request.text, lambda text: self._first_difference(name, replace(request, text=text)) is not None
+        )
         request = replace(request, text=text)
-        return f"{name}: {request!a}\n{self._told(name, request)}"
+        return f"{name}: {request!a}\n{self._first_difference(name, request)}"
 
     def kind(self, name: str, request: SearchRequest) -> str:
-        """What becomes of a request: `hits`, `none`, `broken` or `refused`."""
+        """Return the kind of a request's outcome: `hits`, `none`, `broken` or `refused`."""
         first, *_ = outcome(self.searchers(name)[0], request)
         return first if isinstance(first, str) else "hits" if first else "none"
 
-    def _told(self, name: str, request: SearchRequest) -> str | None:
-        here, there = (outcome(searcher, request, self._is_older) for searcher in self.searchers(name))
-        return None if here == there else f"here:  {ascii(here)[:1200]}\nthere: {ascii(there)[:1200]}"
+    def _first_difference(self, name: str, request: SearchRequest) -> str | None:
+        ours, theirs = (outcome(searcher, request, self._is_older) for searcher in self.searchers(name))
+        return None if ours == theirs else f"ours:   {ascii(ours)[:1200]}\ntheirs: {ascii(theirs)[:1200]}"
 
 
 def outcome(searcher: TaskSearcher, request: SearchRequest, is_older: bool = False) -> Outcome:
-    """The hits of a request with all that comes with them, and the counts; or why it is refused.
+    """Return the hits of a request with details and counts, or the error.
 
-    Of explanations only the figure, where they are compared with a server that `is_older`.
+    If the server `is_older`, explanations have only the value.
     """
     try:
         results, counts = searcher.search(request), searcher.counts(request)
@@ -237,12 +240,12 @@ def outcome(searcher: TaskSearcher, request: SearchRequest, is_older: bool = Fal
 
 
 def _comparable(result: SearchResult, is_older: bool) -> Outcome:
-    explanation = None if result.explanation is None else unordered(result.explanation)
+    explanation = None if result.explanation is None else sorted_explanation(result.explanation)
     if is_older and explanation is not None:
         explanation = {"value": explanation["value"]}
     return result.rank, tuple(result.hit), result.text, dict(result.source), result.matches, explanation
 
 
-def both(server: Server) -> closing[Both]:
-    """Both engines, for a `with`."""
-    return closing(Both(server))
+def engines(server: Server) -> closing[SampleEngines]:
+    """Return both engines as a context manager."""
+    return closing(SampleEngines(server))

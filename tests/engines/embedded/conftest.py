@@ -17,12 +17,12 @@ import pytest
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Index, IndexSpec, SearchHit
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.engines.elasticsearch.client import Server
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.lucene import native
 from searchapp.lucene.native import compilation
 from searchapp.model import Document
-from tests.search.comparing import comparable, first_difference, in_words_of_both
+from tests.search.comparing import comparable, comparable_between_versions, first_difference
 
 Query = Mapping[str, Any]
 
@@ -76,7 +76,7 @@ MAPPING: dict[str, Any] = {
 
 
 def compiler() -> str:
-    """The C compiler, without which the test at work is skipped."""
+    """Return the C compiler, or skip the test if there is none."""
     command = os.environ.get("CC") or "cc"
     if "CI" not in os.environ and shutil.which(command.split()[0]) is None:
         pytest.skip("there is no C compiler")
@@ -85,9 +85,9 @@ def compiler() -> str:
 
 @contextmanager
 def compiled_with(common: Path, *options: str) -> Iterator[Path]:
-    """Have the functions used as their sources are now, whether searchapp was built with a compiler or not.
+    """Compile the functions from their present sources and use them.
 
-    What is compiled with the same options is compiled once for all test processes, in the folder that they know.
+    All test processes share the libraries in the folder `common`, one for each set of options.
     """
     command = compiler()
     path: Path = common / "-".join(["compiled", *options]) / compilation.LIBRARY.name
@@ -106,13 +106,13 @@ def compiled_with(common: Path, *options: str) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def library(_common: Path) -> Iterator[Path]:
-    """The functions as their sources are now, see `compiled_with`."""
+    """Use the functions compiled by `compiled_with`."""
     with compiled_with(_common) as path:
         yield path
 
 
 def body(query: Query, size: int = 50, **more: Any) -> dict[str, Any]:
-    """A search body in searchapp's order."""
+    """Return a search body in searchapp's order."""
     return {"size": size, "sort": ORDER, "query": query, **more}
 
 
@@ -123,7 +123,7 @@ def spec_of(
 
 
 @dataclass
-class Both:
+class EnginePair:
     """The same documents in both engines."""
 
     embedded: EmbeddedIndex
@@ -131,23 +131,24 @@ class Both:
     version: str
 
     def require_same_hits(self, query: Query, size: int = 50, **more: Any) -> list[str]:
-        """Same ids, same order, same float32 scores; returns the ids."""
-        asked = body(query, size, **more)
-        (expected,) = self.server.search([asked])
-        (found,) = self.embedded.search([asked])
-        assert found == expected, f"the engines differ on {query}"
-        return [hit.document_id for hit in found]
+        """Check for the same ids, order and float32 scores, and return the ids."""
+        request = body(query, size, **more)
+        (expected,) = self.server.search([request])
+        (hits,) = self.embedded.search([request])
+        assert hits == expected, f"the engines differ on {query}"
+        return [hit.document_id for hit in hits]
 
-    def require_same_found(self, query: Query, **more: Any) -> list[SearchHit]:
-        """Same hits, sources, highlights and explanations; returns those of the embedded engine."""
-        asked = body(query, **more)
-        expected, found = self.server.find(asked), self.embedded.find(asked)
-        ours, theirs = ([comparable(one) for one in several] for several in (found, expected))
-        said = first_difference(ours, theirs)
-        if Answering(self.version).is_older:
-            said = first_difference(in_words_of_both(ours), in_words_of_both(theirs))
-        assert said is None, f"on {query}: {said}"
-        return found
+    def require_same_details(self, query: Query, **more: Any) -> list[SearchHit]:
+        """Check for the same hits, sources, highlights and explanations, and return the embedded engine's hits."""
+        request = body(query, **more)
+        hits, expected = self.embedded.find(request), self.server.find(request)
+        ours, theirs = (list(map(comparable, outcome)) for outcome in (hits, expected))
+        if Server(self.version).is_older:
+            difference = first_difference(*map(comparable_between_versions, (ours, theirs)))
+        else:
+            difference = first_difference(ours, theirs)
+        assert difference is None, f"on {query}: {difference}"
+        return hits
 
 
 @pytest.fixture
@@ -157,8 +158,10 @@ def embedded(tmp_path: Path) -> Iterator[EmbeddedEngine]:
 
 
 @pytest.fixture
-def both(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Iterator[Callable[..., Both]]:
-    """Makes an index of the same documents in both engines."""
+def make_pair(
+    elasticsearch_url: str, index_prefix: str, tmp_path: Path
+) -> Iterator[Callable[..., EnginePair]]:
+    """Return a function that indexes the same documents in both engines."""
     settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
     with (
         closing(ElasticsearchEngine.connect(settings)) as server,
@@ -167,18 +170,18 @@ def both(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Iterator[
 
         def make(
             documents: Sequence[Document], mapping: Mapping[str, Any] = MAPPING, name: str = "both"
-        ) -> Both:
+        ) -> EnginePair:
             spec = spec_of(documents, copy.deepcopy(dict(mapping)))
             server.build(name, spec, documents)
             embedded.build(name, spec, documents)
-            return Both(embedded.open(name), server.open(name), server.info().version)
+            return EnginePair(embedded.open(name), server.open(name), server.info().version)
 
         yield make
 
 
 @pytest.fixture(params=["compiled", "numpy"])
 def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Once by the compiled functions, if searchapp was built with a compiler, and once by NumPy."""
+    """Run a test with the compiled functions, if searchapp was built with a compiler, and with NumPy."""
     if request.param == "compiled":
         yield
     else:

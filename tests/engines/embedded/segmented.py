@@ -1,4 +1,4 @@
-"""An index that was changed several times, in as many segments as wanted, beside one that was built anew."""
+"""Helpers that edit an index in several segments and compare it with a fresh index."""
 
 from __future__ import annotations
 
@@ -42,156 +42,157 @@ EDITED = [
     Document("30", "ring of another text"),
     *DOCUMENTS[31:],
 ]
-"""Two documents have gone, one of which under its id another one has come, and one is new."""
+"""One document is deleted, one is replaced under its id and one is new."""
 
 
-def everything_kept(patch: pytest.MonkeyPatch, most: int = 10**6) -> None:
-    """Have so many segments kept at most, however small they are and however much of them was deleted."""
-    patch.setattr(segments, "count_kept", lambda found, _new: min(most, len(found)))
+def keep_segments(patch: pytest.MonkeyPatch, limit: int = 10**6) -> None:
+    """Keep up to `limit` segments, regardless of their sizes and deletions."""
+    patch.setattr(segments, "count_kept", lambda live, _new: min(limit, len(live)))
 
 
-def edited(
+def edit_randomly(
     draw: Draw, documents: Sequence[Document], others: Sequence[Document], share: float
 ) -> list[Document]:
-    """Documents of which a share is gone or has the content of one of the `others`, and some of these as new ones."""
+    """Delete or replace a share of the documents, and add a share of the `others` whose ids are new."""
     known = {document.id for document in documents}
-    new = [other for other in others if other.id not in known and draw.chance(share)]
-    left = []
+    new = [document for document in others if document.id not in known and draw.chance(share)]
+    remaining = []
     for document in documents:
         if draw.chance(share / 2):
             continue
         if others and draw.chance(share / 2):
-            other = draw.one(others)
-            document = Document(document.id, other.text, other.fields)
-        left.append(document)
-    return [*left, *new]
+            source = draw.choice(others)
+            document = Document(document.id, source.text, source.fields)
+        remaining.append(document)
+    return [*remaining, *new]
 
 
-def compared(
+def plan_update(
     embedded: EmbeddedEngine,
     documents: Sequence[Document],
     mapping: Mapping[str, Any] = MAPPING,
     *,
     merged: bool = False,
 ) -> SegmentPlan | None:
-    """What the version of `rings` that serves gives for one of these documents."""
-    found = embedded.compare("rings", mapping)
-    if found is None:
+    """Return the plan that updates the live version of `rings` to the documents, None if it reuses no document."""
+    update = embedded.compare("rings", mapping)
+    if update is None:
         return None
-    assert list(found.watch(documents)) == list(documents)
-    return found.carried(merged=merged)
+    assert list(update.watch(documents)) == list(documents)
+    return update.carried(merged=merged)
 
 
-def indexed(
+def index_documents(
     embedded: EmbeddedEngine,
     documents: Sequence[Document],
     mapping: Mapping[str, Any] = MAPPING,
     *,
     merged: bool = False,
 ) -> SegmentPlan | None:
-    """Index the documents as `rings`, with what is carried over of the version that serves."""
-    found = compared(embedded, documents, mapping, merged=merged)
-    embedded.build("rings", spec_of(documents, mapping), documents, carried=found)
-    return found
+    """Index the documents as `rings`, reusing documents of the live version."""
+    plan = plan_update(embedded, documents, mapping, merged=merged)
+    embedded.build("rings", spec_of(documents, mapping), documents, carried=plan)
+    return plan
 
 
-def segments_of(
+def build_in_segments(
     engine: EmbeddedEngine,
     mapping: Mapping[str, Any],
     before: Sequence[Document],
     after: Sequence[Document],
 ) -> EmbeddedIndex:
-    """The documents `after` as an index of three segments at most, in two steps from those `before`."""
+    """Index the documents `after` in up to three segments, in two updates of the documents `before`."""
     half = after[: len(after) // 2]
     known = {document.id for document in half}
-    between = [*half, *(one for one in before[len(before) // 2 :] if one.id not in known)]
+    between = [*half, *(document for document in before[len(before) // 2 :] if document.id not in known)]
     with pytest.MonkeyPatch.context() as patch:
-        everything_kept(patch)
+        keep_segments(patch)
         for documents in (before, between, after):
-            indexed(engine, documents, mapping)
+            index_documents(engine, documents, mapping)
     return engine.open("rings")
 
 
-def whole_of(
+def build_fresh(
     engine: EmbeddedEngine, mapping: Mapping[str, Any], documents: Sequence[Document]
 ) -> EmbeddedIndex:
-    """The documents as an index that was built anew."""
-    engine.build("whole", IndexSpec(mapping, len(documents), "1"), documents)
-    return engine.open("whole")
+    """Index the documents as `fresh`, in one segment."""
+    engine.build("fresh", IndexSpec(mapping, len(documents), "1"), documents)
+    return engine.open("fresh")
 
 
 def content(reader: DirectoryReader) -> list[Any]:
-    """All live documents of an index in the order of ids, and all that is counted of them by fields."""
+    """Return the live documents of an index in the order of ids, and the statistics of each field."""
     documents: list[tuple[str, Any]] = []
-    counted: list[Any] = []
-    for one in reader.parts:
-        numbers = np.flatnonzero(one.live_mask())
-        documents += zip(one.ids_of(numbers), one.sources_of(numbers), strict=True)
-        assert [one.document(id_) for id_ in one.ids_of(numbers)] == numbers.tolist()
+    statistics: list[Any] = []
+    for part in reader.parts:
+        numbers = np.flatnonzero(part.live_mask())
+        documents += zip(part.ids_of(numbers), part.sources_of(numbers), strict=True)
+        assert [part.document(id_) for id_ in part.ids_of(numbers)] == numbers.tolist()
     for name in reader.fields:
-        fields = [one.fields[name] for one in reader.parts]
-        (statistics,) = {field.statistics for field in fields}
+        fields = [part.fields[name] for part in reader.parts]
+        (totals,) = {field.statistics for field in fields}
         present = sum(len(field.present) for field in fields)
         if fields[0].field.is_number:
-            of_field: Any = sorted(repr(value) for field in fields for value in field._live_values.tolist())
+            values: Any = sorted(repr(value) for field in fields for value in field._live_values.tolist())
         else:
             terms = {term.decode() for field in fields for term in field.terms}
             frequencies = {term: {field.document_frequency(term) for field in fields} for term in terms}
-            of_field = {term: found for term, found in frequencies.items() if found != {0}}
+            values = {term: counts for term, counts in frequencies.items() if counts != {0}}
         lengths: Counter[int] = Counter()
         if fields[0].field.is_text:
-            for field, one in zip(fields, reader.parts, strict=True):
-                lengths.update(field.norms[one.live_mask()].tolist())
-        counted.append((name, statistics, present, of_field, lengths))
-    return [sorted(documents, key=lambda document: document[0]), counted]
+            for field, part in zip(fields, reader.parts, strict=True):
+                lengths.update(field.norms[part.live_mask()].tolist())
+        statistics.append((name, totals, present, values, lengths))
+    return [sorted(documents, key=lambda document: document[0]), statistics]
 
 
-def require_as_whole(embedded: EmbeddedEngine, documents: Sequence[Document]) -> None:
-    """Compare `rings` with an index that is built anew of the documents, in content and in all that is counted."""
-    with closing(embedded.open("rings")) as ours, closing(whole_of(embedded, MAPPING, documents)) as whole:
+def require_same_as_fresh(embedded: EmbeddedEngine, documents: Sequence[Document]) -> None:
+    """Check that `rings` has the content and statistics of a fresh index of the documents."""
+    with closing(embedded.open("rings")) as ours, closing(build_fresh(embedded, MAPPING, documents)) as fresh:
         assert ours.info.documents == len(documents)
-        assert content(ours.index.reader) == content(whole.index.reader)
+        assert content(ours.index.reader) == content(fresh.index.reader)
 
 
-def shown(found: SearchHit) -> dict[str, Any]:
+def hit_details(hit: SearchHit) -> dict[str, Any]:
+    """Return everything that a hit consists of, without document numbers."""
     return {
-        "hit": found.hit,
-        "source": found.source,
-        "highlights": found.highlights,
-        "explanation": found.explanation and unnumbered(found.explanation),
+        "hit": hit.hit,
+        "source": hit.source,
+        "highlights": hit.highlights,
+        "explanation": hit.explanation and without_document_numbers(hit.explanation),
     }
 
 
-def unnumbered(explanation: Explanation) -> Any:
-    """An explanation without the document's number, which is nowhere that of another index."""
+def without_document_numbers(explanation: Explanation) -> Any:
+    """Return an explanation without the document's number, which differs between indexes."""
     return (
         explanation.value,
         re.sub(r" in \d+\) \[", ") [", explanation.description),
-        [unnumbered(one) for one in explanation.details],
+        [without_document_numbers(detail) for detail in explanation.details],
     )
 
 
-def folder_of(home: Path, name: str = "rings") -> Path:
-    """The folder of the version that serves."""
+def live_folder(home: Path, name: str = "rings") -> Path:
+    """Return the folder of the live version."""
     folder = home / "indexes" / f"test-{name}"
     return folder / (folder / "current").read_text().split()[0]
 
 
 def versions(home: Path) -> list[str]:
-    """The names of all versions of `rings`, in order."""
+    """Return the names of all versions of `rings`, in order."""
     return sorted(entry.name for entry in (home / "indexes" / "test-rings").glob("0*"))
 
 
-def noting_analyzed(patch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of the documents that are analyzed from now on."""
+def record_analyzed(patch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which the ids of analyzed documents are appended."""
     analyzed: list[str] = []
-    packed = writer.IndexWriter._packed
+    original = writer.IndexWriter._packed
 
-    def noted(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[Packed]:
+    def record(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[Packed]:
         analyzed.extend(document_id for document_id, _source in batch)
-        return packed(self, batch)
+        return original(self, batch)
 
-    patch.setattr(writer.IndexWriter, "_packed", noted)
+    patch.setattr(writer.IndexWriter, "_packed", record)
     return analyzed
 
 
@@ -199,19 +200,19 @@ APPEND = ArrayFile.append
 
 
 def fill_disk(patch: pytest.MonkeyPatch, pieces: int) -> None:
-    """Let the disk be full once so many further pieces of arrays are written."""
-    left = [pieces]
+    """Raise the error of a full disk after so many further pieces of arrays are written."""
+    remaining = [pieces]
 
-    def until_full(self: ArrayFile, piece: Any) -> None:
-        left[0] -= 1
-        if left[0] < 0:
+    def append_until_full(self: ArrayFile, piece: Any) -> None:
+        remaining[0] -= 1
+        if remaining[0] < 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         APPEND(self, piece)
 
-    patch.setattr(ArrayFile, "append", until_full)
+    patch.setattr(ArrayFile, "append", append_until_full)
 
 
-# Every edit
+# Strategies of edits
 
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 numbers = st.one_of(st.integers(-3, 3), st.lists(st.integers(-3, 3), min_size=1, max_size=3))
@@ -238,18 +239,18 @@ edits = st.lists(
 
 
 def edit(documents: list[Document], steps: Sequence[tuple[str, int, int, str, Any]], round_: int) -> None:
-    """Change documents by steps that `edits` draws."""
-    for number, (kind, here, there, text, others) in enumerate(steps):
-        place, other = (where % max(1, len(documents)) for where in (here, there))
+    """Apply steps drawn by `edits` to a list of documents."""
+    for number, (kind, first, second, text, properties) in enumerate(steps):
+        source, target = (position % max(1, len(documents)) for position in (first, second))
         if kind == "insert" or len(documents) < 2:
-            documents.insert(place, Document(f"{round_}-{number}", text, others))
+            documents.insert(source, Document(f"{round_}-{number}", text, properties))
         elif kind == "change":
-            documents[place] = Document(documents[place].id, text, others)
+            documents[source] = Document(documents[source].id, text, properties)
         elif kind == "delete":
-            del documents[place]
+            del documents[source]
         elif kind == "move":
-            documents.insert(other, documents.pop(place))
+            documents.insert(target, documents.pop(source))
         else:
-            one, two = documents[place], documents[other]
-            documents[place] = Document(one.id, two.text, two.fields)
-            documents[other] = Document(two.id, one.text, one.fields)
+            document, other = documents[source], documents[target]
+            documents[source] = Document(document.id, other.text, other.fields)
+            documents[target] = Document(other.id, document.text, document.fields)

@@ -13,7 +13,7 @@ from searchapp.engines.base import Index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.model import Counts, Document, Hits
-from tests.engines.embedded.conftest import MAPPING, Both, body, spec_of
+from tests.engines.embedded.conftest import MAPPING, EnginePair, body, spec_of
 from tests.profile import SEED
 
 RING = {"match": {"text": "ring"}}
@@ -124,8 +124,8 @@ def test_a_place_that_makes_no_sense_is_refused(index: Index, more: dict[str, An
 # Both engines
 
 
-def test_both_engines_count_the_same(both: Callable[..., Both]) -> None:
-    made = both(DOCUMENTS)
+def test_both_engines_count_the_same(make_pair: Callable[..., EnginePair]) -> None:
+    made = make_pair(DOCUMENTS)
     for query in QUERIES:
         for most in (1, 3, 10):
             counts = made.server.counts(query, {"tag": most, "id": most})
@@ -133,14 +133,14 @@ def test_both_engines_count_the_same(both: Callable[..., Both]) -> None:
         assert made.server.counts(query, {}) == made.embedded.counts(query, {})
 
 
-def test_both_engines_give_the_same_behind_a_hit(both: Callable[..., Both]) -> None:
+def test_both_engines_give_the_same_behind_a_hit(make_pair: Callable[..., EnginePair]) -> None:
     draw = Random(SEED)
     words = ["ring", "field", "group", "the", "of"]
     documents = [
         Document(f"{number * 7919 % 1000}é{number}", " ".join(draw.choices(words, k=draw.randint(1, 6))))
         for number in range(300)
     ]
-    made = both(documents)
+    made = make_pair(documents)
     for query in QUERIES:
         (whole,) = made.embedded.search([body(query, 1_000)])
         for size in (7, 150, 300):
@@ -151,11 +151,11 @@ def test_both_engines_give_the_same_behind_a_hit(both: Callable[..., Both]) -> N
 
 
 @pytest.mark.timeout(600)
-def test_hits_beyond_rank_10_000_are_the_same_on_both(both: Callable[..., Both]) -> None:
+def test_hits_beyond_rank_10_000_are_the_same_on_both(make_pair: Callable[..., EnginePair]) -> None:
     """Without a place to begin behind, both give hits to rank 10,000 and no further."""
     mapping = copy.deepcopy(MAPPING)
     documents = [Document(f"{number:05}", "ring" + " a" * (number % 50)) for number in range(10_500)]
-    made = both(documents, mapping)
+    made = make_pair(documents, mapping)
     ours = list(paged(made.embedded, RING, 4_000))
     assert len(ours) == 10_500
     assert len(set(ours)) == 10_500

@@ -10,7 +10,7 @@ import pytest
 
 from searchapp.lucene.queries import match_all
 from searchapp.model import Document
-from tests.engines.embedded.conftest import Both
+from tests.engines.embedded.conftest import EnginePair
 
 DOCUMENTS = [
     Document("1", "a b c a", {"tag": ["x", "y"], "year": 5, "weight": 1.5, "ratio": 0.1}),
@@ -177,27 +177,29 @@ def around_nothing() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.fixture
-def engines(both: Callable[..., Both]) -> Both:
-    return both(DOCUMENTS)
+def engines(make_pair: Callable[..., EnginePair]) -> EnginePair:
+    return make_pair(DOCUMENTS)
 
 
-def test_functions_are_explained_as_on_the_server(engines: Both) -> None:
+def test_functions_are_explained_as_on_the_server(engines: EnginePair) -> None:
     require_same_explanations(engines, functions())
 
 
-def test_queries_inside_others_are_explained_as_on_the_server(engines: Both) -> None:
+def test_queries_inside_others_are_explained_as_on_the_server(engines: EnginePair) -> None:
     require_same_explanations(engines, INSIDE)
 
 
-def test_what_is_around_a_query_that_matches_nothing_goes_when_it_goes_on_the_server(engines: Both) -> None:
+def test_what_is_around_a_query_that_matches_nothing_goes_when_it_goes_on_the_server(
+    engines: EnginePair,
+) -> None:
     require_same_explanations(engines, dict(around_nothing()))
 
 
-def require_same_explanations(engines: Both, queries: dict[str, dict[str, Any]]) -> None:
+def require_same_explanations(engines: EnginePair, queries: dict[str, dict[str, Any]]) -> None:
     differing = []
     for name, query in queries.items():
         try:
-            engines.require_same_found(query, explain=True)
+            engines.require_same_details(query, explain=True)
         except AssertionError as error:
             differing.append(f"{name}: {error}")
     assert not differing, "\n".join(differing)

@@ -13,7 +13,7 @@ from searchapp import lucene
 from searchapp.lucene import Document, Index
 from searchapp.lucene.errors import IndexReplaced, NotSupported, Refused
 from tests.engines.embedded.conftest import MAPPING, body
-from tests.engines.embedded.segmented import DOCUMENTS, content, everything_kept
+from tests.engines.embedded.segmented import DOCUMENTS, content, keep_segments
 
 RING = body({"match": {"text": "ring group"}})
 
@@ -27,11 +27,11 @@ def test_added_documents_are_found_as_in_an_index_of_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     if kept:
-        everything_kept(monkeypatch)
+        keep_segments(monkeypatch)
     index = Index.create(tmp_path / "grown", MAPPING, DOCUMENTS[:40])
     index.add(DOCUMENTS[40:70])
     index.add(DOCUMENTS[70:])
-    whole = Index.create(tmp_path / "whole", MAPPING, DOCUMENTS)
+    whole = Index.create(tmp_path / "fresh", MAPPING, DOCUMENTS)
     assert len(index.reader.parts) == (3 if kept else 1)
     assert content(index.reader) == content(whole.reader)
     assert index.search(RING) == whole.search(RING) == Index.open(tmp_path / "grown").search(RING)

@@ -1,4 +1,4 @@
-"""Random documents and random queries give the same on both engines, and so does the real data."""
+"""Both engines return the same hits for random queries and for real data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from searchapp import resources
 from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.engines.elasticsearch.client import Server as ServerVersion
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Topic
@@ -23,17 +23,17 @@ from tests.search import older, queries
 from tests.server.rest import Server
 
 
-def test_random_queries_on_random_documents_find_the_same(
+def test_random_queries_on_random_documents_return_the_same_hits(
     compared_url: str, request: pytest.FixtureRequest
 ) -> None:
     number = 20_000 if FULL else 200 if OLDER in request.node.name else 1_000
     with queries.engines(Server(compared_url)) as engines:
         for case in queries.cases(SEED, number):
-            different = [f"{one.case['bodies']}\n{one.said}" for one in engines.differences(case)]
-            assert not different, "\n".join(different)
+            differences = [f"{entry.case['bodies']}\n{entry.text}" for entry in engines.differences(case)]
+            assert not differences, "\n".join(differences)
 
 
-def test_a_conjunction_inside_another_one_is_rounded_by_itself_on_the_older_version_only(
+def test_only_the_older_version_rounds_an_inner_conjunction(
     compared_url: str, compared_prefix: str, tmp_path: Path
 ) -> None:
     settings = Settings(home=tmp_path, url=compared_url, index_prefix=compared_prefix)
@@ -42,23 +42,23 @@ def test_a_conjunction_inside_another_one_is_rounded_by_itself_on_the_older_vers
     ]
     inner = {"match": {"text": {"query": "states usa ring foxes", "operator": "and"}}}
     query = {"bool": {"must": [inner, {"match": {"text": {"query": "true", "boost": 0.3}}}]}}
-    asked = body(query)
+    request_body = body(query)
     with (
         closing(EmbeddedEngine.at(settings)) as embedded,
         closing(ElasticsearchEngine.connect(settings)) as server,
     ):
         for engine in (embedded, server):
             engine.build("both", spec_of(documents), documents)
-        (newer,) = embedded.open("both").search([asked])
+        (newer,) = embedded.open("both").search([request_body])
         with older.rewriting():
-            (rounded,) = embedded.open("both").search([asked])
-        (found,) = server.open("both").search([asked])
-        is_older = Answering(server.info().version).is_older
+            (rounded,) = embedded.open("both").search([request_body])
+        (hits,) = server.open("both").search([request_body])
+        is_older = ServerVersion(server.info().version).is_older
     assert [hit.score for hit in newer] != [hit.score for hit in rounded]
-    assert found == (rounded if is_older else newer)
+    assert hits == (rounded if is_older else newer)
 
 
-# Those of the recipe bm25 are ranked in tests/cli/test_real_data.py.
+# tests/cli/test_real_data.py ranks them with the recipe bm25
 @pytest.mark.parametrize("recipe_name", ["words"])
 def test_dev_topics_of_nlps_rank_the_same_at_depth_500(
     nlps_data: Path,
@@ -68,12 +68,12 @@ def test_dev_topics_of_nlps_rank_the_same_at_depth_500(
     recipe_name: str,
     request: pytest.FixtureRequest,
 ) -> None:
-    every = 1 if FULL else 20 if OLDER in request.node.name else 10
-    part = 1 if FULL else 4
+    step = 1 if FULL else 20 if OLDER in request.node.name else 10
+    document_step = 1 if FULL else 4
     settings = Settings(home=tmp_path, url=compared_url, index_prefix=compared_prefix)
-    documents = list(TASK.collection(nlps_data).documents.read(Problems()))[::part]
-    all_of_them: list[Topic] = TASK.collection(nlps_data).topics("dev", Problems())
-    topics = all_of_them[::every]
+    documents = list(TASK.collection(nlps_data).documents.read(Problems()))[::document_step]
+    all_topics: list[Topic] = TASK.collection(nlps_data).topics("dev", Problems())
+    topics = all_topics[::step]
     recipe = recipes.load("nlps", recipe_name)
     spec = spec_of(documents, resources.index_mapping(TASK.info.mapping))
     with (
@@ -84,8 +84,8 @@ def test_dev_topics_of_nlps_rank_the_same_at_depth_500(
         for engine in (embedded, server):
             engine.build("nlps", spec, documents)
             rankings.append(list(engine.open("nlps").search(recipe.body(topic, 500) for topic in topics)))
-    assert len(all_of_them) == 1913 and len(rankings[0]) == len(topics)
+    assert len(all_topics) == 1913 and len(rankings[0]) == len(topics)
     differing = [
-        topic.id for topic, found, expected in zip(topics, *rankings, strict=True) if found != expected
+        topic.id for topic, hits, expected in zip(topics, *rankings, strict=True) if hits != expected
     ]
     assert not differing

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from searchapp.model import Document
-from tests.engines.embedded.conftest import Both
+from tests.engines.embedded.conftest import EnginePair
 
 DOCUMENTS = [
     Document("1", "a b c a", {"tag": ["x", "y"], "year": 5, "weight": 1.5, "long": 2**60, "ratio": 0.1}),
@@ -286,11 +286,11 @@ QUERIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def queries(both: Callable[..., Both]) -> Both:
-    return both(DOCUMENTS)
+def queries(make_pair: Callable[..., EnginePair]) -> EnginePair:
+    return make_pair(DOCUMENTS)
 
 
-def test_every_query_ranks_as_on_the_server(queries: Both) -> None:
+def test_every_query_ranks_as_on_the_server(queries: EnginePair) -> None:
     differing = []
     for name, query in QUERIES.items():
         try:
@@ -300,18 +300,18 @@ def test_every_query_ranks_as_on_the_server(queries: Both) -> None:
     assert not differing, "\n".join(differing)
 
 
-def test_from_and_size_cut_the_ranking(queries: Both) -> None:
+def test_from_and_size_cut_the_ranking(queries: EnginePair) -> None:
     everything = queries.require_same_hits(match("a b c ring"))
     assert queries.require_same_hits(match("a b c ring"), 3, **{"from": 2}) == everything[2:5]
     assert queries.require_same_hits(match("a b c ring"), 0) == []
     assert queries.require_same_hits(match("a b c ring"), 5, **{"from": 100}) == []
 
 
-def test_every_query_is_explained_as_on_the_server(queries: Both) -> None:
+def test_every_query_is_explained_as_on_the_server(queries: EnginePair) -> None:
     differing = []
     for name, query in QUERIES.items():
         try:
-            queries.require_same_found(query, explain=True)
+            queries.require_same_details(query, explain=True)
         except AssertionError as error:
             differing.append(f"{name}: {error}")
     assert not differing, "\n".join(differing)
@@ -320,8 +320,8 @@ def test_every_query_is_explained_as_on_the_server(queries: Both) -> None:
 @pytest.mark.parametrize(
     "source", [True, False, "tag", ["id", "year"], {"excludes": ["text"]}, {"includes": "text"}]
 )
-def test_source_is_filtered_as_on_the_server(queries: Both, source: Any) -> None:
-    queries.require_same_found(match("a ring"), _source=source)
+def test_source_is_filtered_as_on_the_server(queries: EnginePair, source: Any) -> None:
+    queries.require_same_details(match("a ring"), _source=source)
 
 
 HIGHLIGHT = {
@@ -333,28 +333,28 @@ HIGHLIGHT = {
 }
 
 
-def test_every_query_highlights_as_on_the_server(queries: Both) -> None:
+def test_every_query_highlights_as_on_the_server(queries: EnginePair) -> None:
     differing = []
     for name, query in QUERIES.items():
         try:
-            queries.require_same_found(query, highlight=HIGHLIGHT)
+            queries.require_same_details(query, highlight=HIGHLIGHT)
         except AssertionError as error:
             differing.append(f"{name}: {error}")
     assert not differing, "\n".join(differing)
 
 
-def test_another_query_is_marked_as_on_the_server(queries: Both) -> None:
+def test_another_query_is_marked_as_on_the_server(queries: EnginePair) -> None:
     differing = []
     everything: dict[str, Any] = {"match_all": {}}
     for name, query in QUERIES.items():
         try:
-            queries.require_same_found(everything, highlight={**HIGHLIGHT, "highlight_query": query})
+            queries.require_same_details(everything, highlight={**HIGHLIGHT, "highlight_query": query})
         except AssertionError as error:
             differing.append(f"{name}: {error}")
     assert not differing, "\n".join(differing)
 
 
-def test_documents_with_a_term_are_counted_as_on_the_server(queries: Both) -> None:
+def test_documents_with_a_term_are_counted_as_on_the_server(queries: EnginePair) -> None:
     terms = {"text": ["a", "ring", "zebra"], "text.gaps": ["the", "car"], "tag": ["x", ""], "nowhere": ["a"]}
     found = queries.embedded.frequencies(terms)
     assert found == queries.server.frequencies(terms)

@@ -1,7 +1,6 @@
-"""The embedded engine answers as Elasticsearch 9.4.3 did when `tests/fixtures/search` was recorded.
+"""The embedded engine returns the recorded hits, details and errors of Elasticsearch 9.4.3.
 
-That needs no server. Hits, float32 scores, sources, highlights and explanations are the same, and what was refused is.
-`python -m tests.search.recording` records anew.
+The test needs no server. `python -m tests.search.recording` records again.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from searchapp.ranking.search_results import text_fields
 from tests.profile import FULL
 from tests.search import asking, chosen, comparing, queries, recording
 from tests.search.comparing import Json, Outcome
-from tests.search.queries import Engines
+from tests.search.queries import ComparedEngines
 from tests.search.recording import Recording
 from tests.server.distribution import VERSION
 from tests.server.rest import Server
 
 NAMES = recording.names()
 
-CHANGED = "what is asked has changed since it was recorded: record anew with python -m tests.search.recording"
+OUTDATED = "the search bodies have changed: record again with python -m tests.search.recording"
 
-SHOWN = 5
-"""How many differences of an index are shown."""
+MAX_SHOWN = 5
+"""Number of differences shown for an index."""
 
-FEWEST = 10
-"""In how many recorded bodies with hits each kind of query is to stand."""
+MIN_BODIES = 10
+"""Each kind of query must occur in this many recorded bodies with hits."""
 
 
 @cache
@@ -43,83 +42,85 @@ def load(name: str) -> Recording:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_answers_are_those_recorded_alone_and_in_a_batch(embedded: EmbeddedEngine, name: str) -> None:
+def test_single_and_batched_bodies_return_the_recorded_answers(embedded: EmbeddedEngine, name: str) -> None:
     recorded = load(name)
     index = recorded.index(embedded)
-    outcomes = [comparing.here(index, body) for body in recorded.bodies]
-    in_a_batch = comparing.in_a_batch(index, recorded.bodies, outcomes)
-    different = [
-        *recorded.differing(outcomes),
-        *(f"{json.dumps(bodies)}\n{said}" for bodies, said in in_a_batch),
+    outcomes = [comparing.embedded_outcome(index, body) for body in recorded.bodies]
+    batch_differences = comparing.batch_differences(index, recorded.bodies, outcomes)
+    differences = [
+        *recorded.differences(outcomes),
+        *(f"{json.dumps(bodies)}\n{text}" for bodies, text in batch_differences),
     ]
-    assert not different, f"{len(different)} of {len(outcomes)}:\n" + "\n\n".join(different[:SHOWN])
+    assert not differences, f"{len(differences)} of {len(outcomes)}:\n" + "\n\n".join(differences[:MAX_SHOWN])
 
 
 @pytest.fixture(scope="module")
-def engines(elasticsearch_url: str) -> Iterator[Engines]:
+def engines(elasticsearch_url: str) -> Iterator[ComparedEngines]:
     with queries.engines(Server(elasticsearch_url)) as engines:
         yield engines
 
 
-ASKED_AGAIN = NAMES if FULL else NAMES[::4]
-"""The recordings that a live server is asked for again; `test_parity` asks it for random ones."""
+COMPARED_WITH_SERVER = NAMES if FULL else NAMES[::4]
+"""The recordings that are compared with a live server; `test_parity` compares random bodies."""
 
 
-@pytest.mark.parametrize("name", ASKED_AGAIN)
-def test_the_recorded_answers_are_the_servers(engines: Engines, name: str) -> None:
+@pytest.mark.parametrize("name", COMPARED_WITH_SERVER)
+def test_a_server_returns_the_recorded_answers(engines: ComparedEngines, name: str) -> None:
     recorded = load(name)
     case = {"mapping": recorded.mapping, "documents": recorded.documents, "bodies": recorded.bodies}
-    _, outcomes = engines.recorded(case)
+    _, outcomes = engines.record(case)
     assert None not in outcomes
-    assert list(recorded.differing([outcome or [] for outcome in outcomes])) == []
+    assert list(recorded.differences([outcome or [] for outcome in outcomes])) == []
 
 
-def test_all_that_is_chosen_by_hand_is_recorded_on_one_version_of_the_server() -> None:
+def test_all_bodies_written_by_hand_are_recorded_on_the_same_server_version() -> None:
     for name, case in chosen.by_hand().items():
         left_out = load(name).left_out
         expected = recording.short_enough(case["bodies"])
-        asked = {one: body for one, body in expected.items() if one not in left_out}
-        kept = {one.name: one.body for one in load(name).answered}
-        changed = [one for one in {**kept, **asked} if kept.get(one) != asked.get(one)]
-        assert not changed, f"{name}: {', '.join(changed[:SHOWN])}: {CHANGED}"
+        bodies = {key: body for key, body in expected.items() if key not in left_out}
+        recorded = {answer.name: answer.body for answer in load(name).answered}
+        changed = [key for key in {**recorded, **bodies} if recorded.get(key) != bodies.get(key)]
+        assert not changed, f"{name}: {', '.join(changed[:MAX_SHOWN])}: {OUTDATED}"
     assert {load(name).server for name in NAMES} == {VERSION}
 
 
 def test_samples_are_recorded_with_every_text_field_highlighted() -> None:
     for name, case in chosen.by_searchapp().items():
         fields = set(text_fields(case["mapping"]["mappings"]["properties"]))
-        lacking = {
-            field for one in load(name).answered for field in fields ^ one.body["highlight"]["fields"].keys()
+        answers = load(name).answered
+        different = {
+            field for answer in answers for field in fields ^ answer.body["highlight"]["fields"].keys()
         }
-        assert load(name).answered and not lacking, f"{name}: {sorted(lacking)}: {CHANGED}"
+        assert answers and not different, f"{name}: {sorted(different)}: {OUTDATED}"
 
 
 def test_every_kind_of_query_is_recorded() -> None:
-    answered = Counter(
+    counts = Counter(
         kind
         for name in NAMES
-        for one in load(name).answered
-        if isinstance(one.outcome, list) and one.outcome
-        for kind in {next(iter(query)) for query in asking.queries_in(one.body)}
+        for answer in load(name).answered
+        if isinstance(answer.outcome, list) and answer.outcome
+        for kind in {next(iter(query)) for query in asking.queries_in(answer.body)}
     )
     assert set(dsl.KINDS) == asking.KINDS, (
-        "name every query in KINDS of tests/search/asking.py, and draw it there"
+        "add every query to KINDS of tests/search/asking.py, and generate it there"
     )
-    rare = [f"{kind} ({answered[kind]})" for kind in dsl.KINDS if answered[kind] < FEWEST]
+    rare = [f"{kind} ({counts[kind]})" for kind in dsl.KINDS if counts[kind] < MIN_BODIES]
     assert not rare, (
-        f"recorded in fewer than {FEWEST} bodies with hits: {', '.join(rare)}: draw it more often in "
-        "tests/search/asking.py, or ask it in QUERIES of tests/engines/embedded/test_queries.py, and record anew "
+        f"recorded in fewer than {MIN_BODIES} bodies with hits: {', '.join(rare)}: generate it more often in "
+        "tests/search/asking.py, or add it to QUERIES of tests/engines/embedded/test_queries.py, and record again "
         "with python -m tests.search.recording"
     )
 
 
-def test_refusals_are_recorded_too() -> None:
-    refused = [one for name in NAMES for one in load(name).answered if isinstance(one.outcome, str)]
-    assert len(refused) > 100
-    assert all(recording.KIND.fullmatch(str(one.outcome)) for one in refused)
+def test_errors_are_recorded() -> None:
+    outcomes = [answer.outcome for name in NAMES for answer in load(name).answered]
+    errors = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    assert len(errors) > 100
+    assert all(map(recording.KIND.fullmatch, errors))
 
 
-def first_explanation(outcome: list[Json]) -> Json:
+def innermost_explanation(outcome: list[Json]) -> Json:
     deepest: Json = outcome[0]["explanation"]
     while deepest["details"]:
         deepest = deepest["details"][0]
@@ -144,11 +145,11 @@ def change_the_source(outcome: list[Json]) -> None:
 
 
 def change_the_explanation(outcome: list[Json]) -> None:
-    first_explanation(outcome)["value"] = "0.5"
+    innermost_explanation(outcome)["value"] = "0.5"
 
 
 def change_the_words(outcome: list[Json]) -> None:
-    first_explanation(outcome)["description"] += " more"
+    innermost_explanation(outcome)["description"] += " more"
 
 
 def lose_a_hit(outcome: list[Json]) -> None:
@@ -156,7 +157,7 @@ def lose_a_hit(outcome: list[Json]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (raise_the_score, "hit 2, score: "),
         (swap_the_hits, "hit 1, id: "),
@@ -167,36 +168,36 @@ def lose_a_hit(outcome: list[Json]) -> None:
         (change_the_words, "hit 1, explanation, details 1, "),
     ],
 )
-def test_a_change_is_found_and_named(change: Callable[[list[Json]], None], said: str) -> None:
+def test_differences_are_detected_and_located(change: Callable[[list[Json]], None], message: str) -> None:
     recorded = load("queries")
-    outcomes: list[Outcome] = [one.outcome for one in recorded.answered]
-    place = next(place for place, one in enumerate(recorded.answered) if one.name == "match")
-    changed = outcomes[place] = copy.deepcopy(outcomes[place])
-    assert not list(recorded.differing(outcomes))
+    outcomes: list[Outcome] = [answer.outcome for answer in recorded.answered]
+    position = next(number for number, answer in enumerate(recorded.answered) if answer.name == "match")
+    changed = outcomes[position] = copy.deepcopy(outcomes[position])
+    assert not list(recorded.differences(outcomes))
     assert isinstance(changed, list)
     change(changed)
-    (told,) = recorded.differing(outcomes)
-    assert told.startswith('match: {"size": 50')
-    assert f"\n{said}" in told
+    (difference,) = recorded.differences(outcomes)
+    assert difference.startswith('match: {"size": 50')
+    assert f"\n{message}" in difference
 
 
-def test_an_answer_to_what_is_refused_and_a_refusal_of_what_is_answered_are_found() -> None:
+def test_hits_instead_of_an_error_and_errors_instead_of_hits_are_detected() -> None:
     recorded = load("queries")
-    outcomes: list[Outcome] = [one.outcome for one in recorded.answered]
-    refused = next(place for place, one in enumerate(outcomes) if isinstance(one, str))
-    answered = next(place for place, one in enumerate(outcomes) if isinstance(one, list))
+    outcomes: list[Outcome] = [answer.outcome for answer in recorded.answered]
+    error = next(number for number, outcome in enumerate(outcomes) if isinstance(outcome, str))
+    hits = next(number for number, outcome in enumerate(outcomes) if isinstance(outcome, list))
     exchanged = outcomes.copy()
-    exchanged[refused], exchanged[answered] = (
+    exchanged[error], exchanged[hits] = (
         [],
         f"{comparing.REFUSED}the embedded engine does not support it",
     )
-    assert len(list(recorded.differing(exchanged))) == 2
+    assert len(list(recorded.differences(exchanged))) == 2
     exchanged = outcomes.copy()
-    exchanged[refused] = "crashed: KeyError"
-    assert len(list(recorded.differing(exchanged))) == 1
+    exchanged[error] = "crashed: KeyError"
+    assert len(list(recorded.differences(exchanged))) == 1
 
 
-def test_a_recording_is_written_as_it_was_read() -> None:
+def test_recordings_round_trip() -> None:
     for name in ("frames", "nlps", "random-00"):
         packed = (recording.FOLDER / f"{name}.json.gz").read_bytes()
-        assert gzip.decompress(packed) == recording.written(load(name)), name
+        assert gzip.decompress(packed) == recording.to_json(load(name)), name

@@ -34,7 +34,9 @@ QUERIES: list[Any] = [
 def documents(count: int = 300) -> list[Document]:
     draw = Draw("rows")
     return [
-        Document(str(number), " ".join(draw.several(lambda: draw.one(WORDS), 12)), {"tag": draw.one("xyz")})
+        Document(
+            str(number), " ".join(draw.several(lambda: draw.choice(WORDS), 12)), {"tag": draw.choice("xyz")}
+        )
         for number in range(count)
     ]
 

@@ -1,4 +1,4 @@
-"""Queries and values that the engines once answered differently, and limits that both keep, on a real Elasticsearch."""
+"""Queries and values on which the engines once differed, and limits of both, compared with a real Elasticsearch."""
 
 from __future__ import annotations
 
@@ -12,30 +12,37 @@ from searchapp.engines.embedded import EmbeddedIndex
 from tests.engines.embedded.conftest import MAPPING, ORDER
 from tests.search import queries
 from tests.search.comparing import Outcome
-from tests.search.queries import Engines
+from tests.search.queries import ComparedEngines
 from tests.server.rest import Server
 
 Json = dict[str, Any]
 Ask = Callable[[Json], tuple[Outcome, Outcome]]
 
-GREAT = 2**53 + 1
+BEYOND_DOUBLE = 2**53 + 1
 HIGHLIGHT = {
     "type": "plain",
     "number_of_fragments": 0,
     "fields": {"text": {}, "text.gaps": {}, "a.b": {}, "tag": {}},
 }
 DOCUMENTS: list[Json] = [
-    {"id": "1", "text": "ring a b", "year": 1, "long": GREAT, "weight": 0.0, "a.b": "dotted"},
+    {"id": "1", "text": "ring a b", "year": 1, "long": BEYOND_DOUBLE, "weight": 0.0, "a.b": "dotted"},
     {"id": "2", "text": ["ring the", "of a b", "", "b a"], "year": [2, 3], "long": 2**63 - 1, "weight": -0.0},
     {"id": "3", "text": [["ring"], ["a", ["b"]]], "year": "5", "long": -(2**63), "weight": 1.5, "tag": 0.1},
-    {"id": "4", "text": [True, None, 5, 1e16], "year": 7.9, "long": GREAT - 1, "weight": " 2 ", "tag": True},
+    {
+        "id": "4",
+        "text": [True, None, 5, 1e16],
+        "year": 7.9,
+        "long": BEYOND_DOUBLE - 1,
+        "weight": " 2 ",
+        "tag": True,
+    },
     {"id": "5", "text": ["the of", "", "a"], "ratio": [1e-7, 1.0000001788139343], "tag": [None, 5]},
     {"id": "6", "text": "", "ratio": 16777217, "a.b": "united dotted"},
 ]
 
 
 @pytest.fixture(scope="module")
-def engines(elasticsearch_url: str) -> Iterator[Engines]:
+def engines(elasticsearch_url: str) -> Iterator[ComparedEngines]:
     with queries.engines(Server(elasticsearch_url)) as engines:
         yield engines
 
@@ -49,17 +56,13 @@ def mapping(**properties: Any) -> Json:
 
 
 @pytest.fixture(scope="module")
-def ask(engines: Engines) -> Iterator[Ask]:
-    """What both engines say to a body on `DOCUMENTS`."""
-    with engines.indexed({"mapping": mapping(), "documents": DOCUMENTS}) as (index, said):
-        assert isinstance(index, EmbeddedIndex), said
-        assert not said
-        found = index  # for the closure
-
-        def asked(body: Json) -> tuple[Outcome, Outcome]:
-            return engines.outcomes(found, {"sort": ORDER, "size": 50} | body)
-
-        yield asked
+def ask(engines: ComparedEngines) -> Iterator[Ask]:
+    """Yield a function that returns both engines' outcomes of a body on `DOCUMENTS`."""
+    with engines.index({"mapping": mapping(), "documents": DOCUMENTS}) as (index, difference):
+        assert isinstance(index, EmbeddedIndex), difference
+        assert not difference
+        embedded = index  # keeps the narrowed type in the lambda
+        yield lambda body: engines.outcomes(embedded, {"sort": ORDER, "size": 50} | body)
 
 
 def phrase(text: str, field: str = "text.gaps") -> Json:
@@ -80,7 +83,7 @@ def functions(query: Json, **value: Any) -> Json:
 RING = {"match": {"text": "ring"}}
 
 
-ALIKE: list[Json] = [
+VALID_QUERIES: list[Json] = [
     # several fields
     {"multi_match": {"query": "ring", "fields": ["text^2", "text.gaps", "text^0.3"]}},
     {"multi_match": {"query": "ring", "fields": ["text", "nowhere", 5]}},
@@ -94,11 +97,11 @@ ALIKE: list[Json] = [
     {"range": {"year": {"gt": 1, "gte": 2}}},
     {"range": {"year": {"gte": 2, "gt": 2}}},
     {"range": {"year": {"lt": 3, "lte": None}}},
-    {"range": {"long": {"gte": GREAT}}},
+    {"range": {"long": {"gte": BEYOND_DOUBLE}}},
     {"range": {"long": {"gt": 2**63 - 2}}},
     {"range": {"long": {"lte": -(2**63)}}},
-    {"term": {"long": GREAT}},
-    {"term": {"long": str(GREAT)}},
+    {"term": {"long": BEYOND_DOUBLE}},
+    {"term": {"long": str(BEYOND_DOUBLE)}},
     {"terms": {"long": [2**63 - 1, -(2**63)]}},
     {"terms": {"weight": [-0.0]}},
     {"terms": {"weight": [0.0, "-0"]}},
@@ -112,7 +115,7 @@ ALIKE: list[Json] = [
     {"match": {"ratio": "1.0000001788139343"}},
     {"match": {"year": 5.0}},
     {"match": {"year": "7"}},
-    # what text is made of
+    # text from other JSON types
     {"match": {"text": True}},
     {"match": {"text": 1e16}},
     {"match": {"text": 5.5}},
@@ -141,7 +144,7 @@ ALIKE: list[Json] = [
             "must_not": {"bool": {"must_not": functions({"match": {"text": ""}}), "minimum_should_match": 0}}
         }
     },
-    # accepted whatever it says
+    # values that both engines ignore
     {"match": {"year": {"query": 5, "analyzer": "words"}}},
     {"bool": {"must": RING, "minimum_should_match": None}},
     {"multi_match": {"query": "ring", "fields": ["text"], "tie_breaker": 2}},
@@ -151,18 +154,14 @@ ALIKE: list[Json] = [
 """Queries on `DOCUMENTS`."""
 
 
-@pytest.mark.parametrize(
-    "query",
-    ALIKE,
-    ids=repr,
-)
-def test_it_is_answered_alike(ask: Ask, query: Json) -> None:
-    here, there = ask({"query": query, "explain": True, "highlight": HIGHLIGHT})
-    assert isinstance(here, list), here
-    assert here == there
+@pytest.mark.parametrize("query", VALID_QUERIES, ids=repr)
+def test_queries_have_the_same_hits(ask: Ask, query: Json) -> None:
+    ours, theirs = ask({"query": query, "explain": True, "highlight": HIGHLIGHT})
+    assert isinstance(ours, list), ours
+    assert ours == theirs
 
 
-COMING_ALONG: list[Json] = [
+VALID_BODIES: list[Json] = [
     {"query": RING, "_source": "a"},
     {"query": RING, "_source": {"excludes": ["a"]}},
     {"query": RING, "highlight": {**HIGHLIGHT, "post_tags": [">"]}},
@@ -185,21 +184,17 @@ COMING_ALONG: list[Json] = [
     {"query": {"function_score": {"query": RING, "weight": 2, "max_boost": "Infinity"}}, "explain": True},
     {"query": {"range": {"ratio": {"gt": "-Infinity"}}}, "explain": True},
 ]
-"""Bodies on `DOCUMENTS`, which may name their own `highlight`."""
+"""Bodies on `DOCUMENTS`; some have their own `highlight`."""
 
 
-@pytest.mark.parametrize(
-    "more",
-    COMING_ALONG,
-    ids=repr,
-)
-def test_what_comes_with_hits_is_alike(ask: Ask, more: Json) -> None:
-    here, there = ask({"highlight": HIGHLIGHT} | more)
-    assert isinstance(here, list), here
-    assert here == there
+@pytest.mark.parametrize("body", VALID_BODIES, ids=repr)
+def test_bodies_have_the_same_details(ask: Ask, body: Json) -> None:
+    ours, theirs = ask({"highlight": HIGHLIGHT} | body)
+    assert isinstance(ours, list), ours
+    assert ours == theirs
 
 
-REFUSED_BY_BOTH: list[Json] = [
+INVALID_BODIES: list[Json] = [
     {"query": {"match": {"year": {"query": "soon", "analyzer": "words"}}}},
     {"query": {"match": {"year": {"query": 5, "analyzer": "nowhere"}}}},
     {"query": {"match": {"text": {"query": "a", "analyzer": "nowhere"}}}},
@@ -222,33 +217,27 @@ REFUSED_BY_BOTH: list[Json] = [
 """Bodies on `DOCUMENTS`."""
 
 
-@pytest.mark.parametrize(
-    "more",
-    REFUSED_BY_BOTH,
-    ids=lambda more: repr(more)[:100],
-)
-def test_it_is_refused_by_both(ask: Ask, more: Json) -> None:
-    here, there = ask(more)
-    assert isinstance(there, str)
-    assert isinstance(here, str)
+@pytest.mark.parametrize("body", INVALID_BODIES, ids=lambda body: repr(body)[:100])
+def test_both_reject_invalid_bodies(ask: Ask, body: Json) -> None:
+    ours, theirs = ask(body)
+    assert isinstance(theirs, str)
+    assert isinstance(ours, str)
     assert any(
-        reason in here for reason in ("invalid request", "is not supported", "unknown analyzer `nowhere`")
+        reason in ours for reason in ("invalid request", "is not supported", "unknown analyzer `nowhere`")
     )
 
 
-def test_a_score_beyond_float32_is_refused_by_both(engines: Engines, ask: Ask) -> None:
-    here, there = ask({"query": {"function_score": {"query": RING, "weight": 3e38, "boost": 1e38}}})
-    assert isinstance(here, str)
-    assert isinstance(there, str)
-    assert "infinite or not a number" in here
-    assert "infinite or not a number" in there
+def test_both_reject_scores_beyond_float32(ask: Ask) -> None:
+    for outcome in ask({"query": {"function_score": {"query": RING, "weight": 3e38, "boost": 1e38}}}):
+        assert isinstance(outcome, str)
+        assert "infinite or not a number" in outcome
 
 
 KEYWORD = {"type": "keyword"}
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "invalid",
     [
         mapping(_id=KEYWORD),
         mapping(**{" ": KEYWORD}),
@@ -261,10 +250,10 @@ KEYWORD = {"type": "keyword"}
     ],
     ids=["_id", "blank", "empty part", "field and object", "1,000 fields", "depth", "meta", "no type"],
 )
-def test_a_mapping_is_refused_by_both(engines: Engines, changed: Json) -> None:
-    with engines.indexed({"mapping": changed, "documents": []}) as (index, said):
+def test_both_reject_invalid_mappings(engines: ComparedEngines, invalid: Json) -> None:
+    with engines.index({"mapping": invalid, "documents": []}) as (index, difference):
         assert index is None
-        assert not said
+        assert not difference
 
 
 @pytest.mark.parametrize(
@@ -283,15 +272,15 @@ def test_a_mapping_is_refused_by_both(engines: Engines, changed: Json) -> None:
     ],
     ids=repr,
 )
-def test_a_document_is_refused_by_both(engines: Engines, value: Json) -> None:
+def test_both_reject_invalid_documents(engines: ComparedEngines, value: Json) -> None:
     case = {"mapping": mapping(), "documents": [{"id": "1", "text": "a"}, {"id": "2", "text": "a", **value}]}
-    with engines.indexed(case) as (index, said):
-        assert not said
+    with engines.index(case) as (index, difference):
+        assert not difference
         assert index is not None
         assert index.info.documents == 1
 
 
-def test_what_rarely_comes_together_ranks_the_same_in_a_batch(engines: Engines) -> None:
+def test_small_and_large_boosts_rank_the_same_in_a_batch(engines: ComparedEngines) -> None:
     case = {
         "mapping": mapping(),
         "documents": DOCUMENTS,

@@ -1,4 +1,4 @@
-"""Every segmentation of an index gives the answers and the statistics of a fresh index of its live documents."""
+"""An index in segments has the hits and statistics of a fresh index of its live documents."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from tests.engines.embedded.segmented import (
     DOCUMENTS,
     EDITED,
     WORDS,
-    compared,
     edit,
     edits,
-    everything_kept,
     fields,
-    folder_of,
-    indexed,
-    noting_analyzed,
-    require_as_whole,
-    shown,
+    hit_details,
+    index_documents,
+    keep_segments,
+    live_folder,
+    plan_update,
+    record_analyzed,
+    require_same_as_fresh,
     texts,
     versions,
 )
@@ -54,7 +54,7 @@ from tests.profile import FULL
 SCORED: dict[str, Any] = copy.deepcopy(MAPPING)
 SCORED["settings"]["similarity"]["flat"]["k1"] = 2.5
 
-OF_WORDS: list[Any] = [
+WORD_QUERIES: list[Any] = [
     {"match_all": {}},
     {"exists": {"field": "tag"}},
     {"range": {"year": {"gte": 0, "lte": 2}}},
@@ -66,15 +66,15 @@ OF_WORDS: list[Any] = [
 
 
 def answers(index: EmbeddedIndex, queries: Sequence[Any], size: int) -> list[Any]:
-    """All that an index is asked for: rankings together and alone, hits with all that comes with them, and counts."""
+    """Return rankings in a batch and one by one, hits with details, counts and frequencies, and close the index."""
     with closing(index):
-        asked = [body(query, size) for query in queries]
+        bodies = [body(query, size) for query in queries]
         return [
-            list(index.search(asked)),
-            [list(index.search([one])) for one in asked],
+            list(index.search(bodies)),
+            [list(index.search([request])) for request in bodies],
             [
-                [shown(one) for one in index.find(one | {"explain": True, "highlight": HIGHLIGHT})]
-                for one in asked
+                [hit_details(hit) for hit in index.find(request | {"explain": True, "highlight": HIGHLIGHT})]
+                for request in bodies
             ],
             [index.counts(query, {"tag": 9}) for query in queries],
             index.frequencies({"text": frozenset(WORDS), "tag": frozenset(WORDS)}),
@@ -92,71 +92,71 @@ rounds = st.lists(
 @given(
     st.lists(st.tuples(texts, fields), min_size=1, max_size=20), rounds, st.booleans(), st.integers(0, 100)
 )
-def test_every_segmentation_is_as_a_fresh_index_of_the_live_documents(
-    first: list[tuple[str, Any]], rounds: list[tuple[Any, str, int]], in_pieces: bool, size: int
+def test_every_sequence_of_updates_equals_a_fresh_index(
+    first: list[tuple[str, Any]], rounds: list[tuple[Any, str, int]], small_chunks: bool, size: int
 ) -> None:
-    """Whatever is added, changed, deleted, comes back and is merged; however little is looked at together."""
-    documents = [Document(str(number), text, others) for number, (text, others) in enumerate(first)]
+    """Documents are added, changed, deleted, restored and merged, also in small chunks."""
+    documents = [Document(str(number), text, properties) for number, (text, properties) in enumerate(first)]
     before = list(documents)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
-        if in_pieces:
-            for module, name, few in (
+        if small_chunks:
+            for module, name, value in (
                 (postings, "RUN_TOKENS", 5),
                 (postings, "MERGED_TOKENS", 4),
                 (segments, "WINDOW", 3),
                 (segments, "CHUNK", 2),
                 (segments, "BUFFER_BYTES", size),
             ):
-                patch.setattr(module, name, few)
+                patch.setattr(module, name, value)
         with closing(EmbeddedEngine(Path(home), "test")) as embedded:
             embedded.build("rings", spec_of(documents), documents)
-            for round_, (steps, what, kept) in enumerate(rounds):
-                if what == "change back":
+            for round_, (steps, change, limit) in enumerate(rounds):
+                if change == "change back":
                     documents = list(before)
-                elif what == "none":
+                elif change == "none":
                     documents = []
-                elif what == "first":
+                elif change == "first":
                     documents = documents[:1]
                 else:
                     edit(documents, steps, round_)
-                everything_kept(patch, kept)
-                indexed(embedded, documents)
-                require_as_whole(embedded, documents)
-                assert answers(embedded.open("rings"), OF_WORDS, 30) == answers(
-                    embedded.open("whole"), OF_WORDS, 30
+                keep_segments(patch, limit)
+                index_documents(embedded, documents)
+                require_same_as_fresh(embedded, documents)
+                assert answers(embedded.open("rings"), WORD_QUERIES, 30) == answers(
+                    embedded.open("fresh"), WORD_QUERIES, 30
                 )
 
 
-def changed(documents: Sequence[Document], chance: random.Random) -> list[Document]:
-    """The documents, of which some have changed, some are gone and some are new."""
-    found = []
+def edit_larger(documents: Sequence[Document], chance: random.Random) -> list[Document]:
+    """Insert, change and delete 3 % of the documents each."""
+    result = []
     for document in documents:
-        what = chance.random()
-        other = chance.choice(LARGER)
-        if what < 0.03:
-            found.append(Document(f"{document.id}-{chance.randrange(999)}", other.text, document.fields))
-        elif what < 0.06:
-            found.append(Document(document.id, other.text, other.fields))
+        share = chance.random()
+        source = chance.choice(LARGER)
+        if share < 0.03:
+            result.append(Document(f"{document.id}-{chance.randrange(999)}", source.text, document.fields))
+        elif share < 0.06:
+            result.append(Document(document.id, source.text, source.fields))
             continue
-        elif what < 0.09:
+        elif share < 0.09:
             continue
-        found.append(document)
-    return found
+        result.append(document)
+    return result
 
 
-@pytest.mark.parametrize("most", [0, 1, 9])
-def test_answers_to_all_kinds_of_queries_are_those_of_a_fresh_index(
-    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, most: int
+@pytest.mark.parametrize("limit", [0, 1, 9])
+def test_all_kinds_of_queries_return_the_hits_of_a_fresh_index(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    everything_kept(monkeypatch, most)
+    keep_segments(monkeypatch, limit)
     chance = random.Random(7)
     documents = list(LARGER)
     embedded.build("rings", spec_of(documents), documents)
     for _round in range(12 if FULL else 3):
-        documents = changed(documents, chance)
-        indexed(embedded, documents)
-        embedded.build("whole", spec_of(documents), documents)
-        assert answers(embedded.open("rings"), QUERIES, 40) == answers(embedded.open("whole"), QUERIES, 40)
+        documents = edit_larger(documents, chance)
+        index_documents(embedded, documents)
+        embedded.build("fresh", spec_of(documents), documents)
+        assert answers(embedded.open("rings"), QUERIES, 40) == answers(embedded.open("fresh"), QUERIES, 40)
         embedded.build("scored", spec_of(documents, SCORED), documents)
         assert answers(embedded.open_like("rings", SCORED), QUERIES, 40) == answers(
             embedded.open("scored"), QUERIES, 40
@@ -181,12 +181,12 @@ def test_few_edits_of_many_documents_are_merged(
             for _ in range(int(share * len(documents)))
         ]
         edit(documents, steps, round_)
-        plan = indexed(embedded, documents)
+        plan = index_documents(embedded, documents)
         assert plan is not None and plan.documents > 400
-        require_as_whole(embedded, documents)
+        require_same_as_fresh(embedded, documents)
 
 
-# What is analyzed, kept and merged
+# Analyzed, kept and merged documents
 
 
 @pytest.mark.parametrize(
@@ -195,14 +195,14 @@ def test_few_edits_of_many_documents_are_merged(
         (DOCUMENTS[10:], 90),
         ([Document("first", "ring"), *DOCUMENTS], 100),
         (DOCUMENTS[::-1], 100),
-        ([Document(one.id, "entirely new") for one in DOCUMENTS], 0),
+        ([Document(document.id, "entirely new") for document in DOCUMENTS], 0),
         (DOCUMENTS[:1], 1),
         ([], 0),
         (
             [
                 *(
-                    Document(one.id, one.text, dict(reversed(list(one.fields.items()))))
-                    for one in DOCUMENTS[:10]
+                    Document(document.id, document.text, dict(reversed(list(document.fields.items()))))
+                    for document in DOCUMENTS[:10]
                 ),
                 *DOCUMENTS[10:],
             ],
@@ -210,92 +210,92 @@ def test_few_edits_of_many_documents_are_merged(
         ),
     ],
     ids=[
-        "first gone",
-        "one before",
-        "turned round",
+        "first deleted",
+        "inserted at the front",
+        "reversed",
         "all changed",
-        "one left",
-        "none left",
-        "properties turned",
+        "all but one deleted",
+        "all deleted",
+        "properties reversed",
     ],
 )
-@pytest.mark.parametrize("most", [0, 9], ids=["merged", "kept"])
-def test_documents_that_have_not_changed_are_taken_over(
+@pytest.mark.parametrize("limit", [0, 9], ids=["merged", "kept"])
+def test_unchanged_documents_are_reused(
     embedded: EmbeddedEngine,
     monkeypatch: pytest.MonkeyPatch,
-    most: int,
+    limit: int,
     documents: list[Document],
     count: int,
 ) -> None:
-    everything_kept(monkeypatch, most)
+    keep_segments(monkeypatch, limit)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    plan = indexed(embedded, documents)
+    plan = index_documents(embedded, documents)
     assert (0 if plan is None else plan.documents) == count
-    require_as_whole(embedded, documents)
+    require_same_as_fresh(embedded, documents)
 
 
-@pytest.mark.parametrize("most", [0, 9], ids=["merged", "kept"])
-def test_only_what_is_new_is_analyzed(
-    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, most: int
+@pytest.mark.parametrize("limit", [0, 9], ids=["merged", "kept"])
+def test_only_new_documents_are_analyzed(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    everything_kept(monkeypatch, most)
+    keep_segments(monkeypatch, limit)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    analyzed = noting_analyzed(monkeypatch)
-    one, two, three = (Document(name, f"ring {name}") for name in ("one", "two", "three"))
+    analyzed = record_analyzed(monkeypatch)
+    first, second, third = (Document(name, f"ring {name}") for name in ("one", "two", "three"))
     for documents, expected in (
-        ([*DOCUMENTS[1:], one, two], ["one", "two"]),
-        ([*DOCUMENTS[1:], one, three, two], ["three"]),
-        ([*DOCUMENTS[1:90], *DOCUMENTS[91:], three, one], []),
+        ([*DOCUMENTS[1:], first, second], ["one", "two"]),
+        ([*DOCUMENTS[1:], first, third, second], ["three"]),
+        ([*DOCUMENTS[1:90], *DOCUMENTS[91:], third, first], []),
     ):
         analyzed.clear()
         progress: list[int] = []
-        plan = compared(embedded, documents)
+        plan = plan_update(embedded, documents)
         assert plan is not None
         embedded.build("rings", spec_of(documents), documents, progress.append, carried=plan)
         assert analyzed == expected
         assert (plan.analyzed, plan.documents) == (len(expected), len(documents) - len(expected))
         assert sum(progress) == len(documents)
-        require_as_whole(embedded, documents)
+        require_same_as_fresh(embedded, documents)
 
 
-def test_an_id_that_goes_comes_again_as_it_was_or_as_another(
+def test_deleted_ids_can_be_used_again(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything_kept(monkeypatch, 1)
+    keep_segments(monkeypatch, 1)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    without, other = DOCUMENTS[1:], Document("0", "a field")
+    without, replacement = DOCUMENTS[1:], Document("0", "a field")
     for documents, dead, new in (
         (without, 1, 0),
         (DOCUMENTS, 0, 0),
         (without, 1, 0),
-        ([*without, other], 1, 1),
-        ([other, *without], 1, 1),
+        ([*without, replacement], 1, 1),
+        ([replacement, *without], 1, 1),
         (without, 1, 0),
         ([*without, DOCUMENTS[0]], 0, 0),
     ):
-        assert indexed(embedded, documents)
-        require_as_whole(embedded, documents)
-        manifest = IndexManifest.read(folder_of(tmp_path))
+        assert index_documents(embedded, documents)
+        require_same_as_fresh(embedded, documents)
+        manifest = IndexManifest.read(live_folder(tmp_path))
         (kept,) = manifest.kept.values()
         assert (kept.deletions.documents, manifest.documents) == (dead, new)
 
 
-def test_a_segment_that_is_kept_is_never_written_to_and_goes_when_all_is_merged(
+def test_kept_segments_are_never_changed_and_are_deleted_by_a_merge(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segments, "SMALL_SEGMENT", 1)
     monkeypatch.setattr(segments, "KEPT_SHARE", 10)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    base = folder_of(tmp_path)
+    base = live_folder(tmp_path)
     before = {file.name: (file.stat().st_ctime_ns, file.read_bytes()) for file in base.iterdir()}
     for number in range(1, 11):
         documents = [*DOCUMENTS[number:], Document("new", f"ring {number}")]
-        assert indexed(embedded, documents)
+        assert index_documents(embedded, documents)
         assert versions(tmp_path) == [base.name, f"{number + 1:06d}"]
     assert before == {file.name: (file.stat().st_ctime_ns, file.read_bytes()) for file in base.iterdir()}
-    indexed(embedded, DOCUMENTS[11:])  # the eleventh of a hundred
+    index_documents(embedded, DOCUMENTS[11:])  # the eleventh of a hundred
     assert versions(tmp_path) == ["000012"]
-    indexed(embedded, [*DOCUMENTS[11:], Document("0", "ring")])
+    index_documents(embedded, [*DOCUMENTS[11:], Document("0", "ring")])
     assert versions(tmp_path) == ["000012", "000013"]
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert versions(tmp_path) == ["000014"]
@@ -318,55 +318,59 @@ def test_a_segment_that_is_kept_is_never_written_to_and_goes_when_all_is_merged(
         ([], 10, 0),
     ],
 )
-def test_the_policy_keeps_large_segments_beside_which_little_is(
+def test_the_policy_keeps_large_segments_until_others_are_large_too(
     sizes: list[tuple[int, int]], new: int, count: int
 ) -> None:
-    found = [
+    live_segments = [
         segments.LiveSegment(None, np.arange(size) < live)  # type: ignore[arg-type]
         for size, live in sizes
     ]
-    assert segments.count_kept(found, new) == count
+    assert segments.count_kept(live_segments, new) == count
 
 
-def test_another_similarity_keeps_nothing_but_analyzes_nothing_again(
+def test_another_similarity_keeps_no_segment_but_reuses_the_analysis(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything_kept(monkeypatch)
+    keep_segments(monkeypatch)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     for documents in (DOCUMENTS, EDITED):
-        plan = compared(embedded, documents, SCORED)
+        plan = plan_update(embedded, documents, SCORED)
         assert plan is not None and not plan.kept and plan.documents >= 98
-        indexed(embedded, EDITED)
-    indexed(embedded, EDITED, SCORED)
+        index_documents(embedded, EDITED)
+    index_documents(embedded, EDITED, SCORED)
     embedded.build("scored", spec_of(EDITED, SCORED), EDITED)
-    assert answers(embedded.open("rings"), OF_WORDS, 50) == answers(embedded.open("scored"), OF_WORDS, 50)
+    assert answers(embedded.open("rings"), WORD_QUERIES, 50) == answers(
+        embedded.open("scored"), WORD_QUERIES, 50
+    )
 
 
-def test_nothing_left_of_a_frequency_that_needed_wider_numbers(embedded: EmbeddedEngine) -> None:
+def test_arrays_narrow_again_after_large_frequencies_are_deleted(embedded: EmbeddedEngine) -> None:
     often = [*DOCUMENTS, Document("often", "ring " * 300)]
     embedded.build("rings", spec_of(often), often)
     for documents in (DOCUMENTS, often, [*often, Document("oftener", "field " * 70000)], DOCUMENTS):
-        plan = indexed(embedded, documents)
+        plan = index_documents(embedded, documents)
         assert plan is not None and plan.documents == 100 + (len(documents) > 101)
-        require_as_whole(embedded, documents)
+        require_same_as_fresh(embedded, documents)
 
 
-def test_many_new_documents_are_analyzed_on_all_cores_as_few_are_here(
+def test_several_processes_analyze_many_new_documents(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 2)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     for number in (3, 30):
         documents = [
-            Document(one.id, f"{one.text} {number}") if place % 3 == 0 and place < 3 * number else one
-            for place, one in enumerate(DOCUMENTS)
+            Document(document.id, f"{document.text} {number}")
+            if position % 3 == 0 and position < 3 * number
+            else document
+            for position, document in enumerate(DOCUMENTS)
         ]
-        plan = indexed(embedded, documents)
+        plan = index_documents(embedded, documents)
         assert plan is not None and plan.analyzed == number
-        require_as_whole(embedded, documents)
+        require_same_as_fresh(embedded, documents)
 
 
-def test_what_is_stored_as_different_texts_is_compared_as_different_bytes() -> None:
+def test_different_documents_have_different_bytes() -> None:
     class Word(str):
         __slots__ = ()
 
@@ -381,74 +385,74 @@ def test_what_is_stored_as_different_texts_is_compared_as_different_bytes() -> N
         *(Document("1", "a", {"year": value}) for value in (1, [1], 1.0, True, "1", None, 2**70, 0.0, -0.0)),
     ]
     assert len({segments.document_bytes(document) for document in documents}) == len(documents)
-    # Equal ones are the same bytes, whoever else refers to their parts.
+    # Equal documents have the same bytes, also if their objects are shared.
     text = "a ring"
     properties = {"tag": [text, sys.intern(text), "".join(text)], text: 1.5}
-    written = segments.document_bytes(Document("1", text, properties))
-    again = Document("1", "a " + "ring"[:4], json.loads(json.dumps(properties)))
-    assert written == segments.document_bytes(again)
+    first = segments.document_bytes(Document("1", text, properties))
+    second = Document("1", "a " + "ring"[:4], json.loads(json.dumps(properties)))
+    assert first == segments.document_bytes(second)
 
 
-# What is refused, and what is taken over from nobody
+# Rejected updates
 
 
 @pytest.mark.parametrize("new_bytes", [0, segments.BUFFER_BYTES])
-@pytest.mark.parametrize("most", [0, 1, 2], ids=["merged", "one is kept", "two are kept"])
-def test_ids_that_come_twice_are_refused(
-    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, new_bytes: int
+@pytest.mark.parametrize("limit", [0, 1, 2], ids=["merged", "keeps 1", "keeps 2"])
+def test_duplicate_ids_are_rejected(
+    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, new_bytes: int
 ) -> None:
     monkeypatch.setattr(segments, "BUFFER_BYTES", new_bytes)
-    everything_kept(monkeypatch)
+    keep_segments(monkeypatch)
     new = Document("new", "ring")
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    changed_one = [*DOCUMENTS[1:], Document("0", "another text"), new]
-    indexed(embedded, changed_one)
-    everything_kept(monkeypatch, most)
+    updated = [*DOCUMENTS[1:], Document("0", "another text"), new]
+    index_documents(embedded, updated)
+    keep_segments(monkeypatch, limit)
     before = versions(tmp_path)
-    for twice, name in (
-        ([*changed_one, DOCUMENTS[0]], "0"),  # one of each segment
-        ([*changed_one, DOCUMENTS[3]], "3"),
-        ([*changed_one, Document("3", "another text")], "3"),
-        ([*changed_one, new], "new"),
-        ([*changed_one, Document("new", "field")], "new"),
-        ([*changed_one, Document("newer", "field"), Document("newer", "group")], "newer"),
+    for duplicated, name in (
+        ([*updated, DOCUMENTS[0]], "0"),  # one in each segment
+        ([*updated, DOCUMENTS[3]], "3"),
+        ([*updated, Document("3", "another text")], "3"),
+        ([*updated, new], "new"),
+        ([*updated, Document("new", "field")], "new"),
+        ([*updated, Document("newer", "field"), Document("newer", "group")], "newer"),
     ):
-        found = compared(embedded, twice)
+        plan = plan_update(embedded, duplicated)
         with pytest.raises(EngineRefused, match=f"two documents have the id {name}"):
-            embedded.build("rings", spec_of(twice), twice, carried=found)
+            embedded.build("rings", spec_of(duplicated), duplicated, carried=plan)
         assert versions(tmp_path) == before
-    refused = [*changed_one, Document("\ud800", "ring")]
+    invalid = [*updated, Document("\ud800", "ring")]
     with pytest.raises(EngineRefused, match="surrogate"):
-        embedded.build("rings", spec_of(refused), refused, carried=compared(embedded, refused))
-    require_as_whole(embedded, changed_one)
+        embedded.build("rings", spec_of(invalid), invalid, carried=plan_update(embedded, invalid))
+    require_same_as_fresh(embedded, updated)
 
 
-@pytest.mark.parametrize("most", [0, 9], ids=["merged", "kept"])
-def test_documents_that_change_while_they_are_read_again_are_noticed(
-    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, most: int
+@pytest.mark.parametrize("limit", [0, 9], ids=["merged", "kept"])
+def test_documents_that_change_between_two_readings_are_detected(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    everything_kept(monkeypatch, most)
+    keep_segments(monkeypatch, limit)
     monkeypatch.setattr(segments, "BUFFER_BYTES", 0)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    found = compared(embedded, EDITED)
-    for other, count in (([*EDITED, Document("one more", "ring")], 101), (EDITED[:29], 98)):
+    plan = plan_update(embedded, EDITED)
+    for documents, count in (([*EDITED, Document("one more", "ring")], 101), (EDITED[:29], 98)):
         with pytest.raises(EngineRefused, match=f"{count} documents arrived instead of 100: index again"):
-            embedded.build("rings", spec_of(EDITED), other, carried=found)
+            embedded.build("rings", spec_of(EDITED), documents, carried=plan)
 
 
-def test_another_analyzer_takes_over_nothing(
+def test_another_analyzer_reuses_no_document(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything_kept(monkeypatch)
+    keep_segments(monkeypatch)
     analyzed = copy.deepcopy(MAPPING)
     analyzed["settings"]["analysis"]["filter"]["little"]["stopwords"] = ["ring"]
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert embedded.compare("rings", analyzed) is None
-    indexed(embedded, EDITED)
+    index_documents(embedded, EDITED)
     assert embedded.compare("rings", analyzed) is None
 
 
-def test_another_version_of_the_analysis_takes_over_nothing(
+def test_another_version_of_the_analysis_reuses_no_document(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "searchapp.requests")
@@ -462,49 +466,49 @@ def test_another_version_of_the_analysis_takes_over_nothing(
     ]
 
 
-def test_of_two_who_have_compared_the_first_one_builds(
+def test_an_update_planned_for_a_replaced_version_is_rejected(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything_kept(monkeypatch)
+    keep_segments(monkeypatch)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    first, second = compared(embedded, EDITED), compared(embedded, DOCUMENTS[:95])
+    first, second = plan_update(embedded, EDITED), plan_update(embedded, DOCUMENTS[:95])
     embedded.build("rings", spec_of(EDITED), EDITED, carried=first)
     with pytest.raises(Replaced):
         embedded.build("rings", spec_of(DOCUMENTS[:95]), DOCUMENTS[:95], carried=second)
-    require_as_whole(embedded, EDITED)
-    # An index of the same names that was made again.
-    found = compared(embedded, DOCUMENTS[:95])
+    require_same_as_fresh(embedded, EDITED)
+    # a new index with the same version names
+    plan = plan_update(embedded, DOCUMENTS[:95])
     embedded.remove("rings")
-    other = DOCUMENTS[::-1]
-    embedded.build("rings", spec_of(other), other)
-    assert indexed(embedded, other[1:])
+    reordered = DOCUMENTS[::-1]
+    embedded.build("rings", spec_of(reordered), reordered)
+    assert index_documents(embedded, reordered[1:])
     with pytest.raises(Replaced):
-        embedded.build("rings", spec_of(DOCUMENTS[:95]), DOCUMENTS[:95], carried=found)
-    require_as_whole(embedded, other[1:])
+        embedded.build("rings", spec_of(DOCUMENTS[:95]), DOCUMENTS[:95], carried=plan)
+    require_same_as_fresh(embedded, reordered[1:])
 
 
-def test_what_can_not_be_taken_over_after_all_is_built_whole(embedded: EmbeddedEngine) -> None:
+def test_an_outdated_plan_leads_to_a_complete_build(embedded: EmbeddedEngine) -> None:
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    found = compared(embedded, EDITED)
+    plan = plan_update(embedded, EDITED)
     embedded.build("rings", spec_of(DOCUMENTS[:50]), DOCUMENTS[:50])
     before = embedded.index_info("rings")
-    serving = build(embedded, "rings", spec_of(EDITED), before, EDITED, "indexing", SilentProgress(), found)
+    serving = build(embedded, "rings", spec_of(EDITED), before, EDITED, "indexing", SilentProgress(), plan)
     assert (serving.carried, serving.analyzed) == (0, len(EDITED))
     assert serving.note.endswith("all documents were analyzed again: another process built a newer version")
-    require_as_whole(embedded, EDITED)
+    require_same_as_fresh(embedded, EDITED)
 
 
-# What is told, and who has it open
+# Messages, lists and open indexes
 
 
-def test_what_is_written_is_told(
+def test_verbose_reports_reused_and_analyzed_documents(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    everything_kept(monkeypatch)
+    keep_segments(monkeypatch)
     caplog.set_level(logging.INFO, "searchapp.requests")
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    indexed(embedded, EDITED)
-    indexed(embedded, EDITED, merged=True)
+    index_documents(embedded, EDITED)
+    index_documents(embedded, EDITED, merged=True)
     assert caplog.messages == [
         "test-rings-000002: 98 documents are reused, 2 are removed, 2 are analyzed; a small part is written "
         "beside what test-rings-000001 has",
@@ -518,12 +522,12 @@ def test_what_is_written_is_told(
     assert serving.carried == 0
 
 
-def test_an_index_in_segments_is_listed_as_one_of_the_size_of_all(
+def test_an_index_in_segments_is_listed_once_with_its_total_size(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything_kept(monkeypatch)
+    keep_segments(monkeypatch)
     for documents in (DOCUMENTS, EDITED, EDITED[3:]):
-        indexed(embedded, documents)
+        index_documents(embedded, documents)
     (stored,) = embedded.stored()
     assert (stored.version, stored.state) == ("test-rings-000003", VersionState.live)
     folder = tmp_path / "indexes" / "test-rings"
@@ -531,61 +535,61 @@ def test_an_index_in_segments_is_listed_as_one_of_the_size_of_all(
     assert stored.bytes == sum(file.stat().st_size for file in files)
     assert stored.info == embedded.index_info("rings") == embedded.verify("rings", SilentProgress())
     (folder / "000009").mkdir()
-    assert [one.state for one in embedded.stored()] == [VersionState.live, VersionState.leftover]
+    assert [index.state for index in embedded.stored()] == [VersionState.live, VersionState.leftover]
     (folder / "000001" / "digests.npy").unlink()
     assert embedded.stored()[0].state is VersionState.unreadable
 
 
-def test_an_open_index_answers_from_its_segments_after_all_was_merged(
+def test_an_open_index_searches_its_segments_after_a_merge(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything_kept(monkeypatch)
+    keep_segments(monkeypatch)
     embedded.build("rings", spec_of(LARGER), LARGER)
-    assert indexed(embedded, LARGER[3:])
+    assert index_documents(embedded, LARGER[3:])
     index = embedded.open("rings")
     twin = index.twin()
     twin.verify()
     assert twin.info == index.info
-    indexed(embedded, LARGER[3:], merged=True)
+    index_documents(embedded, LARGER[3:], merged=True)
     merged = answers(embedded.open("rings"), QUERIES, 40)
     assert answers(index, QUERIES, 40) == answers(twin, QUERIES, 40) == merged
     with pytest.raises(Replaced):
         twin.twin()
 
 
-def opened(embedded: EmbeddedEngine, documents: Sequence[Document], *, in_segments: bool) -> EmbeddedIndex:
-    """An index of documents that is new, open; in segments, without three of them."""
+def build_and_open(
+    embedded: EmbeddedEngine, documents: Sequence[Document], *, in_segments: bool
+) -> EmbeddedIndex:
+    """Build and open an index; in segments, an update deletes three of the documents."""
     with pytest.MonkeyPatch.context() as patch:
-        everything_kept(patch)
+        keep_segments(patch)
         embedded.build("rings", spec_of(documents), documents)
-        assert not in_segments or indexed(embedded, documents[3:])
+        assert not in_segments or index_documents(embedded, documents[3:])
     return embedded.open("rings")
 
 
 @pytest.mark.parametrize("in_segments", [False, True])
-def test_a_twin_reads_no_mapping_again(
+def test_a_twin_does_not_parse_the_mapping_again(
     embedded: EmbeddedEngine, in_segments: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = opened(embedded, DOCUMENTS, in_segments=in_segments)
-    read, of = [], Schema.of
+    index = build_and_open(embedded, DOCUMENTS, in_segments=in_segments)
+    mappings, of = [], Schema.of
 
-    def noted(mapping: Mapping[str, Any]) -> Schema:
-        read.append(mapping)
+    def record(mapping: Mapping[str, Any]) -> Schema:
+        mappings.append(mapping)
         return of(mapping)
 
-    monkeypatch.setattr(Schema, "of", noted)
+    monkeypatch.setattr(Schema, "of", record)
     index.twin()
-    assert not read
+    assert not mappings
     embedded.open("rings")
-    assert read
+    assert mappings
 
 
 @pytest.mark.parametrize("in_segments", [False, True])
-def test_a_twin_is_not_of_another_index_that_was_made_in_its_place(
-    embedded: EmbeddedEngine, in_segments: bool
-) -> None:
-    index = opened(embedded, DOCUMENTS, in_segments=in_segments)
+def test_a_replaced_index_has_no_twin(embedded: EmbeddedEngine, in_segments: bool) -> None:
+    index = build_and_open(embedded, DOCUMENTS, in_segments=in_segments)
     embedded.remove("rings")
-    opened(embedded, DOCUMENTS[1:], in_segments=in_segments)
+    build_and_open(embedded, DOCUMENTS[1:], in_segments=in_segments)
     with pytest.raises(Replaced):
         index.twin()

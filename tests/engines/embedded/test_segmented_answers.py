@@ -1,4 +1,4 @@
-"""An index in several segments answers as one that was built anew: the same ids, order, scores, and all else."""
+"""An index in several segments returns the same ids, order, scores and details as a fresh index."""
 
 from __future__ import annotations
 
@@ -29,48 +29,55 @@ from searchapp.lucene.queries.term import Prefix, Synonym, Term, TermInSet
 from searchapp.lucene.search import compiled, searcher
 from searchapp.model import BEYOND_FLOAT32, Document
 from tests.engines.embedded.conftest import MAPPING, body, compiled_with
-from tests.engines.embedded.segmented import edited, segments_of, shown, whole_of
+from tests.engines.embedded.segmented import build_fresh, build_in_segments, edit_randomly, hit_details
 from tests.engines.embedded.test_kernels import TOPICS
-from tests.engines.embedded.test_pruning import INDEXES, PRUNED, drawn
+from tests.engines.embedded.test_pruning import INDEXES, PRUNED, random_documents
 from tests.profile import FULL, SEED
 from tests.search import mappings, queries
 from tests.search.drawing import Draw
 
 Json = dict[str, Any]
 
-Both = tuple[EmbeddedIndex, EmbeddedIndex]
-"""The same documents in segments and as a whole."""
+IndexPair = tuple[EmbeddedIndex, EmbeddedIndex]
+"""The same documents in several segments and in a fresh index."""
 
 EVERYTHING: Json = {"match_all": {}}
 
 
 def with_others(name: str, share: float) -> tuple[list[Document], list[Document]]:
-    """The documents of an index before and after a share of them was changed."""
+    """Return the documents of an index before and after an edit of a share of them."""
     before = INDEXES[name]
-    others = [replace(one, id=f"{one.id}x") for one in drawn(len(before), 12, f"{name} {share}")]
-    return before, edited(Draw(f"{name} {share}"), before, [*others, *reversed(before)], share)
+    others = [
+        replace(document, id=f"{document.id}x")
+        for document in random_documents(len(before), 12, f"{name} {share}")
+    ]
+    return before, edit_randomly(Draw(f"{name} {share}"), before, [*others, *reversed(before)], share)
+
+
+def long_documents(seed: str) -> list[Document]:
+    return [replace(document, id=f"{document.id} long") for document in random_documents(60, 400, seed)]
 
 
 def without_term(term: str) -> tuple[list[Document], list[Document]]:
     before = INDEXES["random"]
-    return before, [one for one in before if term not in str(one.text).split()]
+    return before, [document for document in before if term not in str(document.text).split()]
 
 
 def with_numbers() -> tuple[list[Document], list[Document]]:
-    """Documents with numbers, the least and the greatest of which are gone."""
+    """Return documents with numbers, and the same without the documents of the least and greatest year."""
     numbered = [
         replace(
-            one,
+            document,
             fields={
-                **one.fields,
-                "year": place % 50,
-                "weight": [-0.0, 0.0, place / 7][: place % 4],
-                "ratio": [0.5] * (place > 5),
+                **document.fields,
+                "year": number % 50,
+                "weight": [-0.0, 0.0, number / 7][: number % 4],
+                "ratio": [0.5] * (number > 5),
             },
         )
-        for place, one in enumerate(INDEXES["random"][:200])
+        for number, document in enumerate(INDEXES["random"][:200])
     ]
-    return numbered, [one for one in numbered if one.fields["year"] not in (0, 49)][5:]
+    return numbered, [document for document in numbered if document.fields["year"] not in (0, 49)][5:]
 
 
 CASES = {
@@ -81,26 +88,26 @@ CASES = {
     "alike": with_others("alike", 0.2),
     "frequent": with_others("frequent", 0.2),
     "nothing is changed": (INDEXES["random"], INDEXES["random"]),
-    "a term is gone": without_term("g"),
-    "a common term is gone": without_term("b"),
-    "nothing is left": (INDEXES["tiny"], []),
-    "all is new": (INDEXES["tiny"], drawn(300, 9, "all is new")),
-    "there was nothing": ([], INDEXES["tiny"]),
+    "a rare term is removed": without_term("g"),
+    "a common term is removed": without_term("b"),
+    "all are deleted": (INDEXES["tiny"], []),
+    "all are new": (INDEXES["tiny"], random_documents(300, 9, "all is new")),
+    "empty before": ([], INDEXES["tiny"]),
     "the new ones are long": (
         INDEXES["random"],
-        [*INDEXES["random"][40:], *(replace(one, id=f"{one.id} long") for one in drawn(60, 400, "new"))],
+        [*INDEXES["random"][40:], *long_documents("new")],
     ),
     "the long ones are gone": (
-        [*INDEXES["random"], *(replace(one, id=f"{one.id} long") for one in drawn(60, 400, "gone"))],
+        [*INDEXES["random"], *long_documents("gone")],
         INDEXES["random"],
     ),
 }
-"""Documents before and after."""
+"""Documents before and after updates."""
 
 
-@pytest.fixture(scope="module", params=["numpy", "as it is built", "small"])
+@pytest.fixture(scope="module", params=["numpy", "default", "small"])
 def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
-    """No functions, the functions, and those that look at so few documents at a time that small indexes go all ways."""
+    """Search with NumPy, with the compiled functions, and with small blocks, which reach all code paths."""
     if request.param == "numpy":
         with native.without():
             yield
@@ -110,8 +117,8 @@ def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few() -> Iterator[None]:
-    """Let few postings be many, as they are elsewhere."""
+def low_thresholds() -> Iterator[None]:
+    """Lower the numbers of postings from which other code paths are taken."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (scores, compiled):
             patch.setattr(module, "FEW", 20)
@@ -119,39 +126,39 @@ def few() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def cases(few: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Both]]:
+def cases(low_thresholds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, IndexPair]]:
     with ExitStack() as stack:
-        found = {}
+        pairs = {}
         for name, (before, after) in CASES.items():
             engine = stack.enter_context(closing(EmbeddedEngine(tmp_path_factory.mktemp("parts"), "test")))
-            found[name] = both_of(stack, engine, MAPPING, before, after)
-        yield found
+            pairs[name] = build_pair(stack, engine, MAPPING, before, after)
+        yield pairs
 
 
-def both_of(
+def build_pair(
     stack: ExitStack,
     engine: EmbeddedEngine,
     mapping: Json,
     before: Sequence[Document],
     after: Sequence[Document],
-) -> Both:
-    whole = whole_of(engine, mapping, after)
-    return stack.enter_context(closing(segments_of(engine, mapping, before, after))), whole
+) -> IndexPair:
+    fresh = build_fresh(engine, mapping, after)
+    return stack.enter_context(closing(build_in_segments(engine, mapping, before, after))), fresh
 
 
-PATHS: dict[str, dict[tuple[Any, str], Any]] = {
-    "as it is": {},
-    "each by itself": {(searcher, "SMALLEST_BATCH"): 10**6},
-    "together": {(searcher, "SMALLEST_BATCH"): 0},
+CODE_PATHS: dict[str, dict[tuple[Any, str], Any]] = {
+    "default": {},
+    "one by one": {(searcher, "SMALLEST_BATCH"): 10**6},
+    "batch": {(searcher, "SMALLEST_BATCH"): 0},
     "pruned": {(compiled, "SIZE_SHARE"): 0, (compiled, "EXCLUDED_SHARE"): 0},
-    "pruned by marks": {
+    "pruned by bitmaps": {
         (compiled, "SIZE_SHARE"): 0,
         (compiled, "EXCLUDED_SHARE"): 0,
         (compiled, "BITMAP_SHARE"): 10**6,
         (compiled, "SEEK_COST"): 10**6,
     },
 }
-"""What lets a small index be searched in the ways of larger ones."""
+"""Constants with which a small index is searched by the code paths of larger ones."""
 
 
 @given(
@@ -159,71 +166,73 @@ PATHS: dict[str, dict[tuple[Any, str], Any]] = {
     topics=st.lists(TOPICS, min_size=1, max_size=4),
     size=st.sampled_from([0, 1, 3, 10, 100, 1_000]),
     first=st.sampled_from([0, 0, 1, 4]),
-    path=st.sampled_from(list(PATHS)),
+    path=st.sampled_from(list(CODE_PATHS)),
 )
-def test_the_same_is_found_as_in_an_index_that_was_built_anew(
+def test_segments_return_the_hits_of_a_fresh_index(
     functions: None,
-    cases: dict[str, Both],
+    cases: dict[str, IndexPair],
     name: str,
     topics: list[Json],
     size: int,
     first: int,
     path: str,
 ) -> None:
-    parts, whole = cases[name]
+    segmented, fresh = cases[name]
     bodies = [body(topic, size, **{"from": first}) for topic in topics]
     with pytest.MonkeyPatch.context() as patch:
-        for (module, constant), value in PATHS[path].items():
+        for (module, constant), value in CODE_PATHS[path].items():
             patch.setattr(module, constant, value)
-        expected = hits(whole, bodies)
-        assert hits(parts, bodies) == expected
-        assert [hits(parts, [one]) for one in bodies] == [hits(whole, [one]) for one in bodies]
-        assert told(parts, bodies[0], explain=size < 100) == told(whole, bodies[0], explain=size < 100)
+        assert hits(segmented, bodies) == hits(fresh, bodies)
+        assert [hits(segmented, [request]) for request in bodies] == [
+            hits(fresh, [request]) for request in bodies
+        ]
+        details = page_and_counts(segmented, bodies[0], explain=size < 100)
+        assert details == page_and_counts(fresh, bodies[0], explain=size < 100)
 
 
 @pytest.mark.parametrize(
     "name", ["many are changed", "the new ones are long", "the long ones are gone", "alike"]
 )
-@pytest.mark.parametrize("path", ["together", "pruned", "pruned by marks"])
-def test_sums_and_maxima_of_terms_are_found_in_parts_on_all_ways(
+@pytest.mark.parametrize("path", ["batch", "pruned", "pruned by bitmaps"])
+def test_all_code_paths_find_sums_and_maxima_of_terms_in_segments(
     functions: None,
-    cases: dict[str, Both],
+    cases: dict[str, IndexPair],
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     path: str,
 ) -> None:
-    for (module, constant), value in PATHS[path].items():
+    for (module, constant), value in CODE_PATHS[path].items():
         monkeypatch.setattr(module, constant, value)
-    parts, whole = cases[name]
+    segmented, fresh = cases[name]
     for size in (3, 1_000):
         bodies = [body(query, size) for query in PRUNED]
-        expected = hits(whole, bodies)
-        assert hits(parts, bodies) == expected
-        for asked, one in zip(bodies, expected, strict=True):
-            assert hits(parts, [asked]) == [one]
+        expected = hits(fresh, bodies)
+        assert hits(segmented, bodies) == expected
+        for request, ranking in zip(bodies, expected, strict=True):
+            assert hits(segmented, [request]) == [ranking]
 
 
 def hits(index: EmbeddedIndex, bodies: Sequence[Json]) -> Any:
-    """The hits of bodies, or how they are refused."""
+    """Return the hits of search bodies, or the error and the position of the rejected body."""
     try:
         return list(index.search(bodies))
     except QueryRefused as error:
         return str(error), error.place
-    except SearchappError as error:  # the analysis of a query that is refused
+    except SearchappError as error:  # analysis rejected a query
         return str(error), None
 
 
-def told(index: EmbeddedIndex, asked: Json, *, explain: bool) -> Any:
-    """A page with all that comes with its hits, how many documents match, and their commonest values."""
+def page_and_counts(index: EmbeddedIndex, request: Json, *, explain: bool) -> Any:
+    """Return a page of hits with details, the number of matches and their most frequent values."""
     try:
-        found, total = index.page(asked | {"explain": explain})
-        counts = index.counts(asked["query"], {"tag": 5, "id": 3})
+        page, total = index.page(request | {"explain": explain})
+        counts = index.counts(request["query"], {"tag": 5, "id": 3})
     except SearchappError as error:
         return str(error)
-    return [shown(one) for one in found], total, counts
+    return [hit_details(hit) for hit in page], total, counts
 
 
-def test_random_bodies_on_random_documents_are_answered_as_by_an_index_that_was_built_anew(
+def test_random_bodies_return_the_hits_of_a_fresh_index(
     tmp_path: Path,
 ) -> None:
     for number, case in enumerate(queries.cases(SEED, 20_000 if FULL else 200)):
@@ -231,106 +240,106 @@ def test_random_bodies_on_random_documents_are_answered_as_by_an_index_that_was_
         others = mappings.documents(draw)
         with ExitStack() as stack:
             engine = stack.enter_context(closing(EmbeddedEngine(tmp_path / str(number), "test")))
-            both = either(stack, engine, case["mapping"], case["documents"], others, draw)
-            if both is None:
+            pair = build_random_pair(stack, engine, case["mapping"], case["documents"], others, draw)
+            if pair is None:
                 continue
-            parts, whole = both
-            for asked in case["bodies"]:
-                assert answer(parts, asked) == answer(whole, asked), asked
-            sound = [asked for asked in case["bodies"] if not isinstance(hits(whole, [asked]), tuple)]
-            assert hits(parts, sound) == hits(whole, sound)
+            segmented, fresh = pair
+            for request in case["bodies"]:
+                assert answer(segmented, request) == answer(fresh, request), request
+            valid = [request for request in case["bodies"] if not isinstance(hits(fresh, [request]), tuple)]
+            assert hits(segmented, valid) == hits(fresh, valid)
 
 
-def either(
+def build_random_pair(
     stack: ExitStack,
     engine: EmbeddedEngine,
     mapping: Json,
     sources: list[Json],
     others: list[Json],
     draw: Draw,
-) -> Both | None:
-    """Random documents that were edited at random, those that can be indexed; None if the mapping can't."""
+) -> IndexPair | None:
+    """Index the valid ones of random documents and edit them; None if the mapping is invalid."""
 
-    def sound(sources: list[Json]) -> list[Document]:
-        found = []
+    def valid(sources: list[Json]) -> list[Document]:
+        documents = []
         for source in sources:
-            one = queries.document(source)
+            document = queries.document(source)
             try:
-                whole_of(engine, mapping, [one])
+                build_fresh(engine, mapping, [document])
             except SearchappError:
                 continue
-            found.append(one)
-        return found
+            documents.append(document)
+        return documents
 
-    before, more = sound(sources), sound(others)
+    before, more = valid(sources), valid(others)
     try:
-        return both_of(stack, engine, mapping, before, edited(draw, before, more, 0.4))
+        return build_pair(stack, engine, mapping, before, edit_randomly(draw, before, more, 0.4))
     except SearchappError:
         return None
 
 
-SOME_DOCUMENT = "some document can't be scored"
-OF_A_DOCUMENT = re.compile(f"a document has no value|for some document|{re.escape(BEYOND_FLOAT32)}")
-"""Of several documents that can't be scored, each for another reason, one is named."""
+UNSCORABLE_ERRORS = re.compile(f"a document has no value|for some document|{re.escape(BEYOND_FLOAT32)}")
+"""Errors that name one of several documents that can't be scored; which one differs between indexes."""
 
 
-def answer(index: EmbeddedIndex, asked: Json) -> Any:
-    """What an index says to a body, its hits with all that comes with them."""
+def answer(index: EmbeddedIndex, request: Json) -> Any:
+    """Return the hits of a search body with details, or the error."""
     try:
-        return [shown(one) for one in index.find(asked)]
+        return [hit_details(hit) for hit in index.find(request)]
     except SearchappError as error:
-        return SOME_DOCUMENT if OF_A_DOCUMENT.search(str(error)) else str(error)
+        return "a document can't be scored" if UNSCORABLE_ERRORS.search(str(error)) else str(error)
 
 
-def test_hits_follow_each_other_as_in_an_index_that_was_built_anew(cases: dict[str, Both]) -> None:
+def test_search_after_pages_through_segments_as_through_a_fresh_index(cases: dict[str, IndexPair]) -> None:
     for name in ("many are changed", "alike"):
-        parts, whole = cases[name]
+        segmented, fresh = cases[name]
         for query in (EVERYTHING, {"match": {"text": "a b c"}}):
             after: list[Any] | None = None
             while True:
-                asked = body(query, 37) | ({} if after is None else {"search_after": after})
-                (found,), (expected,) = parts.search([asked]), whole.search([asked])
-                assert found == expected
-                if not len(found):
+                request = body(query, 37) | ({} if after is None else {"search_after": after})
+                (page,), (expected,) = segmented.search([request]), fresh.search([request])
+                assert page == expected
+                if not len(page):
                     break
-                last = list(found)[-1]
+                last = list(page)[-1]
                 after = [last.score, last.document_id]
             assert after is not None
 
 
 @pytest.fixture(scope="module")
-def otherwise(few: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    """An index that is scored by other similarities than those that it was made with."""
+def other_similarities(low_thresholds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexPair]:
+    """Open a pair of indexes with similarities other than those they were built with."""
     like = copy.deepcopy(MAPPING)
     like["settings"]["similarity"]["flat"] |= {"k1": 2.5, "b": 0.9}
-    with closing(EmbeddedEngine(tmp_path_factory.mktemp("otherwise"), "test")) as engine:
-        segments_of(engine, MAPPING, *CASES["many are changed"])
-        whole_of(engine, MAPPING, CASES["many are changed"][1])
-        yield engine.open_like("rings", like), engine.open_like("whole", like)
+    with closing(EmbeddedEngine(tmp_path_factory.mktemp("similarities"), "test")) as engine:
+        build_in_segments(engine, MAPPING, *CASES["many are changed"])
+        build_fresh(engine, MAPPING, CASES["many are changed"][1])
+        yield engine.open_like("rings", like), engine.open_like("fresh", like)
 
 
-@pytest.mark.parametrize("path", ["as it is", "pruned", "pruned by marks"])
-def test_other_similarities_score_parts_as_they_score_the_whole(
-    otherwise: Both, either_way: None, monkeypatch: pytest.MonkeyPatch, path: str
+@pytest.mark.parametrize("path", ["default", "pruned", "pruned by bitmaps"])
+def test_other_similarities_score_segments_like_a_fresh_index(
+    other_similarities: IndexPair, either_way: None, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    for (module, constant), value in PATHS[path].items():
+    for (module, constant), value in CODE_PATHS[path].items():
         monkeypatch.setattr(module, constant, value)
-    index, whole = otherwise
-    for query in PRUNED:
-        assert hits(index, [body(query)]) == hits(whole, [body(query)])
-    assert hits(index, [body(query) for query in PRUNED]) == hits(whole, [body(query) for query in PRUNED])
+    segmented, fresh = other_similarities
+    bodies = [body(query) for query in PRUNED]
+    for request in bodies:
+        assert hits(segmented, [request]) == hits(fresh, [request])
+    assert hits(segmented, bodies) == hits(fresh, bodies)
 
 
-def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[str, Both]) -> None:
+def test_impacts_bound_scores_in_segments_written_with_other_lengths(cases: dict[str, IndexPair]) -> None:
     changed = 0
-    for parts, _whole in cases.values():
-        for reader in parts.index.reader.parts:
-            for field in (one for one in reader.fields.values() if one.field.is_text):
+    for segmented, _fresh in cases.values():
+        for reader in segmented.index.reader.parts:
+            for field in (field for field in reader.fields.values() if field.field.is_text):
                 changed += field.edges_above is not impacts.EDGES
                 for rank in range(len(field.terms)):
-                    found = field.bounded(rank)
-                    x = found.frequencies.astype(np.float32) * field.inverses(found.documents)
-                    assert (x <= field.edges_above[found.impacts]).all()
+                    terms = field.bounded(rank)
+                    x = terms.frequencies.astype(np.float32) * field.inverses(terms.documents)
+                    assert (x <= field.edges_above[terms.impacts]).all()
     assert changed > len(cases)
 
 
@@ -351,10 +360,10 @@ LEAVES: list[Leaf] = [
 ]
 
 
-def test_each_part_knows_what_the_whole_is_like(cases: dict[str, Both]) -> None:
-    for parts, whole in cases.values():
-        (expected,) = whole.index.reader.parts
-        for reader in parts.index.reader.parts:
+def test_each_segment_has_the_statistics_of_the_index(cases: dict[str, IndexPair]) -> None:
+    for segmented, fresh in cases.values():
+        (expected,) = fresh.index.reader.parts
+        for reader in segmented.index.reader.parts:
             assert reader.whole_count == expected.count
             for name, field in reader.fields.items():
                 theirs = expected.fields[name]
@@ -371,59 +380,63 @@ def test_each_part_knows_what_the_whole_is_like(cases: dict[str, Both]) -> None:
                 assert leaf.resolved(reader) == leaf.resolved(expected)
 
 
-def test_nobody_is_told_of_dead_documents(cases: dict[str, Both]) -> None:
-    for parts, whole in cases.values():
-        (expected,) = whole.index.reader.parts
+def test_queries_return_no_deleted_documents(cases: dict[str, IndexPair]) -> None:
+    for segmented, fresh in cases.values():
+        (expected,) = fresh.index.reader.parts
         for leaf in LEAVES:
-            found = [
+            ids = [
                 id_
-                for reader in parts.index.reader.parts
+                for reader in segmented.index.reader.parts
                 for id_ in reader.ids_of(np.unique(leaf.documents(reader)))
             ]
-            assert sorted(found) == sorted(expected.ids_of(np.unique(leaf.documents(expected))))
+            assert sorted(ids) == sorted(expected.ids_of(np.unique(leaf.documents(expected))))
 
 
-def test_frequencies_are_those_of_the_whole(cases: dict[str, Both]) -> None:
+def test_segments_report_the_term_frequencies_of_a_fresh_index(cases: dict[str, IndexPair]) -> None:
     terms = {"text": frozenset([*"abcdefg", "absent"]), "tag": frozenset("xyz"), "nowhere": frozenset("a")}
-    for parts, whole in cases.values():
-        assert parts.frequencies(terms) == whole.frequencies(terms)
+    for segmented, fresh in cases.values():
+        assert segmented.frequencies(terms) == fresh.frequencies(terms)
 
 
-def test_several_processes_search_the_parts(cases: dict[str, Both], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_search_the_segments(
+    cases: dict[str, IndexPair], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedded_index, "LARGE_INDEX", 0)
     monkeypatch.setattr(compiled, "SIZE_SHARE", 0)
-    parts, whole = cases["many are changed"]
+    segmented, fresh = cases["many are changed"]
     bodies = [body({"match": {"text": text}}, 20) for text in ("a b", "b c", "d e f", "a g", "absent") * 20]
-    assert hits(parts, bodies) == hits(whole, bodies)
+    assert hits(segmented, bodies) == hits(fresh, bodies)
 
 
-def test_a_twin_answers_the_same_until_a_part_is_gone(embedded: EmbeddedEngine, tmp_path: Path) -> None:
+def test_a_twin_returns_the_same_hits_until_a_segment_is_missing(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
     before, after = CASES["many are changed"]
     with ExitStack() as stack:
-        parts, _whole = both_of(stack, embedded, MAPPING, before, after)
-        asked = [body({"match": {"text": "a b c"}})]
-        with closing(parts.twin()) as twin:
-            assert hits(twin, asked) == hits(parts, asked)
-            assert twin.info == parts.info
-        parts.verify()
-        part = parts.index.reader.parts[0].folder
+        segmented, _fresh = build_pair(stack, embedded, MAPPING, before, after)
+        bodies = [body({"match": {"text": "a b c"}})]
+        with closing(segmented.twin()) as twin:
+            assert hits(twin, bodies) == hits(segmented, bodies)
+            assert twin.info == segmented.info
+        segmented.verify()
+        part = segmented.index.reader.parts[0].folder
         part.rename(tmp_path / "elsewhere")
         with pytest.raises(Replaced):
-            parts.twin()
+            segmented.twin()
         (tmp_path / "elsewhere").rename(part)
 
 
-def test_damage_is_named_by_the_part_that_has_it(embedded: EmbeddedEngine) -> None:
+def test_damage_names_the_folder_of_the_segment(embedded: EmbeddedEngine) -> None:
     before, after = CASES["many are changed"]
     with ExitStack() as stack:
-        parts, _whole = both_of(stack, embedded, MAPPING, before, after)
-        folder = parts.index.reader.parts[1].folder
+        segmented, _fresh = build_pair(stack, embedded, MAPPING, before, after)
+        folder = segmented.index.reader.parts[1].folder
         path = next(folder.glob("*.documents.npy"))
         content = bytearray(path.read_bytes())
         content[-1] ^= 1
         path.write_bytes(content)
         with pytest.raises(DataError, match=re.escape(str(folder))):
-            parts.verify()
+            segmented.verify()
 
 
 BEYOND: Json = {
@@ -440,33 +453,33 @@ WITHOUT_VALUE: Json = {
 }
 
 
-@pytest.fixture(scope="module", params=["dead", "in the base", "new", "nowhere"])
-def with_a_bad_one(
-    request: pytest.FixtureRequest, few: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Both, bool]]:
-    """An index with documents for which a query may be refused, and whether these count."""
-    bad_one = request.param
-    sound = [
+@pytest.fixture(scope="module", params=["dead", "in the base", "new", "absent"])
+def pair_with_unscorable(
+    request: pytest.FixtureRequest, low_thresholds: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[IndexPair, bool]]:
+    """Yield a pair with documents that some queries can't score, and whether these are live."""
+    position = request.param
+    scorable = [
         Document(str(number), "a" if number % 2 else "b", {"year": 3, "tag": "y"}) for number in range(40)
     ]
-    bad = [Document(f"bad {number}", "a b b b", {"tag": "x"}) for number in range(3)]
-    before = [*sound, *bad] if bad_one in ("dead", "in the base") else sound
+    unscorable = [Document(f"bad {number}", "a b b b", {"tag": "x"}) for number in range(3)]
+    before = [*scorable, *unscorable] if position in ("dead", "in the base") else scorable
     after = [
-        *sound[2:],
+        *scorable[2:],
         Document("more", "a", {"year": 1}),
-        *(bad if bad_one in ("new", "in the base") else ()),
+        *(unscorable if position in ("new", "in the base") else ()),
     ]
     with ExitStack() as stack:
         engine = stack.enter_context(closing(EmbeddedEngine(tmp_path_factory.mktemp("bad"), "test")))
-        yield both_of(stack, engine, MAPPING, before, after), bad_one in ("new", "in the base")
+        yield build_pair(stack, engine, MAPPING, before, after), position in ("new", "in the base")
 
 
 @pytest.mark.parametrize("query", [BEYOND, HUGE, WITHOUT_VALUE])
-def test_only_documents_that_count_can_have_a_query_refused(
-    with_a_bad_one: tuple[Both, bool], either_way: None, query: Json
+def test_only_live_documents_can_make_a_query_fail(
+    pair_with_unscorable: tuple[IndexPair, bool], either_way: None, query: Json
 ) -> None:
-    (parts, whole), counts = with_a_bad_one
+    (segmented, fresh), is_live = pair_with_unscorable
     for bodies in ([body(query)], [body(EVERYTHING)] * 9 + [body(query)]):
-        expected = hits(whole, bodies)
-        assert hits(parts, bodies) == expected
-        assert isinstance(expected, tuple) == counts or query is HUGE
+        expected = hits(fresh, bodies)
+        assert hits(segmented, bodies) == expected
+        assert isinstance(expected, tuple) == is_live or query is HUGE

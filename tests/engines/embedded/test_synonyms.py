@@ -14,7 +14,7 @@ from searchapp.errors import EngineRefused
 from searchapp.lucene.errors import Refused
 from searchapp.lucene.queries import fulltext
 from searchapp.model import Document
-from tests.engines.embedded.conftest import Both, body, spec_of
+from tests.engines.embedded.conftest import EnginePair, body, spec_of
 
 QUERIES_AN_INDEX = 80
 
@@ -106,8 +106,8 @@ def _match(text: str, field: str = "text", **more: Any) -> dict[str, Any]:
     return {"match": {field: {"query": text, **more}}}
 
 
-def test_texts_with_synonyms_match_as_on_the_server(both: Callable[..., Both]) -> None:
-    engines = both(DOCUMENTS, MAPPING)
+def test_texts_with_synonyms_match_as_on_the_server(make_pair: Callable[..., EnginePair]) -> None:
+    engines = make_pair(DOCUMENTS, MAPPING)
     for text in TEXTS:
         for analyzer in ANALYZERS:
             engines.require_same_hits(_match(text, analyzer=analyzer))
@@ -121,19 +121,23 @@ def test_texts_with_synonyms_match_as_on_the_server(both: Callable[..., Both]) -
             engines.require_same_hits(_match(text, field))
 
 
-def test_phrases_on_synonyms_in_the_index_match_as_on_the_server(both: Callable[..., Both]) -> None:
-    engines = both(DOCUMENTS, MAPPING)
+def test_phrases_on_synonyms_in_the_index_match_as_on_the_server(
+    make_pair: Callable[..., EnginePair],
+) -> None:
+    engines = make_pair(DOCUMENTS, MAPPING)
     found = [engines.require_same_hits({"match_phrase": {"text.indexed": text}}) for text in TEXTS]
     assert any(found)
 
 
-def test_hits_of_synonyms_are_explained_and_highlighted_as_on_the_server(both: Callable[..., Both]) -> None:
-    engines = both(DOCUMENTS, MAPPING)
+def test_hits_of_synonyms_are_explained_and_highlighted_as_on_the_server(
+    make_pair: Callable[..., EnginePair],
+) -> None:
+    engines = make_pair(DOCUMENTS, MAPPING)
     highlight = {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}, "text.both": {}}}
     for text in TEXTS:
         for query in (_match(text, analyzer="same"), _match(text, "text.both")):
-            engines.require_same_found(query, explain=True)
-            engines.require_same_found(query, highlight=highlight)
+            engines.require_same_details(query, explain=True)
+            engines.require_same_details(query, highlight=highlight)
 
 
 WORDS = ["of", "in", "the", "united", "states", "usa", "us", "dog", "hound", "canis", "lupus", "pet", "from"]
@@ -175,9 +179,9 @@ def asked(draw: st.DrawFn) -> dict[str, Any]:
     queries=st.lists(asked(), min_size=QUERIES_AN_INDEX, max_size=QUERIES_AN_INDEX),
 )
 def test_random_texts_with_synonyms_rank_the_same(
-    both: Callable[..., Both], documents: list[tuple[str, str]], queries: list[dict[str, Any]]
+    make_pair: Callable[..., EnginePair], documents: list[tuple[str, str]], queries: list[dict[str, Any]]
 ) -> None:
-    engines = both(
+    engines = make_pair(
         [Document(str(number), text, {"tag": tag}) for number, (text, tag) in enumerate(documents)], MAPPING
     )
     for query in queries:

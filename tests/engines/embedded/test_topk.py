@@ -33,7 +33,7 @@ def documents() -> list[Document]:
     """Documents of few texts, the ids in no order; one in seven has an id that is not ASCII."""
     draw = Draw("top k")
     numbers = sorted(range(DOCUMENTS), key=lambda number: number * 7919 % DOCUMENTS)
-    return [Document(f"{number}" if number % 7 else f"é{number}", draw.one(TEXTS)) for number in numbers]
+    return [Document(f"{number}" if number % 7 else f"é{number}", draw.choice(TEXTS)) for number in numbers]
 
 
 @pytest.fixture(scope="module")

@@ -98,8 +98,8 @@ def index(embedded: EmbeddedEngine) -> EmbeddedIndex:
     documents = [
         Document(
             str(number),
-            " ".join(draw.several(lambda: draw.one("aabbcde"), 8)),
-            {"tag": draw.several(lambda: draw.one("xyz"), 2), "year": draw.number(0, 4)},
+            " ".join(draw.several(lambda: draw.choice("aabbcde"), 8)),
+            {"tag": draw.several(lambda: draw.choice("xyz"), 2), "year": draw.number(0, 4)},
         )
         for number in range(200)
     ]
