@@ -1,4 +1,4 @@
-"""Files that tests write, and the problems that readers report of them."""
+"""Write files for readers, and list the problems that they report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import Problem
+from searchapp.formats.problems import Problems
 
 
 def write(folder: Path, content: Any, name: str) -> Path:
@@ -20,5 +21,15 @@ def write(folder: Path, content: Any, name: str) -> Path:
 
 
 def kinds(problems: Iterable[Problem]) -> list[tuple[str, str]]:
-    """Return kind and place of problems."""
+    """Return kind and position of problems."""
     return [(problem.kind, problem.where) for problem in problems]
+
+
+def notes(problems: Problems) -> list[tuple[str, str]]:
+    """Return kind and position of the notes among problems."""
+    return kinds(problems.notes.problems) if problems.notes else []
+
+
+def messages(problems: Iterable[Problem], path: Path) -> list[str]:
+    """Return the messages of problems without the path of their file."""
+    return [str(problem).removeprefix(f"{path}: ") for problem in problems]

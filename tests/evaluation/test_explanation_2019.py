@@ -48,25 +48,23 @@ EXAMPLE = {
     3956: L,
 }
 NO_OVERLAP = {860: 165, 3778: 751, 3956: 878}
-"""Ranks of facts without_overlap overlap with the question, and their ranks among all facts without_overlap overlap.
+"""Ranks of facts without overlap with the question, and their ranks among all facts without overlap.
 
 The description prints the averages 0.2026... and 0.0040... These ranks are the only integers that give both: the
-164 other facts without_overlap overlap before rank 860 have ranks between 408 and 858.
+164 other facts without overlap before rank 860 have ranks between 408 and 858.
 """
 
 
 @pytest.fixture
 def example() -> RankedExplanations:
     """Return 4,947 ranked facts; the facts with overlap contain the question's word."""
-    without_overlap = set(range(500, 664)) | {860}
-    without_overlap |= set(range(1000, 1585)) | {3778}  # 585 others between the ranks 165 and 751
-    without_overlap |= set(range(3800, 3926)) | {3956}  # 126 between 751 and 878
+    rest = set(range(500, 664)) | {860}
+    rest |= set(range(1000, 1585)) | {3778}  # 585 others between the ranks 165 and 751
+    rest |= set(range(3800, 3926)) | {3956}  # 126 between 751 and 878
     ranked = [f"f{rank}" for rank in range(1, 4948)]
-    texts = {f"f{rank}": "other" if rank in without_overlap else "ice" for rank in range(1, 4948)}
+    texts = {f"f{rank}": "other" if rank in rest else "ice" for rank in range(1, 4948)}
     gold = {"q": {f"f{rank}": roles for rank, roles in EXAMPLE.items()}}
-    assert [sum(other <= rank for other in without_overlap) for rank in NO_OVERLAP] == list(
-        NO_OVERLAP.values()
-    )
+    assert [sum(other <= rank for other in rest) for rank in NO_OVERLAP] == list(NO_OVERLAP.values())
     return RankedExplanations({"q": ranked}, gold, texts, {"q": "ice"}, words)
 
 
@@ -108,7 +106,7 @@ SMALL = RankedExplanations(
 
 def test_a_role_is_scored_without_the_facts_of_other_roles() -> None:
     by_role = figures("role", SMALL)
-    # q1 CENTRAL: a and c without_overlap b: a x - c, (1/1 + 2/4) / 2; q2: 1/2
+    # q1 CENTRAL: a and c without b: a x - c, (1/1 + 2/4) / 2; q2: 1/2
     assert by_role["CENTRAL"] == (
         2,
         pytest.approx({"MAP": (0.75 + 0.5) / 2, MAP_OVER_ALL: (0.75 + 0.5) / 2}),

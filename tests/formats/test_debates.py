@@ -1,3 +1,5 @@
+"""Reading and writing files of debates."""
+
 from __future__ import annotations
 
 import io
@@ -7,13 +9,14 @@ import pytest
 
 from searchapp.formats.problems import Problems
 from searchapp.tasks.checkthat.debate_files import DebateLine, read_debate, write_debate
+from tests.files import kinds
 
 
 def read(tmp_path: Path, content: bytes) -> tuple[list[DebateLine], list[tuple[str, str]]]:
     path, problems = tmp_path / "d.tsv", Problems()
     path.write_bytes(content)
     lines = list(read_debate(path, problems))
-    return lines, [(problem.kind, problem.where) for problem in problems]
+    return lines, kinds(problems)
 
 
 def test_the_lines_of_a_debate(tmp_path: Path) -> None:
@@ -33,7 +36,7 @@ def test_the_lines_of_a_debate(tmp_path: Path) -> None:
         "1\tA\tX\u2028x.\t0\n2\tA\tY\x85y.\t1\n".encode(),
     ],
 )
-def test_what_is_odd_but_harmless_passes(tmp_path: Path, content: bytes) -> None:
+def test_unusual_but_valid_lines_are_read(tmp_path: Path, content: bytes) -> None:
     lines, problems = read(tmp_path, content)
     assert [line.label for line in lines] == [0, 1]
     assert not problems
@@ -62,7 +65,9 @@ def test_what_is_odd_but_harmless_passes(tmp_path: Path, content: bytes) -> None
         (b"2\tA\tY.\ry\t0", "stray carriage return"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line_and_left_out(tmp_path: Path, row: bytes, kind: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number_and_skipped(
+    tmp_path: Path, row: bytes, kind: str
+) -> None:
     lines, problems = read(tmp_path, b"1\tA\tX.\t0\n" + row + b"\n3\tA\tZ.\t1\n")
     assert problems == [(kind, "line 2")]
     assert [line.number for line in lines] == [1, 3]
@@ -76,19 +81,19 @@ def test_what_is_wrong_is_told_with_its_line_and_left_out(tmp_path: Path, row: b
         (b"1\tA\tX.\t0\n2\tA\t\xe9\t0\n", "not UTF-8"),
     ],
 )
-def test_a_file_that_is_none_is_not_skippable(tmp_path: Path, content: bytes, kind: str) -> None:
+def test_a_file_that_is_not_a_debate_has_one_problem(tmp_path: Path, content: bytes, kind: str) -> None:
     lines, problems = read(tmp_path, content)
-    assert (lines, [found for found, _where in problems]) == ([], [kind])
+    assert (lines, [reported for reported, _ in problems]) == ([], [kind])
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
     problems = Problems()
     assert not list(read_debate(tmp_path / "d.tsv", problems))
-    assert [problem.kind for problem in problems] == ["missing file"]
+    assert kinds(problems) == [("missing file", "")]
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_a_written_debate_is_read_back(tmp_path: Path) -> None:
     lines = [DebateLine(1, "ANN", "“We” lost — 5 jobs.", 1), DebateLine(2, "", " (APPLAUSE)", 0)]
-    written = io.BytesIO()
-    write_debate(written, lines)
-    assert read(tmp_path, written.getvalue()) == (lines, [])
+    file = io.BytesIO()
+    write_debate(file, lines)
+    assert read(tmp_path, file.getvalue()) == (lines, [])

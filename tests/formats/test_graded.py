@@ -1,3 +1,5 @@
+"""Reading of graded gold in all formats."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -27,7 +29,7 @@ EXPECTED = {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}
         ),
     ],
 )
-def test_every_format_gives_the_same_grades(
+def test_all_formats_have_the_same_grades(
     tmp_path: Path, name: str, content: str, layout: GradeLayout
 ) -> None:
     path = tmp_path / name
@@ -38,7 +40,7 @@ def test_every_format_gives_the_same_grades(
     assert not list(problems)
 
 
-def test_a_number_is_the_grade_of_every_record(tmp_path: Path) -> None:
+def test_a_fixed_grade_applies_to_all_records(tmp_path: Path) -> None:
     path = tmp_path / "g.csv"
     path.write_text("topic,document\nq1,d1\n")
     assert read_qrels(path, GradeLayout("csv", grade=1), Problems(), 1) == {"q1": {"d1": 1}}
@@ -55,13 +57,13 @@ def test_a_number_is_the_grade_of_every_record(tmp_path: Path) -> None:
         ("q1 0 d0 0", "duplicate document: d0 of topic q1; the first grade counts"),
     ],
 )
-def test_a_bad_grade_is_told_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
+def test_an_invalid_grade_is_reported_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
     path = tmp_path / "g.txt"
     path.write_text(f"q1 0 d0 1\n{row}\n")
     problems = Problems()
     assert read_qrels(path, GradeLayout("trec"), problems, 1) == {"q1": {"d0": 1}}
-    (told,) = problems
-    assert str(told).startswith(f"{path}: line 2: {problem}")
+    (reported,) = problems
+    assert str(reported).startswith(f"{path}: line 2: {problem}")
 
 
 @pytest.mark.parametrize(
@@ -73,10 +75,10 @@ def test_a_bad_grade_is_told_with_its_line(tmp_path: Path, row: str, problem: st
         ('{"topic": "q1", "document": "d", "grade": true}', "grade not an integer: True"),
     ],
 )
-def test_a_bad_object_is_told_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
+def test_an_invalid_object_is_reported_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
     path = tmp_path / "g.jsonl"
     path.write_text(f"{row}\n")
     problems = Problems()
     assert read_qrels(path, GradeLayout("jsonl"), problems, 1) == {}
-    (told,) = problems
-    assert str(told).startswith(f"{path}: line 1: {problem}")
+    (reported,) = problems
+    assert str(reported).startswith(f"{path}: line 1: {problem}")

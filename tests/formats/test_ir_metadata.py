@@ -1,3 +1,5 @@
+"""Metadata of runs in the ir_metadata format."""
+
 from __future__ import annotations
 
 from io import BytesIO
@@ -33,7 +35,7 @@ def read(tag: str, parts: dict[str, Any]) -> Any:
 
 
 @given(texts.filter(bool), st.dictionaries(texts.filter(bool), values, min_size=1, max_size=3))
-def test_whatever_is_written_is_read_back_by_a_yaml_reader(tag: str, part: dict[str, Any]) -> None:
+def test_written_metadata_is_valid_yaml(tag: str, part: dict[str, Any]) -> None:
     assert read(tag, {"method": part}) == {
         "schema-version": 0.1,
         "run-version": 1.0,
@@ -42,18 +44,18 @@ def test_whatever_is_written_is_read_back_by_a_yaml_reader(tag: str, part: dict[
     }
 
 
-def test_what_is_empty_or_unknown_is_left_out_and_parts_stand_in_the_order_of_the_schema() -> None:
+def test_empty_values_are_omitted_and_parts_follow_the_order_of_the_schema() -> None:
     parts = {
         "data": {"x": "1"},
         "actor": {"name": ""},
         "platform": {"a": [], "b": {"c": None}, "d": [{}, "e"]},
     }
-    found = read("t", parts)
-    assert found == {
+    written = read("t", parts)
+    assert written == {
         "schema-version": 0.1,
         "run-version": 1.0,
         "tag": "t",
         "platform": {"d": ["e"]},
         "data": {"x": "1"},
     }
-    assert list(found)[3:] == ["platform", "data"]
+    assert list(written)[3:] == ["platform", "data"]

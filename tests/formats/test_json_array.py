@@ -1,4 +1,4 @@
-"""Reading a JSON list entry by entry."""
+"""Reading of JSON lists entry by entry."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from searchapp.formats.json_files import RepeatedKeys, read_entries
 from searchapp.formats.problems import Problems
+from tests.files import kinds, messages
 
 
 def read(tmp_path: Path, content: str | bytes, **options: Any) -> tuple[list[tuple[int, Any]], list[str]]:
@@ -16,10 +17,10 @@ def read(tmp_path: Path, content: str | bytes, **options: Any) -> tuple[list[tup
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     problems = Problems()
     entries = [(entry.line, entry.value) for entry in read_entries(path, problems, **options)]
-    return entries, [str(problem).removeprefix(f"{path}: ") for problem in problems]
+    return entries, messages(problems, path)
 
 
-def test_entries_come_with_the_line_they_begin_in(tmp_path: Path) -> None:
+def test_entries_have_the_line_of_their_start(tmp_path: Path) -> None:
     entries, problems = read(tmp_path, ' [\n1,\n\n {"a":\n [2]}, "x"\r\n,null]\n')
     assert entries == [(2, 1), (4, {"a": [2]}), (5, "x"), (6, None)]
     assert problems == []
@@ -30,7 +31,7 @@ def test_an_empty_list_has_no_entries(tmp_path: Path, content: str) -> None:
     assert read(tmp_path, content) == ([], [])
 
 
-def test_entries_before_a_fault_are_read(tmp_path: Path) -> None:
+def test_entries_before_an_error_are_read(tmp_path: Path) -> None:
     entries, problems = read(tmp_path, '[1,\n{"a": 2},\n{"b" 3}]')
     assert entries == [(1, 1), (2, {"a": 2})]
     assert problems == ["line 3 column 6: not JSON: expecting ':' delimiter"]
@@ -58,21 +59,21 @@ def test_entries_before_a_fault_are_read(tmp_path: Path) -> None:
         ("\ufeff[]", "line 1: byte-order mark: save the file as UTF-8 without one"),
     ],
 )
-def test_what_is_no_list_is_told_with_its_place(tmp_path: Path, content: str | bytes, problem: str) -> None:
+def test_errors_are_reported_with_line_and_column(tmp_path: Path, content: str | bytes, problem: str) -> None:
     assert read(tmp_path, content)[1] == [problem]
 
 
-def test_a_byte_order_mark_passes_where_it_is_allowed(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_skipped_if_allowed(tmp_path: Path) -> None:
     assert read(tmp_path, "\ufeff[1]", bom=True) == ([(1, 1)], [])
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     problems = Problems()
     assert list(read_entries(tmp_path / "none.json", problems)) == []
-    assert [problem.kind for problem in problems] == ["missing file"]
+    assert kinds(problems) == [("missing file", "")]
 
 
-def test_an_object_that_repeats_a_key_is_marked(tmp_path: Path) -> None:
+def test_an_object_with_a_repeated_key_is_marked(tmp_path: Path) -> None:
     ((_line, value),), problems = read(tmp_path, '[{"a": 1, "b": 2, "a": 3}]')
     assert isinstance(value, RepeatedKeys)
     assert (value, value.names, problems) == ({"a": 3, "b": 2}, ["a"], [])

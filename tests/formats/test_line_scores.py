@@ -1,3 +1,5 @@
+"""Result files of CheckThat!: their failures and their scores."""
+
 from __future__ import annotations
 
 import io
@@ -12,14 +14,14 @@ from searchapp.model import float32
 from searchapp.tasks.checkthat.debate_files import failures, fixed_point, write_line_scores
 
 
-def found(tmp_path: Path, text: str) -> list[tuple[int, str]]:
+def failures_in(tmp_path: Path, text: str) -> list[tuple[int, str]]:
     path = tmp_path / "d.tsv"
     path.write_text(text, encoding="utf-8")
     return [(failure.line, failure.official) for failure in failures(path)]
 
 
-def test_every_failure_is_found_not_only_the_first(tmp_path: Path) -> None:
-    assert found(tmp_path, "1\t0.5\n2 0.5\n5\t0.5\n6\t1e-5\n") == [
+def test_all_failures_are_reported(tmp_path: Path) -> None:
+    assert failures_in(tmp_path, "1\t0.5\n2 0.5\n5\t0.5\n6\t1e-5\n") == [
         (2, "Wrong line format: 2 0.5"),
         (3, "Problem with line_number: 5. They should be consecutive and starting from 1."),
         (4, "Wrong line format: 6\t1e-5"),
@@ -27,7 +29,7 @@ def test_every_failure_is_found_not_only_the_first(tmp_path: Path) -> None:
 
 
 def test_blank_lines_at_the_ends_are_trimmed_but_counted(tmp_path: Path) -> None:
-    assert found(tmp_path, "\n\n1\t0.5\n3\t0.5\n\n") == [
+    assert failures_in(tmp_path, "\n\n1\t0.5\n3\t0.5\n\n") == [
         (4, "Problem with line_number: 3. They should be consecutive and starting from 1.")
     ]
 
@@ -38,14 +40,14 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_a_score_is_written_so_that_the_checker_accepts_it_and_the_number_comes_back(score: float) -> None:
+def test_scores_have_no_exponent_and_are_read_back_as_the_same_number(score: float) -> None:
     written = fixed_point(score)
     assert not set(written) & set("eE") and "." in written
     assert float32(float(written)) == score
 
 
-def test_lines_are_written_in_their_order(tmp_path: Path) -> None:
+def test_lines_are_written_in_the_order_of_scores(tmp_path: Path) -> None:
     file = io.BytesIO()
     write_line_scores(file, [(2, -1.0), (1, 1e-05), (3, 0.0)])
     assert file.getvalue() == b"1\t0.00001\n2\t-1.0\n3\t0.0\n"
-    assert found(tmp_path, file.getvalue().decode()) == []
+    assert failures_in(tmp_path, file.getvalue().decode()) == []

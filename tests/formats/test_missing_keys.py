@@ -1,4 +1,4 @@
-"""A file whose entries lack a key: one line says how many lack it, where the first is, and which keys that has."""
+"""Entries that lack the same key are one problem with their number and the keys of the first."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ Read = Callable[[Path, Problems], Iterable[object]]
 
 QUESTIONS = [{"id": f"q{number}", "query": "Who?"} for number in range(1, 2001)]
 RATED = [{"qid": f"q{number}", "queryText": "Who? [ANSWER] I"} for number in range(1, 2001)]
-UNRATED = [{**one, "documents": [{"uuid": "u", "rating": 1}, {"uuid": "v", "rating": 2}]} for one in RATED]
+UNRATED = [
+    {**entry, "documents": [{"uuid": "u", "rating": 1}, {"uuid": "v", "rating": 2}]} for entry in RATED
+]
 
 
-def lines(values: Iterable[object]) -> str:
+def json_lines(values: Iterable[object]) -> str:
     return "".join(f"{json.dumps(value)}\n" for value in values)
 
 
 @pytest.mark.parametrize(
-    ("content", "read", "said"),
+    ("content", "read", "message"),
     [
         (
-            json.dumps({one["id"]: one for one in QUESTIONS}),
+            json.dumps({entry["id"]: entry for entry in QUESTIONS}),
             partial(task.read_statements, gold=False),
             "statement q1: missing key: text: the object has id, query; 2,000 objects lack it, the first is shown",
         ),
         (
-            json.dumps({one["id"]: {"text": "x", **one} for one in QUESTIONS}),
+            json.dumps({entry["id"]: {"text": "x", **entry} for entry in QUESTIONS}),
             task.read_statements,
             "statement q1: missing key: premises: the object has text, id, query; 2,000 objects lack it, the "
             "first is shown",
@@ -57,7 +59,7 @@ def lines(values: Iterable[object]) -> str:
         ),
         (
             json.dumps({f"P{number}": {"id": f"P{number}", "description": "x"} for number in range(1, 3)}),
-            lambda path, problems: smart_relations.read_wikidata_vocabulary(path, problems),
+            smart_relations.read_wikidata_vocabulary,
             "property P1: missing key: label: the object has id, description; 2 objects lack it, the first is shown",
         ),
         (
@@ -78,35 +80,35 @@ def lines(values: Iterable[object]) -> str:
             "missing key: rankingProblems: the object has problems, version",
         ),
         (
-            lines(QUESTIONS),
+            json_lines(QUESTIONS),
             lambda path, problems: task_file.read_texts(
                 path, task_file.TextLayout("jsonl"), problems, set(), complete=True
             ),
             "line 1: missing key: text: the object has id, query; 2,000 objects lack it, the first is shown",
         ),
         (
-            lines({"topic": one["id"]} for one in QUESTIONS),
+            json_lines({"topic": entry["id"]} for entry in QUESTIONS),
             lambda path, problems: task_file.read_grades(path, task_file.GradeLayout("jsonl"), problems, 1),
             "line 1: missing key: document: the object has topic; 2,000 objects lack it, the first is shown",
         ),
     ],
 )
-def test_a_key_that_many_entries_lack_is_one_line(
-    tmp_path: Path, content: str, read: Read, said: str
+def test_entries_that_lack_the_same_key_are_one_message(
+    tmp_path: Path, content: str, read: Read, message: str
 ) -> None:
     path = tmp_path / "file.json"
     path.write_text(content)
     problems = Problems()
     assert list(read(path, problems)) == []
-    with pytest.raises(InvalidFiles) as refused:
-        problems.raise_if_any("mend it")
-    told = [line.strip().removesuffix("; mend it") for line in refused.value.lines]
-    assert told.count(f"{path}: {said}") == 1
-    kind_and_key = said[said.index("missing key") : said.index(": the object")]
-    assert sum(kind_and_key in line for line in told) == 1
+    with pytest.raises(InvalidFiles) as caught:
+        problems.raise_if_any("advice")
+    lines = [line.strip().removesuffix("; advice") for line in caught.value.lines]
+    assert lines.count(f"{path}: {message}") == 1
+    kind_and_key = message[message.index("missing key") : message.index(": the object")]
+    assert sum(kind_and_key in line for line in lines) == 1
 
 
-def test_a_left_out_entry_counts_by_itself(tmp_path: Path) -> None:
+def test_skipped_entries_are_counted_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     entries: list[dict[str, Any]] = [*QUESTIONS[:3], {"id": 4, "question": ["Who?"]}]
     path.write_text(json.dumps(entries))

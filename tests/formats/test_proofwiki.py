@@ -1,3 +1,5 @@
+"""Reading of knowledge bases and statements of natural language premise selection."""
+
 from __future__ import annotations
 
 import json
@@ -22,7 +24,7 @@ BIG = 217373851401385999308586201941246152900
 put = partial(write, name="set.json")
 
 
-def told(problems: Problems) -> list[tuple[str, str, str]]:
+def details(problems: Problems) -> list[tuple[str, str, str]]:
     return [(problem.kind, problem.where, problem.detail) for problem in problems]
 
 
@@ -30,7 +32,7 @@ def statement(text: Any = "Let it be.", premises: Any = ()) -> dict[str, Any]:
     return {"text": text, "premises": list(premises) if isinstance(premises, tuple) else premises}
 
 
-def test_the_knowledge_base_keeps_the_order_and_the_text(tmp_path: Path) -> None:
+def test_a_knowledge_base_keeps_order_and_text(tmp_path: Path) -> None:
     path = put(tmp_path, '{"10": "$\\\\mathbb Z$\\n", "2": "\\ud835\\udc00", "x-1": "c"}')
     problems = Problems()
     assert list(read_knowledge_base(path, problems)) == [
@@ -41,7 +43,7 @@ def test_the_knowledge_base_keeps_the_order_and_the_text(tmp_path: Path) -> None
     assert not list(problems)
 
 
-def test_premises_of_any_size_become_text_digit_for_digit_and_once(tmp_path: Path) -> None:
+def test_large_premise_ids_keep_all_digits_and_repeats_are_dropped(tmp_path: Path) -> None:
     path = put(tmp_path, {"a": statement("A", (BIG, BIG + 1, 7, BIG)), "b": statement("B")})
     problems = Problems()
     assert list(read_statements(path, problems)) == [
@@ -52,7 +54,7 @@ def test_premises_of_any_size_become_text_digit_for_digit_and_once(tmp_path: Pat
 
 
 @pytest.mark.parametrize("entry", [{"text": "A"}, {"text": "A", "premises": None}, statement("A")])
-def test_masked_premises_are_none(tmp_path: Path, entry: object) -> None:
+def test_masked_premises_are_read_as_none(tmp_path: Path, entry: object) -> None:
     problems = Problems()
     assert list(read_statements(put(tmp_path, {"a": entry}), problems, masked=True)) == [
         Statement("a", "A", None)
@@ -60,7 +62,7 @@ def test_masked_premises_are_none(tmp_path: Path, entry: object) -> None:
     problems.raise_if_any()
 
 
-def test_a_masked_split_may_have_premises_after_all(tmp_path: Path) -> None:
+def test_premises_in_a_masked_split_are_read(tmp_path: Path) -> None:
     path = put(tmp_path, {"a": statement("A", (1,))})
     assert list(read_statements(path, Problems(), masked=True)) == [Statement("a", "A", ("1",))]
 
@@ -83,24 +85,24 @@ def test_a_masked_split_may_have_premises_after_all(tmp_path: Path) -> None:
         (statement("\udc00."), "lone surrogate", "text has an escape that is half of a surrogate pair"),
     ],
 )
-def test_a_bad_entry_is_a_problem_and_the_next_is_read(
+def test_an_invalid_entry_is_reported_and_the_next_is_read(
     tmp_path: Path, entry: object, kind: str, detail: str
 ) -> None:
     path = put(tmp_path, {"a": entry, "b": statement("B", (1,))})
     problems = Problems()
     assert [read.id for read in read_statements(path, problems, known={"1"})] == ["b"]
-    assert told(problems) == [(kind, "statement a", detail)]
+    assert details(problems) == [(kind, "statement a", detail)]
 
 
-def test_an_integer_too_long_to_be_read_is_no_crash(tmp_path: Path) -> None:
+def test_an_integer_with_too_many_digits_is_reported(tmp_path: Path) -> None:
     path = put(tmp_path, '{"a": {"text": "A", "premises": [' + "9" * 5000 + ']}, "b": "c", "d": {"e": {}}}')
     problems = Problems()
     assert list(read_statements(path, problems)) == []
     assert len(problems) == 4
-    assert told(problems)[0][2] == "a premise is a number with too many digits, not an integer"
+    assert details(problems)[0][2] == "a premise is a number with too many digits, not an integer"
 
 
-def test_every_problem_of_an_entry_and_of_a_file_is_counted(tmp_path: Path) -> None:
+def test_all_problems_of_a_file_are_counted(tmp_path: Path) -> None:
     path = put(
         tmp_path, '{"a": {"text": "", "premises": [true, 5]}, "b": 1, "b": 2, "a b": 3, "": 4, "c\\ud800": 5}'
     )
@@ -124,7 +126,7 @@ def test_a_repeated_id_keeps_its_first_value(tmp_path: Path) -> None:
     problems = Problems()
     read = list(read_knowledge_base(put(tmp_path, '{"1": "a", "2": "b", "1": "c"}'), problems))
     assert read == [Document("1", "a"), Document("2", "b")]
-    assert told(problems) == [("duplicate id", "premise 1", "the first one counts")]
+    assert details(problems) == [("duplicate id", "premise 1", "the first one counts")]
 
 
 @pytest.mark.parametrize(
@@ -147,43 +149,43 @@ def test_a_repeated_id_keeps_its_first_value(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_object_is_one_problem(
+def test_a_file_that_is_not_an_object_has_one_problem(
     tmp_path: Path, content: bytes, kind: str, where: str, detail: str
 ) -> None:
     problems = Problems(lenient=True)
     list(read_knowledge_base(put(tmp_path, content), problems))
-    assert told(problems) == [(kind, where, detail)]
+    assert details(problems) == [(kind, where, detail)]
     with pytest.raises(InvalidFiles):
         problems.raise_if_any()
 
 
-def test_the_offset_of_a_bad_byte_counts_from_the_begin_of_the_file(tmp_path: Path) -> None:
+def test_the_offset_of_an_invalid_byte_is_counted_from_the_start_of_the_file(tmp_path: Path) -> None:
     path = put(tmp_path, b'\xef\xbb\xbf{"1": "\xe2\x82\xac",\n "2": "\xe2\x82"}')
     problems = Problems()
     list(read_knowledge_base(path, problems))
-    assert told(problems)[0][:2] == ("not UTF-8", "line 2")
-    assert f"offset {path.read_bytes().rindex(bytes([0xE2]))} " in told(problems)[0][2]
+    assert details(problems)[0][:2] == ("not UTF-8", "line 2")
+    assert f"offset {path.read_bytes().rindex(bytes([0xE2]))} " in details(problems)[0][2]
 
 
 @given(st.text('{}[]:,"1\n ', max_size=12))
-def test_members_are_read_as_by_the_standard_library(
+def test_members_and_errors_equal_the_standard_library(
     tmp_path_factory: pytest.TempPathFactory, content: str
 ) -> None:
     path = put(tmp_path_factory.mktemp("members"), ('{"a": [1], "b"' + content).encode())
     problems = Problems()
-    found = list(json_files.read_members(path, problems))
+    members = list(json_files.read_members(path, problems))
     try:
         pairs = json.loads(path.read_bytes(), object_pairs_hook=list)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
-        assert told(problems) == [("not JSON", where, error.msg[:1].lower() + error.msg[1:])]
-        assert found[:1] == [("a", [1])] and len(found) <= content.count(":") + 1
+        assert details(problems) == [("not JSON", where, error.msg[:1].lower() + error.msg[1:])]
+        assert members[:1] == [("a", [1])] and len(members) <= content.count(":") + 1
     else:
-        assert not told(problems)
-        assert [key for key, _ in found] == [key for key, _ in pairs]
+        assert not details(problems)
+        assert [key for key, _ in members] == [key for key, _ in pairs]
 
 
-def test_a_missing_file_says_which_and_where(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_file_names_it_and_the_folder(tmp_path: Path) -> None:
     problems = Problems(lenient=True)
     assert list(read_knowledge_base(tmp_path / "knowledge_base.json", problems)) == []
     with pytest.raises(InvalidFiles, match="missing file: knowledge_base.json is expected in the folder .*"):
@@ -195,7 +197,7 @@ def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     assert list(read_knowledge_base(path, Problems())) == [Document("1", "a")]
 
 
-def test_lenient_leaves_out_bad_entries_and_counts_them(tmp_path: Path) -> None:
+def test_lenient_skips_invalid_entries_and_counts_them(tmp_path: Path) -> None:
     assert Problems(lenient=True).skipped is None
     problems = Problems(lenient=True)
     assert [read.id for read in read_knowledge_base(put(tmp_path, {"1": 1, "2": "b"}), problems)] == ["2"]
@@ -209,7 +211,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str
 
 
 @given(st.dictionaries(IDS, st.tuples(TEXTS, st.lists(st.integers()))), st.booleans())
-def test_what_is_written_is_read(
+def test_written_statements_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, split: dict[str, tuple[str, list[int]]], ascii_only: bool
 ) -> None:
     path = tmp_path_factory.mktemp("split") / "set.json"

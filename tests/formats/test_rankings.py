@@ -1,3 +1,5 @@
+"""Runs as JSON lines and CSV."""
+
 from __future__ import annotations
 
 import csv
@@ -30,7 +32,7 @@ def test_json_lines_have_topic_rank_document_and_score() -> None:
     )
 
 
-def test_a_csv_has_the_same_with_a_header() -> None:
+def test_csv_has_a_header_and_the_same_columns() -> None:
     target = io.BytesIO()
     write_csv(target, RUN)
     assert target.getvalue().decode() == (

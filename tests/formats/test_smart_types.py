@@ -1,3 +1,5 @@
+"""Reading and writing of the JSON files of answer type prediction."""
+
 from __future__ import annotations
 
 import io
@@ -16,6 +18,7 @@ from searchapp.tasks.smart_types.answers import (
     read_questions,
 )
 from searchapp.tasks.splits import write_entries
+from tests.files import kinds, notes
 
 KNOWN = {"dbo:Person", "dbo:Agent"}
 
@@ -27,7 +30,7 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 def put(folder: Path, *entries: object, bom: bool = False) -> Path:
     path = folder / "questions.json"
-    lines = ",\n".join(json.dumps(one) for one in entries)
+    lines = ",\n".join(json.dumps(entry) for entry in entries)
     path.write_text(("\ufeff" if bom else "") + f"[\n{lines}\n]\n", encoding="utf-8")
     return path
 
@@ -40,11 +43,11 @@ def questions(path: Path, **options: Any) -> tuple[list[TypesQuestion], list[Any
 def with_notes(path: Path, **options: Any) -> tuple[list[TypesQuestion], list[Any], list[str]]:
     problems = Problems()
     read = list(read_questions(path, problems, known=KNOWN, **options))
-    notes = [note.kind for note in problems.notes.problems] if problems.notes else []
-    return read, [(problem.kind, problem.where, problem.detail) for problem in problems], notes
+    details = [(problem.kind, problem.where, problem.detail) for problem in problems]
+    return read, details, [kind for kind, _ in notes(problems)]
 
 
-def test_a_good_entry_is_read(tmp_path: Path) -> None:
+def test_valid_entries_are_read(tmp_path: Path) -> None:
     path = put(tmp_path, entry(), entry(id="q2", category="literal", type=["date"], score=1))
     assert questions(path) == (
         [
@@ -55,7 +58,7 @@ def test_a_good_entry_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_ids_are_text_or_integers_and_a_byte_order_mark_may_stand_where_it_is_allowed(tmp_path: Path) -> None:
+def test_ids_are_texts_or_integers_also_after_an_allowed_byte_order_mark(tmp_path: Path) -> None:
     path = put(tmp_path, entry(id=7), entry(id=8), bom=True)
     assert [question.id for question in questions(path, bom=True)[0]] == ["7", "8"]
     assert official_ids(path, bom=True) == {"7": 7, "8": 8}
@@ -65,20 +68,20 @@ def test_ids_are_text_or_integers_and_a_byte_order_mark_may_stand_where_it_is_al
 
 
 @pytest.mark.parametrize(
-    ("id_", "said"), [(True, "a boolean"), (None, "null"), (7.0, "a fraction"), (["q"], "a list")]
+    ("id_", "type_"), [(True, "a boolean"), (None, "null"), (7.0, "a fraction"), (["q"], "a list")]
 )
-def test_an_id_that_is_neither_is_told(tmp_path: Path, id_: Any, said: str) -> None:
-    wrong = [("wrong type", "line 2", f"id is {said}, not a string or an integer")]
-    assert questions(put(tmp_path, entry(id=id_))) == ([], wrong)
+def test_an_id_of_another_type_is_reported(tmp_path: Path, id_: Any, type_: str) -> None:
+    problems = [("wrong type", "line 2", f"id is {type_}, not a string or an integer")]
+    assert questions(put(tmp_path, entry(id=id_))) == ([], problems)
 
 
-def test_a_file_has_ids_of_one_type(tmp_path: Path) -> None:
+def test_ids_of_another_type_than_the_first_are_reported(tmp_path: Path) -> None:
     read, problems = questions(put(tmp_path, entry(id=7), entry(id="8"), entry(id=9)))
     assert [question.id for question in read] == ["7", "9"]
     assert problems == [("wrong type", "line 3", "id is a string, and an integer in the first entry")]
 
 
-def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
+def test_contents_of_real_files_are_valid(tmp_path: Path) -> None:
     path = put(
         tmp_path,
         entry(id="null", question=None),
@@ -96,7 +99,7 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "said"),
+    ("changes", "kind", "message"),
     [
         ({"id": "(none)"}, "missing key", "id"),
         ({"id": "a b"}, "unusable id", "white space"),
@@ -118,18 +121,18 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
         ({"category": "literal"}, "contradiction", "dbo:Person is not a literal: date, number, string"),
     ],
 )
-def test_a_wrong_entry_is_told_with_its_line_and_left_out(
-    tmp_path: Path, changes: dict[str, Any], kind: str, said: str
+def test_an_invalid_entry_is_reported_with_its_line_and_skipped(
+    tmp_path: Path, changes: dict[str, Any], kind: str, message: str
 ) -> None:
     read, problems = questions(put(tmp_path, entry(id="q0"), entry(**changes)))
     assert [question.id for question in read] == ["q0"]
-    ((found, where, detail),) = problems
-    assert found == kind and said in detail
+    ((reported, where, detail),) = problems
+    assert reported == kind and message in detail
     assert where.startswith("line 3")
 
 
 @pytest.mark.parametrize(
-    ("changes", "kept", "notes"),
+    ("changes", "gold", "expected"),
     [
         ({"category": None, "type": None}, (None, ()), ["no gold"]),
         ({"category": None}, (None, ()), ["no gold"]),
@@ -145,17 +148,17 @@ def test_a_wrong_entry_is_told_with_its_line_and_left_out(
         ),
     ],
 )
-def test_gold_that_the_scorer_copes_with_is_noted_and_its_question_kept(
-    tmp_path: Path, changes: dict[str, Any], kept: object, notes: list[str]
+def test_unusual_gold_is_noted_and_its_question_is_read(
+    tmp_path: Path, changes: dict[str, Any], gold: object, expected: list[str]
 ) -> None:
     (question,), problems, noted = with_notes(put(tmp_path, entry(**changes)))
-    assert (question.category, question.types) == kept
-    assert noted == notes and problems == []
+    assert (question.category, question.types) == gold
+    assert noted == expected and problems == []
     if question.category is None:
         assert with_notes(put(tmp_path, entry(**changes)), masked=True)[2] == []
 
 
-def test_an_id_that_comes_again_with_something_else_is_a_problem(tmp_path: Path) -> None:
+def test_a_repeated_id_with_other_content_is_a_problem(tmp_path: Path) -> None:
     read, problems = questions(put(tmp_path, entry(), entry(question="Where?")))
     assert [question.text for question in read] == ["Who?"]
     assert problems == [
@@ -163,7 +166,7 @@ def test_an_id_that_comes_again_with_something_else_is_a_problem(tmp_path: Path)
     ]
 
 
-def test_a_key_that_comes_twice_is_a_problem(tmp_path: Path) -> None:
+def test_a_repeated_key_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "questions.json"
     path.write_text(
         '[{"id": "q1", "question": "a", "question": "b", "category": "boolean", "type": ["boolean"]}]'
@@ -171,7 +174,7 @@ def test_a_key_that_comes_twice_is_a_problem(tmp_path: Path) -> None:
     assert [kind for kind, _, _ in questions(path)[1]] == ["duplicate key"]
 
 
-def test_masked_gold_may_be_missing_but_not_half_of_it(tmp_path: Path) -> None:
+def test_masked_gold_may_be_missing_completely(tmp_path: Path) -> None:
     bare = {"id": "q1", "question": "Who?"}
     path = put(tmp_path, bare, {**bare, "id": "q2", "category": None, "type": []}, entry(id="q3"))
     assert [question.category for question in questions(path, masked=True)[0]] == [None, None, "resource"]
@@ -179,12 +182,12 @@ def test_masked_gold_may_be_missing_but_not_half_of_it(tmp_path: Path) -> None:
     assert [kind for kind, _, _ in questions(half, masked=True)[1]] == ["missing key"]
 
 
-def test_without_gold_only_the_question_matters(tmp_path: Path) -> None:
+def test_gold_is_not_read_for_topics(tmp_path: Path) -> None:
     path = put(tmp_path, entry(category="?", type=3))
     assert questions(path, gold=False) == ([TypesQuestion("q1", "Who?", None, ())], [])
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_predictions_are_read_back(tmp_path: Path) -> None:
     file = io.BytesIO()
     answers: list[tuple[str | int, str, list[str]]] = [
         (7, "resource", ["Bien de Interés", 'a "big" isn\'t']),
@@ -201,10 +204,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         for line, (id_, category, types) in enumerate(answers, 2)
     ]
     assert len(problems) == 0
-    assert [one["id"] for one in json.loads(path.read_text())] == [7, 8]
+    assert [entry["id"] for entry in json.loads(path.read_text())] == [7, 8]
 
 
-def test_a_prediction_needs_types_and_an_id_of_its_own(tmp_path: Path) -> None:
+def test_a_prediction_needs_types_and_a_unique_id(tmp_path: Path) -> None:
     path = put(
         tmp_path,
         entry(),
@@ -216,8 +219,8 @@ def test_a_prediction_needs_types_and_an_id_of_its_own(tmp_path: Path) -> None:
         entry(id="q6", type=["dbo:Person", "dbo:Person"]),
     )
     problems = Problems()
-    assert [one.id for one in read_predictions(path, problems, known=KNOWN)] == ["q1", "q3"]
-    assert [(problem.kind, problem.where) for problem in problems] == [
+    assert [prediction.id for prediction in read_predictions(path, problems, known=KNOWN)] == ["q1", "q3"]
+    assert kinds(problems) == [
         ("duplicate id", "line 3: question q1"),
         ("no type", "line 4: question q2"),
         ("unknown type", "line 6: question q4"),

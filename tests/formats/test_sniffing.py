@@ -1,3 +1,5 @@
+"""Detection of formats and header lines of own tasks."""
+
 from __future__ import annotations
 
 import gzip
@@ -28,7 +30,7 @@ from searchapp.tasks.own.starter import detect_format, detect_header
         ("a.tsv", "\ufeffid\ttext\n", "tsv"),
     ],
 )
-def test_the_format_is_that_of_the_content(
+def test_the_format_is_detected_by_the_content(
     tmp_path: Path, name: str, content: str, format_: str | None
 ) -> None:
     path = tmp_path / name
@@ -64,7 +66,7 @@ def test_gold_may_be_qrels(tmp_path: Path, name: str, content: str, format_: str
         ("a.tsv", "id\ttext\n".encode("utf-16"), "it is UTF-16: save it as UTF-8"),
     ],
 )
-def test_what_is_not_supported_is_said_with_what_to_do(
+def test_unsupported_formats_are_rejected_with_advice(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -73,7 +75,7 @@ def test_what_is_not_supported_is_said_with_what_to_do(
 
 
 @pytest.mark.parametrize(
-    ("rows", "there"),
+    ("rows", "expected"),
     [
         (["id\ttext", "1\ta"], True),
         (["nr\twords", "1\ta"], True),
@@ -90,9 +92,9 @@ def test_what_is_not_supported_is_said_with_what_to_do(
         (["name1\tname2", "x\t5"], True),
     ],
 )
-def test_a_header_line_is_told_from_values(tmp_path: Path, rows: list[str], there: bool) -> None:
+def test_a_header_line_is_distinguished_from_values(tmp_path: Path, rows: list[str], expected: bool) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("\n".join(rows) + "\n")
-    has_header, because, read = detect_header(path, "tsv")
-    assert has_header is there, because
+    has_header, reason, read = detect_header(path, "tsv")
+    assert has_header is expected, reason
     assert read == [row.split("\t") for row in rows]

@@ -1,3 +1,5 @@
+"""Reading of topics and documents of own tasks."""
+
 from __future__ import annotations
 
 import json
@@ -8,6 +10,7 @@ import pytest
 
 from searchapp.formats.problems import Problems
 from searchapp.tasks.own.task_file import TextLayout, TextRecord, read_texts
+from tests.files import kinds, messages
 
 LAYOUT = TextLayout("jsonl", fields={"kind": "Kind"})
 
@@ -18,18 +21,18 @@ def read(
     path = tmp_path / "file.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     problems = Problems()
-    found = list(read_texts(path, layout, problems, set(), complete=complete))
-    return found, [str(problem).removeprefix(f"{path}: ") for problem in problems]
+    texts = list(read_texts(path, layout, problems, set(), complete=complete))
+    return texts, messages(problems, path)
 
 
-def test_ids_texts_and_fields_are_taken_from_their_columns(tmp_path: Path) -> None:
+def test_ids_texts_and_fields_are_read_from_their_columns(tmp_path: Path) -> None:
     layout = TextLayout("jsonl", id="_id", text=("title", "body"), fields={"kind": "Kind"})
     rows = [
         {"_id": 7, "title": "T", "body": "B", "Kind": [1, "x"]},
         {"_id": "8", "title": "", "body": "C", "Kind": None},
     ]
-    found, problems = read(tmp_path, rows, layout)
-    assert found == [(1, "7", "T\nB", {"kind": [1, "x"]}), (2, "8", "C", {})]
+    texts, problems = read(tmp_path, rows, layout)
+    assert texts == [(1, "7", "T\nB", {"kind": [1, "x"]}), (2, "8", "C", {})]
     assert problems == []
 
 
@@ -57,40 +60,40 @@ def test_ids_texts_and_fields_are_taken_from_their_columns(tmp_path: Path) -> No
         ({"id": "2", "text": "x", "Kind": 1e999}, "not JSON: there is no Infinity in JSON"),
     ],
 )
-def test_a_bad_record_is_told_and_left_out(tmp_path: Path, row: dict[str, Any], problem: str) -> None:
+def test_an_invalid_record_is_reported_and_skipped(tmp_path: Path, row: dict[str, Any], problem: str) -> None:
     first, last = {"id": "1", "text": "x", "Kind": "k"}, {"id": "3", "text": "x"}
-    found, problems = read(tmp_path, [first, row, last])
-    assert [text.id for text in found] == ["1", "3"]
-    (told,) = problems
-    assert told.startswith(f"line 2: {problem}")
+    texts, problems = read(tmp_path, [first, row, last])
+    assert [text.id for text in texts] == ["1", "3"]
+    (message,) = problems
+    assert message.startswith(f"line 2: {problem}")
 
 
-def test_a_number_that_is_too_large_is_told(tmp_path: Path) -> None:
+def test_a_number_out_of_range_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text('{"id": 1, "text": "x", "Kind": 1e999}\n')
     problems = Problems()
     assert list(read_texts(path, LAYOUT, problems, set(), complete=False)) == []
-    assert [problem.kind for problem in problems] == ["number out of range"]
+    assert [kind for kind, _ in kinds(problems)] == ["number out of range"]
 
 
-def test_a_field_that_no_object_has_is_told(tmp_path: Path) -> None:
-    _found, problems = read(tmp_path, [{"id": 1, "text": "x"}])
+def test_a_field_that_no_object_has_is_reported(tmp_path: Path) -> None:
+    _, problems = read(tmp_path, [{"id": 1, "text": "x"}])
     assert problems == ["missing key: no object has the key 'Kind'"]
 
 
-def test_a_topic_must_have_every_field(tmp_path: Path) -> None:
+def test_a_topic_needs_all_fields(tmp_path: Path) -> None:
     rows = [{"id": 1, "text": "x", "Kind": ""}, {"id": 2, "text": "x"}, {"id": 3, "text": "x", "Kind": None}]
-    found, problems = read(tmp_path, rows, complete=True)
-    assert [text.fields for text in found] == [{"kind": ""}]
+    texts, problems = read(tmp_path, rows, complete=True)
+    assert [text.fields for text in texts] == [{"kind": ""}]
     assert problems == [
         "line 2: missing key: Kind: the object has id, text",
         "line 3: wrong type: Kind is null, but templates need a value",
     ]
 
 
-def test_ids_are_different_over_several_files(tmp_path: Path) -> None:
+def test_ids_are_unique_over_several_files(tmp_path: Path) -> None:
     path = tmp_path / "file.tsv"
     path.write_text("id\ttext\n1\tx\n")
     problems, seen = Problems(), {"1"}
     assert list(read_texts(path, TextLayout("tsv"), problems, seen, complete=False)) == []
-    assert [problem.kind for problem in problems] == ["duplicate id"]
+    assert [kind for kind, _ in kinds(problems)] == ["duplicate id"]

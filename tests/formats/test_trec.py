@@ -1,3 +1,5 @@
+"""Reading and writing of TREC runs and qrels."""
+
 from __future__ import annotations
 
 import io
@@ -65,7 +67,7 @@ a Q0 u 6 1_0 r
         read_run(put(tmp_path, content))
 
 
-def test_the_offset_of_a_bad_byte_is_that_of_the_file(tmp_path: Path) -> None:
+def test_the_offset_of_an_invalid_byte_is_counted_from_the_start_of_the_file(tmp_path: Path) -> None:
     for content in (b"\xef\xbb\xbfa \xff\n", b"a\n\xc3\xa4 \xff\n"):
         problems = Problems()
         read_qrels(put(tmp_path, content), problems)
@@ -73,15 +75,17 @@ def test_the_offset_of_a_bad_byte_is_that_of_the_file(tmp_path: Path) -> None:
         assert detail.startswith(f"byte 0xff at offset {content.index(bytes([0xFF]))} of the file")
 
 
-@pytest.mark.parametrize(("ranks", "passes"), [("2", True), ("0 1", True), ("1 3 4 6", True), ("2 1", False)])
-def test_ranks_out_of_order(tmp_path: Path, ranks: str, passes: bool) -> None:
-    lines = [f"a Q0 d{place} {rank} 1 r\n" for place, rank in enumerate(ranks.split())]
+@pytest.mark.parametrize(
+    ("ranks", "readable"), [("2", True), ("0 1", True), ("1 3 4 6", True), ("2 1", False)]
+)
+def test_ranks_out_of_order_are_reported(tmp_path: Path, ranks: str, readable: bool) -> None:
+    lines = [f"a Q0 d{number} {rank} 1 r\n" for number, rank in enumerate(ranks.split())]
     path = put(tmp_path, "".join(lines).encode())
     with pytest.raises(InvalidFiles, match="ranks out of order"):
         read_run(path)
     problems = Problems(lenient=True)
     assert len(read_run(path, problems).rankings[0].hits) == len(lines)
-    if passes:
+    if readable:
         problems.raise_if_any()
         assert len(problems) == 1
     else:
@@ -115,7 +119,7 @@ def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
         Run("r", (Ranking("a", Hits.of(Hit("x", 1e39))),)),
     ],
 )
-def test_what_would_not_survive_is_refused(run: Run) -> None:
+def test_runs_that_could_not_be_read_back_are_rejected(run: Run) -> None:
     stream = io.BytesIO()
     with pytest.raises(DataError):
         write_run(stream, run)
@@ -136,7 +140,7 @@ RUNS = st.lists(
 
 
 @given(IDS, RUNS)
-def test_a_run_survives_bit_by_bit(
+def test_a_written_run_is_read_back_with_the_same_bits(
     tmp_path_factory: pytest.TempPathFactory, tag: str, rankings: list[Ranking]
 ) -> None:
     path = tmp_path_factory.mktemp("run") / "run.trec"
@@ -150,7 +154,9 @@ def test_a_run_survives_bit_by_bit(
 
 
 @given(st.dictionaries(IDS, st.dictionaries(IDS, st.integers(-9, 9), min_size=1), min_size=1))
-def test_qrels_survive(tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]]) -> None:
+def test_written_qrels_are_read_back(
+    tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]]
+) -> None:
     path = tmp_path_factory.mktemp("qrels") / "qrels"
     with path.open("wb") as file:
         write_qrels(file, qrels)
@@ -162,13 +168,10 @@ def test_qrels_of_beir_are_read(tmp_path: Path) -> None:
     assert read_qrels(path) == {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 2}}
     problems = Problems()
     read_qrels(put(tmp_path, b"query-id\tcorpus-id\tscore\nq1\td1\nq1\td1\tx\n"), problems)
-    assert [f"{one.where}: {one.kind}" for one in problems] == [
-        "line 2: wrong number of columns",
-        "line 3: grade not an integer",
-    ]
+    assert kinds(problems) == [("wrong number of columns", "line 2"), ("grade not an integer", "line 3")]
 
 
-def test_problems_of_qrels(tmp_path: Path) -> None:
+def test_all_problems_of_qrels_are_reported(tmp_path: Path) -> None:
     problems = Problems(lenient=True)
     path = put(tmp_path, b"a 0 x 1\na 0 x 2\na 0 y 0.5\na 0 z\nb 0 x -1\n")
     assert read_qrels(path, problems) == {"a": {"x": 1}, "b": {"x": -1}}
@@ -189,20 +192,20 @@ a Q0 d9 7 2 other
 """
 
 
-def test_any_run_is_ordered_by_its_scores_as_trec_eval_does(tmp_path: Path) -> None:
-    found = read_by_score(put(tmp_path, ANY_RUN))
-    assert [(one.topic_id, one.document_ids()) for one in found.run] == [
+def test_a_run_of_another_system_is_ordered_by_its_scores_like_in_trec_eval(tmp_path: Path) -> None:
+    ordered = read_by_score(put(tmp_path, ANY_RUN))
+    assert [(ranking.topic_id, ranking.document_ids()) for ranking in ordered.run] == [
         ("b", ("d3", "d1")),
         ("a", ("d1", "d9", "d2", "d10")),  # the last three are equal as float32
     ]
-    assert (found.run.tag, found.tied) == ("other", 1)
+    assert (ordered.run.tag, ordered.tied) == ("other", 1)
 
 
-def test_problems_of_any_run(tmp_path: Path) -> None:
+def test_all_problems_of_a_run_of_another_system_are_reported(tmp_path: Path) -> None:
     content = b"a Q0 d1 0 1 t\na Q0 d1 1 2 t\na Q0 d2 0 high t\na d3 1\n"
     with pytest.raises(InvalidFiles) as error:
         read_by_score(put(tmp_path, content))
-    assert [(problem.kind, problem.where) for problem in error.value.problems] == [
+    assert kinds(error.value.problems) == [
         ("duplicate document", "line 2"),
         ("score not a finite number", "line 3"),
         ("wrong number of columns", "line 4"),
@@ -222,7 +225,7 @@ DOCUMENTS = st.text(st.sampled_from("ab1é😀-"), min_size=1, max_size=4)
 
 
 @given(st.dictionaries(DOCUMENTS, SCORES, min_size=1, max_size=12), st.randoms())
-def test_the_order_is_that_of_trec_eval(
+def test_the_order_equals_trec_eval(
     tmp_path_factory: pytest.TempPathFactory, scores: dict[str, float], random: Random
 ) -> None:
     lines = [f"t Q0 {document} 0 {score!r} x\n" for document, score in scores.items()]
@@ -235,28 +238,28 @@ def test_the_order_is_that_of_trec_eval(
 
 
 @given(st.lists(SCORES, min_size=1, max_size=30))
-def test_distinct_scores_keep_the_order_whoever_reads_them(
+def test_distinct_scores_keep_the_order_in_float32_and_in_float64(
     tmp_path_factory: pytest.TempPathFactory, scores: list[float]
 ) -> None:
     scores = [float32(score) for score in scores]
-    documents = [f"d{place:02}" for place in range(len(scores))]
+    documents = [f"d{number:02}" for number in range(len(scores))]
     run = Run("r", (Ranking("t", Hits(documents, scores)),))
     path = tmp_path_factory.mktemp("run") / "run.trec"
     with path.open("wb") as file:
         write_run(file, with_distinct_scores(run))
-    written = [line.split() for line in path.read_text().splitlines()]
-    assert [cells[2] for cells in written] == documents
-    doubles = [float(cells[4]) for cells in written]
+    rows = [line.split() for line in path.read_text().splitlines()]
+    assert [cells[2] for cells in rows] == documents
+    doubles = [float(cells[4]) for cells in rows]
     floats = [float32(number) for number in doubles]
     for numbers in (doubles, floats):
         assert all(later < earlier for earlier, later in itertools.pairwise(numbers))
-    # No reader takes them for 0 who knows no numbers below the smallest one with all digits, unless they came so.
+    # Readers without subnormal numbers would read smaller numbers as 0. Only scores of the run may be so small.
     assert all(number == 0 or abs(number) >= 1.17e-38 or number in scores for number in floats)
     assert read_by_score(path).tied == 0 and reordered(read_run(path)) == 0
     assert read_by_score(path).run.rankings[0].document_ids() == tuple(documents)
 
 
-def test_scores_that_fall_already_stay_as_they_are() -> None:
+def test_scores_that_decrease_are_not_changed() -> None:
     run = Run("r", (Ranking("t", Hits(["a", "b", "c"], [3.5, 1.0, -2.0])), Ranking("u", Hits([], []))))
     assert with_distinct_scores(run) == run
     tied = Run("r", (Ranking("t", Hits(["a", "b", "c", "d"], [2.0, 1.0, 1.0, 0.5])),))
@@ -265,7 +268,7 @@ def test_scores_that_fall_already_stay_as_they_are() -> None:
     assert (reordered(tied), reordered(run)) == (1, 0)
 
 
-def test_below_the_last_number_there_is_none() -> None:
+def test_ties_at_the_lowest_float32_are_rejected() -> None:
     last = -3.4028234663852886e38
     with pytest.raises(DataError, match="equal scores without a lower float32"):
         with_distinct_scores(Run("r", (Ranking("t", Hits(["a", "b"], [last, last])),)))
@@ -275,7 +278,7 @@ def test_below_the_last_number_there_is_none() -> None:
     "line", ["t\x1b[2J Q0 d 1 0.5 tag", "t Q0 d\x9b2J 1 0.5 tag", "t Q0 d\x00 1 0.5 tag"]
 )
 @pytest.mark.parametrize("read", [read_run, read_by_score])
-def test_ids_that_act_on_a_terminal_are_refused(
+def test_ids_with_control_characters_are_rejected(
     tmp_path: Path, read: Callable[[Path], object], line: str
 ) -> None:
     path = tmp_path / "run.trec"

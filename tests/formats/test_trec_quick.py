@@ -1,5 +1,8 @@
+"""The fast reader of runs that searchapp has written."""
+
 from __future__ import annotations
 
+import tempfile
 from io import BytesIO
 from pathlib import Path
 
@@ -9,7 +12,6 @@ from hypothesis import strategies as st
 
 from searchapp.errors import InvalidFiles
 from searchapp.formats import trec
-from searchapp.formats import trec as trec_quick
 from searchapp.formats.trec import LONGEST_CELL, read_as_written
 from searchapp.model import Hits, Ranking, Run, float32
 
@@ -23,8 +25,8 @@ def runs(draw: st.DrawFn) -> Run:
     rankings = []
     for topic in topics:
         documents = draw(st.lists(ids, unique=True, min_size=1, max_size=12))
-        some = draw(st.lists(scores, min_size=len(documents), max_size=len(documents)))
-        rankings.append(Ranking(topic, Hits(documents, some)))
+        values = draw(st.lists(scores, min_size=len(documents), max_size=len(documents)))
+        rankings.append(Ranking(topic, Hits(documents, values)))
     return Run(draw(ids), tuple(rankings))
 
 
@@ -39,9 +41,9 @@ def read(content: bytes) -> Run | None:
 
 
 def in_pieces(content: bytes, size: int) -> Run | None:
-    """What is read where so many bytes are read at a time."""
+    """Read a run in pieces of this size."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trec_quick, "PIECE", size)
+        patch.setattr(trec, "PIECE", size)
         return read(content)
 
 
@@ -49,35 +51,35 @@ sizes = st.sampled_from([0, 1, 20, 50, 200, 1 << 20])
 
 
 @given(runs(), sizes)
-def test_what_was_written_is_read_back_the_same(run: Run, size: int) -> None:
+def test_a_written_run_is_read_back(run: Run, size: int) -> None:
     assert in_pieces(written(run), size) == run
 
 
 def test_the_tag_is_that_of_the_first_line() -> None:
     content = b"1 Q0 a 1 2 first\n1 Q0 b 2 1 second\n2 Q0 a 1 2 third\n"
     run = read(content)
-    assert run is not None and run.tag == "first" and run == in_pieces(content, 0) == carefully(content)
+    assert run is not None and run.tag == "first" and run == in_pieces(content, 0) == read_by_line(content)
 
 
 @given(runs(), st.data(), sizes)
-def test_what_is_read_quickly_is_what_is_read_line_by_line(run: Run, data: st.DataObject, size: int) -> None:
+def test_the_fast_reader_equals_the_reader_by_line(run: Run, data: st.DataObject, size: int) -> None:
     content = bytearray(written(run))
     for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.integers(0, len(content) - 1))
-        content[place] = data.draw(st.sampled_from(b" \n\t\r0123456789eE.+-_naif\x00\x7f\x85\xa0\xff" + b"a"))
-    quick = read(bytes(content))
-    assert in_pieces(bytes(content), size) == quick
-    if quick is not None:
-        assert carefully(bytes(content)) == quick
+        offset = data.draw(st.integers(0, len(content) - 1))
+        content[offset] = data.draw(
+            st.sampled_from(b" \n\t\r0123456789eE.+-_naif\x00\x7f\x85\xa0\xff" + b"a")
+        )
+    result = read(bytes(content))
+    assert in_pieces(bytes(content), size) == result
+    if result is not None:
+        assert read_by_line(bytes(content)) == result
 
 
-def carefully(content: bytes) -> Run | None:
-    """The run as `trec.read_run` reads it line by line; None where it refuses it."""
-    import tempfile
-
+def read_by_line(content: bytes) -> Run | None:
+    """Read a run with `trec.read_run`; return None if it is invalid."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.trec"
-        path.write_bytes(b"\n" + content)  # a blank line, which the quick reader leaves to the other
+        path.write_bytes(b"\n" + content)  # the fast reader rejects blank lines
         assert read(path.read_bytes()) is None
         try:
             return trec.read_run(path)
@@ -115,13 +117,13 @@ def carefully(content: bytes) -> Run | None:
         b"\x1f\x8b\x08\x00",
     ],
 )
-def test_what_is_not_as_written_is_left_to_the_other_reader(content: bytes) -> None:
+def test_the_fast_reader_rejects_files_that_searchapp_does_not_write(content: bytes) -> None:
     assert read(content) is None
 
 
-def test_scores_are_float32_and_equal_ids_are_one_text() -> None:
-    found = read(b"1 Q0 doc-1 1 0.1 t\n2 Q0 doc-1 1 -1e-05 t\n")
-    assert found is not None
-    one, other = found.rankings
-    assert one.hits.scores == (float32(0.1),) and other.hits.scores == (float32(-1e-05),)
-    assert one.hits.document_ids[0] is other.hits.document_ids[0]
+def test_scores_are_float32_and_equal_ids_are_the_same_object() -> None:
+    run = read(b"1 Q0 doc-1 1 0.1 t\n2 Q0 doc-1 1 -1e-05 t\n")
+    assert run is not None
+    first, second = run.rankings
+    assert first.hits.scores == (float32(0.1),) and second.hits.scores == (float32(-1e-05),)
+    assert first.hits.document_ids[0] is second.hits.document_ids[0]

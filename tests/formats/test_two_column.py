@@ -1,3 +1,5 @@
+"""Two-column prediction files, read as pandas and the official scorers read them."""
+
 from __future__ import annotations
 
 import gzip
@@ -18,8 +20,7 @@ Cells = list[tuple[str | None, str | None]]
 
 
 def run_of(rankings: dict[str, list[str]]) -> Run:
-    hits = {topic: Hits(ids, [1.0] * len(ids)) for topic, ids in rankings.items()}
-    return Run("r", tuple(Ranking(topic, found) for topic, found in hits.items()))
+    return Run("r", tuple(Ranking(topic, Hits(ids, [1.0] * len(ids))) for topic, ids in rankings.items()))
 
 
 put = partial(write, name="predict.txt")
@@ -67,12 +68,12 @@ def rows(folder: Path, content: bytes) -> Cells:
         (b"a\tb\n\x1a", [("a", "b"), ("\x1a", None)]),
     ],
 )
-def test_rows_are_those_of_pandas(tmp_path: Path, content: bytes, expected: Cells) -> None:
+def test_rows_equal_those_of_pandas(tmp_path: Path, content: bytes, expected: Cells) -> None:
     assert rows(tmp_path, content) == expected
 
 
 @pytest.mark.parametrize("spelling", sorted(MISSING))
-def test_missing_values(tmp_path: Path, spelling: str) -> None:
+def test_missing_values_are_read_as_none(tmp_path: Path, spelling: str) -> None:
     content = f"a\t{spelling}\n{spelling}\tb\n".encode()
     assert rows(tmp_path, content) == [("a", None), (None, "b")]
 
@@ -102,7 +103,9 @@ PARSER = "pandas.errors.ParserError: Error tokenizing data. C error: "
         ),
     ],
 )
-def test_where_the_official_scorer_stops(tmp_path: Path, content: bytes, official: str, message: str) -> None:
+def test_files_that_stop_the_official_scorer(
+    tmp_path: Path, content: bytes, official: str, message: str
+) -> None:
     with pytest.raises(NotScorable) as raised:
         read_two_column(put(tmp_path, content))
     assert raised.value.official == official
@@ -120,7 +123,7 @@ def test_rows_have_their_line_numbers(tmp_path: Path) -> None:
     assert [row.line for row in read_rows(put(tmp_path, b'a\t"b\n"\n\na\tc\r\na\td'))] == [1, 4, 5]
 
 
-def test_rows_of_a_topic_are_gathered_folded_and_made_unique() -> None:
+def test_documents_of_a_topic_are_folded_and_unique() -> None:
     cells: Cells = [("t", "B"), ("T", "x"), (None, "y"), ("t", None), ("t", "a"), ("t", "b"), ("t", None)]
     assert gather([*cells, ("t", "07"), ("t", "7")]) == {"t": ["b", None, "a", "07", "7"], "T": ["x"]}
 
@@ -138,16 +141,16 @@ def test_written_files_are_tab_separated_with_line_feeds() -> None:
 @pytest.mark.parametrize(
     "bad", ["", "NA", "null", "a\tb", "a\nb", "a\rb", '"a', "a\0", "\ufeffa", "\ud800", "#N/A N/A"]
 )
-@pytest.mark.parametrize("place", ["topic", "document"])
-def test_ids_that_would_not_survive_are_refused(bad: str, place: str) -> None:
-    rankings = {bad: ["a"]} if place == "topic" else {"t": ["a", bad]}
+@pytest.mark.parametrize("kind", ["topic", "document"])
+def test_ids_that_could_not_be_read_back_are_rejected(bad: str, kind: str) -> None:
+    rankings = {bad: ["a"]} if kind == "topic" else {"t": ["a", bad]}
     stream = io.BytesIO()
-    with pytest.raises(DataError, match=f"the {place} id .* can't be represented"):
+    with pytest.raises(DataError, match=f"the {kind} id .* can't be represented"):
         write_two_column(stream, run_of(rankings))
     assert not stream.getvalue()
 
 
-def test_documents_that_the_scorer_would_fold_into_one_are_refused() -> None:
+def test_documents_that_differ_only_in_letter_case_are_rejected() -> None:
     with pytest.raises(DataError, match="document ID is already in the ranking"):
         write_two_column(io.BytesIO(), run_of({"t": ["id", "ID"]}))
 
@@ -156,7 +159,7 @@ CELL = st.text(st.sampled_from('ab\t\r\n" NA\0\ufeff7İß'), max_size=5)
 
 
 @given(st.dictionaries(CELL, st.lists(CELL, min_size=1, max_size=4), min_size=1, max_size=4))
-def test_what_can_be_written_is_read_back(
+def test_written_runs_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, rankings: dict[str, list[str]]
 ) -> None:
     path = tmp_path_factory.mktemp("predictions") / "predict.txt"
@@ -170,9 +173,7 @@ def test_what_can_be_written_is_read_back(
 
 
 @given(st.lists(st.lists(st.text(max_size=4), min_size=2, max_size=2), min_size=1))
-def test_quoted_cells_are_read_back_as_they_were(
-    tmp_path_factory: pytest.TempPathFactory, table: list[list[str]]
-) -> None:
+def test_quoted_cells_are_read_back(tmp_path_factory: pytest.TempPathFactory, table: list[list[str]]) -> None:
     path = tmp_path_factory.mktemp("quoted") / "predict.txt"
     lines = ["\t".join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in table]
     path.write_bytes("".join(lines).encode())
@@ -184,7 +185,7 @@ def test_quoted_cells_are_read_back_as_they_were(
         assert error.official == SEPARATOR
 
 
-def test_a_file_named_gz_is_unpacked_as_pandas_does(tmp_path: Path) -> None:
+def test_a_file_named_gz_is_decompressed_like_in_pandas(tmp_path: Path) -> None:
     path = tmp_path / "predict.txt.gz"
     path.write_bytes(gzip.compress(b"t1\td1\n"))
     assert read_two_column(path) == {"t1": ["d1"]}

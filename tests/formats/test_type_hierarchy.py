@@ -1,3 +1,5 @@
+"""Reading of type hierarchies."""
+
 from __future__ import annotations
 
 from functools import partial
@@ -16,7 +18,7 @@ GOOD = "Type\tDepth\tParent\na:Agent\t1\ta:Thing\na:Person\t2\ta:Agent\na:Poet\t
 put = partial(write, name="types.tsv")
 
 
-def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
+def test_both_readers_agree_on_a_valid_file(tmp_path: Path) -> None:
     problems = Problems()
     path = put(tmp_path, GOOD)
     strict, scored = read_hierarchy(path, problems), read_as_scored(path)
@@ -41,7 +43,7 @@ def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
         ("a:Poet\t3\ta:Person", "duplicate type"),
     ],
 )
-def test_a_bad_row_is_told_with_its_line_and_left_out(tmp_path: Path, row: str, kind: str) -> None:
+def test_an_invalid_row_is_reported_with_its_line_and_skipped(tmp_path: Path, row: str, kind: str) -> None:
     problems = Problems(lenient=True)
     hierarchy = read_hierarchy(put(tmp_path, GOOD + row + "\n"), problems)
     assert kinds(problems) == [(kind, "line 5")]
@@ -50,21 +52,21 @@ def test_a_bad_row_is_told_with_its_line_and_left_out(tmp_path: Path, row: str, 
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("a:Place\t2\ta:Thing", "a:Place has depth 2, but its parent a:Thing makes it 1"),
         ("a:Place\t1\tb:Thing", "more than one root: a:Thing, b:Thing"),
     ],
 )
-def test_rows_that_contradict_each_other_are_no_hierarchy(tmp_path: Path, row: str, said: str) -> None:
+def test_contradictory_rows_are_rejected(tmp_path: Path, row: str, message: str) -> None:
     problems = Problems(lenient=True)
     read_hierarchy(put(tmp_path, GOOD + row + "\n"), problems)
-    with pytest.raises(InvalidFiles, match=said):
+    with pytest.raises(InvalidFiles, match=message):
         problems.raise_if_any()
 
 
 @pytest.mark.parametrize("text", ["", "Type\tDepth\tParent\n", None])
-def test_a_file_without_types_is_an_error_whatever_is_lenient(tmp_path: Path, text: str | None) -> None:
+def test_a_file_without_types_is_an_error_also_in_lenient_mode(tmp_path: Path, text: str | None) -> None:
     problems = Problems(lenient=True)
     path = tmp_path / "missing.tsv" if text is None else put(tmp_path, text)
     assert read_hierarchy(path, problems).depths == {}
@@ -72,7 +74,7 @@ def test_a_file_without_types_is_an_error_whatever_is_lenient(tmp_path: Path, te
         problems.raise_if_any()
 
 
-def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_are_reported(tmp_path: Path) -> None:
     problems = Problems()
     path = tmp_path / "types.tsv"
     path.write_bytes(GOOD.encode() + b"\xff\t1\ta\n")
@@ -83,13 +85,13 @@ def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", ["PK\x03Type\tDepth\tParent", "a:Agent\t1\ta:Thing"])
-def test_another_header_row_is_told(tmp_path: Path, header: str) -> None:
+def test_a_wrong_header_row_is_reported(tmp_path: Path, header: str) -> None:
     problems = Problems()
     read_hierarchy(put(tmp_path, "\n".join([header, *GOOD.split("\n")[1:]])), problems)
     assert kinds(problems) == [("wrong header row", "line 1")]
 
 
-def test_types_in_a_circle_have_no_path(tmp_path: Path) -> None:
+def test_types_in_a_cycle_have_no_path(tmp_path: Path) -> None:
     hierarchy = Hierarchy({"a": 1, "b": 2}, {"a": "b", "b": "a"}, 2)
     assert hierarchy.has_circles()
     with pytest.raises(DataError, match="has a cycle"):
@@ -97,13 +99,13 @@ def test_types_in_a_circle_have_no_path(tmp_path: Path) -> None:
     assert not read_as_scored(put(tmp_path, GOOD)).has_circles()
 
 
-def test_the_scorer_keeps_the_last_row_but_the_greatest_depth_of_all(tmp_path: Path) -> None:
+def test_the_scorer_uses_the_last_row_of_a_type_and_the_greatest_depth_of_all_rows(tmp_path: Path) -> None:
     hierarchy = read_as_scored(put(tmp_path, GOOD + "a:Poet\t9\ta:Agent\na:Poet\t2\ta:Agent\n"))
     assert hierarchy.paths["a:Poet"] == ("a:Poet", "a:Agent")
     assert (hierarchy.depths["a:Poet"], hierarchy.greatest_depth) == (2, 9)
 
 
-def test_the_scorer_stops_on_a_depth_that_is_no_integer(tmp_path: Path) -> None:
+def test_the_scorer_stops_at_a_depth_that_is_not_an_integer(tmp_path: Path) -> None:
     with pytest.raises(NotScorable) as raised:
         read_as_scored(put(tmp_path, GOOD + "a:Place\tone\ta:Thing\n"))
     assert raised.value.official == "ValueError: invalid literal for int() with base 10: 'one'"

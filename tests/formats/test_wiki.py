@@ -1,4 +1,4 @@
-"""Wiki markup as what it means."""
+"""Rendering of wiki markup."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from searchapp.formats.wiki import rendered
 from searchapp.text import merge_spans
 
 
-def styled(found: Rewritten) -> list[tuple[str, str]]:
-    return [(one.name, found.text[one.start : one.end]) for one in found.styles]
+def styled_texts(result: Rewritten) -> list[tuple[str, str]]:
+    return [(style.name, result.text[style.start : style.end]) for style in result.styles]
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("markup", "shown"),
     [
         ("A '''set''' and ''one''.", "A set and one."),
         ("'''''both'''''", "both"),
@@ -52,33 +52,33 @@ def styled(found: Rewritten) -> list[tuple[str, str]]:
         ("{{qed}} {{qed|lemma}}", "∎ ∎ (lemma)"),
     ],
 )
-def test_markup_is_shown_as_what_it_means(written: str, shown: str) -> None:
-    assert rendered(written).text == shown
+def test_markup_is_rendered(markup: str, shown: str) -> None:
+    assert rendered(markup).text == shown
 
 
-def test_equations_are_lines_with_both_sides_and_the_reason() -> None:
-    written = (
+def test_equations_are_rendered_with_both_sides_and_the_reason() -> None:
+    markup = (
         "Then:\n{{begin-eqn}}\n{{eqn | l = \\map f {a}\n      | o = \\le\n      | r = b\n      | c = by '''A'''\n}}\n"
         "{{eqn | r = c\n | c = \n}}\n{{end-eqn}}\nand\n{{axiom | n = 1 | q = \\forall x | m = x \\ge 0}}"
     )
-    shown = rendered(written, lambda latex: f"<{latex}>")
+    shown = rendered(markup, lambda latex: f"<{latex}>")
     assert shown.text == (
         "Then:\n    <\\map f {a}> <\\le> <b>   by A\n    = <c>\nand\n    (<1>) <\\forall x>: <x \\ge 0>"
     )
-    assert styled(shown) == [("bold", "A")]
+    assert styled_texts(shown) == [("bold", "A")]
 
 
-def test_what_a_bar_in_an_equation_cuts_off_is_shown() -> None:
+def test_text_after_a_bar_in_an_equation_is_shown() -> None:
     assert rendered("{{eqn | l = |x| | r = y}}").text.split() == ["=", "y", "|", "x"]
 
 
-def test_a_table_is_shown_row_by_row() -> None:
-    written = '{| border="1"\n|-\n! A || B\n|-\n| align="right" | $|x|$\n| b || c\n|}\nrest'
-    assert rendered(written).text == " A   │  B\n $|x|$  │  b   │  c\nrest"
+def test_a_table_is_rendered_row_by_row() -> None:
+    markup = '{| border="1"\n|-\n! A || B\n|-\n| align="right" | $|x|$\n| b || c\n|}\nrest'
+    assert rendered(markup).text == " A   │  B\n $|x|$  │  b   │  c\nrest"
 
 
-def test_styles_stand_on_their_words() -> None:
-    assert sorted(styled(rendered("== H ==\na '''b ''c''''' [[x|''y'']] {{zz}}"))) == [
+def test_styles_cover_their_words() -> None:
+    assert sorted(styled_texts(rendered("== H ==\na '''b ''c''''' [[x|''y'']] {{zz}}"))) == [
         ("aside", "(zz)"),
         ("bold", "b c"),
         ("heading", "H"),
@@ -97,11 +97,11 @@ def test_styles_stand_on_their_words() -> None:
         r"$\left({{x}}\right)$", r"\(a ''b''\)", r"\begin{a}''x''\end{a}",
     ],
 )  # fmt: skip
-def test_what_is_no_markup_stays(text: str) -> None:
+def test_text_without_markup_is_not_changed(text: str) -> None:
     assert rendered(text).text == text
 
 
-def test_markup_that_is_not_closed_leaves_the_rest_as_it_is() -> None:
+def test_unclosed_markup_is_not_rendered() -> None:
     assert rendered("{{explain|[[a '''b''' }} ''c''").text == "(explain: [[a b) c"
     assert rendered("'''a\nb''' ''c''").text == "'''a\nb''' c"
     assert rendered("{{a|" * 30 + "x" + "}}" * 30).text.count("x") == 1
@@ -123,7 +123,7 @@ TEXTS = st.lists(WORDS | SIGNS, max_size=40).map("".join)
 
 BARS, LINKS = ("{{zz|", "{{eqn | l = ", " | r = ", " | c = ", "\n| ", " || "), ("[[", "]]")
 TABLES = ("\n{|", "\n|-", "\n|}")
-"""A link with a bar shows its last words alone, a table not what it looks like."""
+"""Signs that hide words: a link with a bar shows only its last part, a table hides its attributes."""
 
 
 def without(*left_out: str) -> st.SearchStrategy[str]:
@@ -131,51 +131,51 @@ def without(*left_out: str) -> st.SearchStrategy[str]:
 
 
 @given(without(*BARS, *TABLES) | without(*LINKS, *TABLES))
-def test_no_word_is_lost_and_none_shown_twice(text: str) -> None:
+def test_each_word_is_rendered_exactly_once(text: str) -> None:
     shown = rendered(text).text
-    wanted = re.findall(r"w\d+w", text)
-    assert sorted(re.findall(r"w\d+w", shown)) == sorted(wanted)
+    assert sorted(re.findall(r"w\d+w", shown)) == sorted(re.findall(r"w\d+w", text))
 
 
 @given(TEXTS | st.text(max_size=60), st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), max_size=5))
-def test_marks_are_on_the_same_characters(text: str, spans: list[tuple[int, int]]) -> None:
-    found = rendered(text, lambda latex: latex.replace("w", "W-"))
-    moved = found.moved(spans)
-    assert moved == merge_spans(moved) and all(0 <= start < end <= len(found.text) for start, end in moved)
-    shown = {place for start, end in moved for place in range(start, end)}
-    wanted: set[int] = set()
-    written = {place for start, end in spans for place in range(start, end)}
-    behind = 0
-    for piece in found.pieces:
-        assert behind <= piece.start < piece.end <= len(text)
-        behind = piece.end
-        places = range(piece.first, piece.last)
+def test_spans_are_moved_to_the_rendered_characters(text: str, spans: list[tuple[int, int]]) -> None:
+    result = rendered(text, lambda latex: latex.replace("w", "W-"))
+    moved = result.moved(spans)
+    assert moved == merge_spans(moved) and all(0 <= start < end <= len(result.text) for start, end in moved)
+    marked = {offset for start, end in spans for offset in range(start, end)}
+    expected: set[int] = set()
+    end_before = 0
+    for piece in result.pieces:
+        assert end_before <= piece.start < piece.end <= len(text)
+        end_before = piece.end
+        offsets = range(piece.first, piece.last)
         if piece.is_kept:
-            assert found.text[piece.first : piece.last] == text[piece.start : piece.end]
-            wanted |= {place for place in places if place - piece.first + piece.start in written}
-        elif written & set(range(piece.start, piece.end)):
-            wanted |= set(places)
-    assert shown == wanted
-    assert all(0 <= one.start < one.end <= len(found.text) for one in found.styles)
+            assert result.text[piece.first : piece.last] == text[piece.start : piece.end]
+            expected |= {offset for offset in offsets if offset - piece.first + piece.start in marked}
+        elif marked & set(range(piece.start, piece.end)):
+            expected |= set(offsets)
+    assert {offset for start, end in moved for offset in range(start, end)} == expected
+    assert all(0 <= style.start < style.end <= len(result.text) for style in result.styles)
 
 
 @given(st.lists(WORDS | SIGNS, min_size=1, max_size=30), st.data())
-def test_a_word_that_is_marked_is_marked_where_it_is_shown(parts: list[str], data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(parts) - 1))
-    parts[place] = "Marked"
-    start = len("".join(parts[:place]))
-    found = rendered("".join(parts))
-    is_shown = "Marked" in found.text
-    assert is_shown or {"[[", *TABLES} & {*parts[:place]}  # where a link leads, or what a table looks like
-    shown = "".join(found.text[a:b] for a, b in found.moved([(start, start + 6)]))
+def test_a_marked_word_is_marked_in_the_rendered_text(parts: list[str], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(parts) - 1))
+    parts[index] = "Marked"
+    start = len("".join(parts[:index]))
+    result = rendered("".join(parts))
+    is_shown = "Marked" in result.text
+    assert is_shown or {"[[", *TABLES} & {
+        *parts[:index]
+    }  # targets of links and attributes of tables are hidden
+    shown = "".join(result.text[a:b] for a, b in result.moved([(start, start + 6)]))
     assert shown == ("Marked" if is_shown else "")
 
 
 @given(st.text("$\\()[]{}abeginend \n*", max_size=60))
 def test_formulas_are_disjoint_and_in_order(text: str) -> None:
-    found = list(formulas(text))
-    assert all(start < end for start, end in found)
-    assert all(one[1] <= following[0] for one, following in pairwise(found))
+    spans = list(formulas(text))
+    assert all(start < end for start, end in spans)
+    assert all(span[1] <= following[0] for span, following in pairwise(spans))
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,6 @@ def test_formulas_are_disjoint_and_in_order(text: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.timeout(60)
-def test_a_long_text_of_what_is_never_closed_is_read(sign: str) -> None:
-    length = (
-        200_000  # which would take minutes if each sign were looked for an end as far as that of the text
-    )
+def test_a_long_text_of_unclosed_markup_is_rendered_in_linear_time(sign: str) -> None:
+    length = 200_000  # would take minutes if the rest of the text were searched for the end of each sign
     assert len(rendered(sign * (length // len(sign))).text) <= 2 * length

@@ -1,3 +1,5 @@
+"""Reading of the rated questions of WorldTree."""
+
 from __future__ import annotations
 
 import json
@@ -8,16 +10,16 @@ import pytest
 
 from searchapp.formats.problems import Problems
 from searchapp.tasks.explanation.worldtree import RatedQuestion, read_ratings
+from tests.files import kinds, notes
 
 
 def read(
     folder: Path, value: Any, known: set[str] | None = None, **options: bool
-) -> tuple[list[RatedQuestion], list[tuple[str, str]], Problems]:
+) -> tuple[list[RatedQuestion], list[tuple[str, str]], list[tuple[str, str]]]:
     path = folder / "ratings.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value))
     problems = Problems()
-    found = list(read_ratings(path, problems, known, **options))
-    return found, [(problem.kind, problem.where) for problem in problems], problems
+    return list(read_ratings(path, problems, known, **options)), kinds(problems), notes(problems)
 
 
 def listed(*questions: Any) -> dict[str, Any]:
@@ -25,38 +27,35 @@ def listed(*questions: Any) -> dict[str, Any]:
 
 
 def question(**changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "qid": "Q",
         "queryText": "Hot? [ANSWER] fire",
         "documents": [{"uuid": "u", "relevance": 6, "goldRole": "CENTRAL"}, {"uuid": "v", "relevance": 2.5}],
         **changes,
     }
-    return {key: value for key, value in made.items() if value is not ...}
+    return {key: value for key, value in entry.items() if value is not ...}
 
 
-def test_a_question_with_its_answer_and_its_ratings(tmp_path: Path) -> None:
-    found, problems, _ = read(tmp_path, listed(question()), {"u", "v"})
-    assert found == [RatedQuestion("Q", "Hot?", "fire", {"u": 6.0, "v": 2.5})]
+def test_a_question_has_its_answer_and_its_ratings(tmp_path: Path) -> None:
+    questions, problems, _ = read(tmp_path, listed(question()), {"u", "v"})
+    assert questions == [RatedQuestion("Q", "Hot?", "fire", {"u": 6.0, "v": 2.5})]
     assert not problems
 
 
-def test_question_and_answer_may_be_given_apart(tmp_path: Path) -> None:
-    apart = question(questionText="Hot?", answerText="fire")
-    assert read(tmp_path, listed(apart))[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
-    alone = question(questionText="Hot?", answerText="fire", queryText=...)
-    assert read(tmp_path, listed(alone))[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
+def test_question_and_answer_may_have_their_own_keys(tmp_path: Path) -> None:
+    for changes in ({}, {"queryText": ...}):
+        entry = question(questionText="Hot?", answerText="fire", **changes)
+        assert read(tmp_path, listed(entry))[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
 
 
 @pytest.mark.parametrize(
     "changes",
     [{"queryText": "Hot? [ANSWER] "}, {"questionText": "Hot?", "answerText": " ", "queryText": ...}],
 )
-def test_a_question_without_an_answer_is_noted_and_asked_alone(
-    tmp_path: Path, changes: dict[str, Any]
-) -> None:
-    found, told, problems = read(tmp_path, listed(question(**changes)))
-    assert found == [RatedQuestion("Q", "Hot?", "", {})] and not told
-    assert problems.notes is not None and [note.kind for note in problems.notes.problems] == ["no answer"]
+def test_a_question_without_an_answer_is_noted(tmp_path: Path, changes: dict[str, Any]) -> None:
+    questions, problems, noted = read(tmp_path, listed(question(**changes)))
+    assert questions == [RatedQuestion("Q", "Hot?", "", {})] and not problems
+    assert [kind for kind, _ in noted] == ["no answer"]
 
 
 @pytest.mark.parametrize("documents", [..., None, []])
@@ -65,7 +64,7 @@ def test_masked_questions_have_no_ratings(tmp_path: Path, documents: Any) -> Non
     assert read(tmp_path, value, {"u"}, masked=True)[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
 
 
-def test_outside_a_masked_file_only_an_empty_list_is_right(tmp_path: Path) -> None:
+def test_only_masked_files_may_lack_the_list_of_ratings(tmp_path: Path) -> None:
     assert read(tmp_path, listed(question(documents=[])), {"u"})[1] == []
     assert read(tmp_path, listed(question(documents=...)), {"u"})[1] == [("missing key", "question Q")]
     assert read(tmp_path, listed(question(documents=None)), {"u"})[1] == [("wrong type", "question Q")]
@@ -92,12 +91,14 @@ def test_outside_a_masked_file_only_an_empty_list_is_right(tmp_path: Path) -> No
         ({"documents": [{"uuid": "u", "relevance": 1}] * 2}, "duplicate rating"),
     ],
 )
-def test_a_broken_question_is_told_and_left_out(tmp_path: Path, changes: dict[str, Any], kind: str) -> None:
+def test_an_invalid_question_is_reported_and_skipped(
+    tmp_path: Path, changes: dict[str, Any], kind: str
+) -> None:
     value = listed(question(), question(qid="R", **changes))
-    found, problems, _ = read(tmp_path, value, {"u", "v"})
-    assert [each.id for each in found] == ["Q"]
-    ((told, where),) = problems
-    assert told == kind and where in ("question R", "question R: fact u")
+    questions, problems, _ = read(tmp_path, value, {"u", "v"})
+    assert [question.id for question in questions] == ["Q"]
+    ((reported, where),) = problems
+    assert reported == kind and where in ("question R", "question R: fact u")
 
 
 @pytest.mark.parametrize(
@@ -109,9 +110,9 @@ def test_a_broken_question_is_told_and_left_out(tmp_path: Path, changes: dict[st
         (question(), "duplicate id", "question Q"),
     ],
 )
-def test_an_entry_without_an_id_of_its_own(tmp_path: Path, entry: Any, kind: str, where: str) -> None:
-    found, problems, _ = read(tmp_path, listed(question(), entry), {"u", "v"})
-    assert len(found) == 1 and problems == [(kind, where)]
+def test_an_entry_without_a_unique_id_is_reported(tmp_path: Path, entry: Any, kind: str, where: str) -> None:
+    questions, problems, _ = read(tmp_path, listed(question(), entry), {"u", "v"})
+    assert len(questions) == 1 and problems == [(kind, where)]
 
 
 @pytest.mark.parametrize(
@@ -124,13 +125,12 @@ def test_an_entry_without_an_id_of_its_own(tmp_path: Path, entry: Any, kind: str
         ('{"rankingProblems": [], "rankingProblems": []}', "duplicate key"),
     ],
 )
-def test_a_file_of_another_shape_is_told_once(tmp_path: Path, value: Any, kind: str) -> None:
-    found, problems, _ = read(tmp_path, value)
-    assert found == [] and [each for each, _ in problems] == [kind]
+def test_a_file_of_another_shape_has_one_problem(tmp_path: Path, value: Any, kind: str) -> None:
+    questions, problems, _ = read(tmp_path, value)
+    assert questions == [] and [reported for reported, _ in problems] == [kind]
 
 
-def test_an_unknown_fact_of_a_solved_question_is_noted(tmp_path: Path) -> None:
-    found, told, problems = read(tmp_path, listed(question()), {"u"}, training=True)
-    assert found[0].ratings == {"u": 6.0} and not told
-    assert problems.notes is not None
-    assert [note.kind for note in problems.notes.problems] == ["unknown fact"]
+def test_an_unknown_fact_of_a_training_question_is_noted(tmp_path: Path) -> None:
+    questions, problems, noted = read(tmp_path, listed(question()), {"u"}, training=True)
+    assert questions[0].ratings == {"u": 6.0} and not problems
+    assert [kind for kind, _ in noted] == ["unknown fact"]

@@ -1,3 +1,5 @@
+"""Explanations of scores."""
+
 from __future__ import annotations
 
 from searchapp.model import Explanation
@@ -42,7 +44,7 @@ SUM = {
 }
 
 
-def test_a_term_is_one_line_with_its_figures_and_zeros_are_left_out() -> None:
+def test_a_term_is_one_line_with_its_figures_and_zeros_are_omitted() -> None:
     lines = shorten_explanation(Explanation.from_json(SUM))
     assert [(line.depth, line.value, line.text) for line in lines] == [
         (0, 0.47, "sum of"),
@@ -50,5 +52,5 @@ def test_a_term_is_one_line_with_its_figures_and_zeros_are_left_out() -> None:
     ]
 
 
-def test_an_explanation_survives_json() -> None:
+def test_an_explanation_is_read_back_from_json() -> None:
     assert Explanation.from_json(SUM).to_json() == SUM

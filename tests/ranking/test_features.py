@@ -1,4 +1,4 @@
-"""What a linear model sees of a text."""
+"""Features of texts for linear models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_kind(kind: str, text: str) -> set[str]:
     return {feature.partition(": ")[2] for feature in count_features(text) if kind_of(feature) == kind}
 
 
-def test_each_kind_of_feature_is_what_it_says() -> None:
+def test_features_of_each_kind() -> None:
     text = "Who wrote The Silent River?"
     assert {"who", "wrote the", "the silent river"} <= of_kind("words", text)
     assert {" w", "who", "ilen", "ver "} <= of_kind("letters", text)
@@ -44,20 +44,19 @@ def test_each_kind_of_feature_is_what_it_says() -> None:
     assert "in # ?" in of_kind("pattern", "When was it founded in 1820?")
 
 
-def test_a_feature_that_too_few_texts_have_is_left_out() -> None:
+def test_rare_features_are_excluded() -> None:
     vocabulary, vectors = Vocabulary.of(TEXTS)
     assert {"words: who wrote", "begins: where is", "pattern: where is"} <= set(vocabulary.features)
     assert "words: silent" not in vocabulary.features
     for feature in vocabulary.features:
-        assert (
-            sum(feature in count_features(text) for text in TEXTS) >= MIN_DOCUMENT_FREQUENCY[kind_of(feature)]
-        )
+        frequency = sum(feature in count_features(text) for text in TEXTS)
+        assert frequency >= MIN_DOCUMENT_FREQUENCY[kind_of(feature)]
     assert vectors.shape == (len(TEXTS), len(vocabulary.features))
     assert list(vocabulary.features) == sorted(vocabulary.features)
 
 
-@pytest.mark.parametrize(("kind", "length"), [("words", 1), ("letters", 1), ("pattern", 1)])
-def test_features_weigh_as_those_of_scikit_learn(kind: str, length: int) -> None:
+@pytest.mark.parametrize("kind", ["words", "letters", "pattern"])
+def test_weights_of_features_equal_scikit_learn(kind: str) -> None:
     vocabulary, vectors = Vocabulary.of(TEXTS)
     features = [name for name in vocabulary.features if kind_of(name) == kind]
 
@@ -69,30 +68,29 @@ def test_features_weigh_as_those_of_scikit_learn(kind: str, length: int) -> None
             if kind_of(name) == kind
         ]
 
-    theirs = TfidfVectorizer(analyzer=analyze, min_df=MIN_DOCUMENT_FREQUENCY[kind], sublinear_tf=True).fit(
-        TEXTS
-    )
-    assert list(theirs.get_feature_names_out()) == features
-    places = [vocabulary.features.index(name) for name in features]
-    expected = theirs.transform(TEXTS).toarray()
-    np.testing.assert_allclose(vectors.toarray()[:, places], expected, rtol=0, atol=1e-12)
-    assert max(np.linalg.norm(expected, axis=1)) == pytest.approx(length)
+    vectorizer = TfidfVectorizer(
+        analyzer=analyze, min_df=MIN_DOCUMENT_FREQUENCY[kind], sublinear_tf=True
+    ).fit(TEXTS)
+    assert list(vectorizer.get_feature_names_out()) == features
+    columns = [vocabulary.features.index(name) for name in features]
+    expected = vectorizer.transform(TEXTS).toarray()
+    np.testing.assert_allclose(vectors.toarray()[:, columns], expected, rtol=0, atol=1e-12)
+    assert max(np.linalg.norm(expected, axis=1)) == pytest.approx(1)
 
 
 @given(st.text(max_size=40))
-def test_any_text_has_features_of_known_kinds_and_a_finite_vector(text: str) -> None:
-    found = count_features(text)
-    assert {kind_of(feature) for feature in found} <= MIN_DOCUMENT_FREQUENCY.keys()
+def test_all_texts_have_features_of_known_kinds_and_a_finite_vector(text: str) -> None:
+    counts = count_features(text)
+    assert {kind_of(feature) for feature in counts} <= MIN_DOCUMENT_FREQUENCY.keys()
     vocabulary, vectors = Vocabulary.of([text] * 3)
-    assert len(vocabulary.features) == len(found)
+    assert len(vocabulary.features) == len(counts)
     assert math.isfinite(float(vectors.sum()))
     np.testing.assert_array_equal(vocabulary.vectors([text]).toarray()[0], vectors.toarray()[0])
 
 
-def test_kinds_of_features_can_be_left_out() -> None:
-    every, _vectors = Vocabulary.of(["Who wrote it?", "Who wrote that?"])
+def test_kinds_of_features_can_be_excluded() -> None:
+    complete, _vectors = Vocabulary.of(["Who wrote it?", "Who wrote that?"])
     fewer, vectors = Vocabulary.of(["Who wrote it?", "Who wrote that?"], [WORDS, PATTERN])
-    kinds = {kind_of(feature) for feature in every.features}
-    assert {kind_of(feature) for feature in fewer.features} == kinds - {WORDS, PATTERN}
-    assert set(fewer.features) == {one for one in every.features if kind_of(one) not in (WORDS, PATTERN)}
+    rest = {feature for feature in complete.features if kind_of(feature) not in (WORDS, PATTERN)}
+    assert set(fewer.features) == rest and {WORDS, PATTERN} < set(map(kind_of, complete.features))
     assert vectors.shape == (2, len(fewer.features))

@@ -1,3 +1,5 @@
+"""Fusion of the scores of several signals."""
+
 from __future__ import annotations
 
 import pytest
@@ -16,7 +18,7 @@ from searchapp.ranking.fusion import (
 from searchapp.ranking.signals.base import Normalization, ranked
 
 
-def test_signals_are_added_where_they_speak() -> None:
+def test_weighted_scores_are_added() -> None:
     total = weighted_sum([(1.0, {"a": 1.0}), (0.5, {"a": 0.5, "b": 1.0})])
     assert total == {"a": 1.25, "b": 0.5}
 
@@ -27,13 +29,13 @@ def test_equal_float32_scores_are_ordered_by_the_bytes_of_the_ids() -> None:
     assert ranked(scores, 2, without="a").document_ids == ("10", "9")
 
 
-def test_shares_are_of_the_first_score() -> None:
+def test_scores_are_normalized_by_the_first_score() -> None:
     assert scores_of(Hits.of(Hit("a", 8.0), Hit("b", 2.0)), Normalization.max) == {"a": 1.0, "b": 0.25}
     assert scores_of(Hits.of(Hit("a", 0.0)), Normalization.max) == {"a": 0.0}
     assert scores_of(Hits(), Normalization.max) == {}
 
 
-def test_ranks_are_fused_as_they_are_defined_and_no_two_documents_share_one() -> None:
+def test_reciprocal_ranks_are_added_and_ties_have_different_ranks() -> None:
     scores = ReciprocalRankFusion().fused(
         [(1.0, {"a": 3.0, "b": 2.0, "c": 1.0}), (1.0, {"b": 0.0, "a": 0.0, "c": 5.0})]
     )
@@ -42,20 +44,20 @@ def test_ranks_are_fused_as_they_are_defined_and_no_two_documents_share_one() ->
     assert ReciprocalRankFusion().fused([(1.0, hits)]) == {"10": 1 / 61, "9": 1 / 62}
 
 
-def test_a_weight_multiplies_what_a_rank_gives() -> None:
+def test_a_weight_multiplies_the_reciprocal_rank() -> None:
     assert ReciprocalRankFusion(1.0).fused([(3.0, {"a": 1.0}), (1.0, {"a": 9.0})]) == {"a": 3 / 2 + 1 / 2}
 
 
-def test_a_sum_takes_hits_on_its_scale_and_scores_as_they_are() -> None:
+def test_a_sum_normalizes_hits_but_not_scores() -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
     assert SumFusion(Normalization.max).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 2.0, "b": 1.5}
     assert SumFusion(Normalization.none).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 16.0, "b": 5.0}
 
 
-def test_a_document_that_more_signals_speak_for_counts_more_often() -> None:
+def test_comb_mnz_multiplies_by_the_number_of_signals() -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
     mnz = CombMnzFusion(Normalization.max)
-    # b: 2 signals, 2 * (2 * 1/4 + 1 * 0.5); c has a score of 0 from one of them
+    # b: 2 signals, 2 * (2 * 1/4 + 1 * 0.5); c has the score 0 from one signal
     assert mnz.fused([(2.0, hits), (1.0, {"b": 0.5, "c": 0.0})]) == {"a": 2.0, "b": 2.0, "c": 0.0}
     assert mnz.fused([(0.0, hits), (1.0, {"b": 0.5})]) == {"a": 0.0, "b": 0.5}, "a weight of 0 does not count"
     assert mnz.manifest() == {"method": "mnz", "normalization": "max"}
@@ -69,17 +71,18 @@ FUSIONS: tuple[Fusion, ...] = (
 )
 
 
-def test_every_fusion_without_a_model_is_tried() -> None:
-    assert {type(one) for one in FUSIONS} == {*KINDS.values()}, "add one of the kind to FUSIONS above"
+def test_all_fusions_without_a_model_are_tested() -> None:
+    assert {type(fusion) for fusion in FUSIONS} == {*KINDS.values()}, "add the fusion to FUSIONS above"
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
-def test_what_each_signal_gives_comes_to_the_score(fusion: Fusion) -> None:
+def test_contributions_of_signals_add_up_to_the_score(fusion: Fusion) -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0), Hit("d", 2.0))
     answers: Weighted = [(2.0, hits), (0.5, {"b": 1.0, "c": 0.25}), (1.0, {"a": 0.0, "b": 0.125})]
     for document, score in fusion.fused(answers).items():
-        given, rest = fusion.given(answers, document)
+        contributions, rest = fusion.given(answers, document)
         assert rest == 0
-        assert sum(one or 0.0 for one in given) == pytest.approx(score)
-        assert [one is None for one in given] == [document not in dict(answer) for _, answer in answers]
+        assert sum(part or 0.0 for part in contributions) == pytest.approx(score)
+        missing = [document not in dict(answer) for _, answer in answers]
+        assert [part is None for part in contributions] == missing
     assert fusion.given(answers, "nowhere").signals == [None, None, None]

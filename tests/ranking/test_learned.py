@@ -1,4 +1,4 @@
-"""The fusion `learned`: which candidates it ranks, by what, and whose votes it is trained on."""
+"""The fusion `learned`: its candidates, its model and its training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLES = [Example(Topic(f"t{number}", "x"), {"right": 1.0}) for number in rang
 
 
 def answers(number: int = 0) -> list[Answer]:
-    """Direct hits that are wrong, and votes of which the second is right."""
+    """Return direct hits with a wrong best document, and votes for the right one."""
     hits = Hits.of(Hit("wrong", 8.0 + number), Hit("right", 4.0), Hit("other", 2.0), Hit("last", 1.0))
     return [hits, {"right": 3.0, "wrong": 1.0}]
 
@@ -34,18 +34,22 @@ def weighted(number: int = 0) -> Weighted:
     return [(weight, answer) for (_, weight), answer in zip(SIGNALS, answers(number), strict=True)]
 
 
-def asking(withheld: list[frozenset[str]]) -> Any:
-    def asked(some: Sequence[Example], without: frozenset[str]) -> Iterator[tuple[Example, Sequence[Answer]]]:
+def answering(withheld: list[frozenset[str]]) -> Any:
+    """Return a function that answers training topics and records which topics must not vote."""
+
+    def answer(
+        examples: Sequence[Example], without: frozenset[str]
+    ) -> Iterator[tuple[Example, Sequence[Answer]]]:
         withheld.append(without)
-        for number, example in enumerate(some):
+        for number, example in enumerate(examples):
             yield example, answers(number)
 
-    return asked
+    return answer
 
 
 def model(learned: LearnedFusion = LEARNED) -> StoredModel:
-    header, arrays = learned.train(SIGNALS, EXAMPLES, asking([]))
-    return StoredModel.of({"topics": [one.topic.id for one in EXAMPLES], **header}, arrays)
+    header, arrays = learned.train(SIGNALS, EXAMPLES, answering([]))
+    return StoredModel.of({"topics": [example.topic.id for example in EXAMPLES], **header}, arrays)
 
 
 def ready(learned: LearnedFusion = LEARNED) -> Any:
@@ -53,87 +57,90 @@ def ready(learned: LearnedFusion = LEARNED) -> Any:
 
 
 def best_first(scores: Mapping[str, float]) -> list[str]:
-    return sorted(scores, key=lambda one: -scores[one])
+    return sorted(scores, key=lambda document: -scores[document])
 
 
-EACH_SCALE = pytest.mark.parametrize("learned", [LEARNED, replace(LEARNED, added=Normalization.none)])
-"""The weighted sum of shares, and of scores as they come."""
+EACH_NORMALIZATION = pytest.mark.parametrize("learned", [LEARNED, replace(LEARNED, added=Normalization.none)])
+"""Weighted sums of normalized scores and of raw scores."""
 
 
-@EACH_SCALE
-def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum(learned: LearnedFusion) -> None:
-    added = learned.fused(weighted())
-    assert best_first(added) == ["wrong", "right", "other", "last"]
-    assert added["right"] == (1.0 if learned.added is Normalization.max else 5.5)
+@EACH_NORMALIZATION
+def test_trees_rank_the_candidates_and_the_sum_the_documents_below(learned: LearnedFusion) -> None:
+    sums = learned.fused(weighted())
+    assert best_first(sums) == ["wrong", "right", "other", "last"]
+    assert sums["right"] == (1.0 if learned.added is Normalization.max else 5.5)
     scores = ready(learned).fused(weighted())
     assert best_first(scores) == ["right", "wrong", "other", "last"]
-    assert min(scores["wrong"], scores["other"]) > scores["last"] == added["last"] > 0
+    assert min(scores["wrong"], scores["other"]) > scores["last"] == sums["last"] > 0
 
 
-@EACH_SCALE
-def test_without_its_model_it_is_the_weighted_sum(learned: LearnedFusion) -> None:
+@EACH_NORMALIZATION
+def test_without_a_model_the_fusion_is_the_weighted_sum(learned: LearnedFusion) -> None:
     def no_model() -> StoredModel:
-        raise AssertionError("nobody asks for it")
+        raise AssertionError("the model is not needed")
 
     plain = learned.unlearned.ready([name for name, _ in SIGNALS], no_model)
-    assert (
-        plain.fused(weighted()) == learned.fused(weighted()) and plain.normalization is learned.normalization
-    )
+    assert plain.fused(weighted()) == learned.fused(weighted())
+    assert plain.normalization is learned.normalization
 
 
-@EACH_SCALE
-def test_what_the_signals_gave_and_the_rest_come_to_the_score(learned: LearnedFusion) -> None:
+@EACH_NORMALIZATION
+def test_contributions_and_the_rest_add_up_to_the_score(learned: LearnedFusion) -> None:
     fusion = ready(learned)
     for document, score in fusion.fused(weighted()).items():
         signals, rest = fusion.given(weighted(), document)
-        assert sum(one or 0.0 for one in signals) + rest == pytest.approx(score)
-    said, (of_model,) = fusion.explained(weighted(), "right")
-    assert "fused by learned" in said and "by 4 trees" in of_model.description
-    assert of_model.value == pytest.approx(sum(one.value for one in of_model.details))
-    assert any("votes share is 1" in one.description for one in of_model.details)
+        assert sum(part or 0.0 for part in signals) + rest == pytest.approx(score)
+    description, (model_part,) = fusion.explained(weighted(), "right")
+    assert "fused by learned" in description and "by 4 trees" in model_part.description
+    assert model_part.value == pytest.approx(sum(part.value for part in model_part.details))
+    assert any("votes share is 1" in part.description for part in model_part.details)
     assert fusion.explained(weighted(), "last") == (
         "fused by sum, below the 3 candidates that learned ranks",
         (),
     )
 
 
-def test_the_votes_of_a_part_are_withheld_from_its_topics() -> None:
+def test_topics_of_a_fold_do_not_vote_in_that_fold() -> None:
     withheld: list[frozenset[str]] = []
-    header, _ = replace(LEARNED, max_topics=8).train(SIGNALS, EXAMPLES, asking(withheld))
+    header, _ = replace(LEARNED, max_topics=8).train(SIGNALS, EXAMPLES, answering(withheld))
     assert sorted(map(len, withheld)) == [10, 10] and not withheld[0] & withheld[1]
-    assert header["candidates"] == 8 * 3, "3 candidates of 4 topics of each part"
-    turned = replace(LEARNED, max_topics=8)
-    again: list[frozenset[str]] = []
-    turned.train(SIGNALS, EXAMPLES[::-1], asking(again))
-    assert again == withheld, "whatever the order of the solved topics"
+    assert header["candidates"] == 8 * 3, "3 candidates of 4 topics of each fold"
+    reversed_withheld: list[frozenset[str]] = []
+    replace(LEARNED, max_topics=8).train(SIGNALS, EXAMPLES[::-1], answering(reversed_withheld))
+    assert reversed_withheld == withheld, "the folds depend on the order of training topics"
 
 
-def test_training_is_the_same_every_time_and_the_seed_decides() -> None:
+def fold_ids(learned: LearnedFusion) -> list[list[str]]:
+    return [[example.topic.id for example in fold] for fold in learned.make_folds(EXAMPLES)]
+
+
+def test_training_is_deterministic_and_folds_depend_on_the_seed() -> None:
     assert model().digest == model().digest
     other = replace(LEARNED, seed=2, max_topics=8)
-    parts = [[one.topic.id for one in part] for part in other.make_folds(EXAMPLES)]
-    assert parts != [[one.topic.id for one in part] for part in LEARNED.make_folds(EXAMPLES)]
+    assert fold_ids(other) != fold_ids(LEARNED)
 
 
-def test_a_solved_topic_is_not_ranked_by_its_own_answer() -> None:
+def test_a_training_topic_is_not_ranked_by_its_own_gold() -> None:
     with pytest.raises(DataError, match="trained on the topic t3"):
         ready().require_unseen([Topic("t3", "x")])
     ready().require_unseen([Topic("new", "x")])
 
 
-def test_a_model_of_other_signals_is_refused() -> None:
+def test_a_model_of_other_signals_is_rejected() -> None:
     with pytest.raises(DataError, match="features of other signals"):
         LEARNED.ready(["direct", "others"], model)
 
 
-def test_without_a_relevant_candidate_nothing_can_be_learned() -> None:
+def test_training_needs_a_relevant_candidate() -> None:
     with pytest.raises(DataError, match="the fusion can't learn"):
-        LEARNED.train(SIGNALS, [replace(one, gold={"nowhere": 1.0}) for one in EXAMPLES], asking([]))
+        LEARNED.train(
+            SIGNALS, [replace(example, gold={"nowhere": 1.0}) for example in EXAMPLES], answering([])
+        )
 
 
 def recipe(**fusion: Any) -> Recipe:
     shipped = recipe_book("text")
-    written = {
+    table = {
         "signals": [
             {"signal": "direct", "template": "bm25"},
             {"signal": "neighbours", "template": "similar", "k": 2, "power": 1.0},
@@ -150,13 +157,13 @@ def recipe(**fusion: Any) -> Recipe:
         }
         | fusion,
     }
-    return recipes.load(RecipeBook("mine", shipped.file, {"x": written}, shipped.template), "x")
+    return recipes.load(RecipeBook("mine", shipped.file, {"x": table}, shipped.template), "x")
 
 
-def test_a_recipe_says_how_it_learns() -> None:
-    read = recipe()
-    assert read.is_learned and read.learns
-    assert read.manifest()[FUSION] == {
+def test_the_manifest_of_a_recipe_has_the_parameters_of_training() -> None:
+    loaded = recipe()
+    assert loaded.is_learned and loaded.learns
+    assert loaded.manifest()[FUSION] == {
         "method": "learned",
         "normalization": "max",
         "candidates": 3,
@@ -177,6 +184,6 @@ def test_a_recipe_says_how_it_learns() -> None:
         recipe(num_trees=0)
 
 
-def test_candidates_that_the_trees_cannot_tell_apart_are_ordered_by_the_sum() -> None:
+def test_candidates_with_equal_tree_scores_are_ordered_by_the_sum() -> None:
     blind = replace(LEARNED, min_samples=1000)
     assert best_first(ready(blind).fused(weighted())) == best_first(blind.fused(weighted()))

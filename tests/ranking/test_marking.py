@@ -1,4 +1,4 @@
-"""Which words of a query are marked in a document, on both engines."""
+"""Marking of query terms in documents, on both engines."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ STATEMENTS = [
     *(f"The number {number} is a successor of the number {number - 1}." for number in range(1, 37)),
 ]
 DOCUMENTS = [
-    Document(str(place), text, {"title": "kernel"}) for place, text in enumerate(STATEMENTS, start=1)
+    Document(str(number), text, {"title": "kernel"}) for number, text in enumerate(STATEMENTS, start=1)
 ]
 
 Open = Callable[..., Index]
@@ -76,7 +76,7 @@ Open = Callable[..., Index]
 
 @pytest.fixture(scope="module")
 def on_server(elasticsearch_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """The engine on a server, where the documents are the index `marks`."""
+    """An engine on the server, with the documents in the index `marks`."""
     prefix = f"test-{secrets.token_hex(6)}"
     settings = Settings(home=tmp_path_factory.mktemp("marks"), url=elasticsearch_url, index_prefix=prefix)
     with closing(ElasticsearchEngine.connect(settings)) as engine:
@@ -87,7 +87,7 @@ def on_server(elasticsearch_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens an index of documents on each of the engines."""
+    """Return a function that opens an index of documents on each of the engines."""
     with ExitStack() as stack:
 
         def make(documents: Sequence[Document] = DOCUMENTS) -> Index:
@@ -109,39 +109,39 @@ def marker(index: Index) -> Marker:
 
 
 def marked(index: Index, document: str, query: Mapping[str, Any]) -> list[str]:
-    """What is marked in a document."""
-    seen = documents_with_matches(index, marker(index), [document], query)[document]
-    return [seen.text[start:end] for start, end in seen.matches]
+    """Return the marked words of a document."""
+    result = documents_with_matches(index, marker(index), [document], query)[document]
+    return [result.text[start:end] for start, end in result.matches]
 
 
 def match(text: str, field: str = "text", **more: Any) -> dict[str, Any]:
     return {"match": {field: {"query": text, **more}}}
 
 
-def test_words_that_most_documents_have_are_not_marked(opened: Open) -> None:
+def test_words_of_most_documents_are_not_marked(opened: Open) -> None:
     topic = match("Show that the kernel of the natural homomorphism is a normal subgroup.")
     assert marked(opened(), "1", topic) == ["kernel", "homomorphism", "normal", "subgroup"]
     assert marked(opened(), "3", topic) == []
 
 
-def test_of_common_words_alone_the_rarer_ones_are_marked(opened: Open) -> None:
+def test_the_rarest_words_of_a_query_of_common_words_are_marked(opened: Open) -> None:
     assert marked(opened(), "3", match("the is of")) == ["The", "of", "is"]
 
 
-def test_function_words_are_not_marked_however_rare_they_are(opened: Open) -> None:
-    # "by" stands in one document, as "odd" does: no count tells which of them says more.
+def test_rare_function_words_are_not_marked(opened: Open) -> None:
+    # "by" and "odd" both occur in one document, so frequencies do not distinguish them.
     index = opened([*DOCUMENTS, Document("by", "Every even number is divided by two.")])
     assert marked(index, "by", match("odd by even")) == ["even"]
     assert marked(index, "by", {"term": {"text": "by"}}) == ["by"]
     assert marked(index, "by", match("by the")) == ["by"]
 
 
-def test_a_word_that_no_document_has_decides_nothing(opened: Open) -> None:
+def test_a_word_without_documents_does_not_affect_marks(opened: Open) -> None:
     index = opened()
     assert marked(index, "7", match("the number zebra")) == marked(index, "7", match("the number"))
 
 
-def test_a_phrase_is_marked_where_it_stands_and_nowhere_else(opened: Open) -> None:
+def test_a_phrase_is_marked_only_where_it_occurs(opened: Open) -> None:
     words, phrase = match("sum of two"), {"match_phrase": {"text": "is a successor of"}}
     assert marked(opened(), "7", phrase) == ["is", "a", "successor", "of"]
     assert marked(opened(), "4", {"bool": {"should": [words, phrase]}}) == ["sum", "two"]
@@ -168,22 +168,24 @@ def test_a_phrase_is_marked_where_it_stands_and_nowhere_else(opened: Open) -> No
     ],
     ids=str,
 )
-def test_every_query_is_looked_through(opened: Open, query: dict[str, Any], expected: list[str]) -> None:
+def test_terms_of_all_kinds_of_queries_are_marked(
+    opened: Open, query: dict[str, Any], expected: list[str]
+) -> None:
     assert marked(opened(), "4", query) == expected
 
 
-def test_pairs_of_words_do_not_mark_what_is_between(opened: Open) -> None:
+def test_pairs_of_words_do_not_mark_the_words_between_them(opened: Open) -> None:
     long = Document("long", "normal subgroup and some more words that nobody has asked for, then odd numbers")
     index = opened([*DOCUMENTS, long])
     both = [match("normal subgroup odd numbers"), match("normal subgroup odd numbers", "text.pairs")]
     words = ["normal", "subgroup", "odd", "numbers"]
     assert marked(index, "long", {"bool": {"should": both}}) == words
-    # A recipe with nothing else has what it asks for marked all the same.
+    # A query of pairs alone is marked.
     assert marked(index, "long", match("normal subgroup", "text.pairs")) == ["normal subgroup"]
 
 
-def test_a_field_that_spells_words_otherwise_makes_them_no_rarer(opened: Open) -> None:
-    # As it is written, "Number" is rare: it stands at the beginning of one sentence alone.
+def test_a_case_sensitive_field_does_not_make_words_rarer(opened: Open) -> None:
+    # "Number" with a capital is rare: it occurs only at the beginning of one sentence.
     index = opened([*DOCUMENTS, Document("x", "Number theory is about the odd and the even.")])
     both = [match("Number even successor"), match("Number even successor", "text.written")]
     for document, expected in (("7", []), ("x", ["even"])):
@@ -191,18 +193,18 @@ def test_a_field_that_spells_words_otherwise_makes_them_no_rarer(opened: Open) -
         assert marked(index, document, both[0]) == expected
 
 
-def test_a_synonym_of_several_words_is_marked_as_the_query_reads_it(opened: Open) -> None:
+def test_a_synonym_of_several_words_is_marked_like_the_query_matches(opened: Open) -> None:
     new_york = [Document("ny", "A new bridge in York, and one in New York."), Document("nyc", "In NYC")]
     index = opened([*DOCUMENTS, *new_york])
     for words in ("nyc", "the new york bridge"):
         query = match(words, "text.towns")
         marks = highlighting.highlight(index, MAPPING, query)
-        as_written = {key: value for key, value in marks.items() if key != "highlight_query"}
+        by_query = {key: value for key, value in marks.items() if key != "highlight_query"}
         body = {"query": query, "size": 10, "sort": BEST_FIRST}
-        assert index.find({**body, "highlight": marks}) == index.find({**body, "highlight": as_written})
+        assert index.find({**body, "highlight": marks}) == index.find({**body, "highlight": by_query})
 
 
-def test_a_query_that_makes_no_sense_is_refused_by_the_engine(opened: Open) -> None:
+def test_the_engine_rejects_invalid_queries(opened: Open) -> None:
     index = opened()
     queries: list[dict[str, Any]] = [{"bool": []}, {"match": {}}, {"match": {"text": {}}}, {"nonsense": 1}]
     for query in queries:
@@ -210,18 +212,17 @@ def test_a_query_that_makes_no_sense_is_refused_by_the_engine(opened: Open) -> N
             marked(index, "1", query)
 
 
-def test_the_same_words_are_marked_whichever_documents_are_looked_at(opened: Open) -> None:
+def test_marks_do_not_depend_on_the_other_documents_of_a_request(opened: Open) -> None:
     index = opened()
     topic = match("the number 7 is odd")
-    alone = {
-        id_: documents_with_matches(index, marker(index), [id_], topic)[id_].matches for id_ in ("4", "11")
-    }
-    together = documents_with_matches(index, marker(index), ["4", "11"], topic)
-    assert alone == {id_: together[id_].matches for id_ in alone}
+    both = documents_with_matches(index, marker(index), ["4", "11"], topic)
+    for id_ in ("4", "11"):
+        (single,) = documents_with_matches(index, marker(index), [id_], topic).values()
+        assert single.matches == both[id_].matches
 
 
-def test_marks_are_the_same_whether_the_terms_were_known_before_or_not(opened: Open) -> None:
-    """Words whose frequencies a server must be asked for are marked at first, whatever they weigh."""
+def test_marks_do_not_depend_on_cached_frequencies(opened: Open) -> None:
+    """The first request marks all words whose frequencies the server has not reported yet."""
     index = opened()
     topic = match("Show that the kernel of the natural number is a successor.")
     wanted = marker(index).request_for(topic)
@@ -232,15 +233,15 @@ def test_marks_are_the_same_whether_the_terms_were_known_before_or_not(opened: O
     assert first == page(index, marker(index), body) and first.total == len(first.results) > 30
 
 
-def test_what_only_the_server_can_analyze_is_asked_of_it(opened: Open) -> None:
+def test_the_server_analyzes_texts_with_unsupported_analyzers(opened: Open) -> None:
     index = opened()
-    strange = {**MAPPING, "settings": {"analysis": {"analyzer": {"words": {"tokenizer": "thai"}}}}}
-    known, asked = TextAnalyzer(index, MAPPING), TextAnalyzer(index, strange)
-    assert list(known.tokens("words", "Odd numbers")) == list(asked.tokens("words", "Odd numbers"))
+    unsupported = {**MAPPING, "settings": {"analysis": {"analyzer": {"words": {"tokenizer": "thai"}}}}}
+    local, remote = TextAnalyzer(index, MAPPING), TextAnalyzer(index, unsupported)
+    assert list(local.tokens("words", "Odd numbers")) == list(remote.tokens("words", "Odd numbers"))
 
 
 def test_a_small_part_of_a_premise_is_marked(nlps_data: Path, real_runs: RealRuns) -> None:
-    """Statements of the dev split and their best premises: it was 53 % of a premise's words before."""
+    """Check statements of the dev split with their best premises; without weights 53 % of the words were marked."""
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
     topics = task.collection(nlps_data).topics("dev", Problems())[:20]
@@ -250,12 +251,12 @@ def test_a_small_part_of_a_premise_is_marked(nlps_data: Path, real_runs: RealRun
         shares = []
         for topic in topics:
             (best,) = index.search([recipe.body(topic, 10)])
-            shares += [_share(pages.page(topic.id, id_)) for id_ in best.document_ids]
+            shares += [marked_share(pages.page(topic.id, id_)) for id_ in best.document_ids]
     assert 0.08 < mean(shares) < 0.25
 
 
-def _share(page: Page) -> float:
-    """How many of a page's words have a mark."""
+def marked_share(page: Page) -> float:
+    """Return the share of a page's words with a mark."""
     words = [word.span() for word in re.finditer(r"\S+", page.text)]
     marked = [any(begin < end and start < stop for start, end in page.matches) for begin, stop in words]
     return mean(marked) if marked else 0.0

@@ -1,4 +1,4 @@
-"""The files of models: read as they were written, and refused where they were not."""
+"""Files of trained models are read back, and damaged or foreign files are rejected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stored(**changed: object) -> StoredModel:
     return StoredModel.of(HEADER, {**ARRAYS, **changed})
 
 
-def test_a_model_is_read_as_it_was_written(path: Path) -> None:
+def test_a_written_model_is_read_back(path: Path) -> None:
     learning.write_model(path, stored())
     read = learning.read_model(path)
     assert read.digest == stored().digest
@@ -41,23 +41,24 @@ def test_a_model_is_read_as_it_was_written(path: Path) -> None:
     assert linear.arrays().keys() == ARRAYS.keys()
 
 
-def test_the_same_model_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
+def test_equal_models_have_equal_bytes(path: Path, tmp_path: Path) -> None:
     learning.write_model(path, stored())
     again = tmp_path / "again.npz"
     learning.write_model(again, learning.read_model(path))
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_every_damaged_byte_is_found(path: Path) -> None:
+def test_a_damaged_byte_is_reported_or_has_no_effect(path: Path) -> None:
     learning.write_model(path, stored())
     content = path.read_bytes()
-    whole = learning.read_model(path).digest
-    for place in range(0, len(content), 7):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+    digest = learning.read_model(path).digest
+    for offset in range(0, len(content), 7):
+        damaged = bytearray(content)
+        damaged[offset] ^= 0xFF
+        path.write_bytes(damaged)
         try:
-            assert (
-                learning.read_model(path).digest == whole
-            )  # what no reader of zip files looks at, such as a time
+            # Readers of zip files ignore some bytes, such as times.
+            assert learning.read_model(path).digest == digest
         except DataError as error:
             assert "model.npz" in str(error) and "searchapp train" in str(error)
     for length in (0, 10, len(content) // 2, len(content) - 1):
@@ -71,7 +72,7 @@ class Harmful:
         return Path.touch, (Path("harm"),)
 
 
-def test_what_could_be_executed_is_not(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pickled_code_is_not_executed(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for write in (
         lambda: path.write_bytes(pickle.dumps(Harmful())),
@@ -84,12 +85,12 @@ def test_what_could_be_executed_is_not(path: Path, tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "harm").exists()
 
 
-def test_files_of_others_are_refused(path: Path, tmp_path: Path) -> None:
+def test_foreign_files_are_rejected(path: Path, tmp_path: Path) -> None:
     np.savez(path, numbers=np.arange(3))
     with pytest.raises(DataError, match="is not a model of searchapp"):
         learning.read_model(path)
-    with zipfile.ZipFile(path, "w") as packed:
-        packed.writestr("header", "{}")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header", "{}")
     with pytest.raises(DataError, match="is not a model of searchapp"):
         learning.read_model(path)
     np.savez(path, header=np.frombuffer(b'{"format": 99}', np.uint8))
@@ -112,7 +113,7 @@ def test_files_of_others_are_refused(path: Path, tmp_path: Path) -> None:
         ("weights", np.array([0.5, 0.5], dtype=np.float32)),
     ],
 )
-def test_arrays_that_make_no_model_are_refused(path: Path, name: str, array: object) -> None:
+def test_invalid_arrays_are_rejected(path: Path, name: str, array: object) -> None:
     learning.write_model(path, stored(**{name: array}))
     read = learning.read_model(path)
     with pytest.raises(DataError, match="train again"):

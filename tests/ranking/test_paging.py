@@ -1,4 +1,4 @@
-"""Rankings that go deeper than an engine gives at once, on both engines and any number of shards."""
+"""Rankings deeper than the result window of an engine, on both engines and several numbers of shards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = 5
 
 @pytest.fixture(scope="module")
 def documents() -> list[Document]:
-    """More than an engine gives at once, with few different scores: most hits are ordered by their ids."""
+    """More documents than the result window, with few different scores: most hits are ordered by their ids."""
     return [Document(f"d{number}", "group " * (1 + number % KINDS)) for number in range(COUNT)]
 
 
@@ -39,31 +39,33 @@ def index(
         yield engine.open("groups")
 
 
-def test_a_ranking_goes_on_behind_the_10_000th_hit(index: Index, documents: list[Document]) -> None:
-    (one, other) = paging.deep_hits(index, [match("group", 2 * COUNT), match("group", COUNT - 100)])
-    assert len(one) == COUNT
-    scores = dict(zip(one.document_ids, one.scores, strict=True))
+def test_a_ranking_continues_after_the_10_000th_hit(index: Index, documents: list[Document]) -> None:
+    first, second = paging.deep_hits(index, [match("group", 2 * COUNT), match("group", COUNT - 100)])
+    assert len(first) == COUNT
+    scores = dict(zip(first.document_ids, first.scores, strict=True))
     assert len(set(scores.values())) == KINDS
-    assert list(one.document_ids) == sorted(scores, key=lambda id_: (-scores[id_], id_.encode()))
-    assert other == Hits(one.document_ids[:-100], one.scores[:-100])
+    assert list(first.document_ids) == sorted(scores, key=lambda id_: (-scores[id_], id_.encode()))
+    assert second == Hits(first.document_ids[:-100], first.scores[:-100])
 
 
-def test_pages_are_those_of_the_whole(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_add_up_to_one_search(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     bodies: list[dict[str, Any]] = [
         match("group", 30),
         match("nothing", 30),
         match("group", 7),
         match("group", 14),
     ]
-    whole = list(index.search(bodies))
+    expected = list(index.search(bodies))
     monkeypatch.setattr(paging, "WINDOW", 7)
     monkeypatch.setattr(paging, "BATCH_SIZE", 3)
     done: list[int] = []
-    assert list(paging.deep_hits(index, iter(bodies), done.append)) == whole
+    assert list(paging.deep_hits(index, iter(bodies), done.append)) == expected
     assert done == [3, 1]
 
 
-def test_the_body_that_is_refused_is_known_on_any_page(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_rejected_query_on_each_page(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(paging, "WINDOW", 5)
     monkeypatch.setattr(paging, "BATCH_SIZE", 2)
     broken = match("group", 20) | {"query": {"nonsense": {}}}

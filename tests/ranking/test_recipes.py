@@ -1,3 +1,5 @@
+"""Recipes: keys, parameters, overrides and errors."""
+
 from __future__ import annotations
 
 import json
@@ -20,7 +22,7 @@ from searchapp.resources import RecipeBook
 
 @pytest.fixture
 def my_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of query templates with one task of its own."""
+    """A folder of query templates with one task."""
     folder = tmp_path / "query_templates" / "mine"
     folder.mkdir(parents=True)
     query = {"match": {"text": {"query": "{{topic.text}}", "boost": "{{recipe.boost}}"}}}
@@ -53,52 +55,48 @@ def test_a_parameter_can_be_overridden_and_is_in_the_manifest(my_recipes: Path) 
     assert recipe.manifest()["parameters"] == {"boost": 3}
 
 
-def test_an_unknown_recipe_is_refused_with_those_that_exist(my_recipes: Path) -> None:
+def test_the_error_for_an_unknown_recipe_lists_the_recipes(my_recipes: Path) -> None:
     with pytest.raises(UsageError, match=r"mine has no recipe 'best': choose plain or"):
         mine("best")
 
 
-def test_an_unknown_parameter_is_refused(my_recipes: Path) -> None:
+def test_an_unknown_parameter_is_rejected(my_recipes: Path) -> None:
     with pytest.raises(UsageError, match=r"has no parameter 'bost' \(did you mean boost\?\): it has boost"):
         mine("plain", {"bost": 3})
 
 
-def test_a_misspelt_key_of_a_recipe_is_refused(my_recipes: Path) -> None:
+def test_an_unknown_key_of_a_recipe_is_rejected(my_recipes: Path) -> None:
     with pytest.raises(DataError, match=r"has the unknown key 'templat'"):
         mine("typo")
 
 
-def test_a_parameter_that_the_template_ignores_is_refused(my_recipes: Path) -> None:
+def test_a_parameter_that_the_template_does_not_use_is_rejected(my_recipes: Path) -> None:
     with pytest.raises(DataError, match=r"recipe\.slop is set, but the template does not use it"):
         mine("unused")
 
 
-def test_every_shipped_recipe_loads_and_says_what_it_is() -> None:
-    every: list[str | RecipeBook] = [*tasks.names(), resources.recipe_book(resources.GENERAL)]
-    for task in every:
+def test_all_shipped_recipes_load_and_have_a_description() -> None:
+    books: list[str | RecipeBook] = [*tasks.names(), resources.recipe_book(resources.GENERAL)]
+    for task in books:
         for name in recipes.names(task):
             assert recipes.load(task, name).about
 
 
-def test_a_task_by_its_name_has_the_general_templates_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_falls_back_to_the_general_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(shutil.copytree(resources.folder("query_templates"), tmp_path / "query_templates"))
     (folder / "nlps" / "words.json").unlink()
     monkeypatch.setattr(resources, "folder", lambda name: tmp_path / name)
-    asked = recipes.load("nlps", "words").body(Topic("7", "finite group"), 20)["query"]["bool"]
-    assert asked["must_not"] == [{"term": {"id": "7"}}] and "finite group" in json.dumps(asked["must"])
+    query = recipes.load("nlps", "words").body(Topic("7", "finite group"), 20)["query"]["bool"]
+    assert query["must_not"] == [{"term": {"id": "7"}}] and "finite group" in json.dumps(query["must"])
 
 
-def test_votes_are_added_on_the_scale_that_the_recipe_names() -> None:
+def test_shipped_recipes_choose_the_normalization() -> None:
     for task, normalization in (("nlps", "max"), ("explanation-2019", "none")):
-        assert recipes.load(task, "neighbours").manifest()["fusion"] == {
-            "method": "sum",
-            "normalization": normalization,
-        }
+        fusion = recipes.load(task, "neighbours").manifest()["fusion"]
+        assert fusion == {"method": "sum", "normalization": normalization}
 
 
-def test_an_unknown_scale_is_refused(my_recipes: Path) -> None:
+def test_an_unknown_normalization_is_rejected(my_recipes: Path) -> None:
     write(my_recipes, SIGNALS + "fusion = { method = 'sum', normalization = 'ranks' }")
     with pytest.raises(DataError, match=r"has no normalization 'ranks': choose max or none"):
         mine("x")
@@ -117,11 +115,11 @@ def write(folder: Path, text: str) -> None:
     (folder / "recipes.toml").write_text(f"[x]\n{text}")
 
 
-def beside_direct(table: str) -> str:
+def with_direct(table: str) -> str:
     return f"signals = [{{ signal = 'direct', template = 'plain' }}, {{ signal = {table} }}]"
 
 
-def test_a_template_alone_is_one_direct_signal(my_recipes: Path) -> None:
+def test_a_template_without_signals_is_one_direct_signal(my_recipes: Path) -> None:
     loaded = []
     for text in ("template = 'plain'", "signals = [{ signal = 'direct', template = 'plain' }]"):
         write(my_recipes, f"{text}\nparameters = {{ boost = 1.0 }}\n")
@@ -129,7 +127,7 @@ def test_a_template_alone_is_one_direct_signal(my_recipes: Path) -> None:
     assert loaded[0] == loaded[1]
 
 
-def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my_recipes: Path) -> None:
+def test_a_parameter_of_several_signals_is_set_with_the_name_of_the_signal(my_recipes: Path) -> None:
     write(my_recipes, SIGNALS)
     recipe = mine("x", {"far.k": 7, "direct": 2, "boost": 4, "neighbours.power": 0})
     direct, near, far = recipe.manifest()["signals"]
@@ -170,27 +168,27 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
             "signals = [{ signal = 'labelled', template = 'plain', k = 1, power = 1 }]\ntemplate = 'plain'",
             "begins with labelled, which needs candidates",
         ),
-        (beside_direct("'cosine', kind_field = 'table'"), "has no kind_prior in 'cosine'"),
-        (beside_direct("'cosine', kind_prior = 0.5"), "has the unknown key 'kind_prior'"),
+        (with_direct("'cosine', kind_field = 'table'"), "has no kind_prior in 'cosine'"),
+        (with_direct("'cosine', kind_prior = 0.5"), "has the unknown key 'kind_prior'"),
         (
-            beside_direct("'expansion', feedback_documents = 3, feedback_terms = 5"),
+            with_direct("'expansion', feedback_documents = 3, feedback_terms = 5"),
             "has the unknown key 'feedback_terms'",
         ),
         (
-            beside_direct("'expansion', feedback_documents = 101"),
+            with_direct("'expansion', feedback_documents = 101"),
             "expands by 101 documents in 'expansion': the maximum is 100",
         ),
         (
-            beside_direct("'labelled', template = 'plain', k = 3, power = 1, position_decay = 1"),
+            with_direct("'labelled', template = 'plain', k = 3, power = 1, position_decay = 1"),
             "has no group_field in 'labelled'",
         ),
         (
-            beside_direct("'multiclass', cost = 1, min_samples = 2, steepness = 8, category_cost = 2"),
+            with_direct("'multiclass', cost = 1, min_samples = 2, steepness = 8, category_cost = 2"),
             "has the unknown key 'category_cost'",
         ),
-        (beside_direct("'popular', window = 10"), "has the unknown key 'window'"),
+        (with_direct("'popular', window = 10"), "has the unknown key 'window'"),
         (
-            beside_direct("'multilabel', cost = 1, fewest = 2, steepness = 8"),
+            with_direct("'multilabel', cost = 1, fewest = 2, steepness = 8"),
             r"has the unknown key 'fewest' \(did you mean min_samples\?\)",
         ),
         (
@@ -199,46 +197,45 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
         ),
     ],
 )
-def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, message: str) -> None:
+def test_invalid_recipes_are_rejected(my_recipes: Path, text: str, message: str) -> None:
     write(my_recipes, text)
     with pytest.raises((DataError, UsageError), match=message):
         mine("x")
 
 
-def test_what_is_left_out_has_its_default(my_recipes: Path) -> None:
+def test_missing_parameters_have_defaults(my_recipes: Path) -> None:
     write(
         my_recipes,
-        beside_direct("'multiclass', cost = 2, min_samples = 3, steepness = 8, category_field = 'kind'"),
+        with_direct("'multiclass', cost = 2, min_samples = 3, steepness = 8, category_field = 'kind'"),
     )
     direct, multiclass = mine("x").signals
     assert (direct.weight, direct.window) == (1.0, resources.recipe_book("mine").depth)
-    of_kind = {"category_field": "kind", "category_cost": 2.0, "category_steepness": 8.0}
     assert multiclass.parameters() == {
         "cost": 2.0,
         "min_samples": 3,
         "seed": 2021,
         "steepness": 8.0,
-        **of_kind,
+        "category_field": "kind",
+        "category_cost": 2.0,
+        "category_steepness": 8.0,
     }
 
 
-def test_the_general_recipes_that_rank_by_solved_topics_are_known() -> None:
+def test_the_general_recipes_with_training_topics_are_listed() -> None:
     general = resources.recipe_book(resources.GENERAL)
-    every = [recipes.load(general, name) for name in recipes.names(general)]
-    learning = {one.name for one in every if one.learns}
-    assert learning == {*resources.GENERAL_LEARNING}, (
-        "name them in GENERAL_LEARNING of searchapp/resources.py"
-    )
+    loaded = [recipes.load(general, name) for name in recipes.names(general)]
+    learning = {recipe.name for recipe in loaded if recipe.learns}
+    assert learning == {*resources.GENERAL_LEARNING}, "list them in searchapp/resources.py"
 
 
-def test_every_kind_of_signal_says_what_it_is_called() -> None:
+def test_classes_of_signals_have_the_name_of_their_kind() -> None:
     assert all(signal_class(name).kind == name for name in KINDS)
 
 
-def test_what_can_be_set_is_listed_with_values_and_meanings() -> None:
+def test_settable_parameters_have_values_and_descriptions() -> None:
     recipe = recipes.load("explanation-2021", "neighbours", {"answer": 0.5})
-    found = {one.name: one for one in recipes.settable("explanation-2021", recipe)}
-    assert {name: one.value for name, one in found.items()} == {
+    settable = {parameter.name: parameter for parameter in recipes.settable("explanation-2021", recipe)}
+    assert {name: parameter.value for name, parameter in settable.items()} == {
         "answer": 0.5,
         "direct": 4.0,
         "window": 10_000,
@@ -247,46 +244,45 @@ def test_what_can_be_set_is_listed_with_values_and_meanings() -> None:
         "power": 1.5,
         "normalization": "none",
     }
-    assert "bm25: query.bool.should[1].match.text.boost" in found["answer"].about
+    assert "bm25: query.bool.should[1].match.text.boost" in settable["answer"].about
 
 
-def ranks_by(recipe: Recipe) -> dict[str, object]:
-    """What a run records of a recipe, without how its values were set."""
+def unset_manifest(recipe: Recipe) -> dict[str, object]:
+    """Return the manifest of a recipe without the overrides."""
     return {key: value for key, value in recipe.manifest().items() if key != "set"}
 
 
-def test_everything_that_is_listed_can_be_set_to_the_value_that_it_has_and_means_something() -> None:
+def test_all_settable_parameters_have_a_description_and_accept_their_value() -> None:
     for task in tasks.names():
         for name in recipes.names(task):
             recipe = recipes.load(task, name)
-            for one in recipes.settable(task, recipe):
-                assert one.about and one.kind, (task, name, one)
-                if one.value is not None:
-                    again = recipes.load(task, name, {one.name: one.value})
-                    assert ranks_by(again) == ranks_by(recipe)
+            for parameter in recipes.settable(task, recipe):
+                assert parameter.about and parameter.kind, (task, name, parameter)
+                if parameter.value is not None:
+                    again = recipes.load(task, name, {parameter.name: parameter.value})
+                    assert unset_manifest(again) == unset_manifest(recipe)
 
 
-def test_what_a_recipe_leaves_out_can_be_set_and_takes_no_name_away() -> None:
+def test_a_missing_parameter_can_be_set_without_making_names_ambiguous() -> None:
     best = recipes.load("smart-types-dbpedia", "best", {"power": 2.0, "multiclass.power": 4.0})
     neighbours, multiclass = best.signals
     assert (neighbours.parameters()["power"], multiclass.parameters()["power"]) == (2.0, 4.0)
 
 
-def test_the_full_name_is_right_too() -> None:
-    one, other = (recipes.load("nlps", "neighbours", {key: 7}) for key in ("k", "neighbours.k"))
-    assert ranks_by(one) == ranks_by(other)
+def test_a_parameter_can_be_set_by_its_full_name() -> None:
+    short, full = (recipes.load("nlps", "neighbours", {key: 7}) for key in ("k", "neighbours.k"))
+    assert unset_manifest(short) == unset_manifest(full)
     weighed = recipes.load("nlps", "neighbours", {"direct.weight": 0.1})
     assert weighed.signals[0].weight == 0.1
 
 
-def test_a_word_that_is_none_of_those_is_the_users_mistake() -> None:
+def test_an_unknown_value_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"normalization=x: .*choose max or none"):
         recipes.load("nlps", "neighbours", {"normalization": "x"})
 
 
-def test_a_recipe_is_written_as_it_was_read() -> None:
+def test_the_written_form_of_a_recipe_is_read_back() -> None:
     recipe = recipes.load("nlps", "neighbours", {"k": 7, "direct": 0.1})
-    again = recipes.load(
-        replace(tasks.load("nlps").recipe_book(), recipes={"again": recipe.written}), "again"
-    )
-    assert {**ranks_by(again), "name": "neighbours"} == ranks_by(recipe)
+    book = replace(tasks.load("nlps").recipe_book(), recipes={"again": recipe.written})
+    again = recipes.load(book, "again")
+    assert {**unset_manifest(again), "name": "neighbours"} == unset_manifest(recipe)

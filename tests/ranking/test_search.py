@@ -1,7 +1,10 @@
+"""Snippets and marks of search results."""
+
 from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -18,16 +21,16 @@ WORDS = st.text(alphabet="ab \n\t$", max_size=80)
 @st.composite
 def texts_with_matches(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]]]:
     text = draw(WORDS)
-    places = sorted(draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    offsets = sorted(draw(st.sets(st.integers(0, len(text)), max_size=8)))
     spans = [
         (a, b)
-        for a, b in zip(places[::2], places[1::2], strict=False)
+        for a, b in zip(offsets[::2], offsets[1::2], strict=False)
         if text[a:b].strip() == text[a:b] != ""
     ]
     return text, spans
 
 
-def test_text_fields_are_found_at_every_depth() -> None:
+def test_text_fields_of_all_levels_are_listed() -> None:
     properties = {
         "id": {"type": "keyword"},
         "text": {"type": "text", "fields": {"prose": {"type": "text"}, "raw": {"type": "keyword"}}},
@@ -44,18 +47,20 @@ def test_marks_become_ranges_of_the_text() -> None:
     assert remove_marks("$\ue000\ue0015") == ("$5", [])
 
 
+def offsets_in(spans: Iterable[tuple[int, int]]) -> set[int]:
+    return {offset for start, end in spans for offset in range(start, end)}
+
+
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(lambda span: tuple(sorted(span)))))
-def test_a_union_has_the_same_characters_in_disjoint_ranges(spans: list[tuple[int, int]]) -> None:
+def test_merged_spans_are_disjoint_and_cover_the_same_characters(spans: list[tuple[int, int]]) -> None:
     joined = merge_spans(spans)
     assert all(start < end for start, end in joined)
-    assert {place for a, b in joined for place in range(a, b)} == {
-        place for a, b in spans for place in range(a, b)
-    }
+    assert offsets_in(joined) == offsets_in(spans)
     assert all(end < start for (_, end), (start, _) in itertools.pairwise(joined))
 
 
 @given(texts_with_matches())
-def test_squeezing_keeps_the_words_and_what_is_matched(case: tuple[str, list[tuple[int, int]]]) -> None:
+def test_collapsed_whitespace_keeps_words_and_matches(case: tuple[str, list[tuple[int, int]]]) -> None:
     text, spans = case
     line, moved = collapse_whitespace(text, spans)
     assert line.split() == text.split()
@@ -69,24 +74,22 @@ def test_a_snippet_marks_only_matched_characters(
 ) -> None:
     text, spans = case
     piece, inside = snippet(text, spans, length)
-    matched = "".join(text[a:b] for a, b in spans)
+    matched = set("".join(text[a:b] for a, b in spans)) - set(" \t\n")
     assert len(piece) <= length + 2
     for start, end in inside:
         assert piece[start:end].strip("…")
-        assert set(piece[start:end].replace(" ", "")) <= set(
-            matched.replace("\n", "").replace("\t", "").replace(" ", "")
-        )
+        assert set(piece[start:end]) - {" "} <= matched
 
 
 def test_a_match_that_is_cut_at_a_blank_ends_before_the_ellipsis() -> None:
     assert snippet("a aaaa", [(0, 3)], 5) == ("a…", [(0, 1)])
 
 
-def test_a_short_text_is_shown_whole() -> None:
+def test_a_short_text_is_its_own_snippet() -> None:
     assert snippet("Every field\nis a ring.", [(6, 11)], 40) == ("Every field is a ring.", [(6, 11)])
 
 
-def test_a_long_text_is_shown_where_the_matches_are() -> None:
+def test_the_snippet_of_a_long_text_contains_the_matches() -> None:
     text = "word " * 50 + "normal subgroup" + " word" * 50
     start = text.index("normal")
     piece, inside = snippet(text, [(start, start + 6), (start + 7, start + 15)], 60)
@@ -95,53 +98,54 @@ def test_a_long_text_is_shown_where_the_matches_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
-def test_an_empty_text_is_an_empty_snippet(text: str) -> None:
+def test_an_empty_text_has_an_empty_snippet(text: str) -> None:
     assert snippet(text, [], 10) == ("", [])
 
 
-def marked_by_braces(text: str) -> str:
+def with_marks(text: str) -> str:
+    """Replace brackets by marks."""
     return text.replace("[", "\ue000").replace("]", "\ue001")
 
 
 def tokens(_field: str, text: str) -> list[Token]:
-    """Words, and for those with a hyphen their parts as well."""
-    found = []
-    for place, word in enumerate(re.finditer(r"[\w-]+", text)):
+    """Return words, and the parts of words with a hyphen."""
+    result = []
+    for position, word in enumerate(re.finditer(r"[\w-]+", text)):
         parts = [*re.finditer(r"\w+", word[0])]
-        found.append(Token(word[0].lower(), place, *word.span()))
+        result.append(Token(word[0].lower(), position, *word.span()))
         if len(parts) > 1:
-            offset = word.start()
-            found += [
-                Token(part[0].lower(), place, offset + part.start(), offset + part.end()) for part in parts
+            start = word.start()
+            result += [
+                Token(part[0].lower(), position, start + part.start(), start + part.end()) for part in parts
             ]
-    return found
+    return result
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("marked", "expected"),
     [
         ("[Every] [normal] subgroup", "Every [normal] subgroup"),
         ("[normal], [normal] and [every]", "[normal], [normal] and every"),
-        ("[every] one", ""),
+        ("[every] word", ""),
         ("no mark", ""),
-        ("[every] semi-normal one", ""),
+        ("[every] semi-normal word", ""),
     ],
 )
-def test_marks_of_terms_that_are_not_chosen_are_taken_away(given: str, expected: str) -> None:
-    weighty = MarkedTerms({"text": ["normal"], "other": ["every"]}, {}, tokens)
-    left = weighty.narrow({"text": [marked_by_braces(given)]})
-    assert left == ({"text": [marked_by_braces(expected)]} if expected else {})
+def test_marks_of_other_terms_are_removed(marked: str, expected: str) -> None:
+    terms = MarkedTerms({"text": ["normal"], "other": ["every"]}, {}, tokens)
+    narrowed = terms.narrow({"text": [with_marks(marked)]})
+    assert narrowed == ({"text": [with_marks(expected)]} if expected else {})
 
 
 @pytest.mark.parametrize(
-    "given", ["[semi-normal] one", "semi-[normal] one", "[every normal]", "[sub]group", "𝔸 [every] one"]
+    "marked", ["[semi-normal] word", "semi-[normal] word", "[every normal]", "[sub]group", "𝔸 [every] word"]
 )
-def test_marks_are_left_to_the_engine_where_tokens_overlap(given: str) -> None:
-    assert MarkedTerms({"text": ["normal"]}, {}, tokens).narrow({"text": [marked_by_braces(given)]}) is None
+def test_marks_that_are_not_whole_tokens_are_not_narrowed(marked: str) -> None:
+    assert MarkedTerms({"text": ["normal"]}, {}, tokens).narrow({"text": [with_marks(marked)]}) is None
 
 
-def test_words_of_a_phrase_keep_their_marks_where_it_stands() -> None:
-    weighty = MarkedTerms({"text": ["ring"]}, {"text": [tokens("text", "every ideal")]}, tokens)
-    marked = marked_by_braces("[Every] [ideal] of [every] [ring] is an [ideal]: [ideal] [every]")
-    left = {"text": [marked_by_braces("[Every] [ideal] of every [ring] is an ideal: ideal every")]}
-    assert weighty.narrow({"text": [marked]}) == left
+def test_words_of_a_phrase_keep_their_marks_within_the_phrase() -> None:
+    terms = MarkedTerms({"text": ["ring"]}, {"text": [tokens("text", "every ideal")]}, tokens)
+    text = with_marks("[Every] [ideal] of [every] [ring] is an [ideal]: [ideal] [every]")
+    narrowed = {"text": [with_marks("[Every] [ideal] of every [ring] is an ideal: ideal every")]}
+    assert terms.narrow({"text": [text]}) == narrowed

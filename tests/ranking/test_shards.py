@@ -1,4 +1,4 @@
-"""Which queries rank the same on several shards, and that whoever asks others is warned."""
+"""Queries that rank equally on several shards, and warnings for other queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine, searching
 from searchapp.engines.elasticsearch.searching import shard_safe
 from searchapp.model import Document
 from searchapp.ranking import recipes
-from searchapp.ranking import recipes as shards
 from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.templates import Template, TopicQuery
 from searchapp.tasks import load, names
@@ -27,15 +26,15 @@ from tests.profile import FULL, SEED
 
 Json = dict[str, Any]
 
-VARIED = 20 if FULL else 5
-"""With how many words and years each query is asked."""
+VARIANTS = 20 if FULL else 5
+"""The number of variants of each query, with other words and years."""
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
 MATCH = {"match": {"text": "a b"}}
 YEARS = {"range": {"year": {"gte": 3}}}
 PHRASE = {"match_phrase": {"text": "a b"}}
 
-INSIDE: list[Json] = [
+INDEPENDENT: list[Json] = [
     MATCH,
     {"bool": {"should": [MATCH, YEARS]}},
     {"bool": {"should": [MATCH, PHRASE]}},
@@ -67,7 +66,7 @@ DROPPED: list[Json] = [
     {"bool": {"must": [{"term": {"tag": "x"}}, PHRASE]}},
     {"dis_max": {"queries": [PHRASE, {"match": {"text.gaps": "a"}}]}},
 ]
-"""Queries of which a shard by itself drops a part, before statistics are collected."""
+"""Queries of which a shard alone drops a clause before statistics are collected."""
 
 LEAVES: list[Json] = [
     MATCH,
@@ -88,7 +87,7 @@ LEAVES: list[Json] = [
     {"match_all": {}},
 ]
 
-OUTSIDE: list[tuple[Json, str]] = [
+DEPENDENT: list[tuple[Json, str]] = [
     ({"more_like_this": {"fields": ["text"], "like": "a"}}, "`more_like_this`"),
     ({"bool": {"should": [MATCH, {"fuzzy": {"text": "a"}}]}}, "`fuzzy`"),
     ({"bool": {"must": {"match": {"text": {"query": "a", "fuzziness": 1}}}}}, "fuzzy `match`"),
@@ -103,72 +102,72 @@ OUTSIDE: list[tuple[Json, str]] = [
 ]
 
 
-@pytest.mark.parametrize("query", INSIDE + DROPPED + LEAVES, ids=json.dumps)
-def test_a_query_whose_statistics_are_collected_whole_is_within_the_promise(query: Json) -> None:
-    assert shards.shard_dependence(query) is None
+@pytest.mark.parametrize("query", INDEPENDENT + DROPPED + LEAVES, ids=json.dumps)
+def test_queries_with_complete_statistics_do_not_depend_on_shards(query: Json) -> None:
+    assert recipes.shard_dependence(query) is None
 
 
-@pytest.mark.parametrize(("query", "named"), OUTSIDE, ids=lambda it: json.dumps(it)[:80])
-def test_a_query_that_may_have_other_statistics_is_named(query: Json, named: str) -> None:
-    why = shards.shard_dependence(query)
-    assert why is not None
-    assert named in why
+@pytest.mark.parametrize(("query", "part"), DEPENDENT, ids=lambda value: json.dumps(value)[:80])
+def test_the_part_of_a_query_that_depends_on_shards_is_named(query: Json, part: str) -> None:
+    reason = recipes.shard_dependence(query)
+    assert reason is not None
+    assert part in reason
 
 
 def documents(seed: int) -> list[Document]:
     random = Random(seed)
-    found = []
+    made = []
     for number in range(random.choice([6, 9, 14])):
         text = " ".join(random.choice(WORDS) for _ in range(random.randrange(1, 9)))
-        more: Json = {"tag": random.choice("xyz"), "year": random.randrange(8)}
-        more |= {"ratio": 1.0} if random.random() < 0.3 else {}
-        found.append(Document(str(number), text, more | ({"long": 1} if random.random() < 0.1 else {})))
-    return found
+        fields: Json = {"tag": random.choice("xyz"), "year": random.randrange(8)}
+        fields |= {"ratio": 1.0} if random.random() < 0.3 else {}
+        made.append(Document(str(number), text, fields | ({"long": 1} if random.random() < 0.1 else {})))
+    return made
 
 
 @pytest.fixture(scope="module")
 def triples(
     elasticsearch_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[tuple[Index, Index, Index]]]:
-    """Indexes of the same documents on one shard, on three and on seven."""
+    """Indexes of the same documents on one, three and seven shards."""
     home = tmp_path_factory.mktemp("shards")
     settings = Settings(home=home, url=elasticsearch_url, index_prefix=f"test-{secrets.token_hex(4)}")
     with closing(ElasticsearchEngine.connect(settings)) as engine:
         opened = []
         for seed in range(3):
-            some = documents(seed)
+            batch = documents(seed)
             for count in (1, 3, 7):
                 name = f"s{seed}-{count}"
-                engine.build(name, IndexSpec(MAPPING, len(some), name, name, count), some)
+                engine.build(name, IndexSpec(MAPPING, len(batch), name, name, count), batch)
                 opened.append(engine.open(name))
         yield list(zip(opened[::3], opened[1::3], opened[2::3], strict=True))
         for index in opened:
             engine.remove(index.info.name)
 
 
-def varied(query: Json, random: Random) -> Json:
-    """The query with other words and years."""
+def variant(query: Json, random: Random) -> Json:
+    """Return the query with other words and years."""
     text = json.dumps(query)
     for word in ("a b", "a c", '"a"'):
-        some = f"{random.choice(WORDS)} {random.choice(WORDS)}"
-        text = text.replace(word, some if word != '"a"' else f'"{some[0]}"')
+        words = f"{random.choice(WORDS)} {random.choice(WORDS)}"
+        text = text.replace(word, words if word != '"a"' else f'"{words[0]}"')
     return dict(json.loads(text.replace('"gte": 3', f'"gte": {random.randrange(9)}')))
 
 
-@pytest.mark.parametrize("query", INSIDE + DROPPED, ids=json.dumps)
-def test_several_shards_rank_as_one(triples: list[tuple[Index, Index, Index]], query: Json) -> None:
+@pytest.mark.parametrize("query", INDEPENDENT + DROPPED, ids=json.dumps)
+def test_several_shards_rank_like_one(triples: list[tuple[Index, Index, Index]], query: Json) -> None:
     random = Random(1)
-    for one, *several in triples:
-        bodies = [body(varied(query, random)) for _ in range(VARIED)]
-        expected = list(one.search(bodies))
+    for single, *several in triples:
+        bodies = [body(variant(query, random)) for _ in range(VARIANTS)]
+        expected = list(single.search(bodies))
         for index in several:
             assert list(index.search(bodies)) == expected
 
 
 def compound(random: Random, depth: int = 0) -> Json:
-    """A query with others inside, by chance."""
+    """Return a random compound query."""
     if depth == 2 or random.random() < 0.25:
-        return varied(random.choice(LEAVES), random)
+        return variant(random.choice(LEAVES), random)
     inner = [compound(random, depth + 1) for _ in range(random.randrange(2, 5))]
     match random.randrange(9):
         case 0:
@@ -180,53 +179,53 @@ def compound(random: Random, depth: int = 0) -> Json:
         case 3:
             return {"boosting": {"positive": inner[0], "negative": inner[1], "negative_boost": 0.5}}
     clauses: Json = {}
-    for one in inner:
-        clauses.setdefault(random.choice(["must", "should", "filter", "must_not"]), []).append(one)
+    for query in inner:
+        clauses.setdefault(random.choice(["must", "should", "filter", "must_not"]), []).append(query)
     if random.random() < 0.3:
         clauses["minimum_should_match"] = random.choice([0, 1, 2, -1, "50%"])
     return {"bool": clauses}
 
 
-def test_several_shards_rank_any_query_as_one(triples: list[tuple[Index, Index, Index]]) -> None:
+def test_several_shards_rank_random_queries_like_one(triples: list[tuple[Index, Index, Index]]) -> None:
     random = Random(SEED)
-    for one, *several in triples:
+    for single, *several in triples:
         for _ in range(50 if FULL else 2):
             bodies = [body(compound(random)) for _ in range(60)]
-            expected = list(one.search(bodies))
+            expected = list(single.search(bodies))
             for index in several:
-                for asked, hits, wanted in zip(bodies, index.search(bodies), expected, strict=True):
-                    assert hits == wanted, json.dumps(asked["query"])
+                for request, hits, wanted in zip(bodies, index.search(bodies), expected, strict=True):
+                    assert hits == wanted, json.dumps(request["query"])
 
 
-def test_a_shard_by_itself_ranks_differently(
+def test_unchanged_queries_rank_differently_on_several_shards(
     triples: list[tuple[Index, Index, Index]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "shard_safe", lambda body, _numbers: body)
     random = Random(1)
-    bodies = [body(varied(query, random)) for query in DROPPED for _ in range(10)]
-    different = [list(three.search(bodies)) != list(one.search(bodies)) for one, three, _ in triples]
-    assert any(different), "what the engine adds to queries would be for nothing"
+    bodies = [body(variant(query, random)) for query in DROPPED for _ in range(10)]
+    different = [list(three.search(bodies)) != list(single.search(bodies)) for single, three, _ in triples]
+    assert any(different), "the engine would not need to change queries"
 
 
 @pytest.mark.parametrize("query", DROPPED, ids=json.dumps)
-def test_what_the_engine_adds_changes_nothing_on_one_shard(
+def test_changed_queries_rank_like_the_original_on_one_shard(
     triples: list[tuple[Index, Index, Index]], monkeypatch: pytest.MonkeyPatch, query: Json
 ) -> None:
     random = Random(1)
-    for one, *_several in triples:
-        bodies = [body(varied(query, random)) for _ in range(VARIED)]
-        expected = list(one.search(bodies))
-        kept = [shard_safe(asked, frozenset({"year"})) for asked in bodies]
-        assert kept != bodies
-        assert list(one.search(kept)) == expected
+    for single, *_several in triples:
+        bodies = [body(variant(query, random)) for _ in range(VARIANTS)]
+        expected = list(single.search(bodies))
+        changed = [shard_safe(request, frozenset({"year"})) for request in bodies]
+        assert changed != bodies
+        assert list(single.search(changed)) == expected
 
 
-def test_what_is_marked_is_what_the_query_matches(triples: list[tuple[Index, Index, Index]]) -> None:
-    for one, *several in triples:
-        asked = body(PHRASE) | {"highlight": {"fields": {"text": {"number_of_fragments": 0}}}}
-        marked = {found.hit.document_id: found.highlights for found in one.find(asked)}
+def test_marks_do_not_depend_on_shards(triples: list[tuple[Index, Index, Index]]) -> None:
+    for single, *several in triples:
+        request = body(PHRASE) | {"highlight": {"fields": {"text": {"number_of_fragments": 0}}}}
+        marks = {result.hit.document_id: result.highlights for result in single.find(request)}
         for index in several:
-            assert {found.hit.document_id: found.highlights for found in index.find(asked)} == marked
+            assert {result.hit.document_id: result.highlights for result in index.find(request)} == marks
 
 
 @pytest.mark.parametrize(
@@ -242,26 +241,26 @@ def test_what_is_marked_is_what_the_query_matches(triples: list[tuple[Index, Ind
     ],
     ids=json.dumps,
 )
-def test_what_makes_no_sense_is_left_to_the_server(query: Any) -> None:
+def test_invalid_queries_are_sent_unchanged(query: Any) -> None:
     assert shard_safe({"query": query}, frozenset()) == {"query": query}
 
 
-def test_a_recipe_outside_of_it_is_warned_of_on_several_shards_only() -> None:
+def test_a_recipe_that_depends_on_shards_has_a_warning_on_several_shards() -> None:
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), "words")
-    assert not list(shards.shard_warnings(recipe, 3))
-    template = Template({"query": OUTSIDE[0][0]}, "mine.json")
+    assert not list(recipes.shard_warnings(recipe, 3))
+    template = Template({"query": DEPENDENT[0][0]}, "mine.json")
     signal = Direct("direct", query=TopicQuery(template, "digest", {}))
-    outside = replace(recipe, signals=(signal,))
-    assert not list(shards.shard_warnings(outside, 1))
-    (warning,) = shards.shard_warnings(outside, 3)
+    dependent = replace(recipe, signals=(signal,))
+    assert not list(recipes.shard_warnings(dependent, 1))
+    (warning,) = recipes.shard_warnings(dependent, 3)
     assert warning.startswith(
         "mine.json may rank differently on these 3 shards than on one, because of its `more_like_this`"
     )
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_recipes_that_come_with_searchapp_are_within_the_promise(name: str) -> None:
+def test_shipped_recipes_do_not_depend_on_shards(name: str) -> None:
     task = load(name)
     for recipe in recipes.names(task.recipe_book()):
-        assert not list(shards.shard_warnings(recipes.load(task.recipe_book(), recipe), 3))
+        assert not list(recipes.shard_warnings(recipes.load(task.recipe_book(), recipe), 3))

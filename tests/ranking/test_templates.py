@@ -1,3 +1,5 @@
+"""Query templates and their placeholders."""
+
 from __future__ import annotations
 
 import json
@@ -16,7 +18,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-def test_a_leaf_takes_the_value_of_its_variable() -> None:
+def test_a_placeholder_is_replaced_by_its_value() -> None:
     template = Template({"query": {"match": {"text": "{{topic.text}}"}}})
     assert template.render({"topic.text": "normal subgroup"}) == {
         "query": {"match": {"text": "normal subgroup"}}
@@ -25,9 +27,9 @@ def test_a_leaf_takes_the_value_of_its_variable() -> None:
 
 @given(JSON_VALUES)
 def test_a_value_keeps_its_type(value: object) -> None:
-    rendered = Template({"list": [{"here": "{{topic.x}}"}]}).render({"topic.x": value})
-    assert rendered == {"list": [{"here": value}]}
-    assert type(rendered["list"][0]["here"]) is type(value)
+    rendered = Template({"list": [{"key": "{{topic.x}}"}]}).render({"topic.x": value})
+    assert rendered == {"list": [{"key": value}]}
+    assert type(rendered["list"][0]["key"]) is type(value)
 
 
 @given(st.text())
@@ -37,12 +39,12 @@ def test_no_text_can_change_the_structure_of_the_query(text: str) -> None:
     assert json.loads(json.dumps(body)) == {"match": {"text": text}, "size": 3}
 
 
-def test_text_that_looks_like_a_placeholder_is_not_replaced_a_second_time() -> None:
+def test_values_that_look_like_placeholders_are_not_replaced() -> None:
     template = Template({"match": {"text": "{{topic.text}}"}})
     assert template.render({"topic.text": "{{depth}}", "depth": 5}) == {"match": {"text": "{{depth}}"}}
 
 
-def test_rendering_leaves_the_template_as_it_was() -> None:
+def test_rendering_does_not_change_the_template() -> None:
     body = {"ids": ["{{topic.id}}"]}
     template = Template(body)
     template.render({"topic.id": "a"})
@@ -50,7 +52,7 @@ def test_rendering_leaves_the_template_as_it_was() -> None:
     assert template.render({"topic.id": "b"}) == {"ids": ["b"]}
 
 
-def test_a_missing_variable_is_named_with_those_that_exist() -> None:
+def test_the_error_for_a_missing_variable_lists_the_variables() -> None:
     template = Template({"match": {"text": "{{topic.answer}}"}}, "nlps/mine")
     with pytest.raises(
         DataError, match=r"nlps/mine: match.text: there is no variable \{\{topic.answer\}\}.*topic.text"
@@ -64,21 +66,21 @@ def test_a_missing_variable_is_named_with_those_that_exist() -> None:
     "leaf",
     ["prefix {{topic.text}}", "{{topic.text}} {{topic.id}}", "{{ }}", "{{Topic}}", "{{topic.text", "{{a b}}"],
 )
-def test_a_placeholder_with_other_text_is_refused(leaf: str) -> None:
+def test_a_placeholder_with_other_text_is_rejected(leaf: str) -> None:
     with pytest.raises(DataError, match="is not a placeholder"):
         Template({"match": {"text": leaf}})
 
 
-def test_a_key_is_never_a_placeholder() -> None:
+def test_a_placeholder_as_a_key_is_rejected() -> None:
     with pytest.raises(DataError, match="a placeholder can't be a key"):
         Template({"match": {"{{topic.field}}": "x"}})
 
 
 def test_all_problems_are_reported_with_their_paths() -> None:
     body = {"a": ["{{topic.text}} x", {"{{b}}": 1}], "c": "{{ D }}"}
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(DataError) as caught:
         Template(body, "mine/t")
-    assert [line[: line.index(": ", len("mine/t: "))] for line in refused.value.lines] == [
+    assert [line[: line.index(": ", len("mine/t: "))] for line in caught.value.lines] == [
         "mine/t: a[0]",
         "mine/t: a[1]",
         "mine/t: c",

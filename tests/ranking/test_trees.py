@@ -1,4 +1,4 @@
-"""Trees: what they say of rows, what each feature gave, and files that are none."""
+"""Decision trees: scores, contributions of features, training and files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from searchapp.errors import DataError
 from searchapp.ranking.learning import StoredModel, Trees, grow_trees, join_trees
 from tests.profile import FULL
 
-# The first asks whether a is at most 1, then whether b is at most 2; the second says 0.5 of everything.
+# The first tree splits at a <= 1 and b <= 2; the second is one leaf with the value 0.5.
 FIRST = {
     "feature": [0, 1, 0, 0, 0],
     "threshold": [1.0, 2.0, 0.0, 0.0, 0.0],
@@ -32,26 +32,26 @@ GROWTH: Any = {"num_trees": 8, "num_leaves": 4, "min_samples": 5, "learning_rate
 
 def rows() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(1)
-    found = random.normal(size=(400, 3))
-    return found, found[:, 0] + found[:, 1] ** 2 + random.normal(size=400) > 1.5
+    values = random.normal(size=(400, 3))
+    return values, values[:, 0] + values[:, 1] ** 2 + random.normal(size=400) > 1.5
 
 
-def test_a_row_goes_left_where_its_feature_is_at_most_the_threshold() -> None:
+def test_a_row_goes_left_up_to_the_threshold() -> None:
     assert TREES.scores(ROWS).tolist() == [-2.5, 1.5, 4.5]
     assert TREES.scores(ROWS[:0]).tolist() == []
     assert TREES.least == -2.5
 
 
-def test_what_the_features_gave_comes_to_the_score() -> None:
+def test_contributions_of_features_add_up_to_the_score() -> None:
     parts = TREES.parts(ROWS)
     assert parts.tolist() == [[-1.0, -2.0], [-1.0, 2.0], [4.0, 0.0]]
     np.testing.assert_array_equal(parts.sum(axis=1) + TREES.bias, TREES.scores(ROWS))
 
 
-def test_grown_trees_say_what_the_learner_says() -> None:
+def test_grown_trees_score_like_scikit_learn() -> None:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    found, relevant = rows()
+    values, relevant = rows()
     learner = HistGradientBoostingClassifier(
         max_iter=8,
         max_leaf_nodes=4,
@@ -59,11 +59,11 @@ def test_grown_trees_say_what_the_learner_says() -> None:
         learning_rate=0.3,
         early_stopping=False,
         random_state=3,
-    ).fit(found, relevant)
-    trees = grow_trees(["a", "b", "c"], found, relevant, **GROWTH)
-    np.testing.assert_allclose(trees.scores(found), learner.decision_function(found), rtol=1e-9)
-    np.testing.assert_allclose(trees.parts(found).sum(axis=1) + trees.bias, trees.scores(found), rtol=1e-9)
-    assert trees.least <= trees.scores(found).min()
+    ).fit(values, relevant)
+    trees = grow_trees(["a", "b", "c"], values, relevant, **GROWTH)
+    np.testing.assert_allclose(trees.scores(values), learner.decision_function(values), rtol=1e-9)
+    np.testing.assert_allclose(trees.parts(values).sum(axis=1) + trees.bias, trees.scores(values), rtol=1e-9)
+    assert trees.least <= trees.scores(values).min()
 
 
 def digest() -> str:
@@ -74,36 +74,34 @@ def digest() -> str:
 SCRIPT = "from tests.ranking.test_trees import digest; print(digest())"
 
 
-def test_other_processes_with_other_numbers_of_threads_grow_the_same_trees() -> None:
+def test_trees_do_not_depend_on_process_and_number_of_threads() -> None:
     with threadpool_limits(2, "openmp"):
-        found = {digest()}
+        digests = {digest()}
     for threads in ("1", "2") if FULL else ("1",):
         settings = {"OMP_NUM_THREADS": threads, "PYTHONHASHSEED": threads}
         command = [sys.executable, "-c", SCRIPT]
         done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
-        found.add(done.stdout.strip())
-    assert len(found) == 1
+        digests.add(done.stdout.strip())
+    assert len(digests) == 1
 
 
-def test_trees_are_read_from_what_is_kept_of_them() -> None:
+def test_stored_trees_are_read_back() -> None:
     read = Trees.read(TREES.header(), TREES.arrays())
-    assert (
-        StoredModel.of(read.header(), read.arrays()).digest
-        == StoredModel.of(TREES.header(), TREES.arrays()).digest
-    )
+    stored = StoredModel.of(TREES.header(), TREES.arrays())
+    assert StoredModel.of(read.header(), read.arrays()).digest == stored.digest
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("feature", [0, 2, 0, 0, 0, 0]),
-        ("left", [1, 0, 2, 3, 4, 5]),  # the second is followed by the first: a walk without an end
-        ("right", [2, 4, 3, 3, 4, 5]),  # a leaf on one side alone
+        ("left", [1, 0, 2, 3, 4, 5]),  # a cycle of the first two nodes
+        ("right", [2, 4, 3, 3, 4, 5]),  # a node with one child
         ("threshold", [1.0, float("nan"), 0.0, 0.0, 0.0, 0.0]),
         ("value", [0.0]),
         ("roots", [0, 6]),
     ],
 )
-def test_what_are_no_trees_is_refused(name: str, value: list[float]) -> None:
+def test_invalid_trees_are_rejected(name: str, value: list[float]) -> None:
     with pytest.raises(DataError, match="train again"):
         Trees.read(TREES.header(), TREES.arrays() | {name: np.array(value)})

@@ -1,3 +1,5 @@
+"""Run directories: manifests, verification, copies of inputs and digests."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -24,7 +26,7 @@ RUN = Run(
 
 
 def manifest(**changes: object) -> Manifest:
-    whole = Manifest(
+    default = Manifest(
         searchapp="0.1.0",
         task="nlps",
         split="dev",
@@ -42,7 +44,7 @@ def manifest(**changes: object) -> Manifest:
         seconds=0.5,
         empty_topics=[],
     )
-    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(default, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def stored(tmp_path: Path) -> Path:
     return path
 
 
-def broken(_file: object) -> None:
+def failing(_file: object) -> None:
     raise DataError("an id can't be written")
 
 
@@ -60,34 +62,39 @@ def official(file: BinaryIO) -> None:
     file.write(b"t1\ta\n")
 
 
-def test_a_run_is_read_back_as_it_was_written(stored: Path) -> None:
+def change_manifest(run: Path, field: str, value: object) -> None:
+    content = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**content, field: value}))
+
+
+def test_a_written_run_is_read_back(stored: Path) -> None:
     read = directory.read(stored)
     assert read.run == RUN
     assert dataclasses.replace(read.manifest, files={}, digest="") == manifest()
     assert set(read.manifest.files) == {"run.trec", "documents.json", "predict.txt"}
 
 
-def test_a_run_that_found_nothing_is_read_back(tmp_path: Path) -> None:
-    nothing = Run("mine", (Ranking("t1", Hits()), Ranking("t2", Hits())))
+def test_a_run_without_documents_is_read_back(tmp_path: Path) -> None:
+    empty = Run("mine", (Ranking("t1", Hits()), Ranking("t2", Hits())))
     path = tmp_path / "run"
-    written = directory.write(path, manifest(hits=0, empty_topics=["t1", "t2"]), nothing, {})
+    written = directory.write(path, manifest(hits=0, empty_topics=["t1", "t2"]), empty, {})
     read = directory.read(path)
     assert read.manifest == written and read.run == Run("mine", ())
     assert directory.verify(path) == Verification((), ())
 
 
-def test_rankings_that_were_lost_are_no_run_that_found_nothing(stored: Path) -> None:
+def test_an_empty_file_of_rankings_is_rejected_if_the_manifest_has_hits(stored: Path) -> None:
     (stored / "run.trec").write_bytes(b"")
     with pytest.raises(DataError, match="empty file"):
         directory.read(stored)
 
 
-def test_an_untouched_run_is_intact(stored: Path) -> None:
+def test_an_unchanged_run_is_intact(stored: Path) -> None:
     assert directory.verify(stored) == Verification((), ())
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (
             lambda run: (run / "predict.txt").write_text("t1\tb\n"),
@@ -97,13 +104,13 @@ def test_an_untouched_run_is_intact(stored: Path) -> None:
         (lambda run: (run / "notes").write_text(""), "notes: not part of the run"),
     ],
 )
-def test_damage_is_named(stored: Path, damage: object, told: str) -> None:
+def test_damage_is_reported(stored: Path, damage: object, message: str) -> None:
     damage(stored)  # type: ignore[operator]
     (problem,) = directory.verify(stored).problems
-    assert problem.endswith(told)
+    assert problem.endswith(message)
 
 
-def test_data_that_changed_since_is_named(tmp_path: Path) -> None:
+def test_changed_data_is_reported(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "dev_set.json").write_text("{}")
@@ -113,17 +120,18 @@ def test_data_that_changed_since_is_named(tmp_path: Path) -> None:
     assert problem.endswith("dev_set.json: changed since the run was made")
 
 
-def test_an_edited_manifest_is_named(stored: Path) -> None:
+def test_a_changed_manifest_is_reported(stored: Path) -> None:
     text = (stored / "run.json").read_text()
     (stored / "run.json").write_text(text.replace('"topics": 2', '"topics": 99'))
     assert directory.verify(stored).problems == (f"{stored / 'run.json'}: changed since it was written",)
 
 
-def test_data_that_is_gone_is_a_note(tmp_path: Path) -> None:
+def test_missing_data_is_a_note(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    directory.write(path, manifest(data="/gone", data_digests={"dev_set.json": "0" * 64}), RUN, {})
-    found = directory.verify(path)
-    assert found == Verification((), ("/gone/dev_set.json: no longer exists, so it was not compared",))
+    directory.write(path, manifest(data="/missing", data_digests={"dev_set.json": "0" * 64}), RUN, {})
+    assert directory.verify(path) == Verification(
+        (), ("/missing/dev_set.json: no longer exists, so it was not compared",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,14 +146,13 @@ def test_data_that_is_gone_is_a_note(tmp_path: Path) -> None:
         ("variant", None),
     ],
 )
-def test_a_field_of_another_type_is_a_sentence(stored: Path, field: str, value: object) -> None:
-    described = json.loads((stored / "run.json").read_text())
-    (stored / "run.json").write_text(json.dumps({**described, field: value}))
+def test_a_field_of_another_type_is_rejected(stored: Path, field: str, value: object) -> None:
+    change_manifest(stored, field, value)
     with pytest.raises(DataError, match=f"not a manifest of searchapp: {field} is no"):
         directory.read(stored)
 
 
-def test_a_link_is_followed_when_a_run_is_replaced(stored: Path, tmp_path: Path) -> None:
+def test_replacing_a_run_follows_a_symbolic_link(stored: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(stored)
     directory.write(link, manifest(tag="new"), RUN, {}, overwrite=True)
@@ -154,33 +161,32 @@ def test_a_link_is_followed_when_a_run_is_replaced(stored: Path, tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "run"]
 
 
-def test_folders_made_on_the_way_go_with_a_failure(tmp_path: Path) -> None:
+def test_a_failure_removes_created_parent_folders(tmp_path: Path) -> None:
     with pytest.raises(DataError):
-        directory.write(tmp_path / "a" / "b" / "run", manifest(), RUN, {"x": broken})
+        directory.write(tmp_path / "a" / "b" / "run", manifest(), RUN, {"x": failing})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
+def test_a_failure_leaves_no_run(tmp_path: Path) -> None:
     with pytest.raises(DataError):
-        directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": broken})
+        directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": failing})
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("empty", ["t1", [1], 5])
-def test_a_list_of_topics_that_is_none_is_refused(stored: Path, empty: object) -> None:
-    described = json.loads((stored / "run.json").read_text())
-    (stored / "run.json").write_text(json.dumps({**described, "empty_topics": empty}))
+def test_an_invalid_list_of_topics_is_rejected(stored: Path, empty: object) -> None:
+    change_manifest(stored, "empty_topics", empty)
     with pytest.raises(DataError, match="empty is not a list of topics"):
         directory.read_manifest(stored)
 
 
-def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
+def test_a_folder_without_manifest_is_not_a_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a run directory"):
         directory.read(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
         ("[]", "a JSON object was expected"),
@@ -188,9 +194,9 @@ def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
         ('{"format": 3, "task": "nlps"}', "not a manifest of searchapp"),
     ],
 )
-def test_a_manifest_that_is_none_is_a_sentence(stored: Path, text: str, told: str) -> None:
+def test_an_invalid_manifest_is_rejected(stored: Path, text: str, message: str) -> None:
     (stored / "run.json").write_text(text)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         directory.read(stored)
 
 
@@ -198,7 +204,7 @@ def test_the_manifest_is_readable_json(stored: Path) -> None:
     assert json.loads((stored / "run.json").read_text())["task"] == "nlps"
 
 
-def test_copies_of_inputs_are_files_of_the_run(tmp_path: Path) -> None:
+def test_copies_of_inputs_are_verified(tmp_path: Path) -> None:
     path = tmp_path / "run"
     written = directory.write(path, manifest(), RUN, {}, None, {"mapping.json": {"settings": {}}})
     assert "inputs/mapping.json" in written.files
@@ -216,24 +222,21 @@ def test_copies_of_inputs_are_files_of_the_run(tmp_path: Path) -> None:
         directory.read_input(path, written, "mapping.json")
 
 
-def test_a_run_is_kept_when_other_versions_are_installed(stored: Path) -> None:
-    made = directory.read_manifest(stored)
-    assert (
-        directory.reusable_manifest(stored, dataclasses.replace(made, untested_packages={"numpy": "99.0"}))
-        == made
-    )
+def test_a_run_is_reused_with_other_versions_of_packages(stored: Path) -> None:
+    read = directory.read_manifest(stored)
+    other = dataclasses.replace(read, untested_packages={"numpy": "99.0"})
+    assert directory.reusable_manifest(stored, other) == read
 
 
-def test_a_manifest_whose_untested_versions_are_no_object_is_refused(stored: Path) -> None:
-    described = json.loads((stored / "run.json").read_text())
-    (stored / "run.json").write_text(json.dumps({**described, "untested_packages": ["numpy"]}))
+def test_a_manifest_with_invalid_untested_packages_is_rejected(stored: Path) -> None:
+    change_manifest(stored, "untested_packages", ["numpy"])
     with pytest.raises(DataError, match="untested_packages is not dict"):
         directory.read_manifest(stored)
 
 
 @pytest.fixture
 def long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The same run, as if it were a long one."""
+    """A run that exceeds the limits for compression."""
     monkeypatch.setattr(directory, "LONG", 3)
     monkeypatch.setattr(directory, "DEEP", 1)
     directory.write(tmp_path / "long", manifest(), RUN, {"predict.txt": official})
@@ -252,31 +255,27 @@ def test_the_official_file_of_a_long_run_is_compressed(long: Path, tmp_path: Pat
         assert (tmp_path / "again" / name).read_bytes() == (long / name).read_bytes()
 
 
-def test_a_change_of_a_compressed_file_is_reported(long: Path) -> None:
+def test_a_changed_compressed_file_is_reported(long: Path) -> None:
     file = long / "predict.txt.gz"
     file.write_bytes(gzip.compress(b"t1\tb\n"))
     assert directory.verify(long).problems == (f"{file}: changed since the run was written",)
 
 
-def test_a_run_with_compressed_rankings_is_refused(stored: Path) -> None:
-    described = json.loads((stored / "run.json").read_text())
-    (stored / "run.json").write_text(json.dumps({**described, "files": {"run.trec.gz": "0"}}))
-    with pytest.raises(
-        DataError, match=r"has compressed rankings of .*: rank again, or import run\.trec\.gz with"
-    ):
+def test_a_run_with_compressed_rankings_is_rejected(stored: Path) -> None:
+    change_manifest(stored, "files", {"run.trec.gz": "0"})
+    message = r"has compressed rankings of .*: rank again, or import run\.trec\.gz with"
+    with pytest.raises(DataError, match=message):
         directory.read(stored)
 
 
-def test_a_run_of_many_topics_that_is_not_deep_stays_text(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_long_run_of_low_depth_is_not_compressed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(directory, "LONG", 3)
     directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": official})
     assert (tmp_path / "run" / "predict.txt").is_file()
 
 
 def test_the_digests_of_documents_are_read_back(tmp_path: Path) -> None:
-    digests = {"b": digest_text("one"), "a\udc80": digest_text("two \udc80")}
+    digests = {"b": digest_text("first"), "a\udc80": digest_text("second \udc80")}
     directory.write(tmp_path / "run", manifest(), RUN, {}, digests)
     assert directory.read_digests(tmp_path / "run") == digests
     assert directory.verify(tmp_path / "run") == Verification((), ())

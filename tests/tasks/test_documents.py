@@ -1,4 +1,4 @@
-"""What a collection keeps is read once in a command, and every caller gets its problems."""
+"""A collection reads its documents once per command, and reports their problems to each caller."""
 
 from __future__ import annotations
 
@@ -26,30 +26,28 @@ from searchapp.tasks.nlps import task as proofwiki
 from searchapp.tasks.own import task as own
 
 
-class Reader:
-    """Two documents and a problem, and how often they were read."""
+class CountingReader:
+    """Yields two documents and a problem, and counts how often it is called."""
 
     def __init__(self) -> None:
         self.readings = 0
 
     def __call__(self, problems: Problems) -> Iterator[Document]:
         self.readings += 1
-        yield Document("1", "one")
+        yield Document("1", "first")
         problems.add("file", "odd", "line 2")
-        yield Document("3", "three")
+        yield Document("3", "third")
 
 
 def ids(documents: DocumentSource, problems: Problems) -> list[str]:
     return [document.id for document in documents.read(problems)]
 
 
-@pytest.mark.parametrize(("kept", "readings"), [(True, 1), (False, 3)])
-def test_documents_come_with_their_problems_however_often_they_are_asked_for(
-    kept: bool, readings: int
-) -> None:
-    reader = Reader()
-    documents = DocumentSource(lambda: [Path("file")], reader, cached=kept)
-    for _time in range(2):
+@pytest.mark.parametrize(("cached", "readings"), [(True, 1), (False, 3)])
+def test_documents_have_their_problems_each_time_they_are_read(cached: bool, readings: int) -> None:
+    reader = CountingReader()
+    documents = DocumentSource(lambda: [Path("file")], reader, cached=cached)
+    for _ in range(2):
         problems = Problems()
         assert ids(documents, problems) == ["1", "3"]
         assert [problem.kind for problem in problems] == ["odd"]
@@ -57,15 +55,15 @@ def test_documents_come_with_their_problems_however_often_they_are_asked_for(
     assert reader.readings == readings
 
 
-def test_what_was_read_in_part_is_read_again() -> None:
-    reader, problems = Reader(), Problems()
+def test_documents_read_in_part_are_read_again() -> None:
+    reader, problems = CountingReader(), Problems()
     documents = DocumentSource(list, reader)
     assert next(documents.read(problems)).id == "1"
     assert ids(documents, problems) == ["1", "3"]
     assert (len(problems), reader.readings) == (1, 2)
 
 
-def test_who_knows_a_problem_is_not_told_it_again() -> None:
+def test_a_problem_is_reported_once_to_the_same_caller() -> None:
     problems = Problems()
 
     def read_file(own: Problems) -> list[str]:
@@ -81,10 +79,10 @@ def test_who_knows_a_problem_is_not_told_it_again() -> None:
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often the documents of a file are read."""
+    """Count how often the documents of each file are read."""
     counts: Counter[str] = Counter()
 
-    def counted(module: Any, name: str) -> None:
+    def count(module: Any, name: str) -> None:
         read: Callable[..., Any] = getattr(module, name)
 
         def counting(path: Path, *arguments: Any, **options: Any) -> Any:
@@ -93,9 +91,9 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, name, counting)
 
-    counted(proofwiki, "read_knowledge_base")
-    counted(worldtree, "read_facts")
-    counted(own, "read_texts")
+    count(proofwiki, "read_knowledge_base")
+    count(worldtree, "read_facts")
+    count(own, "read_texts")
     return counts
 
 
@@ -113,9 +111,9 @@ def test_a_command_reads_the_documents_of_a_shared_task_once(
         assert readings[file] == 2
 
 
-def test_the_documents_of_an_own_task_are_never_all_in_memory(readings: Counter[str], tmp_path: Path) -> None:
+def test_the_documents_of_an_own_task_are_streamed(readings: Counter[str], tmp_path: Path) -> None:
     task = tasks.load(str(SAMPLES / "own" / "cooking.toml"))
     with closing(open_engine(Settings(home=tmp_path))) as engine:
         index_task(task, engine, task.collection(SAMPLES / "own"), SilentProgress())
-    # For their problems, once for their ids although two splits have gold, and for the engine.
+    # Once for their problems, once for their ids although two splits have gold, and once for the engine.
     assert readings["recipes.jsonl"] == 3

@@ -1,4 +1,4 @@
-"""The options of multiple-choice questions are for people: no ranking and no index has them."""
+"""Options of multiple-choice questions are shown to people but are neither indexed nor used for ranking."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def topics(task: str, data: Path) -> list[Topic]:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_question_has_its_options_and_one_is_right(task: str) -> None:
+def test_a_question_has_its_options_with_one_right_option(task: str) -> None:
     first, *others = topics(task, SAMPLES / task)
     assert first.options == (
         Option("A", "it freezes", False),
@@ -35,7 +35,7 @@ def test_a_question_has_its_options_and_one_is_right(task: str) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_no_template_and_no_index_has_the_options(task: str) -> None:
+def test_templates_and_training_topics_do_not_contain_the_options(task: str) -> None:
     for topic in topics(task, SAMPLES / task):
         assert topic.variables() == replace(topic, options=()).variables()
         assert topic.variables().keys() == {"id", "text", "question", "answer"}
@@ -43,19 +43,19 @@ def test_no_template_and_no_index_has_the_options(task: str) -> None:
         assert example.topic.fields.keys() == {"question", "answer"}
 
 
-def test_options_of_2021_are_missing_where_their_table_is_or_is_broken(tmp_path: Path) -> None:
+def test_questions_of_2021_without_a_readable_table_have_no_options(tmp_path: Path) -> None:
     data = shutil.copytree(SAMPLES / "explanation-2021", tmp_path / "data")
     file = data / "questions" / "questions.dev.tsv"
-    whole = [replace(topic, options=()) for topic in topics("explanation-2021", data)]
+    without = [replace(topic, options=()) for topic in topics("explanation-2021", data)]
     for content in (b"no table", b"", b"\xff\xfe\x00", b'QuestionID\tquestion\tAnswerKey\nD_1\t"open', None):
         if content is None:
             file.unlink()
         else:
             file.write_bytes(content)
-        assert topics("explanation-2021", data) == whole
+        assert topics("explanation-2021", data) == without
 
 
-def test_a_question_without_a_right_option_has_none(tmp_path: Path) -> None:
+def test_a_question_without_a_right_option_has_no_options(tmp_path: Path) -> None:
     path = tmp_path / "questions.tsv"
     rows = (
         "Q1\tWhat? (A) a (B) b\tB",
@@ -73,7 +73,7 @@ def test_a_question_without_a_right_option_has_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "noted", "left"),
+    ("text", "note", "count"),
     [
         ("", "empty file", 0),
         ("QuestionID\tquestion\n", "line 1: missing column: the header has no 'AnswerKey'", 0),
@@ -84,17 +84,17 @@ def test_a_question_without_a_right_option_has_none(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_damaged_table_of_options_is_noted_and_stops_nothing(
-    tmp_path: Path, text: str, noted: str, left: int
+def test_an_invalid_table_of_options_is_noted_and_is_not_an_error(
+    tmp_path: Path, text: str, note: str, count: int
 ) -> None:
     path = tmp_path / "questions.tsv"
     path.write_text(text)
     problems = Problems()
-    assert len(read_options(path, problems)) == left
-    assert problems.notes is not None and noted in str(problems.notes)
+    assert len(read_options(path, problems)) == count
+    assert problems.notes is not None and note in str(problems.notes)
     assert not len(problems)
 
 
-def test_without_a_table_of_options_nothing_is_noted(tmp_path: Path) -> None:
+def test_a_missing_table_of_options_is_not_noted(tmp_path: Path) -> None:
     problems = Problems()
     assert read_options(tmp_path / "none.tsv", problems) == {} and problems.notes is None

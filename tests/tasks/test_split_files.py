@@ -1,3 +1,5 @@
+"""Tasks with a file for each split."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from searchapp.tasks.splits import TEST, TRAIN, GoldReading, SplitFiles
 INFO = TaskInfo(
     name="lines",
     title="Lines",
-    about="A line is a topic, with its document behind a tab.",
+    about="A line is a topic and, after a tab, its document.",
     mapping="text",
     training_mapping=None,
     splits=(TRAIN, TEST),
@@ -37,10 +39,10 @@ class Line(NamedTuple):
 
 
 class Lines(SplitFiles):
-    """All that a task of this layout has to say: how its files are read."""
+    """A minimal collection with a file for each split."""
 
     def __init__(self, folder: Path, documents: list[str]) -> None:
-        source = DocumentSource(list, lambda _problems: (Document(one, one) for one in documents))
+        source = DocumentSource(list, lambda _problems: (Document(text, text) for text in documents))
         super().__init__(INFO, folder, source, lambda split: folder / f"{split}.tsv")
 
     def questions(self, path: Path, problems: Problems, gold: GoldReading) -> Iterator[Line]:
@@ -60,10 +62,8 @@ def test_a_split_is_a_file_in_the_only_index(tmp_path: Path) -> None:
     assert lines.index_of(TEST) == "lines" and list(lines.indexes) == ["lines"]
 
 
-@pytest.mark.parametrize(
-    ("test", "masked"), [("one\ntwo\n", True), ("one\tdocument\ntwo\n", False), ("", False)]
-)
-def test_only_a_test_split_without_any_gold_is_masked(tmp_path: Path, test: str, masked: bool) -> None:
+@pytest.mark.parametrize(("test", "masked"), [("q1\nq2\n", True), ("q1\tdocument\nq2\n", False), ("", False)])
+def test_only_a_test_split_without_gold_is_masked(tmp_path: Path, test: str, masked: bool) -> None:
     for split in INFO.splits:
         (tmp_path / f"{split}.tsv").write_text(test)
     lines = Lines(tmp_path, [])
@@ -71,7 +71,7 @@ def test_only_a_test_split_without_any_gold_is_masked(tmp_path: Path, test: str,
     assert not lines.is_masked(TRAIN)
 
 
-def test_gold_is_compared_with_the_documents_if_there_are_any(tmp_path: Path) -> None:
+def test_gold_is_checked_against_the_documents_if_there_are_any(tmp_path: Path) -> None:
     assert Lines(tmp_path, ["a", "b"]).known_ids() == {"a", "b"}
     assert Lines(tmp_path, []).known_ids() is None
 
@@ -80,11 +80,9 @@ def test_gold_is_compared_with_the_documents_if_there_are_any(tmp_path: Path) ->
     "name",
     ["nlps", "explanation-2019", "explanation-2021", "smart-types-dbpedia", "smart-relations-wikidata"],
 )
-def test_a_split_that_a_task_does_not_have_is_refused_whatever_is_asked_of_it(
-    name: str, tmp_path: Path
-) -> None:
+def test_all_methods_reject_an_unknown_split(name: str, tmp_path: Path) -> None:
     collection = tasks.load(name).collection(tmp_path)
-    for ask in (
+    for method in (
         collection.index_of,
         collection.split_files,
         collection.gold_files,
@@ -92,4 +90,4 @@ def test_a_split_that_a_task_does_not_have_is_refused_whatever_is_asked_of_it(
         collection.is_masked,
     ):
         with pytest.raises(UsageError, match="has no split 'trial'"):
-            ask("trial")
+            method("trial")

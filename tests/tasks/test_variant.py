@@ -1,4 +1,4 @@
-"""A task with recipes, templates and mappings of a user's own."""
+"""Variants of tasks, with recipes, templates and mappings of a user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ signals = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A mapping with another k1, a template, and two variants of nlps."""
+    """A folder with a mapping with another k1, a template, and two variants of nlps."""
     mapping = resources.index_mapping("premises")
     for similarity in mapping["settings"]["similarity"].values():
         similarity["k1"] = 3.0
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_variant_is_the_task_with_further_recipes(folder: Path) -> None:
+def test_a_variant_is_the_task_with_additional_recipes(folder: Path) -> None:
     task, base = tasks.load(str(folder / "plain.toml")), tasks.load("nlps")
     assert (task.name, task.info.index_names, task.info.file) == ("nlps", ("nlps",), None)
     assert task.reference == str(folder / "plain.toml")
@@ -47,7 +47,7 @@ def test_a_variant_is_the_task_with_further_recipes(folder: Path) -> None:
     assert task.index_mapping() == base.index_mapping()
 
 
-def test_a_mapping_gives_indexes_of_its_own_to_documents_and_solved_topics(folder: Path) -> None:
+def test_a_variant_with_a_mapping_has_its_own_indexes(folder: Path) -> None:
     task = tasks.load(str(folder / "mapped.toml"))
     (name,) = task.info.index_names
     assert name.startswith("nlps-m") and task.info.default_recipe == "mine"
@@ -56,14 +56,13 @@ def test_a_mapping_gives_indexes_of_its_own_to_documents_and_solved_topics(folde
     assert task.index_mapping() == task.examples_index_mapping() != tasks.load("nlps").index_mapping()
 
 
-def test_debates_keep_two_indexes(tmp_path: Path) -> None:
-    (tmp_path / "m.json").write_text(json.dumps(resources.index_mapping("sentences") | {"aliases": {}}))
+def test_a_variant_of_debates_has_two_indexes(tmp_path: Path) -> None:
     (tmp_path / "v.toml").write_text('extends = "checkthat"\nmapping = "m.json"\n')
     (tmp_path / "m.json").write_text(json.dumps(resources.index_mapping("sentences")))
     task = tasks.load(str(tmp_path / "v.toml"))
     collection = task.collection(SAMPLES / "checkthat")
-    found = [collection.index_of(split) for split in task.info.splits]
-    assert found == list(reversed(task.info.index_names)) and set(found) == set(collection.indexes)
+    indexes = [collection.index_of(split) for split in task.info.splits]
+    assert indexes == list(reversed(task.info.index_names)) and set(indexes) == set(collection.indexes)
 
 
 def test_runs_of_a_variant_are_runs_of_the_task(
@@ -95,14 +94,16 @@ def test_runs_of_a_variant_are_runs_of_the_task(
     Path("query.json").write_text(f"  {query}")
     assert offline("runs", "verify", "mapped").code == 0
     Path("mapped.toml").unlink()
-    gone = offline("runs", "verify", "mapped")
-    assert gone.code == 0 and "mapped.toml: no longer exists, so it was not compared" in gone.stderr
+    verified = offline("runs", "verify", "mapped")
+    assert verified.code == 0 and "mapped.toml: no longer exists, so it was not compared" in verified.stderr
     again = offline("rerun", "mapped", "--out", "again")
     assert again.code == 0, again.stderr
-    assert offline("evaluate", "mapped", "--cutoff", 30).code == 0, "gold and scorer are those of the task"
+    assert offline("evaluate", "mapped", "--cutoff", 30).code == 0, (
+        "a variant has the gold and the scorer of the task"
+    )
 
 
-def test_the_command_of_a_run_says_what_was_set(
+def test_the_command_of_a_run_contains_the_overrides(
     folder: Path, offline: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from searchapp.app.manifests import command
@@ -110,16 +111,15 @@ def test_the_command_of_a_run_says_what_was_set(
 
     monkeypatch.chdir(folder)
     assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
-    given = ("--set", "k=3", "--set", "direct=0.1", "--set", "normalization=none")
-    assert (
-        offline("rank", "plain.toml", "--split", "dev", "--recipe", "mine", "--out", "run", *given).code == 0
-    )
-    found = command(read_manifest(Path("run")))
-    assert f"rank {folder / 'plain.toml'}" in found
-    assert "--set k=3 --set direct=0.1 --set normalization=none" in found and "power" not in found
+    overrides = ("--set", "k=3", "--set", "direct=0.1", "--set", "normalization=none")
+    options = ("--split", "dev", "--recipe", "mine", "--out", "run", *overrides)
+    assert offline("rank", "plain.toml", *options).code == 0
+    line = command(read_manifest(Path("run")))
+    assert f"rank {folder / 'plain.toml'}" in line
+    assert " ".join(overrides) in line and "power" not in line
 
 
-def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:
+def test_an_own_task_is_extended_by_its_path(tmp_path: Path) -> None:
     own = Path(shutil.copytree(SAMPLES / "own", tmp_path / "own"))
     (tmp_path / "v.toml").write_text('extends = "own/cooking.toml"\n[recipes.mine]\ntemplate = "bm25"\n')
     task = tasks.load(str(tmp_path / "v.toml"))
@@ -127,16 +127,16 @@ def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('extends = "nlsp"', "unknown task 'nlsp'"),
         ("extends = 7", "extends must be text"),
         ('extends = "v.toml"', "is itself a variant"),
         ('extends = "x.toml"', "is itself a variant"),
-        ('extends = "gone.toml"', "gone.toml"),
+        ('extends = "none.toml"', "none.toml"),
         ('extends = "nlps"\nmaping = "x.json"', "unknown key"),
         ('extends = "nlps"\nmapping = "premises"', "must be the name of a .json file"),
-        ('extends = "nlps"\nmapping = "gone.json"', "gone.json"),
+        ('extends = "nlps"\nmapping = "none.json"', "none.json"),
         ('extends = "nlps"\nrecipe = "none"', "unknown recipe 'none'"),
         ('extends = "nlps"\nrecipes = 3', "recipes must be a table"),
         ('extends = "nlps"\nmapping = "list.json"', "a JSON object was expected"),
@@ -144,20 +144,20 @@ def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:
         ('extends = "checkthat"\ntraining_mapping = "mine.json"', "has no index of training topics"),
     ],
 )
-def test_what_is_wrong_with_a_variant_is_said(text: str, said: str, folder: Path, offline: Cli) -> None:
+def test_invalid_variants_are_rejected(text: str, message: str, folder: Path, offline: Cli) -> None:
     (folder / "list.json").write_text("[]")
     (folder / "empty.json").write_text("{}")
     (folder / "v.toml").write_text('extends = "nlps"')
     (folder / "x.toml").write_text(text)
-    refused = offline("tasks", "show", folder / "x.toml")
-    assert refused.code in (2, 4) and said in refused.stderr, refused.stderr
-    assert "Traceback" not in refused.stderr
+    result = offline("tasks", "show", folder / "x.toml")
+    assert result.code in (2, 4) and message in result.stderr, result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_a_recipe_that_is_none_is_refused_when_it_is_used(folder: Path) -> None:
+def test_an_invalid_recipe_is_rejected_when_it_is_loaded(folder: Path) -> None:
     (folder / "x.toml").write_text('extends = "nlps"\n[recipes.x]\nsignals = 5\n')
     task: Any = tasks.load(str(folder / "x.toml"))
     with pytest.raises(Exception, match="signals must be a list"):
         recipes.load(task.recipe_book(), "x")
     with pytest.raises(InvalidFiles):
-        tasks.load(str(folder / "gone.toml"))
+        tasks.load(str(folder / "none.toml"))
