@@ -1,4 +1,4 @@
-"""The recorded cases of the organisers' scorers: small invented files, and what their own scripts made of them."""
+"""Recorded cases of the official scorers: small invented files with the output of the organisers' scripts."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ COUNTS = {
     "smart-relations-dbpedia": 12,
     "smart-relations-wikidata": 10,
 }
-"""How many cases of each task there are."""
+"""The number of cases of each task."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One recorded case."""
+    """The files and the recorded results of a case."""
 
     folder: Path
 
     @cached_property
     def recorded(self) -> Mapping[str, Any]:
-        """Everything that was recorded."""
+        """The content of `case.json`."""
         case: Mapping[str, Any] = json.loads((self.folder / "case.json").read_text(encoding="utf-8"))
         return case
 
@@ -55,7 +55,7 @@ class Case:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The options of the official script, named as those of `evaluate`."""
+        """The options of the official script under the names of the options of `evaluate`."""
         names = {"nearest": "cutoff"}
         return {names.get(name, name): value for name, value in self.recorded.get("options", {}).items()}
 
@@ -77,7 +77,7 @@ class Case:
 
 
 def _cases() -> Iterator[Case]:
-    folders = [RECORDED, *(Path(given) for given in [os.environ.get("SEARCHAPP_TEST_CONFORMANCE")] if given)]
+    folders = [RECORDED, *(Path(name) for name in [os.environ.get("SEARCHAPP_TEST_CONFORMANCE")] if name)]
     for folder in folders:
         for task, count in COUNTS.items():
             cases = [Case(path.parent) for path in sorted(folder.glob(f"{task}/*/case.json"))]
@@ -91,11 +91,11 @@ CASES = list(_cases())
 def assert_as_recorded(
     expected: Mapping[str, Any], values: Mapping[str, float], per_topic: Mapping[str, Any]
 ) -> None:
-    """Figures and single results are those that the organisers' script printed, in the same order."""
-    wanted = {name: float(value) for name, value in expected["values"].items()}
-    assert {name: float(value) for name, value in values.items()} == pytest.approx(
-        wanted, rel=0, abs=1e-12, nan_ok=True
+    """Check figures and single results, and their order, against the output of the organisers' script."""
+    recorded, computed = (
+        {name: float(value) for name, value in figures.items()} for figures in (expected["values"], values)
     )
+    assert computed == pytest.approx(recorded, rel=0, abs=1e-12, nan_ok=True)
     if "per_topic" in expected:
         assert list(per_topic) == list(expected["per_topic"])
         for topic, figures in expected["per_topic"].items():
@@ -109,9 +109,10 @@ def _assert_close(actual: Any, expected: Any) -> None:
         assert actual == pytest.approx(expected, rel=0, abs=1e-12)
         return
     for name, value in expected.items():
-        assert (
-            actual[name] is None if value is None else actual[name] == pytest.approx(value, rel=0, abs=1e-12)
-        )
+        if value is None:
+            assert actual[name] is None
+        else:
+            assert actual[name] == pytest.approx(value, rel=0, abs=1e-12)
 
 
 def _assert_predictions(per_topic: Mapping[str, Any], expected: Sequence[Mapping[str, Any]]) -> None:

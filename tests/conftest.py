@@ -1,4 +1,4 @@
-"""Fixtures for the whole suite: a real Elasticsearch, the real data, and how long Hypothesis searches."""
+"""Fixtures and hooks of all tests: Elasticsearch nodes, the real data, temporary folders and test processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from tests.memory import in_memory, own_folder
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
 from tests.scheduling import OLDER, SECURED
-from tests.scheduling import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler  # a hook, by its name
+from tests.scheduling import (
+    pytest_xdist_make_scheduler as pytest_xdist_make_scheduler,
+)  # pytest finds the hook by its name
 from tests.server import distribution
 from tests.server.distribution import Distribution, ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
@@ -56,31 +58,31 @@ hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(PROFILE)
 
-# Typer makes the whole command line anew each time that a test invokes it, which takes longer than many commands.
+# Typer builds the command line again on each invocation, which takes longer than many commands.
 typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
 
 if not FULL:
-    # Only a loss of power shows what was not synchronized with the disk, and no test makes one.
-    os.fsync = lambda fd: None  # the name is part of its type
+    # No test simulates a loss of power, which alone shows missing synchronization with the disk.
+    os.fsync = lambda fd: None  # `os.fsync` has this parameter name
 
 
 IN_MEMORY: pytest.StashKey[Path] = pytest.StashKey()
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest looks where temporary folders are to be
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses the folder of temporary folders
 def pytest_configure(config: pytest.Config) -> None:
-    """Put temporary folders in memory, unless an option names a place, and let programs be interrupted."""
+    """Put temporary folders in memory, unless `--basetemp` is set, and let started programs be interrupted."""
     if MEMORY and not config.option.basetemp and not hasattr(config, "workerinput"):
         folder = config.stash[IN_MEMORY] = own_folder(MEMORY)
         config.option.basetemp = str(folder / "tests")
-        have_temporary_folders_in(folder / "tmp")
-    gc.disable()  # what is collected stays: to look through it again and again takes a tenth of collecting
-    be_interruptible()
+        set_temporary_folder(folder / "tmp")
+    gc.disable()  # collected tests stay; searching them for garbage takes a tenth of the collection time
+    make_interruptible()
 
 
-@pytest.hookimpl(trylast=True)  # after Hypothesis, which begins then, and before xdist starts its processes
+@pytest.hookimpl(trylast=True)  # after the hook of Hypothesis and before xdist starts its processes
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let test processes be forks of one that has imported the tests."""
+    """Let test processes be forks of a process that has imported the tests."""
     config = session.config
     if not FULL and sys.platform == "linux" and config.option.numprocesses and not config.option.collectonly:
         tests = (path for path in sorted(Path(__file__).parent.rglob("*.py")) if is_rewritten(path))
@@ -88,16 +90,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def is_rewritten(path: Path) -> bool:
-    """Whether pytest rewrites the assertions of a module."""
+    """Return whether pytest rewrites the assertions of a module."""
     return path.name == "conftest.py" or path.name.startswith("test_")
 
 
-def have_temporary_folders_in(folder: Path) -> None:
+def set_temporary_folder(folder: Path) -> None:
     """Set the temporary folder of this process and its children."""
     folder.mkdir(exist_ok=True)
-    folder.chmod(0o1777)  # as any such place, also for a server that runs as another user
+    folder.chmod(0o1777)  # like /tmp, also for a server that runs as another user
     os.environ["TMPDIR"] = str(folder)
-    tempfile.tempdir = None  # what was found before is looked for again
+    tempfile.tempdir = None  # the module reads TMPDIR again
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -106,27 +108,27 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def be_interruptible() -> None:
-    """Let the programs that tests start be interrupted, also where nobody can interrupt the tests.
+def make_interruptible() -> None:
+    """Let started programs receive SIGINT, also if the test process ignores it.
 
-    In the background of a script, and with many runners, SIGINT is ignored, and stays so in every new program. What a
-    process handles is at its default in one, so that here it is handled: by going on.
+    Scripts and many runners start background processes with SIGINT ignored, and new programs inherit that. Programs do
+    not inherit a handler, so that this process installs a handler that does nothing.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's own signature
-    """Two processes more than there are processors: much of a test waits for a server, a terminal or a lock.
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the signature is that of the hook
+    """Return the number of processors plus 2, because tests often wait for a server, a terminal or a lock.
 
-    With one more a fifth of two processors' time went by unused.
+    With one additional process, a fifth of the time of two processors stayed unused.
     """
     return (os.cpu_count() or 1) + 2
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`
+@pytest.hookimpl(tryfirst=True)  # before pytest evaluates `-m`
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a server or the real data by their fixtures."""
+    """Mark tests that use a server or the real data, by their fixtures, and set time limits."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & SERVER_FIXTURES:
@@ -146,10 +148,10 @@ def no_server(error: ServerUnavailable) -> NoReturn:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what stays to the end: modules and thousands of tests.
+    """Exclude modules and collected tests from garbage collection.
 
-    It would look through them again and again, which takes a fifth of the processor time of a screen's test. What is
-    forked off shares that memory for longer, too. Cycles that tests leave are still collected, only in larger heaps.
+    Searching them takes a fifth of the processor time of a screen's test, and forks would copy their memory. Cycles of
+    tests are still collected, but less often.
     """
     gc.collect()
     gc.freeze()
@@ -161,12 +163,14 @@ def pytest_collection_finish() -> None:
 def _common(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The temporary folder of all test processes of this session."""
     folder = tmp_path_factory.getbasetemp()
-    return folder.parent if hasattr(pytestconfig, "workerinput") else folder  # each of xdist's has one in it
+    return (
+        folder.parent if hasattr(pytestconfig, "workerinput") else folder
+    )  # a folder for each process of xdist is in it
 
 
 @pytest.fixture(scope="session")
 def _elasticsearch(_common: Path) -> Iterator[Server]:
-    """The server of all test processes: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
+    """The server of all test processes: the server in SEARCHAPP_TEST_URL, or a node that the tests start."""
     with ExitStack() as stack:
         try:
             server = given_server() or stack.enter_context(
@@ -180,8 +184,8 @@ def _elasticsearch(_common: Path) -> Iterator[Server]:
 
 
 def make_node(line: Path) -> Node:
-    """The node of all test processes."""
-    # From the heap follows how many clauses a query may have; for the same number 8.19 needs half of it.
+    """Make the node of all test processes."""
+    # The maximum number of clauses depends on the heap; 8.19 allows the same number with half of it.
     heap = "1g" if distribution.wanted_version() == distribution.VERSION else "512m"
     return Node(heap=heap, java=JAVA, within=MEMORY, line=line)
 
@@ -194,9 +198,10 @@ def elasticsearch_url(_elasticsearch: Server) -> str:
 
 @pytest.fixture(scope="session", params=["newest", OLDER])
 def compared_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of an Elasticsearch to compare the embedded engine with: the session's, then one of version 8.
+    """The address of an Elasticsearch to compare the embedded engine with: the session's server, or version 8.
 
-    The second belongs to one process, see `tests.scheduling`, unless the session's is of that version anyway.
+    One test process starts the node of version 8, see `tests.scheduling`. It is skipped if the session's server has
+    that version.
     """
     if request.param != OLDER:
         yield request.getfixturevalue("elasticsearch_url")
@@ -213,7 +218,7 @@ def compared_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def compared_prefix(compared_url: str) -> Iterator[str]:
-    """As `index_prefix`, for the server at `compared_url`."""
+    """Like `index_prefix`, for the server at `compared_url`."""
     prefix = f"test-{secrets.token_hex(6)}"
     yield prefix
     Server(compared_url).delete_indices(prefix)
@@ -227,11 +232,11 @@ def index_prefix(_elasticsearch: Server) -> Iterator[str]:
     _elasticsearch.delete_indices(prefix)
 
 
-@pytest.fixture(scope="session", params=[SECURED])  # the parameter puts the word into the name of each test
+@pytest.fixture(scope="session", params=[SECURED])  # the parameter is part of the name of each test
 def secured_node() -> Iterator[Node]:
-    """A node with TLS and a password, see `tests.server.node.Node`; a test that stops it starts it again.
+    """A node with TLS and a password, see `tests.server.node.Node`.
 
-    It belongs to one process, so that a test may stop it: see `tests.scheduling`.
+    One test process uses it, see `tests.scheduling`, so that a test may stop it; the test starts it again.
     """
     try:
         node = Node(security=True, java=JAVA, within=MEMORY)

@@ -1,9 +1,9 @@
-"""Programs without the time of imports: forks of a process that has imported searchapp.
+"""A fork server that starts programs without the time of imports.
 
 Starting the interpreter and importing take longer than most commands. `python forkserver.py` imports searchapp once,
-and forks a process for each client, which forks a child for each order. The child gets arguments, environment, working
-directory and a terminal or pipes of its own, and runs `python -m searchapp`, or `python -c` with code. It shares
-modules only, and skips the interpreter's cleanup. The server ends with the process that started it.
+and forks a process for each client, which forks a child for each order. The child gets its own arguments, environment,
+working directory and terminal or pipes, and runs `python -m searchapp`, or `python -c` with code. It shares only
+modules, and skips the interpreter's cleanup. The server ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ ASKS_FOR_PROGRAMS = b"programs"
 
 
 class ForkServer:
-    """The fork server, as its owner sees it."""
+    """The process of the fork server, and the socket to it."""
 
     def __init__(self) -> None:
-        # The interpreter believes some variables only when it starts; those of a single program come with its order.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
+        # The interpreter reads some variables only at its start. The variables of a program are part of its order.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
         self._door, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())],
                 pass_fds=[other.fileno()],
                 cwd=Path(__file__).parents[1],
-                env={**kept, "OPENBLAS_NUM_THREADS": "1"},
+                env={**environment, "OPENBLAS_NUM_THREADS": "1"},
             )
 
     def introduce(self, line: int) -> None:
-        """Let the server take orders from this socket too."""
+        """Let the server take orders from this socket, too."""
         socket.send_fds(self._door, [ASKS_FOR_PROGRAMS], [line])
 
     def close(self) -> None:
@@ -94,46 +94,45 @@ class Orders:
 
     def _answer(self) -> int:
         answer = self._line.recv(64)
-        assert answer, "the fork server is gone"
+        assert answer, "the fork server has ended"
         return int(answer)
 
 
 @cache
 def fork_server() -> Orders | None:
-    """The fork server of this process; None where forks of a process are unsafe."""
+    """Return the fork server of this process; None where forks of a process are unsafe."""
     if sys.platform != "linux":
         return None
     if introducer:
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.connect(introducer)
-            return Orders(lambda line: socket.send_fds(asked, [ASKS_FOR_PROGRAMS], [line]))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(introducer)
+            return Orders(lambda line: socket.send_fds(connection, [ASKS_FOR_PROGRAMS], [line]))
     server = ForkServer()
     orders = Orders(server.introduce)
     atexit.register(server.close)
-    atexit.register(orders.close)  # which comes first
+    atexit.register(orders.close)  # runs first
     return orders
 
 
 def main() -> None:
     """Fork a process for each socket until the owner closes its own."""
     door = socket.socket(fileno=int(sys.argv[1]))
-    sys.path[0] = str(
-        Path(__file__).parents[1]
-    )  # the folder of this file has a module `profile`, as Python does
+    # The folder of this file has a module `profile`, which would hide Python's.
+    sys.path[0] = str(Path(__file__).parents[1])
     import typer.main
 
     import searchapp
     import searchapp.cli
-    import tests.engines.conftest  # noqa: F401  # what texts use besides
+    import tests.engines.conftest  # noqa: F401  # modules that the code of tests imports
 
     for module in pkgutil.walk_packages(searchapp.__path__, "searchapp."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    # What typer imports when it reads the first command line takes as long as many commands.
+    # Typer imports modules with the first command line, which takes as long as many commands.
     typer.main.get_command(searchapp.cli.app).make_context("searchapp", ["tasks"])
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, which then close the line
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the tests handle it; they close the line
     while lines := socket.recv_fds(door, len(ASKS_FOR_PROGRAMS), 1)[1]:
         if os.fork() == 0:
             door.close()
@@ -145,10 +144,10 @@ def main() -> None:
 def take_orders(line: socket.socket) -> None:
     """Fork a program for each order until the socket is closed; return in a program that ends by itself."""
     while True:
-        written, descriptors, _flags, _address = socket.recv_fds(line, LONGEST_ORDER, 3)
-        if not written:
+        message, descriptors, _flags, _address = socket.recv_fds(line, LONGEST_ORDER, 3)
+        if not message:
             return
-        order = json.loads(written)
+        order = json.loads(message)
         if "wait" in order:
             line.send(str(os.waitpid(order["wait"], 0)[1]).encode())
             continue
@@ -195,11 +194,12 @@ def begin(streams: Sequence[int]) -> None:
     if len(streams) == 1:
         os.login_tty(*streams)
     else:
-        for place, stream in enumerate(streams):
-            os.dup2(stream, place)
+        for descriptor, stream in enumerate(streams):
+            os.dup2(stream, descriptor)
             os.close(stream)
-    for place, name in enumerate(("stdin", "stdout", "stderr")):
-        setattr(sys, name, open(place, "w" if place else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        mode = "w" if descriptor else "r"
+        setattr(sys, name, open(descriptor, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
         setattr(sys, f"__{name}__", getattr(sys, name))
     random.seed()
 
@@ -212,7 +212,7 @@ def run(text: str) -> None:
 def leave(code: object) -> None:
     """End as the interpreter does, but without freeing objects; return if the exit code is a text.
 
-    Freeing writes to each object, and so copies all shared memory: nine tenths of the time of a short command.
+    Freeing writes to each object and copies all shared memory, which takes nine tenths of the time of a short command.
     """
     if code is not None and not isinstance(code, int):
         return
@@ -221,7 +221,7 @@ def leave(code: object) -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        os._exit(120)  # so does the interpreter
+        os._exit(120)  # like the interpreter
     sys.stderr.flush()
     os._exit((code or 0) & 0xFF)
 

@@ -1,7 +1,7 @@
-"""A file system in memory for what tests and their servers write: nothing of it is to outlive them.
+"""A file system in memory for the temporary files of tests and servers.
 
-Most tests write files, and a server writes with each change of its cluster's state. On a disk that takes a sixth of the
-processor time of a test, and a quarter of a server's; only a loss of power would show that it was not one.
+Most tests write files, and a server writes with each change of its cluster's state. On a disk, this takes a sixth of
+the processor time of a test, and a quarter of the server's.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import psutil
 MEMORY = Path("/dev/shm")
 PREFIX = "searchapp-tests-"
 
-ROOM_BYTES = 4 << 30
-"""Free space that is required there in bytes; tests on real data with all servers write a third of it."""
+REQUIRED_DISK_BYTES = 4 << 30
+"""Required free space; tests on real data with all servers write a third of it."""
 
-LEFT_BYTES = 6 << 30
-"""Free memory that is required in bytes: test processes and servers need the rest."""
+REQUIRED_MEMORY_BYTES = 6 << 30
+"""Required free memory for the files, test processes and servers."""
 
 
 def in_memory() -> Path | None:
     """Find a file system in memory with enough space for the tests."""
-    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM_BYTES:
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < REQUIRED_DISK_BYTES:
         return None
-    return MEMORY if psutil.virtual_memory().available >= LEFT_BYTES else None
+    return MEMORY if psutil.virtual_memory().available >= REQUIRED_MEMORY_BYTES else None
 
 
 def own_folder(within: Path) -> Path:
-    """Make the temporary folder of this process, and remove those of ended processes.
+    """Make the temporary folder of this process, and remove the folders of ended processes.
 
-    Others may enter it, as a server that runs as another user does.
+    Other users may enter it, because a server can run as another user.
     """
     for path in within.glob(f"{PREFIX}*"):
         pid = path.name.removeprefix(PREFIX)

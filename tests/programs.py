@@ -1,4 +1,4 @@
-"""Python code that tests run in processes of its own, to exchange lines with, to stop and to kill."""
+"""Python code that tests run in separate processes."""
 
 from __future__ import annotations
 
@@ -13,54 +13,49 @@ from tests.forkserver import fork_server
 from tests.profile import FULL
 
 COMMAND = "import sys; sys.argv[0] = 'searchapp'; from searchapp.cli import main; main()"
-"""The code of `searchapp`, whose arguments are those of a command line."""
+"""The code of the command `searchapp`."""
 
 
 class Program:
-    """What `python -c TEXT` with these arguments is, with pipes for its streams; killed at the end if it still runs.
+    """A process of `python -c TEXT` with pipes for its streams; it is killed on exit.
 
-    In the full profile each is a new Python; in the short one a fork of a process that has imported searchapp, see
+    The full profile starts a new interpreter, the short one a fork of a process that has imported searchapp, see
     `tests.forkserver`.
 
     Args:
-        text: what is run
-        arguments: `sys.argv[1:]` of it
-        environment: what it finds besides the tests' own
+        text: the code
+        arguments: its `sys.argv[1:]`
+        environment: variables in addition to those of the tests
     """
 
-    def __init__(
-        self,
-        text: str,
-        *arguments: object,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, text: str, *arguments: object, environment: Mapping[str, str] | None = None) -> None:
         words = list(map(str, arguments))
-        own = {**os.environ, **(environment or {})}
-        (into, put), (out, said), (errors, complained) = (os.pipe() for _ in range(3))
-        streams = [into, said, complained]
+        variables = {**os.environ, **(environment or {})}
+        (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = (os.pipe() for _ in range(3))
+        streams = [stdin, stdout, stderr]
         self._wait: Callable[[], int]
         if (server := fork_server()) and not FULL:
-            pid = self.pid = server.start_text(text, words, own, streams)
+            pid = self.pid = server.start_text(text, words, variables, streams)
             self._wait = lambda: os.waitstatus_to_exitcode(server.wait(pid))
         else:
             command = [sys.executable, "-c", text, *words]
-            process = subprocess.Popen(command, env=own, stdin=into, stdout=said, stderr=complained)
+            process = subprocess.Popen(command, env=variables, stdin=stdin, stdout=stdout, stderr=stderr)
             self.pid, self._wait = process.pid, process.wait
         for stream in streams:
             os.close(stream)
-        self.stdin: IO[str] = os.fdopen(put, "w", encoding="utf-8")
-        self.stdout: IO[str] = os.fdopen(out, encoding="utf-8")
-        self.stderr: IO[str] = os.fdopen(errors, encoding="utf-8")
+        self.stdin: IO[str] = os.fdopen(to_stdin, "w", encoding="utf-8")
+        self.stdout: IO[str] = os.fdopen(from_stdout, encoding="utf-8")
+        self.stderr: IO[str] = os.fdopen(from_stderr, encoding="utf-8")
         self.returncode: int | None = None
-        """As in `subprocess.Popen`; None before a wait for the end."""
+        """The exit code as in `subprocess.Popen`; None before `wait`."""
 
     def tell(self, line: str) -> None:
-        """Write a line to its standard input."""
+        """Write a line to standard input."""
         self.stdin.write(f"{line}\n")
         self.stdin.flush()
 
     def heard(self) -> str:
-        """Return the next line of standard output without its end; empty at the end."""
+        """Return the next line of standard output without its line end; empty at the end of the output."""
         return self.stdout.readline().rstrip("\n")
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -68,13 +63,13 @@ class Program:
             os.kill(self.pid, number)
 
     def wait(self) -> int:
-        """Wait for the end; returns `returncode`."""
+        """Wait for the end; return the exit code."""
         if self.returncode is None:
             self.returncode = self._wait()
         return self.returncode
 
     def ended(self) -> tuple[str, str]:
-        """Wait for the end; returns the rest of the output and the errors, both smaller than a pipe."""
+        """Wait for the end; return the rest of output and errors, which must fit into pipes."""
         self.wait()
         return self.stdout.read(), self.stderr.read()
 

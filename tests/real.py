@@ -1,4 +1,4 @@
-"""Rankings of the real data that several tests look at, made once for all of them and in whatever process they run."""
+"""The real data, and indexes and runs of it that all test processes share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOLDERS = {
 
 
 def real_data(task: str) -> Path:
-    """The folder of a task's real data; skips the test where there is none."""
+    """Return the folder of a task's real data; skip the test without it."""
     root = os.environ.get("SEARCHAPP_TEST_DATA")
     if not root:
         pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
@@ -35,60 +35,60 @@ def real_data(task: str) -> Path:
 
 
 class RealRuns:
-    """Indexes and runs of the real data on the embedded engine, which tests read and leave as they are.
+    """Indexes and runs of the real data on the embedded engine, which tests only read.
 
     Args:
-        folder: where all test processes keep them; the first that wants one makes it, while the others wait
+        folder: their folder; the first test process that needs one makes it while the others wait
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def home(self, task: str) -> Path:
-        """A home folder of searchapp in which the task's documents are indexed."""
+        """Return a home directory in which the task's documents are indexed."""
         home = self._home(task)
-        with self._alone(task):
+        with self._lock(task):
             if not (done := home.with_name("indexed")).exists():
                 self._command(home, "index", task, "--data", real_data(task))
                 done.touch()
         return home
 
     def run(self, task: str, split: str, recipe: str, *options: object) -> Path:
-        """The run directory of a split, ranked by a recipe and with these options of `searchapp rank`."""
+        """Return the run directory of a split, ranked by a recipe with these options of `searchapp rank`."""
         home = self.home(task)
         name = "-".join([split, recipe, *map(str, options)])
         out = self._folder / task / name
-        with self._alone(task):
+        with self._lock(task):
             if not (done := out.with_name(f"{name}.done")).exists():
-                chosen = ["--split", split, "--recipe", recipe, *options, "--out", out]
-                self._command(home, "rank", task, "--data", real_data(task), *chosen)
+                arguments = ["--split", split, "--recipe", recipe, *options, "--out", out]
+                self._command(home, "rank", task, "--data", real_data(task), *arguments)
                 done.touch()
         return out
 
     def scored(self, task: str, split: str, recipe: str, *options: object, lenient: bool = False) -> Any:
-        """What `searchapp evaluate --json --per-topic` says of such a run."""
+        """Return the output of `searchapp evaluate --json --per-topic` for such a run."""
         run = self.run(task, split, recipe, *options)
-        how = ["--lenient"] if lenient else []
-        said = run.with_name("".join([run.name, *how, ".json"]))
-        with self._alone(task):
-            if not said.exists():
-                result = self._command(self._home(task), "evaluate", run, "--json", "--per-topic", *how)
-                said.write_text(result, encoding="utf-8")
-        return json.loads(said.read_text(encoding="utf-8"))
+        flags = ["--lenient"] if lenient else []
+        output = run.with_name("".join([run.name, *flags, ".json"]))
+        with self._lock(task):
+            if not output.exists():
+                result = self._command(self._home(task), "evaluate", run, "--json", "--per-topic", *flags)
+                output.write_text(result, encoding="utf-8")
+        return json.loads(output.read_text(encoding="utf-8"))
 
     def _home(self, task: str) -> Path:
         return self._folder / task / "home"
 
     def _command(self, home: Path, *arguments: object) -> str:
-        elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX", "SHARED")}
-        result = run_command(*arguments, environment={**elsewhere, "SEARCHAPP_HOME": str(home)})
+        unset = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX", "SHARED")}
+        result = run_command(*arguments, environment={**unset, "SEARCHAPP_HOME": str(home)})
         assert result.code == 0, result.stderr
         return result.stdout
 
     @contextmanager
-    def _alone(self, task: str) -> Iterator[None]:
-        """Be the only process that makes something of a task."""
+    def _lock(self, task: str) -> Iterator[None]:
+        """Lock the indexes and runs of a task."""
         (self._folder / task).mkdir(parents=True, exist_ok=True)
         with (self._folder / task / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield  # closing the file gives the lock back, as does the end of the process
+            yield  # closing the file, or the end of the process, releases the lock

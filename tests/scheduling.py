@@ -1,4 +1,4 @@
-"""Which test processes run which tests."""
+"""Assignment of tests to test processes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 SECURED = "secured"
-"""Parameter of the tests that use the secured node, see `tests.conftest`."""
+"""The parameter of tests on the secured node, see `tests.conftest`."""
 
 OLDER = "older"
-"""Parameter of the tests that compare with an Elasticsearch of version 8, see `tests.conftest`."""
+"""The parameter of tests on an Elasticsearch of version 8, see `tests.conftest`."""
 
 CLUSTER = "cluster"
-"""Parameter of the tests that use the cluster of three nodes, see `tests.cluster.conftest`."""
+"""The parameter of tests on the cluster of three nodes, see `tests.cluster.conftest`."""
 
 LONGEST = (
     CLUSTER,
@@ -81,21 +81,22 @@ LONGEST = (
     "tests/engines/embedded/test_segmentations.py",
     "tests/engines/test_refused_topics.py",
 )
-"""Units of work that take long with few tests, in the order in which they begin. Left to themselves they come last, and
-one process would work on alone at the end. Those that mostly wait, for a server or a screen, stand between those that
-compute: where all processes wait at once, the time of the processors goes by unused."""
+"""Units of work that take long with few tests, in the order of their start.
+
+xdist would start them last, so that a single process would run at the end. Units that mostly wait for a server or a
+screen alternate with units that compute, because processors are idle while all processes wait."""
 
 
-class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+class FileAndParameterScheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Runs the tests of a file in one process, and all tests with one of these parameters in one process.
 
-    A file's tests share what it prepares. A parameter stands for something of which there shall be one in all. The
-    groups that xdist has for that are suffixes to the names of tests, which pytest 9.2 does not take.
+    The tests of a file share fixtures. A parameter identifies a server that only one process may use. Groups of xdist
+    are suffixes to the names of tests, which pytest 9.2 rejects.
 
     Args:
-        parameters: as they stand in the names of tests, such as `secured` in `test_one[secured-8]`
-        first: the units of work to begin with, by path or parameter
-        arguments: those of xdist's own
+        parameters: parts of the names of tests, such as `secured` in `test_search[secured-8]`
+        first: the first units of work, by path or parameter
+        arguments: arguments of xdist's scheduler
     """
 
     def __init__(self, parameters: Collection[str], first: Sequence[str], *arguments: object) -> None:
@@ -104,7 +105,7 @@ class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
         self._first = first
 
     def _split_scope(self, nodeid: str) -> str:
-        """The unit of work of a test."""
+        """Return the unit of work of a test."""
         path, _, name = nodeid.partition("::")
         own = self._parameters.intersection(name.partition("[")[2].removesuffix("]").split("-"))
         return min(own, default=path)
@@ -112,8 +113,8 @@ class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
     def _assign_work_unit(self, node: object) -> None:
         """Assign the next unit of work to a process that has collected the tests.
 
-        One that replaces a dead one has not when another process dies; it is asked again when it has. Xdist 3.8 looks
-        for its tests then, and ends with a KeyError instead of a summary.
+        When a process dies, the replacement of an earlier one may not have collected the tests yet. xdist 3.8 ends with
+        a KeyError in this case. The replacement gets its unit after collecting.
         """
         if node not in self.registered_collections:
             return
@@ -123,9 +124,9 @@ class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
         super()._assign_work_unit(node)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist's own
+@pytest.hookimpl(tryfirst=True)  # before the hook of xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With `--dist loadfile`, run all tests of such a node in one process, and slow tests first."""
+    """With `--dist loadfile`, run all tests of such a server in one process, and slow tests first."""
     if config.getvalue("dist") != "loadfile":
         return None
-    return FilesAndParts([SECURED, CLUSTER, OLDER], LONGEST, config, log)
+    return FileAndParameterScheduling([SECURED, CLUSTER, OLDER], LONGEST, config, log)

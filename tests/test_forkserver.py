@@ -1,4 +1,4 @@
-"""What a fork of the fork server does at its end is what the interpreter does; in the full profile it is one."""
+"""Forks of the fork server end like the interpreter, which the full profile starts instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.programs import Program
 
 ENDS = {
-    "nothing": ("", 0),
+    "normal": ("", 0),
     "a number": ("import sys; sys.exit(3)", 3),
     "a large number": ("import sys; sys.exit(259)", 3),
     "a text": ("import sys; sys.exit('words')", 1),
@@ -19,15 +19,15 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_program_ends_with_the_code_of_its_end(end: str) -> None:
+def test_exit_codes_equal_those_of_the_interpreter(end: str) -> None:
     text, code = ENDS[end]
     with Program(text) as program:
-        _said, complained = program.ended()
+        _output, errors = program.ended()
     assert program.returncode == code
-    assert ("words" in complained) == (end in ("a text", "an error"))
+    assert ("words" in errors) == (end in ("a text", "an error"))
 
 
-LAST = """
+EXITING = """
 import atexit, sys, threading, time
 def late():
     time.sleep(0.05)
@@ -40,14 +40,14 @@ sys.exit(4)
 """
 
 
-def test_threads_what_is_to_run_at_the_end_and_what_was_not_flushed_come_before_it() -> None:
-    with Program(LAST) as program:
+def test_threads_exit_functions_and_buffers_are_completed_before_the_end() -> None:
+    with Program(EXITING) as program:
         assert program.ended() == ("text thread exit", "error")
     assert program.returncode == 4
 
 
-def test_output_that_nobody_takes_is_a_failure() -> None:
+def test_output_to_a_full_disk_is_a_failure() -> None:
     full = "import os, sys; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); print('words')"
     with Program(full, environment={"PYTHONUNBUFFERED": ""}) as program:
-        _said, complained = program.ended()
-    assert program.returncode == 120, complained
+        _output, errors = program.ended()
+    assert program.returncode == 120, errors

@@ -1,4 +1,4 @@
-"""The processes that run tests are forks of one that has imported the tests, and otherwise as xdist's own."""
+"""Test processes are forks of a process that has imported the tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import pytest
 from tests.test_scheduling import run_pytest
 from tests.workers import JOIN, serve
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere xdist starts them by itself")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="xdist starts processes without forks on this system"
+)
 
 CONFTEST = """
 from pathlib import Path
@@ -34,18 +36,18 @@ from pathlib import Path
 HERE = Path(__file__).parent
 (HERE / f"imported-{Path(__file__).stem}-{os.getpid()}").touch()
 
-def test_one():
+def test_first():
     (HERE / f"ran-{os.getpid()}").touch()
     if __file__.endswith("a.py") and not (HERE / "dead").exists():
         (HERE / "dead").touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
-def test_two():
+def test_second():
     assert os.environ["PYTEST_XDIST_WORKER"]
 """
 
 
-def test_they_have_the_tests_imported_also_those_that_replace_others(tmp_path: Path) -> None:
+def test_processes_and_their_replacements_have_the_tests_imported(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n", encoding="utf-8")
     (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     for letter in "abc":
@@ -55,27 +57,27 @@ def test_they_have_the_tests_imported_also_those_that_replace_others(tmp_path: P
     imported = [path.name.rpartition("-") for path in tmp_path.glob("imported-*")]
     assert sorted(name for name, _, _ in imported) == [f"imported-test_{letter}" for letter in "abc"]
     assert len({process for _, _, process in imported}) == 1
-    assert len(list(tmp_path.glob("ran-*"))) == 3, "two, and one instead of the one that died"
+    assert len(list(tmp_path.glob("ran-*"))) == 3, "two processes and one replacement"
 
 
-def test_what_keeps_a_module_from_being_imported_is_told_as_ever(tmp_path: Path) -> None:
+def test_errors_of_imports_are_reported(tmp_path: Path) -> None:
     ini = "[pytest]\naddopts = --import-mode=importlib --strict-markers\nfilterwarnings = error\n"
     (tmp_path / "pytest.ini").write_text(ini, encoding="utf-8")
     (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     texts = {
-        "a": "raise ValueError('what is wrong')",
-        "b": "import warnings; warnings.warn('what is old')",
+        "a": "raise ValueError('invalid value')",
+        "b": "import warnings; warnings.warn('deprecated')",
         "c": "import pytest; pytestmark = pytest.mark.misspelt",
-        "d": "def test_one(): pass",
+        "d": "def test_first(): pass",
     }
     for letter, text in texts.items():
         (tmp_path / f"test_{letter}.py").write_text(f"{text}\n", encoding="utf-8")
     done = run_pytest(tmp_path, "-q", "-n", "1")
-    for said in ("what is wrong", "UserWarning: what is old", "'misspelt' not found", "3 errors"):
-        assert said in done.stdout, done.stdout + done.stderr
+    for message in ("invalid value", "UserWarning: deprecated", "'misspelt' not found", "3 errors"):
+        assert message in done.stdout, done.stdout + done.stderr
 
 
-def test_a_fork_ends_with_the_program_that_stands_for_it(tmp_path: Path) -> None:
+def test_a_fork_ends_with_the_program_that_joined_for_it(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as line:
         line.bind(str(tmp_path / "line"))
         line.listen()
@@ -90,7 +92,7 @@ def test_a_fork_ends_with_the_program_that_stands_for_it(tmp_path: Path) -> None
         assert program.stdout is not None
         assert program.stdout.readline() == "runs\n"
         program.kill()
-        assert program.stdout.read() == "", "nobody holds the other end any more"
+        assert program.stdout.read() == "", "the fork still has the output open"
     os.close(ended)
     os.close(alive)
     assert os.waitpid(pid, 0)[1] == 0

@@ -1,8 +1,8 @@
-"""Test processes as forks of one that has imported the tests.
+"""Test processes as forks of a process that has imported the tests.
 
-Imports take most of the processor time before the first test of a process, and so does rewriting assertions in a fresh
-clone. xdist starts its processes with the command of `--tx`: here a small program that sends its streams to the process
-that has imported the tests, and waits for the fork.
+Imports, and in a fresh clone rewriting assertions, take most of the processor time before the first test of a process.
+xdist starts its processes with the command of `--tx`: here a small program that sends its streams to the process that
+has imported the tests, and waits for the fork.
 """
 
 from __future__ import annotations
@@ -41,32 +41,33 @@ try:
 except ConnectionResetError:
     pass
 """
-"""What xdist starts: it sends the last argument, which is the text of Python to run, and ends with the fork.
+"""The program that xdist starts: it sends its last argument, the Python code to run, and ends with the fork.
 
-An interruption reaches the fork by itself.
+The terminal sends SIGINT to the fork, too.
 """
 
 
 def fork_workers(config: pytest.Config, modules: Iterable[Path]) -> None:
-    """Have xdist's processes be forks of one that imports these modules, those of them that are asked for.
+    """Let xdist's processes be forks of a process that imports the selected ones of these modules.
 
-    That one is a fork of this process and ends with it.
+    That process is a fork of this process and ends with it.
     """
-    asked = [Path(config.invocation_params.dir, one.partition("::")[0]).resolve() for one in config.args]
-    wanted = [path for path in modules if any(path.is_relative_to(one) for one in asked)]
-    folder = tempfile.mkdtemp(prefix="workers-")  # which nobody else may enter
-    place = f"{folder}/line"
+    folder_of_run = config.invocation_params.dir
+    selected = [Path(folder_of_run, argument.partition("::")[0]).resolve() for argument in config.args]
+    imported = [path for path in modules if any(path.is_relative_to(parent) for parent in selected)]
+    folder = tempfile.mkdtemp(prefix="workers-")  # other users may not enter it
+    address = f"{folder}/line"
     line = socket.socket(socket.AF_UNIX)
-    line.bind(place)
+    line.bind(address)
     line.listen()
     ended, alive = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             os.close(alive)
-            handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests
-            import_modules(config, wanted)
-            forkserver.introducer = place
+            handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the tests handle it
+            import_modules(config, imported)
+            forkserver.introducer = address
             serve(line, ended, handler)
         except BaseException:
             traceback.print_exc()
@@ -74,7 +75,7 @@ def fork_workers(config: pytest.Config, modules: Iterable[Path]) -> None:
             os._exit(0)
     line.close()
     os.close(ended)
-    command = shlex.join([sys.executable, "-S", "-E", "-c", JOIN, place])
+    command = shlex.join([sys.executable, "-S", "-E", "-c", JOIN, address])
     config.option.tx = [f"popen//python={command}"] * len(config.option.tx)
 
     def end() -> None:
@@ -91,14 +92,14 @@ def import_modules(config: pytest.Config, paths: Iterable[Path]) -> None:
         try:
             with config._catch_configured_warnings(record=True):
                 import_path(path, mode="importlib", root=config.rootpath, consider_namespace_packages=False)
-        except BaseException:  # a test that is skipped with its module ends in one
+        except BaseException:  # such as pytest.skip of a whole module
             for name, module in list(sys.modules.items()):
                 if getattr(module, "__file__", None) == str(path):
                     del sys.modules[name]
     if "hypothesis" in sys.modules:
         from hypothesis.internal.conjecture.providers import _get_local_constants
 
-        _get_local_constants()  # those in all modules, for which Hypothesis looks otherwise in each process
+        _get_local_constants()  # Hypothesis would search all modules for constants in each process
     gc.collect()
     gc.freeze()
 
@@ -106,15 +107,15 @@ def import_modules(config: pytest.Config, paths: Iterable[Path]) -> None:
 def serve(line: socket.socket, ended: int, handler: Any) -> None:
     """Fork a process for each worker that connects, until the parent process has ended.
 
-    A fork and the one that has joined for it end with each other. Forks that ask for programs share one fork server.
+    A fork and the program that has joined for it end with each other. Forks that start programs share one fork server.
     """
     programs: forkserver.ForkServer | None = None
-    # By a descriptor that can be read once the fork has ended: its process id, and the one that has joined for it.
+    # Process id and connection to the joined program, by a descriptor that is readable after the end of the fork.
     forks: dict[int, tuple[int, socket.socket]] = {}
     while True:
         joined = [connection for _pid, connection in forks.values()]
-        heard: list[Any] = [line, ended, *forks, *joined]
-        ready = select.select(heard, [], [])[0]
+        sources: list[Any] = [line, ended, *forks, *joined]
+        ready = select.select(sources, [], [])[0]
         if ended in ready:
             break
         for end, (pid, connection) in list(forks.items()):
@@ -136,7 +137,7 @@ def serve(line: socket.socket, ended: int, handler: Any) -> None:
             connection.close()
             continue
         if (pid := os.fork()) == 0:
-            for descriptor in (ended, *forks, *(one.detach() for one in (line, connection, *joined))):
+            for descriptor in (ended, *forks, *(other.detach() for other in (line, connection, *joined))):
                 os.close(descriptor)
             signal.signal(signal.SIGINT, handler)
             forkserver.begin(streams)
