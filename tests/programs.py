@@ -49,12 +49,12 @@ class Program:
         self.returncode: int | None = None
         """The exit code as in `subprocess.Popen`; None before `wait`."""
 
-    def tell(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         """Write a line to standard input."""
         self.stdin.write(f"{line}\n")
         self.stdin.flush()
 
-    def heard(self) -> str:
+    def read_line(self) -> str:
         """Return the next line of standard output without its line end; empty at the end of the output."""
         return self.stdout.readline().rstrip("\n")
 
@@ -68,7 +68,7 @@ class Program:
             self.returncode = self._wait()
         return self.returncode
 
-    def ended(self) -> tuple[str, str]:
+    def communicate(self) -> tuple[str, str]:
         """Wait for the end; return the rest of output and errors, which must fit into pipes."""
         self.wait()
         return self.stdout.read(), self.stderr.read()

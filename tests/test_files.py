@@ -112,7 +112,7 @@ with atomic_folder(path, replace=True) as folder:
 def writing(kind: str, path: Path) -> Program:
     """Another process that is in the middle of writing a file or a folder."""
     program = Program(WRITE, kind, path)
-    assert program.heard() == "writing"
+    assert program.read_line() == "writing"
     return program
 
 

@@ -22,7 +22,7 @@ ENDS = {
 def test_exit_codes_equal_those_of_the_interpreter(end: str) -> None:
     text, code = ENDS[end]
     with Program(text) as program:
-        _output, errors = program.ended()
+        _output, errors = program.communicate()
     assert program.returncode == code
     assert ("words" in errors) == (end in ("a text", "an error"))
 
@@ -42,12 +42,12 @@ sys.exit(4)
 
 def test_threads_exit_functions_and_buffers_are_completed_before_the_end() -> None:
     with Program(EXITING) as program:
-        assert program.ended() == ("text thread exit", "error")
+        assert program.communicate() == ("text thread exit", "error")
     assert program.returncode == 4
 
 
 def test_output_to_a_full_disk_is_a_failure() -> None:
     full = "import os, sys; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); print('words')"
     with Program(full, environment={"PYTHONUNBUFFERED": ""}) as program:
-        _output, errors = program.ended()
+        _output, errors = program.communicate()
     assert program.returncode == 120, errors

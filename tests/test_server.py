@@ -344,7 +344,7 @@ def test_nothing_outlives_a_parent_that_was_killed() -> None:
         "from tests.test_server import Sleeps; node = Sleeps(); print(node.folder, flush=True); node.start()"
     )
     with Program(text) as parent:
-        folder = Path(parent.heard())
+        folder = Path(parent.read_line())
         assert eventually(lambda: len(processes_of(folder)) >= 2)
     assert eventually(lambda: not processes_of(folder) and not folder.exists())
 
@@ -379,7 +379,7 @@ def members(folder: Path) -> Iterator[tuple[list[Program], str]]:
     """Three processes that come at the same time, the one that starts the node first; and its address."""
     started = [Program(MEMBER, folder) for _ in range(3)]
     try:
-        heard = {member: member.heard().split() for member in started}
+        heard = {member: member.read_line().split() for member in started}
         assert sorted(map(len, heard.values())) == [1, 1, 2], "one starts it, and says so"
         (url,) = {words[-1] for words in heard.values()}
         yield sorted(started, key=lambda member: -len(heard[member])), url
@@ -404,7 +404,7 @@ def test_a_shared_server_is_there_until_the_last_one_is_done_or_killed(
         *others, waits = started[last + 1 :] + started[: last + 1]
         for member in others:
             if not killed:
-                member.tell("leave")
+                member.write_line("leave")
                 assert member.wait() == 0
             member.close()
         time.sleep(0.5)

@@ -44,7 +44,7 @@ app(sys.argv[2:])
 def builder(offline: Cli, request: pytest.FixtureRequest) -> Iterator[Program]:
     """Another process that has begun to index the sample, and takes this many seconds for it."""
     with Program(SLOW_BUILDER, request.param, "index", "nlps", "--data", SAMPLE) as program:
-        assert program.heard() == "building"
+        assert program.read_line() == "building"
         yield program
 
 
@@ -53,7 +53,7 @@ def test_the_second_waits_and_takes_what_the_first_has_built(offline: Cli, build
     second = offline("index", "nlps", "--data", SAMPLE, "--json")
     assert (second.code, second.json["built"]) == (0, False)
     assert "nothing has changed, searchapp-nlps-000001 with 70 documents is still live" in second.stderr
-    _, told = builder.ended()
+    _, told = builder.communicate()
     assert builder.returncode == 0 and "indexed 70 documents into" in told
 
 
@@ -90,7 +90,7 @@ def test_two_rankings_that_index_the_same_solved_topics(offline: Cli, tmp_path: 
     both = [Program(COMMAND, *rank, tmp_path / name) for name in ("one", "two")]
     for program in both:
         with program:
-            _, told = program.ended()
+            _, told = program.communicate()
         assert program.returncode == 0, told
     assert (tmp_path / "one" / "run.trec").read_bytes() == (tmp_path / "two" / "run.trec").read_bytes()
 
@@ -116,7 +116,7 @@ def test_simultaneous_runs_share_an_index(
         for program in [
             running.enter_context(start(elasticsearch_url, index_prefix, home, *rank, out)) for out in outs
         ]:
-            _, said = program.ended()
+            _, said = program.communicate()
             assert program.returncode == 0, said
     assert len({(out / "run.trec").read_bytes() for out in outs}) == 1
     result = Server(elasticsearch_url).request("GET", f"/{index_prefix}-training-nlps-dev-*/_alias").json()
@@ -136,7 +136,7 @@ def test_simultaneous_rebuilds_leave_one_version(
             running.enter_context(start(elasticsearch_url, index_prefix, home, *index))
             for _ in range(AT_ONCE)
         ]
-        ended = [(program.ended(), program.returncode) for program in started]
+        ended = [(program.communicate(), program.returncode) for program in started]
     assert [code for _, code in ended] == [0] * AT_ONCE, ended
     (serving,) = Server(elasticsearch_url).request("GET", f"/_alias/{index_prefix}-nlps").json()
     assert serving in {json.loads(out)["index"] for (out, _), _ in ended}

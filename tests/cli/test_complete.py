@@ -179,7 +179,7 @@ def test_names_that_a_shell_would_run_are_not_offered(bash: Offered, runs: Path)
 def asked(variables: dict[str, str]) -> tuple[int, str, str]:
     """The exit code of `searchapp` that a shell asks, what it prints and what it complains of."""
     with Program(COMMAND, environment=variables) as program:
-        told = program.ended()
+        told = program.communicate()
         return program.wait(), *told
 
 

@@ -51,7 +51,7 @@ def test_an_interrupted_run_leaves_no_directory(offline: Cli, tmp_path: Path, na
             assert time.monotonic() < deadline
             time.sleep(0.01)
         program.send_signal(getattr(signal, name))
-        _, told = program.ended()
+        _, told = program.communicate()
     assert program.returncode != 0 and "Traceback" not in told
     if name == "SIGINT":
         assert program.returncode == 130 and told.strip() == "searchapp: interrupted"
@@ -84,7 +84,7 @@ def test_a_signal_that_is_ignored_where_the_command_was_started_is_ignored(offli
     signaled = getattr(signal, name)
     for ignored in ([int(signaled)], []):
         with Program(IGNORING, *ignored) as program:
-            assert program.heard() == "begun"
+            assert program.read_line() == "begun"
             program.send_signal(signaled)
             program.wait()
         assert program.returncode == (0 if ignored else 128 + signaled)
@@ -142,10 +142,10 @@ atexit.register(slow)
 def test_a_signal_behind_a_command_ends_the_program_without_a_traceback(offline: Cli, name: str) -> None:
     signaled = getattr(signal, name)
     with Program(ENDING, "--version") as program:
-        assert program.heard().startswith("searchapp ")
-        assert program.heard() == "ending"
+        assert program.read_line().startswith("searchapp ")
+        assert program.read_line() == "ending"
         program.send_signal(signaled)
-        _, told = program.ended()
+        _, told = program.communicate()
     assert "Traceback" not in told
     if name == "SIGINT":
         assert (program.returncode, told) == (130, "searchapp: interrupted\n")
@@ -177,7 +177,7 @@ def test_tests_under_nohup_can_interrupt(
     monkeypatch.chdir(Path(__file__).parents[2])
     test = f"{__file__}::{test_a_program_that_a_test_starts_can_be_interrupted.__name__}"
     with Program(TESTS_IGNORING, test) as program:
-        printed, complained = program.ended()
+        printed, complained = program.communicate()
     assert program.returncode == 0 and "1 passed" in printed, printed + complained
 
 
@@ -186,6 +186,6 @@ def test_tests_under_nohup_can_interrupt(
 def test_an_output_that_is_full_is_told(offline: Cli, command: list[str]) -> None:
     full = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
     with Program(f"{full}; {COMMAND}", *command, environment={"PYTHONUNBUFFERED": ""}) as program:
-        _, told = program.ended()
+        _, told = program.communicate()
     assert program.returncode == 1
     assert told == "searchapp: the output could not be written: no space left on device\n"

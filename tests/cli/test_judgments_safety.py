@@ -100,7 +100,7 @@ def test_a_backup_of_a_damaged_log_says_so_and_is_kept(offline: Cli, log: Path, 
 
 def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, tmp_path: Path) -> None:
     with Program(WRITER, log, "ben", 100_000, 4) as writer:
-        writer.heard()
+        writer.read_line()
         for number in range(5):
             copy = tmp_path / f"copy-{number}"
             result = offline("judgments", "backup", copy, "--log", log, "--json")

@@ -208,7 +208,7 @@ def test_interrupting_ends_with_130_and_one_line(tmp_path: Path, monkeypatch: py
         f"sys.argv = ['searchapp', 'index', 'nlps', '--data', {str(SAMPLE)!r}]; main()"
     )
     with Program(code) as program:
-        assert program.heard() == "working"
+        assert program.read_line() == "working"
         time.sleep(0.1)
         program.send_signal(signal.SIGINT)
         assert program.wait() == 130

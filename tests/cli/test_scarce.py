@@ -54,7 +54,7 @@ class Done:
 def limited(what: int, limit: int, *command: object) -> Done:
     """What a command does that may have no more than this of something."""
     with Program(LIMITED + COMMAND, what, limit, *command) as program:
-        said = program.ended()
+        said = program.communicate()
         return Done(program.wait(), *said)
 
 

@@ -63,7 +63,7 @@ class Session:
         codes = self.folder / "codes"
         lines = json.dumps([list(map(str, command)) for command in commands])
         with chdir(self.folder), Program(TOGETHER, lines, codes, environment=self.environ) as program:
-            self.said.extend(text.encode() for text in program.ended())
+            self.said.extend(text.encode() for text in program.communicate())
         assert program.returncode == 0, self.said
         return dict(zip(names, json.loads(codes.read_text()), strict=True))
 

@@ -66,7 +66,7 @@ def builders(url: str, prefix: str, count: int) -> Iterator[list[Program]]:
     with ExitStack() as running:
         programs = [running.enter_context(Program(BUILDER, url, prefix)) for _ in range(count)]
         for program in programs:
-            assert program.heard() == "ready"
+            assert program.read_line() == "ready"
         yield programs
 
 
@@ -90,8 +90,8 @@ def test_builders_at_once_leave_one_version_behind_the_alias(
             before = None if first else engine.build("groups", spec_of(GROUPS), GROUPS).version
             sizes = [4] * BUILDERS if alike else [1, 2, 3, 4]
             for program, size in zip(programs, sizes, strict=True):
-                program.tell(str(size))
-            built = [program.heard() for program in programs]
+                program.write_line(str(size))
+            built = [program.read_line() for program in programs]
             assert not [line for line in built if line.startswith("!")]
             serving = engine.index_info("groups")
             assert serving is not None and serving.version in built and serving.version != before
@@ -315,12 +315,12 @@ def test_a_builder_that_stands_still_is_overtaken_and_spoils_nothing(
         "locks.LOOK_SECONDS = 0.05", "locks.LOOK_SECONDS = 0.05\n" + STOP_BEFORE_THE_SWAP
     )
     with Program(script, elasticsearch_url, index_prefix) as program:
-        assert program.heard() == "ready"
-        program.tell("4")
-        assert program.heard() == "complete"
+        assert program.read_line() == "ready"
+        program.write_line("4")
+        assert program.read_line() == "complete"
         new = engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
         program.send_signal(signal.SIGCONT)
-        assert program.heard().startswith("! ")
+        assert program.read_line().startswith("! ")
     assert indexes(elasticsearch_url, index_prefix) == {new.version: [f"{index_prefix}-groups"]}
     assert engine.index_info("groups") == new
 

@@ -62,7 +62,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def broken_off(url: str, prefix: str, how: signal.Signals, shards: int = 1) -> str:
     """Start a process that builds an index, end it after half of the documents, and return the version that it left."""
     with Program(BUILDER, url, prefix, shards) as program:
-        while int(program.heard()) < 100:
+        while int(program.read_line()) < 100:
             pass
         program.send_signal(how)
         assert program.wait() != 0

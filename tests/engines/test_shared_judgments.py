@@ -328,7 +328,7 @@ def confirmed_by(writers: Sequence[Program]) -> list[str]:
     confirmed: list[str] = []
     for writer in writers:
         with writer:
-            said, errors = writer.ended()
+            said, errors = writer.communicate()
         assert writer.returncode == 0, errors
         confirmed += said.split()
     return sorted(confirmed)
@@ -357,10 +357,10 @@ def test_every_confirmed_event_arrives_once_after_kills_at_random_moments(team: 
     confirmed: set[str] = set()
     for kill in range(8 if FULL else 4):
         with team.start("ann", 10_000) as writer:
-            confirmed.add(writer.heard())  # it is at work
+            confirmed.add(writer.read_line())  # it is at work
             time.sleep(0.03 * kill if FULL else 0.06 * kill)
             writer.send_signal(signal.SIGKILL)
-            rest, _errors = writer.ended()
+            rest, _errors = writer.communicate()
         assert writer.returncode == -signal.SIGKILL  # and had not ended by itself
         confirmed |= {line.strip() for line in rest.splitlines(keepends=True) if line.endswith("\n")}
     team.exchange("ann")

@@ -334,7 +334,7 @@ def test_only_one_process_fetches_into_a_folder(folder: Path) -> None:
         "with staging(Path(sys.argv[1])):\n    print('locked', flush=True); sys.stdin.read()"
     )
     with Program(hold, folder) as other:
-        assert other.heard() == "locked"
+        assert other.read_line() == "locked"
         with pytest.raises(SearchappError, match=f"process {other.pid} is fetching into {folder}"):
             with staging(folder):
                 pass

@@ -184,7 +184,7 @@ def test_a_log_whose_creation_was_killed_opens(tmp_path: Path) -> None:
                 time.sleep(0.0002)
             time.sleep(rng.uniform(0, 0.003))
             writer.send_signal(signal.SIGKILL)
-            output, _ = writer.ended()
+            output, _ = writer.communicate()
         with JudgmentLog(path) as log:
             log.append([event()])
         assert set(output.split()) <= {event.id for event in verified_events(path)}

@@ -29,7 +29,7 @@ with Presence(Path(sys.argv[1]), "nlps", "ann"):
 def other(path: Path) -> Iterator[Program]:
     """A second process that has the log open."""
     with Program(OTHER, path) as program:
-        assert program.heard() == "open"
+        assert program.read_line() == "open"
         yield program
 
 

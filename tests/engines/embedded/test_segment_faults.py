@@ -105,7 +105,7 @@ def test_the_live_version_survives_a_kill_at_any_step(
 
     def run(remaining: int) -> tuple[int, str]:
         with Program(BUILD_UNTIL_KILLED, tmp_path, remaining, how, arguments) as program:
-            output, errors = program.ended()
+            output, errors = program.communicate()
             return program.wait(), output or errors
 
     code, output = run(TOO_MANY_STEPS)

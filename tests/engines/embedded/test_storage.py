@@ -331,7 +331,7 @@ SECONDS = 3 if FULL else 1
 def building(home: Path, pause: float = 0, name: str = "forever") -> Program:
     """Another process that builds the index, as soon as it has begun."""
     process = Program(BUILD, home, pause, name)
-    assert process.heard() == "building"
+    assert process.read_line() == "building"
     return process
 
 
