@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Cli
-from tests.engines.test_index_settings import ALIKE, DOCUMENTS, MAPPINGS, PLAIN
+from tests.engines.test_index_settings import DOCUMENTS, EQUIVALENT, MAPPINGS, PLAIN
 
 
 def test_a_mapping_of_ones_own_makes_one_index_in_every_form(cli: Cli, tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_a_mapping_of_ones_own_makes_one_index_in_every_form(cli: Cli, tmp_path:
         'name = "soups"\nmapping = "mine.json"\n[documents]\nfile = "d.jsonl"\n[topics.dev]\nfile = "d.jsonl"\n'
     )
     digests, built = set(), []
-    for settings in ALIKE.values():
+    for settings in EQUIVALENT.values():
         (tmp_path / "mine.json").write_text(json.dumps({"settings": settings, "mappings": MAPPINGS}))
         result = cli("index", task, "--json")
         assert result.code == 0, result.stderr
@@ -29,7 +29,7 @@ def test_a_mapping_of_ones_own_makes_one_index_in_every_form(cli: Cli, tmp_path:
         analyzed = cli("analyze", task, "The North", "--analyzer", "mine", "--json")
         assert analyzed.json["analyses"][0]["steps"][-1]["tokens"][0]["term"] == "north"
     assert len(digests) == 1
-    assert built == [True] + [False] * (len(ALIKE) - 1)
+    assert built == [True] + [False] * (len(EQUIVALENT) - 1)
     (tmp_path / "mine.json").write_text(
         json.dumps(
             {"settings": {**PLAIN, "index.analysis.analyzer.mine.tokenizer": "keyword"}, "mappings": MAPPINGS}

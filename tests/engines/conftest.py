@@ -35,13 +35,13 @@ GROUPS = [
 def spec_of(
     documents: Iterable[Document], mapping: Mapping[str, Any] = MAPPING, shards: int = 1
 ) -> IndexSpec:
-    """An `IndexSpec` whose digests change with documents and mapping."""
+    """Return an `IndexSpec` whose digests change with documents and mapping."""
     sources = [document.source() for document in documents]
     return IndexSpec(mapping, len(sources), digest_json([sources, mapping]), digest_json(sources), shards)
 
 
 def match(words: str, size: int = 10) -> dict[str, Any]:
-    """A search body that ranks as searchapp's templates do."""
+    """Return a search body with the order of searchapp's templates."""
     return {
         "size": size,
         "_source": False,
@@ -51,14 +51,20 @@ def match(words: str, size: int = 10) -> dict[str, Any]:
 
 
 def deleted(url: str, index: str) -> int:
-    """The deleted documents in every copy of an index, asked for past the code under test."""
-    answer = Server(url).request("GET", f"/{index}/_stats/docs").json()
-    count: int = answer["_all"]["total"]["docs"]["deleted"]
+    """Return the number of deleted documents in all copies of an index, by an own request."""
+    response = Server(url).request("GET", f"/{index}/_stats/docs").json()
+    count: int = response["_all"]["total"]["docs"]["deleted"]
     return count
 
 
+def indexes(url: str, prefix: str) -> dict[str, list[str]]:
+    """Return the aliases of every index with the prefix, without the index of locks."""
+    response = Server(url).request("GET", f"/{prefix}-*,-{prefix}-locks-*/_alias").json()
+    return {name: sorted(index["aliases"]) for name, index in response.items()}
+
+
 def spoil(url: str, alias: str) -> None:
-    """Write a document of an index a second time, as a bulk request did whose answer was lost."""
+    """Write a document of an index again, as a repeated bulk request does."""
     server = Server(url)
     (version,) = server.request("GET", f"/_alias/{alias}").json()
     server.request("PUT", f"/{version}/_settings", {"index.blocks.write": None})
@@ -69,9 +75,9 @@ def spoil(url: str, alias: str) -> None:
 
 @pytest.fixture(scope="module")
 def quick_collection() -> None:
-    """Lets the garbage collector pass over what tests before have left, see `pytest_collection_finish`.
+    """Exclude the objects of earlier tests from garbage collection, see `pytest_collection_finish`.
 
-    For files whose every test has garbage collected: a process that has read real data takes half a second each time.
+    Files whose every test collects garbage use it: after reading real data, a collection takes half a second.
     """
     gc.collect()
     gc.freeze()
@@ -79,7 +85,7 @@ def quick_collection() -> None:
 
 @pytest.fixture
 def settings_for(index_prefix: str, tmp_path: Path) -> Callable[..., Settings]:
-    """Makes settings for a server, with the test's own prefix."""
+    """Return a function that makes settings for a server, with the test's own prefix."""
 
     def make(url: str, **values: Any) -> Settings:
         return Settings(home=tmp_path, url=url, index_prefix=index_prefix, **values)
@@ -97,6 +103,6 @@ def engine(elasticsearch_url: str, settings_for: Callable[..., Settings]) -> Ite
 def behind_proxy(
     fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
 ) -> Iterator[ElasticsearchEngine]:
-    """An engine that reaches the server through the proxy."""
+    """Connect an engine through the proxy."""
     with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
         yield engine

@@ -1,4 +1,4 @@
-"""Several builders of one index at once, as processes of their own, and what they leave."""
+"""Several builders of one index in own processes, their locks, and repairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from searchapp.engines.elasticsearch.shards import Copies, Copy
 from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
-from tests.engines.conftest import GROUPS, match, spec_of, spoil
+from tests.engines.conftest import GROUPS, indexes, match, spec_of, spoil
 from tests.profile import FULL
 from tests.programs import Program
 from tests.server.rest import Server
@@ -54,15 +54,9 @@ BUILDER = textwrap.dedent(
 )
 
 
-def indexes(url: str, prefix: str) -> dict[str, list[str]]:
-    """The aliases of every version of the index `groups`."""
-    found = Server(url).request("GET", f"/{prefix}-groups-*/_alias").json()
-    return {name: sorted(described["aliases"]) for name, described in found.items()}
-
-
 @contextmanager
 def builders(url: str, prefix: str, count: int) -> Iterator[list[Program]]:
-    """Processes that build as many of the documents as a line of their input says."""
+    """Start processes that build the number of documents in each line of their input."""
     with ExitStack() as running:
         programs = [running.enter_context(Program(BUILDER, url, prefix)) for _ in range(count)]
         for program in programs:
@@ -72,69 +66,69 @@ def builders(url: str, prefix: str, count: int) -> Iterator[list[Program]]:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builders that look often, and wait no longer than a test may."""
+    """Make builders check locks often and wait only briefly."""
     monkeypatch.setattr(locks, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(locks, "BEAT_SECONDS", 0.2)
     monkeypatch.setattr(locks, "ABANDONED_SECONDS", 2.0)
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["the first build", "a rebuild"])
-@pytest.mark.parametrize("alike", [True, False], ids=["the same documents", "other documents"])
+@pytest.mark.parametrize("same", [True, False], ids=["the same documents", "other documents"])
 @pytest.mark.timeout(1800)
-def test_builders_at_once_leave_one_version_behind_the_alias(
-    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, first: bool, alike: bool
+def test_concurrent_builders_leave_one_version_behind_the_alias(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, first: bool, same: bool
 ) -> None:
     with builders(elasticsearch_url, index_prefix, BUILDERS) as programs:
         for _ in range(ROUNDS):
             engine.remove("groups")
             before = None if first else engine.build("groups", spec_of(GROUPS), GROUPS).version
-            sizes = [4] * BUILDERS if alike else [1, 2, 3, 4]
+            sizes = [4] * BUILDERS if same else [1, 2, 3, 4]
             for program, size in zip(programs, sizes, strict=True):
                 program.write_line(str(size))
             built = [program.read_line() for program in programs]
             assert not [line for line in built if line.startswith("!")]
-            serving = engine.index_info("groups")
-            assert serving is not None and serving.version in built and serving.version != before
-            assert indexes(elasticsearch_url, index_prefix) == {serving.version: [f"{index_prefix}-groups"]}
-            assert len(engine.open("groups").find({"query": {"match_all": {}}})) == serving.documents
-            if alike:  # what one of them built is what all were asked for
-                assert set(built) == {serving.version}
+            live = engine.index_info("groups")
+            assert live is not None and live.version in built and live.version != before
+            assert indexes(elasticsearch_url, index_prefix) == {live.version: [f"{index_prefix}-groups"]}
+            assert len(engine.open("groups").find({"query": {"match_all": {}}})) == live.documents
+            if same:  # all builders use the version that one of them built
+                assert set(built) == {live.version}
 
 
-def test_a_builder_waits_for_another_one_and_says_so(
+def test_a_builder_waits_for_another_one_and_reports_it(
     elasticsearch_url: str, settings_for: Callable[..., Settings], eager: None
 ) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     settings = settings_for(elasticsearch_url)
-    begun, go_on = threading.Event(), threading.Event()
+    started, resume = threading.Event(), threading.Event()
 
     def slowly() -> Iterator[Document]:
-        begun.set()
-        assert go_on.wait(30)
+        started.set()
+        assert resume.wait(30)
         yield from GROUPS
 
     with (
         closing(ElasticsearchEngine.connect(settings)) as slow,
-        closing(ElasticsearchEngine.connect(settings, said.append)) as other,
+        closing(ElasticsearchEngine.connect(settings, messages.append)) as other,
     ):
         building = threading.Thread(target=lambda: slow.build("groups", spec_of(GROUPS), slowly()))
         building.start()
-        assert begun.wait(30)
+        assert started.wait(30)
         waiting = threading.Thread(target=lambda: other.build("groups", spec_of(GROUPS[:2]), GROUPS[:2]))
         waiting.start()
-        while not said:
+        while not messages:
             time.sleep(0.01)
         assert slow.index_info("groups") is None
-        go_on.set()
+        resume.set()
         building.join(30)
         waiting.join(30)
-        serving = other.index_info("groups")
-    assert serving is not None and serving.documents == 2 and "-000002-" in serving.version
-    (sentence,) = said
-    assert f"process {os.getpid()} on " in sentence and "waiting until it is done" in sentence
+        live = other.index_info("groups")
+    assert live is not None and live.documents == 2 and "-000002-" in live.version
+    (message,) = messages
+    assert f"process {os.getpid()} on " in message and "waiting until it is done" in message
 
 
-def test_a_builder_does_not_wait_for_ever(
+def test_a_builder_waits_only_for_a_limited_time(
     engine: ElasticsearchEngine,
     elasticsearch_url: str,
     settings_for: Callable[..., Settings],
@@ -152,16 +146,19 @@ def test_a_builder_does_not_wait_for_ever(
     assert engine.build("groups", spec_of(GROUPS), GROUPS).documents == 4
 
 
-# A lock whose holder is gone, or only slow
+# Locks of dead and slow holders
 
 
-def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
+def test_a_version_being_built_is_listed_as_such_and_not_removed(
     engine: ElasticsearchEngine, elasticsearch_url: str, settings_for: Callable[..., Settings], eager: None
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
 
     def meanwhile() -> Iterator[Document]:
-        assert [one.state for one in stored_versions(engine)] == [VersionState.live, VersionState.building]
+        assert [index.state for index in stored_versions(engine)] == [
+            VersionState.live,
+            VersionState.building,
+        ]
         with (
             closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as other,
             pytest.raises(EngineRefused, match=r"process \d+ on .* is building .*: wait until it is done"),
@@ -170,7 +167,9 @@ def test_an_index_that_is_being_built_is_listed_as_such_and_not_removed(
         yield from GROUPS[:2]
 
     new = engine.build("groups", spec_of(GROUPS[:2]), meanwhile())
-    assert [(one.version, one.state) for one in stored_versions(engine)] == [(new.version, VersionState.live)]
+    assert [(index.version, index.state) for index in stored_versions(engine)] == [
+        (new.version, VersionState.live)
+    ]
 
 
 @pytest.fixture
@@ -184,8 +183,8 @@ def lock_document(url: str, prefix: str) -> dict[str, Any]:
     return source
 
 
-def holder_of(url: str, prefix: str, **changes: object) -> None:
-    """Write a lock as a holder left it that nobody answers for."""
+def write_lock(url: str, prefix: str, **changes: object) -> None:
+    """Write a lock as an unknown holder left it."""
     holder = {
         "host": "elsewhere.example",
         "pid": os.getpid(),
@@ -197,36 +196,42 @@ def holder_of(url: str, prefix: str, **changes: object) -> None:
     Server(url).request("PUT", f"/{prefix}-locks/_doc/x", source)
 
 
-def test_a_lock_of_a_dead_process_of_this_machine_is_taken_over_at_once(
+def test_the_lock_of_a_dead_local_process_is_taken_over_at_once(
     connected: Connection, elasticsearch_url: str, index_prefix: str
 ) -> None:
     own = Locks(connected, index_prefix)
     with own.hold("x"):
         pass
-    this = Builder.this_process()
-    holder_of(elasticsearch_url, index_prefix, host=this.host, booted=this.booted, started=this.started - 99)
-    begun = time.monotonic()
+    process = Builder.this_process()
+    write_lock(
+        elasticsearch_url,
+        index_prefix,
+        host=process.host,
+        booted=process.booted,
+        started=process.started - 99,
+    )
+    start = time.monotonic()
     with own.hold("x"):
         pass
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - start < 5
 
 
-def test_a_lock_of_another_machine_is_taken_over_when_its_beat_stops(
+def test_the_lock_of_another_machine_is_taken_over_when_its_heartbeat_stops(
     connected: Connection, elasticsearch_url: str, index_prefix: str, eager: None
 ) -> None:
     own = Locks(connected, index_prefix)
     with own.hold("x"):
         pass
-    holder_of(elasticsearch_url, index_prefix)
-    begun = time.monotonic()
+    write_lock(elasticsearch_url, index_prefix)
+    start = time.monotonic()
     with own.hold("x"):
-        assert 2 < time.monotonic() - begun < 10
+        assert 2 < time.monotonic() - start < 10
 
 
-def test_a_lock_whose_beat_goes_on_is_not_taken_over(
+def test_a_lock_with_a_heartbeat_is_not_taken_over(
     connected: Connection, index_prefix: str, eager: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "WAIT_SECONDS", 4.0)  # twice what an abandoned one would have
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 4.0)  # twice the time after which a lock is abandoned
     own, other = Locks(connected, index_prefix), Locks(connected, index_prefix)
     with own.hold("x") as lock:
         with pytest.raises(EngineRefused, match="is building x"):
@@ -235,7 +240,7 @@ def test_a_lock_whose_beat_goes_on_is_not_taken_over(
         lock.require()
 
 
-def test_who_does_not_wait_for_another_machine_sees_first_whether_it_is_at_work(
+def test_without_waiting_a_lock_is_taken_over_only_if_its_heartbeat_stopped(
     connected: Connection, index_prefix: str, eager: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own, other = Locks(connected, index_prefix), Locks(connected, index_prefix)
@@ -246,22 +251,22 @@ def test_who_does_not_wait_for_another_machine_sees_first_whether_it_is_at_work(
         with pytest.raises(EngineRefused, match="is building x .*: wait until it is done"):
             with other.hold("x", wait=0):
                 pass
-        monkeypatch.setattr(locks.Lock, "confirm", lambda *_arguments, **_options: None)  # it stands still
+        monkeypatch.setattr(locks.Lock, "confirm", lambda *_arguments, **_options: None)  # no heartbeat
         with other.hold("x", wait=0):
             pass
 
 
-def test_who_was_overtaken_finds_out(
+def test_a_builder_detects_that_its_lock_was_taken_over(
     connected: Connection, elasticsearch_url: str, index_prefix: str, eager: None
 ) -> None:
     with Locks(connected, index_prefix).hold("x") as lock:
-        holder_of(elasticsearch_url, index_prefix)
+        write_lock(elasticsearch_url, index_prefix)
         with pytest.raises(Overtaken, match="another builder took over x because this one was silent"):
             lock.confirm()
-    assert lock_document(elasticsearch_url, index_prefix)["token"] == "another"  # not given back for them
+    assert lock_document(elasticsearch_url, index_prefix)["token"] == "another"  # not released
 
 
-def test_an_index_of_locks_that_was_deleted_is_made_again(
+def test_a_deleted_index_of_locks_is_created_again(
     connected: Connection, elasticsearch_url: str, index_prefix: str, eager: None
 ) -> None:
     with Locks(connected, index_prefix).hold("x") as lock:
@@ -270,7 +275,7 @@ def test_an_index_of_locks_that_was_deleted_is_made_again(
         assert lock_document(elasticsearch_url, index_prefix)["token"] == lock.token
 
 
-def test_a_lock_that_searchapp_did_not_write_is_refused(
+def test_a_foreign_document_instead_of_a_lock_is_rejected(
     connected: Connection, elasticsearch_url: str, index_prefix: str
 ) -> None:
     own = Locks(connected, index_prefix)
@@ -282,10 +287,10 @@ def test_a_lock_that_searchapp_did_not_write_is_refused(
             pass
 
 
-def test_a_builder_that_was_overtaken_lets_nothing_serve(
+def test_a_builder_whose_lock_was_taken_over_makes_nothing_live(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, eager: None
 ) -> None:
-    """It stands still in the middle of its work until another one has built; then it goes on."""
+    """The builder pauses during its work until another one has built, and then continues."""
 
     def paused() -> Iterator[Document]:
         yield GROUPS[0]
@@ -297,19 +302,19 @@ def test_a_builder_that_was_overtaken_lets_nothing_serve(
 
     with pytest.raises(EngineRefused, match="another builder took over"):
         engine.build("groups", spec_of(GROUPS), paused())
-    serving = engine.index_info("groups")
-    assert serving is not None and serving.documents == 2
-    assert indexes(elasticsearch_url, index_prefix) == {serving.version: [f"{index_prefix}-groups"]}
+    live = engine.index_info("groups")
+    assert live is not None and live.documents == 2
+    assert indexes(elasticsearch_url, index_prefix) == {live.version: [f"{index_prefix}-groups"]}
 
 
-def test_a_builder_that_stands_still_is_overtaken_and_spoils_nothing(
+def test_a_stopped_process_loses_its_lock_and_changes_nothing(
     engine: ElasticsearchEngine,
     elasticsearch_url: str,
     index_prefix: str,
     eager: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A real process, stopped before its swap; it goes on when another has built."""
+    """The process is stopped before its swap and continues after another build."""
     monkeypatch.setattr(locks, "ABANDONED_SECONDS", 6.0)
     script = BUILDER.replace(
         "locks.LOOK_SECONDS = 0.05", "locks.LOOK_SECONDS = 0.05\n" + STOP_BEFORE_THE_SWAP
@@ -331,31 +336,31 @@ STOP_BEFORE_THE_SWAP = textwrap.dedent(
     from searchapp.engines.elasticsearch.versions import IndexVersions
     swap = IndexVersions.swap
 
-    def stopped(*arguments):
+    def stop_and_swap(*arguments):
         print("complete", flush=True)
         os.kill(os.getpid(), signal.SIGSTOP)
         swap(*arguments)
 
-    IndexVersions.swap = stopped
+    IndexVersions.swap = stop_and_swap
     """
 )
 
 
-# An alias on two versions
+# Repairs
 
 
 def copy_of(server: Server, version: str, name: str, aliases: Mapping[str, Any] | None = None) -> str:
-    """An empty index that looks like another version."""
-    described = server.request("GET", f"/{version}").json()[version]
-    settings = {"analysis": described["settings"]["index"]["analysis"]}
-    body = {"mappings": described["mappings"], "settings": settings, "aliases": dict(aliases or {})}
+    """Create an empty index with the mapping of a version."""
+    original = server.request("GET", f"/{version}").json()[version]
+    settings = {"analysis": original["settings"]["index"]["analysis"]}
+    body = {"mappings": original["mappings"], "settings": settings, "aliases": dict(aliases or {})}
     assert server.request("PUT", f"/{name}", body, timeout=60).status == 200
     return name
 
 
 @pytest.fixture
 def split(engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str) -> tuple[str, str]:
-    """An alias on two versions, and their names, the older one first."""
+    """Put an alias on two versions, and return their names, the older one first."""
     old = engine.build("groups", spec_of(GROUPS), GROUPS).version
     server = Server(elasticsearch_url)
     new = copy_of(server, old, f"{index_prefix}-groups-000007-0123abcd")
@@ -371,39 +376,40 @@ def split(engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
     return old, new
 
 
-def test_an_alias_on_two_versions_is_told_with_what_repairs_it(
+def test_an_alias_on_two_versions_is_reported_with_the_repair_command(
     engine: ElasticsearchEngine, split: tuple[str, str]
 ) -> None:
-    for refused in (
+    for use in (
         lambda: engine.open("groups"),
         lambda: engine.index_info("groups"),
         lambda: engine.build("groups", spec_of(GROUPS), GROUPS),
     ):
         with pytest.raises(Split, match=r"on 2 versions .*`searchapp indexes repair groups`"):
-            refused()
+            use()
 
 
 def test_a_repair_keeps_the_newest_version(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, split: tuple[str, str]
 ) -> None:
-    done = engine.repair("groups")
-    assert (done.name, done.serving, done.removed, done.problem) == ("groups", split[1], (split[0],), "")
+    repair = engine.repair("groups")
+    assert (repair.name, repair.serving, repair.removed) == ("groups", split[1], (split[0],))
+    assert repair.problem == ""
     assert indexes(elasticsearch_url, index_prefix) == {split[1]: [f"{index_prefix}-groups"]}
     assert len(engine.open("groups").find(match("group"))) == 2
     assert engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2]).documents == 2
 
 
-def test_a_repair_keeps_the_version_that_is_sound(
+def test_a_repair_keeps_the_undamaged_version(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, split: tuple[str, str]
 ) -> None:
     server = Server(elasticsearch_url)
     server.request("PUT", f"/{split[1]}/_settings", {"index.blocks.write": None})
     server.request("PUT", f"/{split[1]}/_doc/1?refresh=true", GROUPS[0].source())  # a deleted copy
-    done = engine.repair("groups")
-    assert (done.serving, done.removed, done.problem) == (split[0], (split[1],), "")
+    repair = engine.repair("groups")
+    assert (repair.serving, repair.removed, repair.problem) == (split[0], (split[1],), "")
 
 
-def test_a_repair_says_what_it_can_not_mend(
+def test_a_repair_reports_what_it_can_not_fix(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
@@ -419,22 +425,22 @@ def test_a_repair_says_what_it_can_not_mend(
         engine.repair("groups")
 
 
-def test_a_repair_removes_what_builders_left(
+def test_a_repair_removes_leftovers_of_builders(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     info = engine.build("groups", spec_of(GROUPS), GROUPS)
     server = Server(elasticsearch_url)
-    half, whole = (f"{index_prefix}-groups-00000{number}-0123abcd" for number in (4, 5))
-    left = [
-        copy_of(server, info.version, half, {f"{half}-building-0123456789abcdef": {}}),
-        copy_of(server, info.version, whole),
+    unfinished, complete = (f"{index_prefix}-groups-00000{number}-0123abcd" for number in (4, 5))
+    leftovers = [
+        copy_of(server, info.version, unfinished, {f"{unfinished}-building-0123456789abcdef": {}}),
+        copy_of(server, info.version, complete),
     ]
-    done = engine.repair("groups")
-    assert (done.serving, sorted(done.removed)) == (info.version, left)
+    repair = engine.repair("groups")
+    assert (repair.serving, sorted(repair.removed)) == (info.version, leftovers)
     assert "no version of" in engine.repair("nothing").problem
 
 
-def test_a_repair_leaves_the_indexes_of_a_longer_prefix_alone(
+def test_indexes_with_a_longer_prefix_belong_to_another_engine(
     engine: ElasticsearchEngine,
     elasticsearch_url: str,
     settings_for: Callable[..., Settings],
@@ -445,13 +451,13 @@ def test_a_repair_leaves_the_indexes_of_a_longer_prefix_alone(
 
         def meanwhile() -> Iterator[Document]:
             assert stored_versions(engine) == []
-            assert [one.state for one in stored_versions(other)] == [VersionState.building]
+            assert [index.state for index in stored_versions(other)] == [VersionState.building]
             yield from GROUPS
 
         assert other.build("groups", spec_of(GROUPS), meanwhile()).documents == 4
 
 
-def test_the_last_index_that_is_removed_takes_the_locks_with_it(
+def test_removing_the_last_index_removes_the_locks(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
@@ -462,9 +468,9 @@ def test_the_last_index_that_is_removed_takes_the_locks_with_it(
     assert Server(elasticsearch_url).request("GET", f"/_cat/indices/{index_prefix}*").body == b""
 
 
-def test_of_two_copies_the_one_with_most_deleted_documents_counts() -> None:
-    """Each copy merges when it likes: a replica may keep what the primary has merged away."""
-    found = (Copy(0, True, 5, 0), Copy(0, False, 5, 2), Copy(1, True, 4, 1), Copy(1, False, 4, 0))
-    assert Copies(found, shards=2, expected=2).deleted == 3
-    assert Copies(found[1:], shards=3, expected=2).without_primary == [0, 2]
-    assert Copies(found[1:], shards=3, expected=2).incomplete == [0, 2]
+def test_the_copy_with_most_deleted_documents_counts() -> None:
+    """Copies merge independently: a replica may still have deleted documents that the primary has merged."""
+    copies = (Copy(0, True, 5, 0), Copy(0, False, 5, 2), Copy(1, True, 4, 1), Copy(1, False, 4, 0))
+    assert Copies(copies, shards=2, expected=2).deleted == 3
+    assert Copies(copies[1:], shards=3, expected=2).without_primary == [0, 2]
+    assert Copies(copies[1:], shards=3, expected=2).incomplete == [0, 2]

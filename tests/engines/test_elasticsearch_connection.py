@@ -1,3 +1,5 @@
+"""Connections to a server: addresses, versions, credentials, certificates and errors."""
+
 from __future__ import annotations
 
 import gc
@@ -21,37 +23,37 @@ from tests.server.node import Node, free_port
 
 MakeSettings = Callable[..., Settings]
 
-# A socket whose TLS handshake fails is left to the garbage collector by the client's library.
+# The client library leaves sockets with failed TLS handshakes to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:.*ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """Collects such sockets within the test that made them: they are young."""
+def collect_sockets() -> Iterator[None]:
+    """Collect such sockets within their test; they are in the young generations."""
     yield
     gc.collect(1)
 
 
 def connect(settings: Settings) -> str:
-    """Connect, disconnect, and tell the server's version."""
+    """Connect, disconnect and return the server's version."""
     engine = ElasticsearchEngine.connect(settings)
     engine.close()
     return engine.info().version
 
 
 def refusal(settings: Settings) -> SearchappError:
-    """The error that connecting ends with."""
-    with pytest.raises(SearchappError) as caught:
+    """Return the error of connecting."""
+    with pytest.raises(SearchappError) as error:
         connect(settings)
-    assert "\n" not in str(caught.value)
-    return caught.value
+    assert "\n" not in str(error.value)
+    return error.value
 
 
-def test_the_server_tells_its_version(elasticsearch_url: str, settings_for: MakeSettings) -> None:
+def test_the_server_reports_its_version(elasticsearch_url: str, settings_for: MakeSettings) -> None:
     assert connect(settings_for(elasticsearch_url)) in distribution.RELEASES
 
 
-def test_nobody_at_the_address(tmp_path: Path) -> None:
+def test_no_server_at_the_address(tmp_path: Path) -> None:
     error = refusal(Settings(home=tmp_path, url=f"http://127.0.0.1:{free_port()}"))
     assert isinstance(error, EngineUnreachable)
     assert "no Elasticsearch answers at" in str(error) and "SEARCHAPP_URL" in str(error)
@@ -65,7 +67,7 @@ def test_a_host_that_does_not_exist(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "url", ["localhost:9200", "ftp://localhost", "http://", "http://localhost:port", "///"]
 )
-def test_an_address_that_is_none(tmp_path: Path, url: str) -> None:
+def test_an_invalid_address(tmp_path: Path, url: str) -> None:
     error = refusal(Settings(home=tmp_path, url=url))
     assert isinstance(error, UsageError)
     assert "use the form http://localhost:9200" in str(error)
@@ -77,13 +79,13 @@ def test_a_password_in_the_address_is_never_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["9", "9.4", "9.4.3-SNAPSHOT", "9.x", "v9.1.0", "10", "9.4.3.1+build"])
-def test_a_version_may_be_written_in_any_way(tmp_path: Path, number: str) -> None:
+def test_new_versions_in_any_notation_are_accepted(tmp_path: Path, number: str) -> None:
     with StrangeElasticsearch({"version": {"number": number}}) as server:
         assert connect(Settings(home=tmp_path, url=server.url)) == number
 
 
 @pytest.mark.parametrize("number", ["8", "8.18.4", "7.x", "0"])
-def test_an_old_version_may_be_written_in_any_way(tmp_path: Path, number: str) -> None:
+def test_old_versions_in_any_notation_are_rejected(tmp_path: Path, number: str) -> None:
     with StrangeElasticsearch({"version": {"number": number}}) as server:
         error = refusal(Settings(home=tmp_path, url=server.url))
     assert f"runs Elasticsearch {number}, and searchapp works with 8.19 and 9.x: upgrade the server" in str(
@@ -92,7 +94,7 @@ def test_an_old_version_may_be_written_in_any_way(tmp_path: Path, number: str) -
 
 
 @pytest.mark.parametrize("number", ["", "new", ".9", "-1", 9, 9.4, True, ["9"], {"9": 4}, "x" * 10_000])
-def test_a_version_that_is_none_is_a_sentence(tmp_path: Path, number: object) -> None:
+def test_an_invalid_version_is_reported(tmp_path: Path, number: object) -> None:
     with StrangeElasticsearch({"version": {"number": number}}) as server:
         error = refusal(Settings(home=tmp_path, url=server.url))
     assert isinstance(error, EngineRefused) and len(str(error)) < 200
@@ -102,7 +104,7 @@ def test_a_version_that_is_none_is_a_sentence(tmp_path: Path, number: object) ->
 @pytest.mark.parametrize(
     "about", [{}, {"version": {}}, {"version": None}, {"version": "9.4.3"}, [], "9.4.3", 9, None]
 )
-def test_a_server_that_tells_no_version_is_a_sentence(tmp_path: Path, about: object) -> None:
+def test_a_server_without_a_version_is_reported(tmp_path: Path, about: object) -> None:
     with StrangeElasticsearch(about) as server:
         error = refusal(Settings(home=tmp_path, url=server.url))
     assert isinstance(error, EngineRefused) and "is not an Elasticsearch: it reports no version" in str(error)
@@ -130,16 +132,16 @@ def test_wrong_credentials(
 
 
 def test_a_wrong_authority(secured_node: Node, settings_for: MakeSettings, tmp_path: Path) -> None:
-    other = tmp_path / "other.pem"
-    trustme.CA().cert_pem.write_to_path(str(other))
-    for ca_certs in (None, other):
+    untrusted = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(str(untrusted))
+    for ca_certs in (None, untrusted):
         error = refusal(settings_for(secured_node.url, username="elastic", password="x", ca_certs=ca_certs))
         assert isinstance(error, EngineUnreachable)
         assert "a certificate that this machine does not trust: set SEARCHAPP_CA_CERTS" in str(error)
 
 
-def test_a_password_may_hold_any_character(secured_node: Node, settings_for: MakeSettings) -> None:
-    """In variables of their own and in the address, where it is escaped."""
+def test_a_password_can_have_any_character(secured_node: Node, settings_for: MakeSettings) -> None:
+    """The password is in a setting, or escaped in the address."""
     name, password = "robber", "pä:ss@wört€/?#"
     body = {"password": password, "roles": ["superuser"]}
     assert secured_node.server.request("PUT", f"/_security/user/{quote(name)}", body).status == 200
@@ -179,9 +181,9 @@ CERTIFICATES: dict[str, tuple[str, str, datetime, datetime]] = {
 
 @pytest.mark.parametrize("kind", CERTIFICATES)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_what_is_wrong_with_a_certificate_is_told(tmp_path: Path, kind: str, host: str) -> None:
-    """Each has another remedy, and none of them is to trust another authority."""
-    identity, sentence, begins, ends = CERTIFICATES[kind]
+def test_the_error_names_the_problem_of_a_certificate(tmp_path: Path, kind: str, host: str) -> None:
+    """The remedy differs, and is never to trust another authority."""
+    identity, message, begins, ends = CERTIFICATES[kind]
     if host == "localhost" and "another" not in kind:
         identity = host
     authority = trustme.CA()
@@ -192,10 +194,10 @@ def test_what_is_wrong_with_a_certificate_is_told(tmp_path: Path, kind: str, hos
         url = server.url.replace("http", "https").replace("127.0.0.1", host)
         error = refusal(Settings(home=tmp_path, url=url, ca_certs=tmp_path / "ca.pem"))
     assert isinstance(error, EngineUnreachable)
-    assert sentence in str(error) and "SEARCHAPP_CA_CERTS" not in str(error)
+    assert message in str(error) and "SEARCHAPP_CA_CERTS" not in str(error)
 
 
-def test_a_server_that_signed_its_own_certificate_is_not_trusted(tmp_path: Path) -> None:
+def test_a_self_signed_certificate_is_not_trusted(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     with StrangeElasticsearch({"version": {"number": "9.4.3"}}, context) as server:
@@ -203,7 +205,7 @@ def test_a_server_that_signed_its_own_certificate_is_not_trusted(tmp_path: Path)
     assert "a certificate that this machine does not trust: set SEARCHAPP_CA_CERTS" in str(error)
 
 
-def test_a_file_of_authorities_that_is_missing_or_none(settings_for: MakeSettings, tmp_path: Path) -> None:
+def test_a_missing_or_invalid_file_of_authorities(settings_for: MakeSettings, tmp_path: Path) -> None:
     url = "https://127.0.0.1:9200"
     assert "can't be read (No such file or directory)" in str(
         refusal(settings_for(url, ca_certs=tmp_path / "none.pem"))
@@ -233,5 +235,5 @@ def test_http_and_https_mixed_up(
         (None, "None"),
     ],
 )
-def test_the_innermost_reason_is_told(error: Any, innermost: str) -> None:
+def test_the_innermost_reason_is_reported(error: Any, innermost: str) -> None:
     assert reason(error) == innermost

@@ -1,4 +1,4 @@
-"""What the engine does when the server, or the way to it, fails in the middle of the work."""
+"""Failures of the server or the connection during work."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ PATIENCE = 2.0
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits of milliseconds and little patience: what is tested is what is tried, and what is said in the end."""
+    """Shorten waits and patience, which do not change the attempts and messages that are tested."""
     monkeypatch.setattr(connection, "PATIENCE_SECONDS", PATIENCE)
     monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
 
 
-def test_a_server_that_is_not_elasticsearch(tmp_path: Path) -> None:
+def test_a_server_that_is_not_elasticsearch_is_rejected(tmp_path: Path) -> None:
     with NotElasticsearch() as server, pytest.raises(EngineRefused, match="not an Elasticsearch"):
         ElasticsearchEngine.connect(Settings(home=tmp_path, url=server.url))
 
 
-def test_a_server_that_is_too_old(tmp_path: Path) -> None:
+def test_an_outdated_server_is_rejected(tmp_path: Path) -> None:
     with OldElasticsearch() as server:
         with pytest.raises(
             EngineRefused, match="runs Elasticsearch 8.17.0, and searchapp works with 8.19 and 9.x: "
@@ -48,7 +48,9 @@ def test_a_server_that_is_too_old(tmp_path: Path) -> None:
             ElasticsearchEngine.connect(Settings(home=tmp_path, url=server.url))
 
 
-def test_a_busy_server_is_asked_again(behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy) -> None:
+def test_requests_to_a_busy_server_are_repeated(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
+) -> None:
     fault_proxy.reject(3, path=BULK)
     behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     fault_proxy.reject(3, path=MSEARCH)
@@ -58,7 +60,7 @@ def test_a_busy_server_is_asked_again(behind_proxy: ElasticsearchEngine, fault_p
     assert fault_proxy.count(path=MSEARCH) == 4
 
 
-def test_a_document_that_is_rejected_alone_is_sent_again(
+def test_a_single_rejected_document_is_sent_again(
     behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
 ) -> None:
     fault_proxy.reject_documents({"2", "3"})
@@ -66,7 +68,7 @@ def test_a_document_that_is_rejected_alone_is_sent_again(
     assert fault_proxy.count(path=BULK) == 2
 
 
-def test_a_cluster_that_chooses_a_master_is_waited_for_at_the_first_request(
+def test_the_first_request_waits_for_the_election_of_a_master(
     fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
 ) -> None:
     fault_proxy.unavailable(3)
@@ -75,18 +77,18 @@ def test_a_cluster_that_chooses_a_master_is_waited_for_at_the_first_request(
     assert fault_proxy.count() == 4
 
 
-def test_a_gateway_without_a_server_behind_it_is_told_at_once(
+def test_a_bad_gateway_is_reported_at_once(
     fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
 ) -> None:
-    """It may as well be a wrong address."""
+    """The address may be wrong."""
     fault_proxy.lose(None, status=502)
     with pytest.raises(EngineUnreachable, match="could not connect .*502"):
         ElasticsearchEngine.connect(settings_for(fault_proxy.url))
     assert fault_proxy.count() == 1
 
 
-def test_a_full_disk_is_told_at_once(behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy) -> None:
-    """The server answers 429 to that as well, but no patience helps."""
+def test_a_full_disk_is_reported_at_once(behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy) -> None:
+    """The server sends status 429 for a full disk too, but repetition does not help."""
     reason = "index [x] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark]"
     fault_proxy.answer(429, "cluster_block_exception", reason, path=BULK, times=None)
     with pytest.raises(EngineRefused, match="is read-only .*flood-stage.*; free disk space"):
@@ -94,26 +96,26 @@ def test_a_full_disk_is_told_at_once(behind_proxy: ElasticsearchEngine, fault_pr
     assert fault_proxy.count(path=BULK) == 1
 
 
-def test_a_disk_that_is_full_in_the_middle_leaves_nothing(
+def test_a_disk_that_fills_during_a_build_leaves_no_new_version(
     engine: ElasticsearchEngine,
     elasticsearch_url: str,
     index_prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The block that the server sets itself, on what is built and on the locks: what is left can still be deleted."""
+    """The block of the server, on the new version and the locks, still allows deletions."""
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
     server, blocked = Server(elasticsearch_url), "index.blocks.read_only_allow_delete"
     old = engine.build("groups", spec_of(GROUPS), GROUPS)
 
     def filling() -> Iterator[Document]:
-        for place, document in enumerate(GROUPS):
-            if place == 1:
+        for number, document in enumerate(GROUPS):
+            if number == 1:
                 answer = server.request("PUT", f"/{index_prefix}-*/_settings", {blocked: True})
                 assert answer.status == 200, answer.body
             yield document
 
-    sentence = r"could not index the document \d+: .* is read-only .*; free disk space or remove the block"
-    with pytest.raises(EngineRefused, match=sentence):
+    message = r"could not index the document \d+: .* is read-only .*; free disk space or remove the block"
+    with pytest.raises(EngineRefused, match=message):
         engine.build("groups", spec_of(GROUPS[:3]), filling())
     assert [version.info for version in engine._versions("groups").all()] == [old]
     server.request("PUT", f"/{index_prefix}-*/_settings", {blocked: None})
@@ -121,7 +123,7 @@ def test_a_disk_that_is_full_in_the_middle_leaves_nothing(
 
 
 @pytest.mark.parametrize("path", [BULK, MSEARCH, r"/_refresh$", r"/_aliases$"])
-def test_an_answer_that_breaks_off_is_asked_for_again(
+def test_requests_with_truncated_responses_are_repeated(
     behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy, path: str
 ) -> None:
     fault_proxy.cut(1, path=path)
@@ -131,10 +133,10 @@ def test_an_answer_that_breaks_off_is_asked_for_again(
 
 
 @pytest.mark.parametrize("times", [1, 6])
-def test_a_lost_answer_to_the_swap_loses_no_version(
+def test_lost_responses_to_the_swap_lose_no_version(
     behind_proxy: ElasticsearchEngine, engine: ElasticsearchEngine, fault_proxy: FaultProxy, times: int
 ) -> None:
-    """The server has swapped, but its answer, or all six of them, never arrive."""
+    """The server swaps, but the response, or all six responses, are lost."""
     engine.build("groups", spec_of(GROUPS), GROUPS)
     fault_proxy.cut(times, path=r"/_aliases$")
     new = behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
@@ -143,24 +145,24 @@ def test_a_lost_answer_to_the_swap_loses_no_version(
     assert len(engine.open("groups").find({"query": {"match_all": {}}})) == 3
 
 
-def test_the_topic_of_a_refused_query_can_be_told(engine: ElasticsearchEngine) -> None:
+def test_the_position_of_a_rejected_query_is_reported(engine: ElasticsearchEngine) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
     too_long = match(" ".join(f"word{number}" for number in range(20_000)))
     bodies = [match("group")] * 70 + [too_long] + [match("group")]
-    with pytest.raises(QueryRefused, match="maxClauseCount|too many") as caught:
+    with pytest.raises(QueryRefused, match="maxClauseCount|too many") as error:
         list(engine.open("groups").search(bodies))
-    assert caught.value.place == 70
+    assert error.value.place == 70
 
 
 @pytest.mark.parametrize("path", [BULK, r"/_refresh$"])
-def test_a_server_that_stays_busy_is_given_up_after_a_bounded_time(
+def test_a_server_that_stays_busy_is_abandoned_after_a_limited_time(
     behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy, path: str
 ) -> None:
     fault_proxy.reject(None, path=path)
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(EngineRefused, match="too busy to .* even after 2 s"):
         behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
-    assert PATIENCE <= time.monotonic() - begun < 10 * PATIENCE
+    assert PATIENCE <= time.monotonic() - start < 10 * PATIENCE
     assert fault_proxy.count(path=path) > 5
     fault_proxy.heal()
     assert behind_proxy.index_info("groups") is None
@@ -175,7 +177,7 @@ def test_a_document_that_stays_rejected_is_named(
     assert fault_proxy.count(path=BULK) > 5
 
 
-def test_searching_a_server_that_stays_busy_ends(
+def test_searches_on_a_server_that_stays_busy_end(
     behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
 ) -> None:
     behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
@@ -186,16 +188,16 @@ def test_searching_a_server_that_stays_busy_ends(
     assert fault_proxy.count(path=MSEARCH) > 5
 
 
-def test_a_gateway_error_passes(behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy) -> None:
+def test_requests_are_repeated_after_gateway_errors(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
+) -> None:
     fault_proxy.unavailable(2, path=BULK)
     fault_proxy.unavailable(2, path=MSEARCH)
     behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     assert len(list(behind_proxy.open("groups").search([match("field")]))) == 1
 
 
-def test_a_server_that_does_not_answer_in_time(
-    fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
-) -> None:
+def test_a_timeout_is_reported(fault_proxy: FaultProxy, settings_for: Callable[..., Settings]) -> None:
     settings = settings_for(fault_proxy.url)
     impatient = connection.Connection.open(settings, attempts=2, timeout=0.5)
     with closing(ElasticsearchEngine(impatient, settings.index_prefix)) as engine:
@@ -206,7 +208,7 @@ def test_a_server_that_does_not_answer_in_time(
             list(index.search([match("field")]))
 
 
-def test_a_connection_lost_while_indexing_leaves_the_old_version(
+def test_a_lost_connection_leaves_the_old_version_live(
     behind_proxy: ElasticsearchEngine,
     engine: ElasticsearchEngine,
     fault_proxy: FaultProxy,
@@ -215,11 +217,11 @@ def test_a_connection_lost_while_indexing_leaves_the_old_version(
     old = engine.build("groups", spec_of(GROUPS), GROUPS)
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
     fault_proxy.refuse_from(2, path=BULK)
-    said: list[str] = []
-    behind_proxy._connection.notify = said.append
+    messages: list[str] = []
+    behind_proxy._connection.notify = messages.append
     with pytest.raises(EngineUnreachable, match=r"could not send documents to [\w-]+: start it"):
         behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
-    assert said[-1] == f"{old.version} is still live"
+    assert messages[-1] == f"{old.version} is still live"
     assert engine.index_info("groups") == old
 
     fault_proxy.heal()
@@ -227,21 +229,21 @@ def test_a_connection_lost_while_indexing_leaves_the_old_version(
     assert engine.index_info("groups") == new
 
 
-LOST: dict[str, tuple[Callable[[Node], None], str]] = {
+NODE_FAULTS: dict[str, tuple[Callable[[Node], None], str]] = {
     "killed": (Node.kill, "no Elasticsearch answers at "),
     "frozen": (Node.pause, "did not answer in "),
 }
-"""What is done to a node, and what is said of it. A killed one has to start again: in the full profile."""
+"""Faults of a node and their messages. A killed node must start again, so only the full profile kills it."""
 
 
-@pytest.mark.parametrize("fault", list(LOST) if FULL else ["frozen"])
-def test_a_node_that_is_lost_half_way_and_comes_back(
+@pytest.mark.parametrize("fault", list(NODE_FAULTS) if FULL else ["frozen"])
+def test_a_node_that_fails_during_a_build_and_recovers(
     secured_node: Node,
     settings_for: Callable[..., Settings],
     monkeypatch: pytest.MonkeyPatch,
     fault: str,
 ) -> None:
-    """A real node, lost between two bulk requests; after its return the old version serves, the next builds."""
+    """The node fails between two bulk requests; then the old version is live, and the next build succeeds."""
     settings = settings_for(
         secured_node.url,
         username=secured_node.username,
@@ -250,19 +252,19 @@ def test_a_node_that_is_lost_half_way_and_comes_back(
     )
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
     monkeypatch.setattr(connection, "TIDYING_SECONDS", PATIENCE)
-    lose, said = LOST[fault]
+    fail, message = NODE_FAULTS[fault]
     own = connection.Connection.open(settings, timeout=5.0)
     with closing(ElasticsearchEngine(own, settings.index_prefix)) as engine:
         old = engine.build("groups", spec_of(GROUPS), GROUPS)
 
         def losing() -> Iterator[Document]:
-            for place, document in enumerate(GROUPS[:3]):
-                if place == 2:
-                    lose(secured_node)
+            for number, document in enumerate(GROUPS[:3]):
+                if number == 2:
+                    fail(secured_node)
                 yield document
 
         try:
-            with pytest.raises(EngineError, match=said):
+            with pytest.raises(EngineError, match=message):
                 engine.build("groups", spec_of(GROUPS[:3]), losing())
         finally:
             secured_node.recover()

@@ -1,3 +1,5 @@
+"""Indexes of Elasticsearch: versions, aliases, replacement and failed builds."""
+
 from __future__ import annotations
 
 import copy
@@ -20,12 +22,12 @@ from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine, locks
 from searchapp.errors import EngineRefused, Replaced
 from searchapp.model import Document
-from tests.engines.conftest import GROUPS, MAPPING, match, spec_of
+from tests.engines.conftest import GROUPS, MAPPING, indexes, match, spec_of
 from tests.server.node import Node
 
 
 def rest(url: str, method: str, path: str, body: object = None) -> Any:
-    """One request to the server, past searchapp."""
+    """Send a request to the server and return the JSON of a successful response."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(
         f"{url}/{path}", data, {"Content-Type": "application/json"}, method=method
@@ -34,13 +36,7 @@ def rest(url: str, method: str, path: str, body: object = None) -> Any:
         return json.load(answer)
 
 
-def indexes(url: str, prefix: str) -> dict[str, list[str]]:
-    """The aliases of every index with the prefix, but for that of the locks."""
-    found = rest(url, "GET", f"{prefix}-*,-{prefix}-locks-*/_alias")
-    return {name: sorted(described["aliases"]) for name, described in found.items()}
-
-
-def test_a_built_index_serves_behind_its_alias(
+def test_a_built_index_is_live_behind_its_alias(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     info = engine.build("groups", spec_of(GROUPS), GROUPS)
@@ -50,7 +46,7 @@ def test_a_built_index_serves_behind_its_alias(
     assert indexes(elasticsearch_url, index_prefix) == {info.version: [f"{index_prefix}-groups"]}
 
 
-def test_an_index_that_does_not_exist_is_none_and_cannot_be_opened(engine: ElasticsearchEngine) -> None:
+def test_a_missing_index_has_no_info_and_can_not_be_opened(engine: ElasticsearchEngine) -> None:
     assert engine.index_info("groups") is None
     with pytest.raises(EngineRefused, match="create it with `searchapp index groups`"):
         engine.open("groups")
@@ -66,55 +62,53 @@ def test_a_new_version_replaces_the_old_one(
     assert info.documents == 5 and "-000002-" in info.version
 
 
-def test_a_search_during_a_rebuild_sees_one_whole_version(engine: ElasticsearchEngine) -> None:
-    """Readers loop while the index is rebuilt between 4 and 40 documents: never any other number."""
-    many = [Document(str(number), f"Every group {number}.") for number in range(40)]
+def test_a_search_during_a_rebuild_sees_one_complete_version(engine: ElasticsearchEngine) -> None:
+    """A reader sees 4 or 40 documents, and no other number, while the index is rebuilt with each of them."""
+    large = [Document(str(number), f"Every group {number}.") for number in range(40)]
     engine.build("groups", spec_of(GROUPS), GROUPS)
-    seen, stop, failures = set(), threading.Event(), []
+    counts, stop, failures = set(), threading.Event(), []
 
     def read() -> None:
         body = {**match("x", 100), "query": {"match_all": {}}}
         try:
             while not stop.is_set():
-                with suppress(
-                    Replaced
-                ):  # between opening and finding: the version is gone, not another one's
-                    seen.add(len(engine.open("groups").find(body)))
+                with suppress(Replaced):  # the version was removed after it was opened
+                    counts.add(len(engine.open("groups").find(body)))
         except Exception as error:
             failures.append(error)
 
     reader = threading.Thread(target=read)
     reader.start()
     for round_ in range(6):
-        documents = many if round_ % 2 == 0 else GROUPS
+        documents = large if round_ % 2 == 0 else GROUPS
         engine.build("groups", spec_of(documents), documents)
     stop.set()
     reader.join(30)
     assert not failures
-    assert seen <= {4, 40} and seen
+    assert counts <= {4, 40} and counts
 
 
 def test_a_handle_on_a_replaced_version_never_mixes_it_with_the_new_one(engine: ElasticsearchEngine) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
     index = engine.open("groups")
     engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
-    ask: list[Callable[[], object]] = [
+    searches: list[Callable[[], object]] = [
         lambda: list(index.search([match("group")])),
         lambda: index.find(match("group")),
         lambda: index.frequencies({"text": ["group"]}),
         lambda: index.analyze("group", field="text"),
     ]
-    for one in ask:
+    for search in searches:
         with pytest.raises(
             Replaced, match="replaced by a newer version during the search: run the command again"
         ):
-            one()
+            search()
     assert index.info.documents == 4
     assert len(engine.open("groups").find(match("group"))) == 2
 
 
 @pytest.mark.parametrize("owner", ["index", "alias"])
-def test_a_name_that_is_not_ours_is_refused_and_left_alone(
+def test_a_foreign_index_or_alias_is_rejected_and_not_changed(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, owner: str
 ) -> None:
     alias = f"{index_prefix}-groups"
@@ -127,23 +121,23 @@ def test_a_name_that_is_not_ours_is_refused_and_left_alone(
     assert rest(elasticsearch_url, "GET", f"{name}/_count")["count"] == 0
 
 
-def test_somebodys_index_with_the_name_of_a_version_is_not_removed(
+def test_a_foreign_index_with_the_name_of_a_version_is_not_removed(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    theirs = f"{index_prefix}-groups-000001-0123abcd"
-    rest(elasticsearch_url, "PUT", theirs, {})
+    foreign = f"{index_prefix}-groups-000001-0123abcd"
+    rest(elasticsearch_url, "PUT", foreign, {})
     info = engine.build("groups", spec_of(GROUPS), GROUPS)
     assert "-groups-000002-" in info.version
-    assert theirs in indexes(elasticsearch_url, index_prefix)
+    assert foreign in indexes(elasticsearch_url, index_prefix)
 
 
-def test_an_index_that_is_removed_and_built_again_gets_another_name(engine: ElasticsearchEngine) -> None:
+def test_an_index_that_is_built_after_a_removal_has_another_name(engine: ElasticsearchEngine) -> None:
     before = engine.build("groups", spec_of(GROUPS), GROUPS)
     engine.remove("groups")
     assert engine.build("groups", spec_of(GROUPS), GROUPS).version != before.version
 
 
-def test_a_failed_build_leaves_the_old_version_and_nothing_else(
+def test_a_failed_build_leaves_only_the_old_version(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
@@ -151,35 +145,35 @@ def test_a_failed_build_leaves_the_old_version_and_nothing_else(
 
     def broken() -> Iterator[Document]:
         yield GROUPS[0]
-        raise RuntimeError("the disk is gone")
+        raise RuntimeError("the disk failed")
 
     with pytest.raises(RuntimeError):
         engine.build("groups", spec_of(GROUPS), broken())
     assert indexes(elasticsearch_url, index_prefix) == before
 
 
-def test_a_document_that_the_mapping_refuses_is_named(engine: ElasticsearchEngine) -> None:
-    strange = [*GROUPS, Document("99", "x", {"colour": "red"})]
+def test_a_document_that_the_mapping_rejects_is_named(engine: ElasticsearchEngine) -> None:
+    documents = [*GROUPS, Document("99", "x", {"colour": "red"})]
     with pytest.raises(EngineRefused, match=r"refused the document 99: .*colour.*nothing was changed"):
-        engine.build("groups", spec_of(strange), strange)
+        engine.build("groups", spec_of(documents), documents)
     assert engine.index_info("groups") is None
 
 
-def test_a_mapping_that_is_refused_is_a_sentence(engine: ElasticsearchEngine) -> None:
+def test_the_error_for_a_rejected_mapping_gives_the_reason(engine: ElasticsearchEngine) -> None:
     mapping = copy.deepcopy(MAPPING)
     mapping["mappings"]["properties"]["text"]["analyzer"] = "klingon"
     with pytest.raises(EngineRefused, match=r"refused to create the index .* from its mapping: .*klingon"):
         engine.build("groups", spec_of(GROUPS, mapping), GROUPS)
 
 
-def test_documents_lost_on_the_way_are_noticed(engine: ElasticsearchEngine) -> None:
+def test_a_wrong_number_of_documents_is_detected(engine: ElasticsearchEngine) -> None:
     twice = [*GROUPS, GROUPS[0]]
     with pytest.raises(EngineRefused, match="has 4 documents instead of 5"):
         engine.build("groups", spec_of(twice), twice)
 
 
-def test_a_read_only_cluster_is_a_sentence(secured_node: Node, settings_for: Callable[..., Settings]) -> None:
-    """On the node that no other test uses meanwhile."""
+def test_a_read_only_cluster_is_reported(secured_node: Node, settings_for: Callable[..., Settings]) -> None:
+    """The test uses a node of its own, because the block affects the whole cluster."""
     settings = settings_for(
         secured_node.url,
         username=secured_node.username,
@@ -200,10 +194,10 @@ def test_a_read_only_cluster_is_a_sentence(secured_node: Node, settings_for: Cal
             block(None)
 
 
-def test_an_old_version_that_is_read_only_goes_on_serving(
+def test_a_read_only_old_version_stays_live(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    """As on a full disk: the flood stage blocks what is there; the swap could not remove it."""
+    """On a full disk the server makes indexes read-only, so that the swap can't remove the old version."""
     old = engine.build("groups", spec_of(GROUPS), GROUPS)
     rest(elasticsearch_url, "PUT", f"{old.version}/_settings", {"index.blocks.read_only": True})
     try:
@@ -216,7 +210,7 @@ def test_an_old_version_that_is_read_only_goes_on_serving(
     assert list(indexes(elasticsearch_url, index_prefix)) == [old.version]
 
 
-KILLED_BUILD = textwrap.dedent(
+SLOW_BUILD = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
@@ -240,8 +234,8 @@ KILLED_BUILD = textwrap.dedent(
 
 @pytest.fixture
 def building_process(elasticsearch_url: str, index_prefix: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that is in the middle of building a new version."""
-    command = [sys.executable, "-c", KILLED_BUILD, elasticsearch_url, index_prefix]
+    """Start a process that is building a new version."""
+    command = [sys.executable, "-c", SLOW_BUILD, elasticsearch_url, index_prefix]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "sent\n"
@@ -250,7 +244,7 @@ def building_process(elasticsearch_url: str, index_prefix: str) -> Iterator[subp
             process.kill()
 
 
-def test_a_killed_build_leaves_the_old_serving_and_the_next_cleans_up(
+def test_a_killed_build_leaves_the_old_version_live_and_the_next_removes_leftovers(
     engine: ElasticsearchEngine,
     elasticsearch_url: str,
     index_prefix: str,
@@ -261,7 +255,7 @@ def test_a_killed_build_leaves_the_old_serving_and_the_next_cleans_up(
     os.kill(process.pid, signal.SIGKILL)
     process.wait(10)
     ((leftover, (alias,)),) = (
-        one for one in indexes(elasticsearch_url, index_prefix).items() if one[0] != old.version
+        entry for entry in indexes(elasticsearch_url, index_prefix).items() if entry[0] != old.version
     )
     assert alias.startswith(f"{leftover}-building-")
     assert engine.index_info("groups") == old
@@ -271,7 +265,7 @@ def test_a_killed_build_leaves_the_old_serving_and_the_next_cleans_up(
     assert indexes(elasticsearch_url, index_prefix) == {new.version: [f"{index_prefix}-groups"]}
 
 
-def test_a_build_waits_for_another_one_and_names_it(
+def test_a_build_that_can_not_wait_names_the_building_process(
     engine: ElasticsearchEngine, building_process: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_SECONDS", 0.0)
@@ -282,7 +276,7 @@ def test_a_build_waits_for_another_one_and_names_it(
         engine.build("groups", spec_of(GROUPS), GROUPS)
 
 
-def test_a_version_deleted_while_it_is_built_is_not_created_again(
+def test_a_version_that_is_deleted_during_its_build_is_not_created_again(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from searchapp.engines.elasticsearch import indexing
@@ -290,8 +284,8 @@ def test_a_version_deleted_while_it_is_built_is_not_created_again(
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
 
     def sabotaged() -> Iterator[Document]:
-        for place, document in enumerate(GROUPS):
-            if place == 2:
+        for number, document in enumerate(GROUPS):
+            if number == 2:
                 (version,) = indexes(elasticsearch_url, index_prefix)
                 rest(elasticsearch_url, "DELETE", version)
             yield document
@@ -301,7 +295,7 @@ def test_a_version_deleted_while_it_is_built_is_not_created_again(
     assert indexes(elasticsearch_url, index_prefix) == {}
 
 
-def test_an_index_whose_ownership_was_edited_is_not_ours(
+def test_an_index_with_edited_metadata_is_foreign(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     name = f"{index_prefix}-groups-000001-0123abcd"
@@ -311,13 +305,13 @@ def test_an_index_whose_ownership_was_edited_is_not_ours(
         engine.index_info("groups")
 
 
-def test_the_number_of_documents_done_is_reported(engine: ElasticsearchEngine) -> None:
-    done: list[int] = []
-    engine.build("groups", spec_of(GROUPS), GROUPS, done.append)
-    assert sum(done) == len(GROUPS)
+def test_the_number_of_indexed_documents_is_reported(engine: ElasticsearchEngine) -> None:
+    progress: list[int] = []
+    engine.build("groups", spec_of(GROUPS), GROUPS, progress.append)
+    assert sum(progress) == len(GROUPS)
 
 
-def test_indexes_of_other_prefixes_do_not_meet(
+def test_engines_with_other_prefixes_have_separate_indexes(
     engine: ElasticsearchEngine,
     elasticsearch_url: str,
     settings_for: Callable[..., Settings],

@@ -1,4 +1,4 @@
-"""Elasticsearch 8 makes the same terms as 9, with what it is told besides."""
+"""Elasticsearch 8 produces the terms of version 9, with a token filter that searchapp adds."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from searchapp.engines.elasticsearch.analysis import (
     analysis_for,
     without_added,
 )
-from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.engines.elasticsearch.client import Server as ServerVersion
 from searchapp.lucene.analysis.stemmers import porter2
 from tests.engines.conftest import GROUPS, MAPPING, spec_of
 from tests.server.faults import FaultProxy, Request, Response
 from tests.server.rest import Server
 
-STEMS = [f"{first}{twice}{twice}" for first in "aeo" for twice in "bdfgmnprt"]
+STEMS = [f"{first}{double}{double}" for first in "aeo" for double in "bdfgmnprt"]
 ENDINGS = [
     "".join(parts)
     for parts in itertools.product(("ed", "ing"), ("", "ly"), ("", "s"), ("", "'", "'s", "'s'"))
@@ -46,7 +46,7 @@ PORTER2 = {"type": "stemmer", "language": "porter2"}
 
 
 @pytest.mark.parametrize("name", SHORT_STEMS)
-def test_words_of_three_letters_have_the_stems_of_version_9_on_either(compared_url: str, name: str) -> None:
+def test_both_versions_give_words_of_three_letters_the_same_stem(compared_url: str, name: str) -> None:
     words = [
         f"{before}{stem}{ending}" for before in ("", "'") for stem in STEMS for ending in ENDINGS
     ] + OTHERS
@@ -55,7 +55,7 @@ def test_words_of_three_letters_have_the_stems_of_version_9_on_either(compared_u
     assert [token["token"] for token in answer["tokens"]] == [porter2(word) for word in words]
 
 
-def test_words_that_are_marked_as_keywords_keep_their_endings_on_either(compared_url: str) -> None:
+def test_both_versions_keep_the_endings_of_keywords(compared_url: str) -> None:
     marker = {"type": "keyword_marker", "keywords": ["added", "eggs"]}
     request = {
         "tokenizer": "whitespace",
@@ -66,7 +66,7 @@ def test_words_that_are_marked_as_keywords_keep_their_endings_on_either(compared
     assert [token["token"] for token in answer["tokens"]] == ["added", "add", "eggs", "egg"]
 
 
-def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_only() -> None:
+def test_the_filter_precedes_each_such_stemmer_only_on_the_older_version() -> None:
     analysis: dict[str, Any] = {
         "filter": {
             "porter2": PORTER2,
@@ -85,10 +85,10 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
             "e": {"type": "english"},
         },
     }
-    assert analysis_for(Answering("9.4.3"), analysis) == analysis
-    assert analysis_for(Answering("8.11.0", is_serverless=True), analysis) == analysis
-    assert analysis_for(Answering(), analysis) == analysis_for(Answering("8.19.13"), analysis)
-    adapted = analysis_for(Answering("8.19.13"), analysis)
+    assert analysis_for(ServerVersion("9.4.3"), analysis) == analysis
+    assert analysis_for(ServerVersion("8.11.0", is_serverless=True), analysis) == analysis
+    assert analysis_for(ServerVersion(), analysis) == analysis_for(ServerVersion("8.19.13"), analysis)
+    adapted = analysis_for(ServerVersion("8.19.13"), analysis)
     assert adapted["filter"] == {**analysis["filter"], **SHORT_STEMS}
     assert adapted["analyzer"] == {
         **analysis["analyzer"],
@@ -106,23 +106,23 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
 @pytest.mark.parametrize(
     "analysis", [{}, {"analyzer": {"a": {"filter": ["lowercase"]}}}, {"filter": {"p": PORTER2}}]
 )
-def test_an_index_without_such_a_stemmer_is_told_nothing(analysis: dict[str, object]) -> None:
-    assert analysis_for(Answering("8.19.13"), analysis) == analysis
+def test_an_index_without_such_a_stemmer_gets_no_filter(analysis: dict[str, object]) -> None:
+    assert analysis_for(ServerVersion("8.19.13"), analysis) == analysis
 
 
 NODES = {"a": {"version": "9.4.3"}, "b": {"version": "8.19.13"}}
 
 
-@pytest.mark.parametrize("nodes", [NODES, None], ids=["some of them older", "a user who may not ask"])
-def test_an_index_that_an_older_node_may_hold_gets_the_filter(
+@pytest.mark.parametrize("nodes", [NODES, None], ids=["older nodes", "no right to see nodes"])
+def test_an_index_in_a_cluster_with_older_nodes_gets_the_filter(
     settings_for: Callable[..., Settings],
     elasticsearch_url: str,
     index_prefix: str,
     nodes: dict[str, object] | None,
 ) -> None:
-    """While a cluster is upgraded a node of version 9 answers for others that are not yet."""
+    """During an upgrade a node of version 9 answers for a cluster with older nodes."""
 
-    class Upgraded(FaultProxy):
+    class PartlyUpgraded(FaultProxy):
         def respond(self, request: Request) -> Response | None:
             if not request.path.startswith("/_nodes"):
                 return super().respond(request)
@@ -134,13 +134,13 @@ def test_an_index_that_an_older_node_may_hold_gets_the_filter(
 
     analysis = {"filter": {"p": PORTER2}, "analyzer": {"words": {"tokenizer": "standard", "filter": ["p"]}}}
     mapping = {**MAPPING, "settings": {"analysis": analysis}}
-    with Upgraded(elasticsearch_url) as proxy:
+    with PartlyUpgraded(elasticsearch_url) as proxy:
         with closing(ElasticsearchEngine.connect(settings_for(proxy.url))) as engine:
             engine.build("groups", spec_of(GROUPS, mapping), GROUPS)
     path = f"/{index_prefix}-groups/_settings?flat_settings=true"
-    (found,) = Server(elasticsearch_url).request("GET", path).json().values()
-    assert found["settings"]["index.analysis.analyzer.words.filter"] == [ADDED, "p"]
+    (index,) = Server(elasticsearch_url).request("GET", path).json().values()
+    assert index["settings"]["index.analysis.analyzer.words.filter"] == [ADDED, "p"]
 
 
-def test_the_filter_is_no_step_that_people_see() -> None:
+def test_the_added_filter_is_not_a_visible_analysis_step() -> None:
     assert without_added([{"name": "lowercase"}, {"name": ADDED}]) == [{"name": "lowercase"}]

@@ -1,4 +1,4 @@
-"""Requests that reach the server twice: scores are those of an index whose every document was written once."""
+"""Repeated requests do not change scores: each document is written once."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tests.server.rest import Server
 BULK = r"/_bulk$"
 SAMPLE = SAMPLES / "nlps"
 REAL_TOPICS = None if FULL else 50
-REAL_EVERY = 1 if FULL else 5
-"""Every how many of the real documents one is indexed, in as many requests."""
+REAL_STEP = 1 if FULL else 5
+"""Every n-th real document is indexed, in requests of correspondingly fewer documents."""
 
 DISTURBED_RUNS = 200 if FULL else 3
 
@@ -46,17 +46,17 @@ def documents(data: Path = SAMPLE) -> list[Document]:
 def ranked(
     engine: ElasticsearchEngine, name: str, data: Path = SAMPLE, topics: int | None = None
 ) -> list[Ranking]:
-    """What the dev topics of nlps retrieve, with scores."""
+    """Return the rankings of the dev topics of nlps."""
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), "bm25", {})
     chosen = task.collection(data).topics("dev", Problems(lenient=True))[:topics]
     return list(Ranker(recipe, Inputs(engine.open(name))).rank(chosen, 500, "run").rankings)
 
 
-def build(engine: ElasticsearchEngine, name: str, data: Path = SAMPLE, every: int = 1) -> None:
-    """Index the sample, or every so many documents of other data, in several bulk requests."""
-    some = documents(data)[::every]
-    engine.build(name, spec_of(some, load("nlps").index_mapping()), some)
+def build(engine: ElasticsearchEngine, name: str, data: Path = SAMPLE, step: int = 1) -> None:
+    """Index every n-th document of the sample or of other data, in several bulk requests."""
+    selected = documents(data)[::step]
+    engine.build(name, spec_of(selected, load("nlps").index_mapping()), selected)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ FAULTS: dict[str, Callable[[FaultProxy], None]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_bulk_request_whose_answer_goes_astray_changes_no_score(
+def test_a_bulk_request_with_a_lost_response_changes_no_score(
     behind_proxy: ElasticsearchEngine,
     engine: ElasticsearchEngine,
     fault_proxy: FaultProxy,
@@ -88,35 +88,35 @@ def test_a_bulk_request_whose_answer_goes_astray_changes_no_score(
     build(behind_proxy, "disturbed")
     assert deleted(elasticsearch_url, f"{index_prefix}-disturbed") == 0
     assert ranked(engine, "disturbed") == ranked(engine, "undisturbed")
-    assert fault_proxy.count(path=BULK) == 5 - (fault == "doubled")  # 70 documents by 20, and one again
+    assert fault_proxy.count(path=BULK) == 5 - (fault == "doubled")  # 70 documents by 20, and one repetition
 
 
-def test_a_bulk_request_that_arrives_when_the_index_serves_changes_nothing(
+def test_a_bulk_request_that_arrives_after_the_build_changes_nothing(
     behind_proxy: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, fault_proxy: FaultProxy
 ) -> None:
     info = behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     (late,) = [request for request in fault_proxy.requests if request.path.endswith("/_bulk")]
-    answer = fault_proxy._forward(late)
-    assert answer is not None and b"index_not_found_exception" in answer.body
+    late_response = fault_proxy._forward(late)
+    assert late_response is not None and b"index_not_found_exception" in late_response.body
     alias = f"{index_prefix}-groups"
     body = b'{"index":{"_id":"1"}}\n{"id":"1","text":"another"}\n'
-    answered = Server(elasticsearch_url).request("POST", f"/{alias}/_bulk", body).json()
-    assert "cluster_block_exception" in str(answered)
+    response = Server(elasticsearch_url).request("POST", f"/{alias}/_bulk", body).json()
+    assert "cluster_block_exception" in str(response)
     assert deleted(elasticsearch_url, info.version) == 0
 
 
-def test_an_index_whose_creation_was_not_confirmed_is_used(
+def test_an_index_whose_creation_got_no_response_is_used(
     behind_proxy: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, fault_proxy: FaultProxy
 ) -> None:
-    """The request is repeated and finds the index there: its own, which must not be left behind."""
+    """The repeated request finds the index that the first one created; the build must use it."""
     fault_proxy.lose(method="PUT", path=r"-groups-\d+-\w+$")
     info = behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     listed = Server(elasticsearch_url).request("GET", f"/_cat/indices/{index_prefix}-groups-*?h=index")
     assert listed.body.decode().split() == [info.version]
 
 
-def test_ids_that_are_there_twice_are_noticed(engine: ElasticsearchEngine) -> None:
-    """Such a document is answered like one that was sent before: that it is another one shows in the count."""
+def test_duplicate_ids_are_detected(engine: ElasticsearchEngine) -> None:
+    """The server treats such a document as a repetition; only the number of documents differs."""
     twice = [*GROUPS, Document("1", "Another text under the same id.")]
     with pytest.raises(EngineRefused, match="has 4 documents instead of 5"):
         engine.build("groups", spec_of(twice), twice)
@@ -134,7 +134,7 @@ def test_one_fault_in_twenty_requests_changes_no_ranking(
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
 ) -> None:
-    """A build that says it succeeded ranks as one that nothing disturbed; any other ends with a sentence."""
+    """A successful build ranks like an undisturbed one; a failed build ends with a message of one line."""
     monkeypatch.setattr(connection, "PATIENCE_SECONDS", 10.0)
     build(engine, "undisturbed")
     settings = settings_for(fault_proxy.url)
@@ -157,7 +157,7 @@ def test_one_fault_in_twenty_requests_changes_no_ranking(
     assert ranked(engine, "disturbed") == ranked(engine, "undisturbed")
 
 
-def test_the_real_collection_ranks_the_same_when_answers_are_lost(
+def test_the_real_collection_ranks_the_same_after_lost_responses(
     fault_proxy: FaultProxy,
     engine: ElasticsearchEngine,
     behind_proxy: ElasticsearchEngine,
@@ -166,13 +166,13 @@ def test_the_real_collection_ranks_the_same_when_answers_are_lost(
     nlps_data: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What made 1,000 deleted copies before, which changed the scores of every dev topic."""
-    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", indexing.BATCH_DOCUMENTS // REAL_EVERY)
-    build(engine, "nlps", nlps_data, REAL_EVERY)
+    """These faults once made 1,000 deleted copies, which changed the scores of every dev topic."""
+    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", indexing.BATCH_DOCUMENTS // REAL_STEP)
+    build(engine, "nlps", nlps_data, REAL_STEP)
     undisturbed = ranked(engine, "nlps", nlps_data, REAL_TOPICS)
     for fault in FAULTS.values():
         fault(fault_proxy)
-    build(behind_proxy, "nlps", nlps_data, REAL_EVERY)
+    build(behind_proxy, "nlps", nlps_data, REAL_STEP)
     assert fault_proxy.count(path=BULK) > 10
     assert deleted(elasticsearch_url, f"{index_prefix}-nlps") == 0
     assert ranked(engine, "nlps", nlps_data, REAL_TOPICS) == undisturbed
@@ -182,23 +182,25 @@ def test_the_real_collection_ranks_the_same_when_answers_are_lost(
 
 
 @pytest.fixture
-def spoilt(engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str) -> ElasticsearchEngine:
+def index_with_deletion(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> ElasticsearchEngine:
     engine.build("groups", spec_of(GROUPS), GROUPS)
     spoil(elasticsearch_url, f"{index_prefix}-groups")
     return engine
 
 
-def test_an_index_with_deleted_documents_does_not_rank(spoilt: ElasticsearchEngine) -> None:
-    sentence = (
+def test_an_index_with_deleted_documents_is_rejected(index_with_deletion: ElasticsearchEngine) -> None:
+    message = (
         r"groups-000001-\w+ has 1 deleted .* affects its scores.*: "
         "build it again with `searchapp index groups --rebuild`"
     )
-    with pytest.raises(EngineRefused, match=sentence):
-        spoilt.open("groups")
-    assert "deleted" in spoilt.flaw("groups")
+    with pytest.raises(EngineRefused, match=message):
+        index_with_deletion.open("groups")
+    assert "deleted" in index_with_deletion.flaw("groups")
 
 
-def test_an_index_with_a_document_more_does_not_rank(
+def test_an_index_with_an_additional_document_is_rejected(
     engine: ElasticsearchEngine, elasticsearch_url: str
 ) -> None:
     info = engine.build("groups", spec_of(GROUPS), GROUPS)
@@ -209,7 +211,7 @@ def test_an_index_with_a_document_more_does_not_rank(
         engine.open("groups")
 
 
-def test_an_index_that_takes_the_place_of_a_searched_one_is_looked_at_too(
+def test_an_index_that_replaces_a_searched_one_is_checked_too(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)

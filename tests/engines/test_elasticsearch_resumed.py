@@ -1,4 +1,4 @@
-"""A build that broke off is gone on with by the next one of the same documents, and by no other."""
+"""The next build of the same documents resumes an interrupted build; other builds start over."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine, indexing, locks
 from searchapp.engines.elasticsearch.locks import Overtaken
 from searchapp.errors import DataError, EngineError, EngineUnreachable
 from searchapp.model import Document, Hits
-from tests.engines.conftest import deleted, match, spec_of
-from tests.engines.test_elasticsearch_indexing import indexes
+from tests.engines.conftest import deleted, indexes, match, spec_of
 from tests.programs import Program
 from tests.server.faults import FaultProxy
 from tests.server.rest import Server
@@ -36,20 +35,20 @@ BUILDER = textwrap.dedent(
     indexing.BATCH_DOCUMENTS = 10
     engine = ElasticsearchEngine.connect(Settings(home=Path("."), url=sys.argv[1], index_prefix=sys.argv[2]))
 
-    class Slowly:
+    class SlowDocuments:
         def __iter__(self):
             for document in DOCUMENTS:
                 time.sleep(0.01)
                 yield document
 
-    done = 0
+    count = 0
 
     def advance(number):
-        global done
-        done += number
-        print(done, flush=True)
+        global count
+        count += number
+        print(count, flush=True)
 
-    engine.build("groups", spec_of(DOCUMENTS, shards=int(sys.argv[3])), Slowly(), advance)
+    engine.build("groups", spec_of(DOCUMENTS, shards=int(sys.argv[3])), SlowDocuments(), advance)
     """
 )
 
@@ -59,12 +58,12 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 10)
 
 
-def broken_off(url: str, prefix: str, how: signal.Signals, shards: int = 1) -> str:
-    """Start a process that builds an index, end it after half of the documents, and return the version that it left."""
+def interrupt_build(url: str, prefix: str, number: signal.Signals, shards: int = 1) -> str:
+    """Signal a process that has built half of an index, and return its unfinished version."""
     with Program(BUILDER, url, prefix, shards) as program:
         while int(program.read_line()) < 100:
             pass
-        program.send_signal(how)
+        program.send_signal(number)
         assert program.wait() != 0
     (version,) = (index for index in indexes(url, prefix) if "-groups-" in index)
     return version
@@ -75,7 +74,7 @@ def ranked(engine: ElasticsearchEngine, name: str) -> list[Hits]:
 
 
 def sent_documents(proxy: FaultProxy) -> int:
-    """The documents in all bulk requests, past the code under test."""
+    """Count the documents in all bulk requests."""
     import gzip
 
     bodies = [
@@ -86,27 +85,27 @@ def sent_documents(proxy: FaultProxy) -> int:
     return sum(len(body.splitlines()) // 2 for body in bodies)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda how: how.name)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("shards", [1, 3])
-def test_the_next_build_goes_on_where_the_one_before_was(
+def test_the_next_build_resumes_an_interrupted_build(
     engine: ElasticsearchEngine,
     behind_proxy: ElasticsearchEngine,
     fault_proxy: FaultProxy,
     elasticsearch_url: str,
     index_prefix: str,
-    how: signal.Signals,
+    number: signal.Signals,
     shards: int,
 ) -> None:
     engine.build("undisturbed", spec_of(DOCUMENTS), DOCUMENTS)
-    begun = broken_off(elasticsearch_url, index_prefix, how, shards)
-    said: list[str] = []
-    behind_proxy._connection.notify = said.append
-    done: list[int] = []
-    info = behind_proxy.build("groups", spec_of(DOCUMENTS, shards=shards), DOCUMENTS, done.append)
-    assert info.version == begun
-    assert f"continuing with {info.version}, which has 1" in " ".join(said)
-    assert sent_documents(fault_proxy) <= 100, "what was there is not sent again"
-    assert sum(done) == len(DOCUMENTS), "what was there counts as done"
+    unfinished = interrupt_build(elasticsearch_url, index_prefix, number, shards)
+    messages: list[str] = []
+    behind_proxy._connection.notify = messages.append
+    progress: list[int] = []
+    info = behind_proxy.build("groups", spec_of(DOCUMENTS, shards=shards), DOCUMENTS, progress.append)
+    assert info.version == unfinished
+    assert f"continuing with {info.version}, which has 1" in " ".join(messages)
+    assert sent_documents(fault_proxy) <= 100, "documents on the server are not sent again"
+    assert sum(progress) == len(DOCUMENTS), "documents on the server count as indexed"
     assert deleted(elasticsearch_url, info.version) == 0
     assert ranked(engine, "groups") == ranked(engine, "undisturbed")
     settings = Server(elasticsearch_url).request("GET", f"/{info.version}/_settings").json()
@@ -115,38 +114,38 @@ def test_the_next_build_goes_on_where_the_one_before_was(
     assert indexes(elasticsearch_url, index_prefix)[info.version] == [alias]
 
 
-def test_other_documents_are_begun_from_the_start(
+def test_a_build_of_other_documents_starts_over(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    begun = broken_off(elasticsearch_url, index_prefix, signal.SIGKILL)
-    others = [*DOCUMENTS[:-1], Document("199", "another text")]
-    info = engine.build("groups", spec_of(others), others)
-    assert info.version != begun
+    unfinished = interrupt_build(elasticsearch_url, index_prefix, signal.SIGKILL)
+    changed = [*DOCUMENTS[:-1], Document("199", "another text")]
+    info = engine.build("groups", spec_of(changed), changed)
+    assert info.version != unfinished
     assert indexes(elasticsearch_url, index_prefix) == {info.version: [f"{index_prefix}-groups"]}
 
 
-def test_another_number_of_shards_is_begun_from_the_start(
+def test_a_build_with_another_number_of_shards_starts_over(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    begun = broken_off(elasticsearch_url, index_prefix, signal.SIGKILL)
+    unfinished = interrupt_build(elasticsearch_url, index_prefix, signal.SIGKILL)
     info = engine.build("groups", spec_of(DOCUMENTS, shards=2), DOCUMENTS)
-    assert info.version != begun and info.shards == 2
+    assert info.version != unfinished and info.shards == 2
 
 
-def test_what_holds_deleted_copies_is_begun_from_the_start(
+def test_a_version_with_deleted_copies_is_not_resumed(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    begun = broken_off(elasticsearch_url, index_prefix, signal.SIGKILL)
+    unfinished = interrupt_build(elasticsearch_url, index_prefix, signal.SIGKILL)
     server = Server(elasticsearch_url)
-    server.request("POST", f"/{begun}/_refresh")
-    server.request("PUT", f"/{begun}/_doc/1?refresh=true", {"id": "1", "text": "somebody else's"})
-    assert deleted(elasticsearch_url, begun) == 1
+    server.request("POST", f"/{unfinished}/_refresh")
+    server.request("PUT", f"/{unfinished}/_doc/1?refresh=true", {"id": "1", "text": "a foreign text"})
+    assert deleted(elasticsearch_url, unfinished) == 1
     info = engine.build("groups", spec_of(DOCUMENTS), DOCUMENTS)
-    assert info.version != begun
+    assert info.version != unfinished
     assert indexes(elasticsearch_url, index_prefix) == {info.version: [f"{index_prefix}-groups"]}
 
 
-def test_a_server_that_goes_away_leaves_what_it_holds(
+def test_documents_on_an_unreachable_server_are_kept(
     engine: ElasticsearchEngine,
     behind_proxy: ElasticsearchEngine,
     fault_proxy: FaultProxy,
@@ -154,53 +153,53 @@ def test_a_server_that_goes_away_leaves_what_it_holds(
     index_prefix: str,
 ) -> None:
     behind_proxy._connection.own_patience = 0.5
-    said: list[str] = []
-    behind_proxy._connection.notify = said.append
+    messages: list[str] = []
+    behind_proxy._connection.notify = messages.append
     fault_proxy.refuse_from(8, path=BULK)
     with pytest.raises(EngineUnreachable, match=r"could not send documents to [\w-]+: start it"):
         behind_proxy.build("groups", spec_of(DOCUMENTS), DOCUMENTS)
-    ((begun, (alias,)),) = indexes(elasticsearch_url, index_prefix).items()
-    assert said[-1] == f"{begun} keeps its documents: run the same command to continue"
+    ((unfinished, (alias,)),) = indexes(elasticsearch_url, index_prefix).items()
+    assert messages[-1] == f"{unfinished} keeps its documents: run the same command to continue"
     assert engine.index_info("groups") is None
-    assert alias.startswith(f"{begun}-building-")
-    assert engine.build("groups", spec_of(DOCUMENTS), DOCUMENTS).version == begun
+    assert alias.startswith(f"{unfinished}-building-")
+    assert engine.build("groups", spec_of(DOCUMENTS), DOCUMENTS).version == unfinished
 
 
-def test_what_is_refused_leaves_nothing(
+def test_a_rejected_build_leaves_no_version(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    def changing() -> Iterator[Document]:
+    def fail_halfway() -> Iterator[Document]:
         yield from DOCUMENTS[:100]
         raise DataError("the files changed during indexing: index again")
 
     with pytest.raises(DataError):
-        engine.build("groups", spec_of(DOCUMENTS), changing())
+        engine.build("groups", spec_of(DOCUMENTS), fail_halfway())
     assert indexes(elasticsearch_url, index_prefix) == {}
 
 
-def test_a_builder_that_was_overtaken_leaves_the_version_to_who_goes_on_with_it(
+def test_a_builder_whose_lock_was_taken_over_leaves_the_version_to_the_next(
     engine: ElasticsearchEngine,
     elasticsearch_url: str,
     settings_for: Callable[..., Settings],
     index_prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It stands still while another goes on with its version, and then has to give up."""
-    monkeypatch.setattr(locks, "BEAT_SECONDS", 60.0)  # it stands still: no beat tells it
+    """The builder pauses while another one resumes its version, and then must give up."""
+    monkeypatch.setattr(locks, "BEAT_SECONDS", 60.0)  # so that no heartbeat detects the takeover
     server, alias = Server(elasticsearch_url), f"{index_prefix}-groups"
     with closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as other:
 
         def paused() -> Iterator[Document]:
             yield from DOCUMENTS[:100]
             state = server.request("GET", f"/{index_prefix}-locks/_doc/{alias}").json()["_source"]
-            taken = state | {"token": "another", "holder": None}
-            server.request("PUT", f"/{index_prefix}-locks/_doc/{alias}", taken)
-            (begun,) = indexes(elasticsearch_url, index_prefix)
-            assert other.build("groups", spec_of(DOCUMENTS), DOCUMENTS).version == begun
+            foreign_lock = state | {"token": "another", "holder": None}
+            server.request("PUT", f"/{index_prefix}-locks/_doc/{alias}", foreign_lock)
+            (unfinished,) = indexes(elasticsearch_url, index_prefix)
+            assert other.build("groups", spec_of(DOCUMENTS), DOCUMENTS).version == unfinished
             yield from DOCUMENTS[100:]
 
-        with pytest.raises(EngineError) as caught:
+        with pytest.raises(EngineError) as error:
             engine.build("groups", spec_of(DOCUMENTS), paused())
-    assert isinstance(caught.value, Overtaken) or "no such index" in str(caught.value)
+    assert isinstance(error.value, Overtaken) or "no such index" in str(error.value)
     assert list(indexes(elasticsearch_url, index_prefix).values()) == [[alias]]
     assert len(ranked(engine, "groups")[0]) == 200

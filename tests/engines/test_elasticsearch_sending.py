@@ -1,4 +1,4 @@
-"""Documents sent in parallel, each once, with little in memory."""
+"""Documents are sent once, in parallel and with bounded memory."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from tests.server.faults import FaultProxy, Request, Response
 MANY = [Document(str(number), f"group {number}") for number in range(100)]
 
 
-class Counting:
-    """Batches that know how many of them are drawn and not done yet."""
+class CountingBatches:
+    """Batches that count how many of them are under way at most."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.done = 0
-        self.most = 0
+        self.sent = 0
+        self.maximum = 0
 
     def __iter__(self) -> Iterator[int]:
         for number in range(self.count):
-            self.most = max(self.most, number + 1 - self.done)
+            self.maximum = max(self.maximum, number + 1 - self.sent)
             yield number
 
 
-def test_no_more_batches_are_drawn_than_can_be_under_way() -> None:
-    batches = Counting(50)
+def test_only_as_many_batches_are_read_as_can_be_under_way() -> None:
+    batches = CountingBatches(50)
     senders: Senders[int] = Senders(lambda _: time.sleep(0.001), 3)
     for _batch in senders.send_all(batches):
-        batches.done += 1
-    assert batches.done == 50 and batches.most <= 2 * 3 + 1
+        batches.sent += 1
+    assert batches.sent == 50 and batches.maximum <= 2 * 3 + 1
 
 
-def test_several_are_sent_at_once() -> None:
-    together = threading.Barrier(3, timeout=10)  # breaks unless three come
-    senders: Senders[int] = Senders(lambda _: _pass(together), 3)
+def test_several_batches_are_sent_at_once() -> None:
+    barrier = threading.Barrier(3, timeout=10)  # breaks unless three threads reach it
+    senders: Senders[int] = Senders(lambda _: _pass(barrier), 3)
     assert sorted(senders.send_all(range(3))) == [0, 1, 2]
 
 
@@ -51,29 +51,29 @@ def _pass(barrier: threading.Barrier) -> None:
     barrier.wait()
 
 
-def test_after_one_failure_nothing_more_is_begun() -> None:
-    begun: list[int] = []
+def test_no_batch_is_sent_after_a_failure() -> None:
+    started: list[int] = []
 
     def send(batch: int) -> None:
-        begun.append(batch)
+        started.append(batch)
         if batch == 4:
             raise EngineRefused("no")
         time.sleep(0.01)
 
     with pytest.raises(EngineRefused):
         list(Senders(send, 2).send_all(range(100)))
-    so_far = len(begun)
+    count = len(started)
     time.sleep(0.1)
-    assert len(begun) == so_far <= 4 + 2 * 2 + 1
+    assert len(started) == count <= 4 + 2 * 2 + 1
 
 
-def test_who_waits_is_known_to_each_thread() -> None:
-    seen: list[Patience | None] = []
-    senders: Senders[int] = Senders(lambda _: seen.append(current_patience()), 2)
-    waiting = Patience(request_seconds=1, retry_seconds=1)
-    with waiting:
+def test_each_thread_has_the_patience_of_the_caller() -> None:
+    patiences: list[Patience | None] = []
+    senders: Senders[int] = Senders(lambda _: patiences.append(current_patience()), 2)
+    patience = Patience(request_seconds=1, retry_seconds=1)
+    with patience:
         list(senders.send_all(range(4)))
-    assert seen == [waiting] * 4
+    assert patiences == [patience] * 4
 
 
 def test_requests_are_bounded_by_bytes_as_well(
@@ -90,10 +90,10 @@ def test_requests_are_bounded_by_bytes_as_well(
     assert len(engine.open("groups").find(match("group", 200))) == len(documents)
 
 
-def test_what_is_too_large_at_once_is_sent_in_halves(
+def test_a_too_large_request_is_sent_in_halves(
     behind_proxy: ElasticsearchEngine, engine: ElasticsearchEngine, fault_proxy: FaultProxy
 ) -> None:
-    """As behind a proxy that takes no more than some bytes a request."""
+    """A proxy can limit the bytes of a request."""
     _limit(fault_proxy, documents=30)
     behind_proxy.build("groups", spec_of(MANY), MANY)
     assert len(engine.open("groups").find(match("group", 200))) == len(MANY)
@@ -109,7 +109,7 @@ def test_a_document_that_is_too_large_alone_is_named(
 
 
 def _limit(proxy: FaultProxy, documents: int) -> None:
-    """Answer 413 for bulk requests of more than some documents."""
+    """Answer 413 to bulk requests of more documents."""
 
     def limited(request: Request) -> Response | None:
         import gzip
@@ -122,13 +122,13 @@ def _limit(proxy: FaultProxy, documents: int) -> None:
     proxy._add(limited, None, "/_bulk$", None)
 
 
-def test_rejected_documents_alone_are_sent_again(
+def test_only_rejected_documents_are_sent_again(
     behind_proxy: ElasticsearchEngine,
     engine: ElasticsearchEngine,
     fault_proxy: FaultProxy,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three times for each of many requests at once; what was taken the first time is not sent again."""
+    """Accepted documents of the same requests are not sent again."""
     monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 10)
     rejected = {str(number) for number in range(0, 100, 10)}

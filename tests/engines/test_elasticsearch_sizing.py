@@ -1,4 +1,4 @@
-"""How many shards an index gets, and how many copies of them."""
+"""Numbers of shards and replicas of an index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_shards_fit_documents_and_nodes(
     assert engine.shards_for(documents) == shards
 
 
-def test_the_nodes_are_those_of_the_cluster(engine: ElasticsearchEngine, elasticsearch_url: str) -> None:
+def test_the_number_of_nodes_is_that_of_the_cluster(
+    engine: ElasticsearchEngine, elasticsearch_url: str
+) -> None:
     nodes = Server(elasticsearch_url).request("GET", "/_cluster/health").json()["number_of_data_nodes"]
     assert engine.shards_for(1_000_000) == min(4, nodes)
 
@@ -54,7 +56,7 @@ def replicas_of(url: str, version: str) -> tuple[str, str]:
     return index["number_of_replicas"], index.get("auto_expand_replicas", "false")
 
 
-def test_replicas_are_what_was_asked_for(
+def test_an_index_has_the_requested_replicas(
     engine: ElasticsearchEngine, elasticsearch_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizing, "COPIES_SECONDS", 0.5)
@@ -62,11 +64,11 @@ def test_replicas_are_what_was_asked_for(
     assert replicas_of(elasticsearch_url, automatic.version)[1] == "0-1"
     none = engine.build("none", replace(spec_of(GROUPS), replicas=0), GROUPS)
     assert replicas_of(elasticsearch_url, none.version) == ("0", "false")
-    said: list[str] = []
-    engine._connection.notify = said.append
+    messages: list[str] = []
+    engine._connection.notify = messages.append
     more = engine.build("more", replace(spec_of(GROUPS), replicas=7), GROUPS)
     assert replicas_of(elasticsearch_url, more.version) == ("7", "false")
-    assert said == [
+    assert messages == [
         f"shard 0 of {more.version} found no node for a replica within 0 s: the index is live, but "
         "fails if a node is lost"
     ]
@@ -77,28 +79,28 @@ def test_replicas_are_what_was_asked_for(
         engine.replicate("nothing", 1)
 
 
-def test_an_index_keeps_its_shards_unless_others_are_asked_for(
+def test_an_index_keeps_its_shards_unless_another_number_is_requested(
     engine: ElasticsearchEngine, elasticsearch_url: str
 ) -> None:
     task = load("nlps")
     collection = task.collection(SAMPLES / "nlps")
     first = index_task(task, engine, collection, SilentProgress(), shards=3)
     assert first.info.shards == 3
-    again = index_task(task, engine, collection, SilentProgress(), replicas=0)
-    assert (again.built, again.info) == (False, first.info)
+    replicated = index_task(task, engine, collection, SilentProgress(), replicas=0)
+    assert (replicated.built, replicated.info) == (False, first.info)
     assert replicas_of(elasticsearch_url, first.info.version) == ("0", "false")
-    other = index_task(task, engine, collection, SilentProgress(), shards=1)
-    assert (other.built, other.info.shards) == (True, 1)
+    single = index_task(task, engine, collection, SilentProgress(), shards=1)
+    assert (single.built, single.info.shards) == (True, 1)
     assert index_task(task, engine, collection, SilentProgress(), rebuild=True).info.shards == 1
 
 
-@pytest.mark.parametrize(("given", "named"), [({"shards": 2}, "shards"), ({"replicas": 1}, "replicas")])
-def test_the_embedded_engine_has_neither(
-    settings_for: Callable[..., Settings], given: dict[str, Any], named: str
+@pytest.mark.parametrize(("options", "name"), [({"shards": 2}, "shards"), ({"replicas": 1}, "replicas")])
+def test_the_embedded_engine_has_no_shards_or_replicas(
+    settings_for: Callable[..., Settings], options: dict[str, Any], name: str
 ) -> None:
     task = load("nlps")
     with closing(EmbeddedEngine.at(settings_for("http://localhost"))) as engine:
-        with pytest.raises(UsageError, match=f"the embedded engine has no {named}: leave out --{named}"):
-            index_task(task, engine, task.collection(SAMPLES / "nlps"), SilentProgress(), **given)
+        with pytest.raises(UsageError, match=f"the embedded engine has no {name}: leave out --{name}"):
+            index_task(task, engine, task.collection(SAMPLES / "nlps"), SilentProgress(), **options)
         with pytest.raises(EngineRefused, match="can't have replicas"):
             engine.replicate("nlps", 1)

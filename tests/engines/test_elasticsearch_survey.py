@@ -1,4 +1,4 @@
-"""What a server says of its nodes and shards, and what of it is worth a warning."""
+"""The survey of nodes and shards of a server, and its warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.server.faults import FaultProxy
 from tests.server.rest import Server
 
 
-def test_a_real_server_says_how_its_indexes_are_spread(
+def test_a_server_reports_the_shards_of_its_indexes(
     engine: ElasticsearchEngine, elasticsearch_url: str
 ) -> None:
     version = engine.build("groups", spec_of(GROUPS, shards=3), GROUPS).version
@@ -27,12 +27,12 @@ def test_a_real_server_says_how_its_indexes_are_spread(
     survey = engine.survey()
     number = Server(elasticsearch_url).request("GET", "/").json()["version"]["number"]
     assert survey.nodes == {number: 1} and survey.health in ("green", "yellow", "red")
-    found = survey.indexes[version]
-    assert (found.shards, found.replicas, found.copies) == (3, 0, 3)
-    assert found.size > 1000 and found.searches >= 75 and found.slow == ()
+    groups = survey.indexes[version]
+    assert (groups.shards, groups.replicas, groups.copies) == (3, 0, 3)
+    assert groups.size > 1000 and groups.searches >= 75 and groups.slow == ()
 
 
-def test_who_may_not_ask_for_nodes_still_sees_indexes(
+def test_users_without_the_right_to_see_nodes_see_indexes(
     fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
 ) -> None:
     fault_proxy.answer(403, "security_exception", path="^/_(nodes|cluster)", times=None)
@@ -51,9 +51,9 @@ def copy(node: str, searches: int, milliseconds: int) -> dict[str, object]:
     return {"routing": {"node": node, "primary": True}, "search": search}
 
 
-def described(*times: tuple[int, int]) -> dict[str, object]:
-    """Two copies of each of two shards, with the searches that each has answered and how long they took."""
-    copies = [copy(f"node-{number}-with-a-long-id", *one) for number, one in enumerate(times)]
+def index_statistics(*times: tuple[int, int]) -> dict[str, object]:
+    """Return statistics of two copies of two shards, with the number and time of their searches."""
+    copies = [copy(f"node-{number}-with-a-long-id", *searches) for number, searches in enumerate(times)]
     total = {"query_total": 100, "query_time_in_millis": 500}
     return {
         "shards": {"0": copies[:2], "1": copies[2:]},
@@ -61,8 +61,8 @@ def described(*times: tuple[int, int]) -> dict[str, object]:
     }
 
 
-def test_a_copy_is_slow_beside_the_others_of_its_index() -> None:
-    index = _index(SETTINGS, described((100, 1000), (100, 900), (100, 9000), (100, 1000)))
+def test_a_copy_that_is_slower_than_the_others_is_reported() -> None:
+    index = _index(SETTINGS, index_statistics((100, 1000), (100, 900), (100, 9000), (100, 1000)))
     assert index.slow == ("shard 1 on node node-2-w takes 90 ms per search, the others 10 ms",)
     check = _spread("nlps", index)
     assert check.verdict is Verdict.warning
@@ -74,16 +74,16 @@ def test_a_copy_is_slow_beside_the_others_of_its_index() -> None:
 @pytest.mark.parametrize(
     "times",
     [
-        ((100, 1000), (100, 900), (3, 9000), (100, 1000)),  # too few to say
-        ((100, 10), (100, 9), (100, 900), (100, 10)),  # 9 ms trouble nobody
+        ((100, 1000), (100, 900), (3, 9000), (100, 1000)),  # too few searches
+        ((100, 10), (100, 9), (100, 900), (100, 10)),  # 9 ms are fast enough
         ((100, 9000), (100, 9000), (100, 9500), (100, 9000)),  # as slow as the others
     ],
 )
-def test_a_copy_is_not_slow(times: tuple[tuple[int, int], ...]) -> None:
-    assert _index(SETTINGS, described(*times)).slow == ()
+def test_other_copies_are_not_reported(times: tuple[tuple[int, int], ...]) -> None:
+    assert _index(SETTINGS, index_statistics(*times)).slow == ()
 
 
-def test_what_is_worth_a_warning() -> None:
+def test_missing_copies_old_nodes_and_red_health_are_warnings() -> None:
     spread = ShardedIndex(shards=3, replicas=1, copies=5, size=0, searches=0, milliseconds=0)
     assert (
         "3 shards, 1 replica, 0.0 MiB; only 5 of 6 shard copies are allocated"

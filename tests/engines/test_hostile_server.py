@@ -1,4 +1,4 @@
-"""A server that is none, or answers what no Elasticsearch would: a sentence, whatever it says."""
+"""Malformed responses of a server end with an error that names the server."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from tests.server.faults import PRODUCT, LoopbackServer, Request, Response
 
 VERSION = '{"version": {"number": %s}, "tagline": "You Know, for Search"}'
 ANSWERS = {
-    "nested without end": "[" * 100_000,
+    "nested, unclosed": "[" * 100_000,
     "nested deeply": VERSION % ("[" * 5000 + "]" * 5000),
     "a number with too many digits": VERSION % ("9" * 5000),
     "a list": "[]",
     "text": '"9.1.0"',
     "nothing": "",
-    "no JSON": "<html>",
+    "not JSON": "<html>",
 }
 
 
 @pytest.fixture(autouse=True)
 def _no_collection(quick_collection: None) -> Iterator[None]:
-    """No garbage is collected where the recursion is deepest: what is called for it there would fail."""
+    """Disable garbage collection, because its callbacks would fail in the deepest recursion."""
     gc.collect()
     gc.disable()
     yield
     gc.enable()
 
 
-class Answering(LoopbackServer):
-    """A server that gives one answer to everything."""
+class FixedServer(LoopbackServer):
+    """A server that sends one response to all requests."""
 
     def __init__(self, body: str, status: int) -> None:
         super().__init__()
@@ -48,13 +48,13 @@ class Answering(LoopbackServer):
 
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_that_cannot_be_read_is_a_sentence(tmp_path: Path, answer: str, status: int) -> None:
-    with Answering(ANSWERS[answer], status) as server, pytest.raises(EngineError) as raised:
+def test_malformed_responses_are_reported_with_the_address(tmp_path: Path, answer: str, status: int) -> None:
+    with FixedServer(ANSWERS[answer], status) as server, pytest.raises(EngineError) as error:
         ElasticsearchEngine.connect(Settings(home=tmp_path, engine="elasticsearch", url=server.url)).close()
-    assert server.url in str(raised.value)
+    assert server.url in str(error.value)
 
 
-def test_certificates_in_a_pipe_are_not_waited_for(tmp_path: Path) -> None:
+def test_certificates_in_a_pipe_are_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     settings = Settings(home=tmp_path, url="https://localhost", ca_certs=tmp_path / "pipe")
     with pytest.raises(UsageError, match="it is a pipe, not a file"):

@@ -1,4 +1,4 @@
-"""Settings in every form that Elasticsearch accepts: both engines make the same index of them, or refuse them."""
+"""Both engines accept every form of index settings that Elasticsearch accepts, with the same result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FLAT = {
     "similarity.flat.k1": 0.9,
     "similarity.flat.b": 0.4,
 }
-ALIKE: dict[str, dict[str, Any]] = {
+EQUIVALENT: dict[str, dict[str, Any]] = {
     "plain": PLAIN,
     "nested": {"index": PLAIN},
     "one flat name": {"index.analysis": ANALYSIS, "index.similarity": SIMILARITY},
@@ -57,23 +57,23 @@ ALIKE: dict[str, dict[str, Any]] = {
         "analysis.analyzer.mine.filter.0": "lowercase",
         "analysis.analyzer.mine.filter.1": "little",
     },
-    "twice the same": {**PLAIN, "index": PLAIN, "index.similarity.flat.b": 0.4},
+    "repeated": {**PLAIN, "index": PLAIN, "index.similarity.flat.b": 0.4},
 }
 
 
-@pytest.mark.parametrize("settings", ALIKE.values(), ids=ALIKE)
-def test_every_form_becomes_the_same(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("settings", EQUIVALENT.values(), ids=EQUIVALENT)
+def test_every_form_has_the_same_canonical_form(settings: dict[str, Any]) -> None:
     before = copy.deepcopy(settings)
-    made = canonical({"settings": settings, "mappings": MAPPINGS})
-    assert made == {"settings": PLAIN, "mappings": MAPPINGS}
-    assert digest_json(made) == digest_json({"settings": PLAIN, "mappings": MAPPINGS})
+    mapping = canonical({"settings": settings, "mappings": MAPPINGS})
+    assert mapping == {"settings": PLAIN, "mappings": MAPPINGS}
+    assert digest_json(mapping) == digest_json({"settings": PLAIN, "mappings": MAPPINGS})
     assert settings == before
 
 
 @pytest.mark.parametrize(
     "path", sorted(resources.folder("index_mappings").glob("*.json")), ids=lambda path: path.stem
 )
-def test_what_ships_has_that_form_already(path: Path) -> None:
+def test_shipped_mappings_are_canonical(path: Path) -> None:
     mapping = resources.index_mapping(path.stem)
     assert canonical(mapping) == mapping
     assert digest_json(canonical(mapping)) == digest_json(mapping)
@@ -83,7 +83,7 @@ def test_what_ships_has_that_form_already(path: Path) -> None:
     "mapping",
     [{}, {"mappings": MAPPINGS}, {"settings": {}}, {"settings": {"analysis": {}, "similarity": {}}}],
 )
-def test_what_says_nothing_goes_on_saying_nothing(mapping: dict[str, Any]) -> None:
+def test_mappings_without_settings_stay_unchanged(mapping: dict[str, Any]) -> None:
     assert canonical(mapping) == mapping
 
 
@@ -108,7 +108,7 @@ def test_what_says_nothing_goes_on_saying_nothing(mapping: dict[str, Any]) -> No
         ({"analysis": {"..": 1}}, "the setting '..' of a mapping has an empty part"),
     ],
 )
-def test_what_contradicts_itself_or_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
+def test_contradicting_and_invalid_settings_are_rejected(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BadSettings, match=message.replace("(", r"\(")):
         canonical({"settings": settings})
     with pytest.raises(EngineRefused, match="invalid request"):
@@ -124,23 +124,23 @@ DOCUMENTS = [
 
 @pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Each of the two engines."""
+    """Open each of the two engines."""
     if request.param == "embedded":
-        made: Engine = EmbeddedEngine(tmp_path, "settings")
+        opened: Engine = EmbeddedEngine(tmp_path, "settings")
     else:
         url, prefix = request.getfixturevalue("elasticsearch_url"), request.getfixturevalue("index_prefix")
-        made = ElasticsearchEngine.connect(
+        opened = ElasticsearchEngine.connect(
             Settings(home=tmp_path, engine="elasticsearch", url=url, index_prefix=prefix)
         )
-    yield made
-    made.remove("soups")
-    made.close()
+    yield opened
+    opened.remove("soups")
+    opened.close()
 
 
-def test_an_index_answers_alike_however_its_settings_are_written(engine: Engine) -> None:
+def test_every_form_of_settings_gives_the_same_hits(engine: Engine) -> None:
     answers = []
     for settings in (
-        *ALIKE.values(),
+        *EQUIVALENT.values(),
         {"index": {**PLAIN, "number_of_replicas": "0", "number_of_shards": "1", "refresh_interval": "1s"}},
     ):
         spec = IndexSpec({"settings": settings, "mappings": {"dynamic": "strict", **MAPPINGS}}, 3, "1")
@@ -170,9 +170,7 @@ def test_an_index_answers_alike_however_its_settings_are_written(engine: Engine)
         {"index.": {"number_of_replicas": 0}},
     ],
 )
-def test_what_the_server_refuses_the_embedded_engine_refuses(
-    engine: Engine, settings: dict[str, Any]
-) -> None:
+def test_both_engines_reject_invalid_settings(engine: Engine, settings: dict[str, Any]) -> None:
     if "analysis" not in settings:
         settings = {**PLAIN, **settings}
     mappings = {"dynamic": "strict", "properties": {"text": {"type": "text", "analyzer": "mine"}}}
@@ -181,27 +179,27 @@ def test_what_the_server_refuses_the_embedded_engine_refuses(
 
 
 @pytest.mark.elasticsearch
-@pytest.mark.parametrize("settings", ALIKE.values(), ids=ALIKE)
-def test_the_server_takes_every_form_for_the_same(
+@pytest.mark.parametrize("settings", EQUIVALENT.values(), ids=EQUIVALENT)
+def test_the_server_reports_the_same_settings_for_every_form(
     elasticsearch_url: str, index_prefix: str, settings: dict[str, Any]
 ) -> None:
     import httpx
 
     address = f"{elasticsearch_url}/{index_prefix}-forms"
-    held = []
+    stored = []
     for form in (PLAIN, settings):
-        made = httpx.put(address, json={"settings": form, "mappings": MAPPINGS})
-        assert made.status_code == 200, made.text
-        (described,) = httpx.get(f"{address}/_settings").json().values()
-        held.append({name: described["settings"]["index"][name] for name in ("analysis", "similarity")})
+        response = httpx.put(address, json={"settings": form, "mappings": MAPPINGS})
+        assert response.status_code == 200, response.text
+        (index,) = httpx.get(f"{address}/_settings").json().values()
+        stored.append({name: index["settings"]["index"][name] for name in ("analysis", "similarity")})
         httpx.delete(address)
-    assert held[0] == held[1]
+    assert stored[0] == stored[1]
 
 
 @pytest.mark.parametrize(
     "path", sorted(resources.folder("index_mappings").glob("*.json")), ids=lambda path: path.stem
 )
-def test_what_is_in_the_one_form_stays_as_if_it_was_put_together(path: Path) -> None:
+def test_shipped_mappings_with_nested_settings_have_the_shipped_form(path: Path) -> None:
     mapping = resources.read_json(path)
     assert canonical(mapping) == mapping
     assert canonical({**mapping, "settings": {"index": mapping["settings"]}}) == mapping

@@ -1,4 +1,4 @@
-"""The form in which both engines search: required optional clauses are a clause of their own."""
+"""The normal form of queries in both engines: required optional clauses become a separate clause."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def required(*clauses: Json, **others: Any) -> Json:
     ],
     ids=lambda value: json.dumps(value)[:60],
 )
-def test_required_optional_clauses_are_one_clause_of_must(query: Json, normal: Json) -> None:
+def test_required_optional_clauses_become_one_clause_of_must(query: Json, normal: Json) -> None:
     assert normal_form(query) == normal
     assert normal_form(normal) is normal
 
@@ -87,7 +87,7 @@ def test_required_optional_clauses_are_one_clause_of_must(query: Json, normal: J
     ],
     ids=lambda value: json.dumps(value)[:60],
 )
-def test_other_queries_stay_as_they_are(query: Any) -> None:
+def test_other_queries_stay_unchanged(query: Any) -> None:
     assert normal_form(query) is query
 
 

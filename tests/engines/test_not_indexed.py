@@ -1,4 +1,4 @@
-"""A property that is not indexed is kept with the document and cannot be searched, on both engines alike."""
+"""Both engines store properties that are not indexed, and do not search them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ VALUES: list[Any] = ["x", "y" * 40_000, 7, 0.5, True, ["a", 1], {"deep": {"er": 
 DOCUMENTS = [Document(str(number), "a b c", {"kept": value}) for number, value in enumerate(VALUES)]
 
 
-def with_kept(described: dict[str, Any]) -> dict[str, Any]:
+def mapping_with_kept(definition: dict[str, Any]) -> dict[str, Any]:
     mapping = copy.deepcopy(MAPPING)
-    mapping["mappings"]["properties"]["kept"] = described
+    mapping["mappings"]["properties"]["kept"] = definition
     return mapping
 
 
@@ -37,27 +37,27 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     return make(url, engine="elasticsearch")
 
 
-def test_whatever_value_it_has_is_kept_and_not_searched(settings: Settings) -> None:
-    mapping = with_kept({"type": "object", "enabled": False})
+def test_every_value_is_stored_and_not_searched(settings: Settings) -> None:
+    mapping = mapping_with_kept({"type": "object", "enabled": False})
     with closing(open_engine(settings)) as engine:
         engine.build("kept", spec_of(DOCUMENTS, mapping), DOCUMENTS)
         index = engine.open("kept")
         body = {"size": 20, "_source": True, "sort": [{"_score": "desc"}, {"id": "asc"}]}
-        found = index.find({**body, "query": {"match": {"text": "b"}}})
-        assert [one.source["kept"] for one in found] == VALUES
+        hits = index.find({**body, "query": {"match": {"text": "b"}}})
+        assert [hit.source["kept"] for hit in hits] == VALUES
         for query in ({"match": {"kept": "x"}}, {"exists": {"field": "kept"}}, {"term": {"kept": 7}}):
             assert list(next(index.search([{**body, "query": query}]))) == []
 
 
 def nested(levels: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    value: dict[str, Any] = {}
     for _ in range(levels):
-        found = {"a": found}
-    return found
+        value = {"a": value}
+    return value
 
 
-def test_a_value_that_is_nested_too_deep_is_rejected_with_its_document(tmp_path: Path) -> None:
-    mapping = with_kept({"type": "object", "enabled": False})
+def test_a_too_deeply_nested_value_is_rejected_with_its_document(tmp_path: Path) -> None:
+    mapping = mapping_with_kept({"type": "object", "enabled": False})
     documents = [Document("flat", "a", {"kept": nested(500)}), Document("deep", "a", {"kept": nested(1_100)})]
     with closing(open_engine(Settings(home=tmp_path))) as engine:
         engine.build("kept", spec_of(documents[:1], mapping), documents[:1])
@@ -67,14 +67,14 @@ def test_a_value_that_is_nested_too_deep_is_rejected_with_its_document(tmp_path:
         list(DocumentsDigest().watch(documents))
 
 
-def test_an_object_that_is_indexed_is_refused_by_the_embedded_engine(tmp_path: Path) -> None:
-    mapping = with_kept({"type": "object"})
+def test_the_embedded_engine_rejects_indexed_objects(tmp_path: Path) -> None:
+    mapping = mapping_with_kept({"type": "object"})
     with closing(open_engine(Settings(home=tmp_path))) as engine:
         with pytest.raises(EngineRefused, match="the type `object` of the field kept"):
             engine.build("kept", spec_of(DOCUMENTS, mapping), DOCUMENTS)
 
 
-def test_a_field_whose_name_begins_with_an_underscore_is_searched(settings: Settings) -> None:
+def test_fields_with_a_leading_underscore_are_searched(settings: Settings) -> None:
     mapping = copy.deepcopy(MAPPING)
     mapping["mappings"]["properties"]["_label"] = {"type": "keyword"}
     documents = [Document("1", "a", {"_label": "x"}), Document("2", "a", {"_label": "y"})]

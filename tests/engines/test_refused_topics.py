@@ -1,4 +1,4 @@
-"""When topics are ranked, the sentence on a refused query names the topic, whichever engine refuses."""
+"""The error for a rejected query names its topic, on both engines."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 
-REFUSED = {
-    "what can't be read": {"boost": "heavy"},
-    "what can't be searched": {"boost": -1.0},
-    "more words than a query may have": {"text": " ".join(f"word{number}" for number in range(20_000))},
+INVALID_FIELDS = {
+    "invalid number": {"boost": "heavy"},
+    "negative boost": {"boost": -1.0},
+    "too many words": {"text": " ".join(f"word{number}" for number in range(20_000))},
 }
 
 MANY = 130
-"""More topics than any engine asks at once."""
+"""More topics than an engine searches in one batch."""
 
 BAD = 100
 
@@ -65,25 +65,25 @@ def recipe(name: str) -> Recipe:
     return recipes.load(RecipeBook("mine", recipe_book("text").file, RECIPES, template), name)
 
 
-def topics(refused: Mapping[str, Any]) -> list[Topic]:
-    fine: dict[str, Any] = {"text": "group", "boost": 1.0}
-    found = []
+def topics(invalid: Mapping[str, Any]) -> list[Topic]:
+    valid: dict[str, Any] = {"text": "group", "boost": 1.0}
+    result = []
     for number in range(MANY):
-        values = {**fine, **(refused if number == BAD else {})}
-        found.append(Topic(f"t{number}", values["text"], {"boost": values["boost"]}))
-    return found
+        values = {**valid, **(invalid if number == BAD else {})}
+        result.append(Topic(f"t{number}", values["text"], {"boost": values["boost"]}))
+    return result
 
 
-def rank(engine: Engine, name: str, refused: Mapping[str, Any]) -> None:
+def rank(engine: Engine, name: str, invalid: Mapping[str, Any]) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
     index = engine.open("groups")
-    known = {document.id: document for document in GROUPS}
+    documents = {document.id: document for document in GROUPS}
     inputs = Inputs(
         index,
         examples=lambda: TrainingTopics(index, {"1": {"2": 1.0}}),
-        labels=lambda: GradedDocuments(known, {"s": {"1": 1.0}}),
+        labels=lambda: GradedDocuments(documents, {"s": {"1": 1.0}}),
     )
-    Ranker(recipe(name), inputs).rank(topics(refused), 3, "tag")
+    Ranker(recipe(name), inputs).rank(topics(invalid), 3, "tag")
 
 
 @pytest.fixture
@@ -92,19 +92,19 @@ def embedded(tmp_path: Path) -> Iterator[EmbeddedEngine]:
         yield engine
 
 
-@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("invalid", INVALID_FIELDS.values(), ids=INVALID_FIELDS)
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_embedded_engine_names_the_topic(
-    embedded: EmbeddedEngine, name: str, refused: Mapping[str, Any]
+    embedded: EmbeddedEngine, name: str, invalid: Mapping[str, Any]
 ) -> None:
     with pytest.raises(QueryRefused, match=rf"topic t{BAD}\b"):
-        rank(embedded, name, refused)
+        rank(embedded, name, invalid)
 
 
-@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("invalid", INVALID_FIELDS.values(), ids=INVALID_FIELDS)
 @pytest.mark.parametrize("name", RECIPES)
 def test_elasticsearch_names_the_topic(
-    engine: ElasticsearchEngine, name: str, refused: Mapping[str, Any]
+    engine: ElasticsearchEngine, name: str, invalid: Mapping[str, Any]
 ) -> None:
     with pytest.raises(QueryRefused, match=rf"topic t{BAD}\b"):
-        rank(engine, name, refused)
+        rank(engine, name, invalid)

@@ -1,7 +1,7 @@
-"""Scores are those of the embedded engine on one shard of one segment or of several, and on several shards.
+"""Scores on several segments and shards equal the scores of the embedded engine.
 
-A clause of which a segment or a shard has no term is dropped there before anything is scored. Bodies whose optional
-clauses are required, besides clauses that must match, were added up in another way then.
+A segment or shard without the term of a clause drops the clause before scoring. Bodies with `must` and required
+optional clauses once had differently rounded scores there.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from tests.server.rest import Server
 Json = dict[str, Any]
 
 INDEXES, BODIES = (20, 250) if FULL else (2, 150)
-"""How many collections, and how many bodies each is asked."""
+"""Number of collections, and of bodies for each."""
 
 COMMON = ["a", "b", "c", "d", "e", "f", "g", "h"]
 RARE = ["p", "q", "r", "s", "t", "u", "v", "w"]
 
 
 def documents(random: Random) -> list[Document]:
-    """Forty documents: each rare word and each rare tag is in one to four of them, and so absent from some segments."""
+    """Return 40 documents; rare words and tags are in at most four of them, so that some segments lack them."""
     texts = [[random.choice(COMMON) for _ in range(random.randrange(4, 16))] for _ in range(40)]
     tags = [random.choice(["x", "y"]) for _ in texts]
     for word in RARE:
-        for place in random.sample(range(len(texts)), random.randrange(1, 5)):
-            texts[place].append(word)
+        for position in random.sample(range(len(texts)), random.randrange(1, 5)):
+            texts[position].append(word)
     for number in range(4):
         tags[random.randrange(len(tags))] = f"rare{number}"
     return [
@@ -94,32 +94,32 @@ def _clause(random: Random, depth: int) -> Json:
             return {"boosting": {"positive": inner[0], "negative": inner[1], "negative_boost": 0.4}}
         case 2:
             return {"function_score": {"query": inner[0], "functions": [{"filter": inner[1], "weight": 1.9}]}}
-    return targeted(random, depth + 1)
+    return bool_query(random, depth + 1)
 
 
-def targeted(random: Random, depth: int = 0) -> Json:
-    """A `bool` with `must`, `should` and `minimum_should_match`, whose clauses often have rare terms."""
+def bool_query(random: Random, depth: int = 0) -> Json:
+    """Return a `bool` with `must`, `should` and `minimum_should_match`, often with rare terms."""
 
-    def several(low: int, high: int) -> list[Json]:
+    def clauses_between(low: int, high: int) -> list[Json]:
         return [_clause(random, depth) for _ in range(random.randrange(low, high + 1))]
 
-    clauses: Json = {"must": several(0, 1), "should": several(1, 5)}
+    clauses: Json = {"must": clauses_between(0, 1), "should": clauses_between(1, 5)}
     if random.random() < 0.8:
         clauses["must"] += [_word(random, COMMON) for _ in range(random.randrange(1, 3))]
     clauses["minimum_should_match"] = random.choice([1, 1, 1, 2, 2, 3, "40%", "-1", "2<70%"])
     if random.random() < 0.2 or not clauses["must"]:
-        clauses["filter"] = several(1, 2)
+        clauses["filter"] = clauses_between(1, 2)
         if random.random() < 0.4:
             clauses["filter"] += random.sample(
                 clauses["should"], random.randrange(len(clauses["should"]) + 1)
             )
     if random.random() < 0.1:
-        clauses["must_not"] = several(1, 1)
+        clauses["must_not"] = clauses_between(1, 1)
     return {"bool": clauses}
 
 
 def _of_version(index: Index, version: str) -> Index:
-    """A handle on another index of the same mapping."""
+    """Return a handle on another index with the same mapping."""
     assert isinstance(index, ElasticsearchIndex)
     return ElasticsearchIndex(
         index._connection, replace(index.info, version=version), index._numbers, sorts_by_id=True
@@ -127,12 +127,12 @@ def _of_version(index: Index, version: str) -> Index:
 
 
 @pytest.mark.parametrize("seed", range(INDEXES))
-def test_optional_clauses_that_are_required_score_the_same_on_segments_and_shards(
+def test_required_optional_clauses_score_the_same_on_segments_and_shards(
     elasticsearch_url: str, index_prefix: str, tmp_path: Path, seed: int
 ) -> None:
     random = Random(f"segments {SEED} {seed}")
     collection = documents(random)
-    bodies = [{"query": targeted(random), "size": 50, "sort": ORDER} for _ in range(BODIES)]
+    bodies = [{"query": bool_query(random), "size": 50, "sort": ORDER} for _ in range(BODIES)]
     settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
     server = Server(elasticsearch_url)
     with (
@@ -142,16 +142,23 @@ def test_optional_clauses_that_are_required_score_the_same_on_segments_and_shard
         for builder, name, shards in ((embedded, "one", 1), (engine, "one", 1), (engine, "three", 3)):
             builder.build(name, IndexSpec(MAPPING, len(collection), name, name, shards), collection)
         expected = list(embedded.open("one").search(bodies))
-        one, three = engine.open("one"), engine.open("three")
-        copy = copy_in_segments(server, one.info.version, [document.source() for document in collection])
-        assert segment_count(server, one.info.version) == 1
+        one_shard, three_shards = engine.open("one"), engine.open("three")
+        version = one_shard.info.version
+        copy = copy_in_segments(server, version, [document.source() for document in collection])
+        assert segment_count(server, version) == 1
         assert segment_count(server, copy) == SEGMENTS
-        indexes = {"one segment": one, f"{SEGMENTS} segments": _of_version(one, copy), "three shards": three}
-        different = [
-            f"{where}: {json.dumps(body['query'])}\n{list(found)[:9]}\n{list(wanted)[:9]}"
-            for where, index in indexes.items()
-            for body, found, wanted in zip(bodies, index.search(bodies), expected, strict=True)
-            if found != wanted
+        indexes = {
+            "one segment": one_shard,
+            f"{SEGMENTS} segments": _of_version(one_shard, copy),
+            "three shards": three_shards,
+        }
+        differences = [
+            f"{name}: {json.dumps(body['query'])}\n{list(hits)[:9]}\n{list(expected_hits)[:9]}"
+            for name, index in indexes.items()
+            for body, hits, expected_hits in zip(bodies, index.search(bodies), expected, strict=True)
+            if hits != expected_hits
         ]
     assert sum(bool(hits) for hits in expected) > BODIES / 3
-    assert not different, f"{len(different)} of {len(indexes) * len(bodies)}\n" + "\n".join(different[:3])
+    assert not differences, f"{len(differences)} of {len(indexes) * len(bodies)}\n" + "\n".join(
+        differences[:3]
+    )

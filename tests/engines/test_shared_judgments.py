@@ -1,4 +1,4 @@
-"""Judgments of a team: logs in files, and the index in a real cluster that they share."""
+"""Judgments of a team: log files, and an index that they share on a real cluster."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def event(document: str = "d", grade: int = 1, author: Author = ANN) -> Event:
     return author.event("nlps", "t", document, Action.grade, grade=grade)
 
 
-def written(log: JudgmentLog) -> list[Event]:
-    return [one for _, one in log.events()]
+def events_of(log: JudgmentLog) -> list[Event]:
+    return [entry for _, entry in log.events()]
 
 
 class Team:
-    """Members with a log each, who use the same cluster."""
+    """Annotators with a log each, on the same cluster."""
 
     def __init__(self, folder: Path, url: str, prefix: str) -> None:
         self.folder = folder
@@ -79,7 +79,7 @@ class Team:
         return JudgmentLog(self.settings(name).judgments)
 
     def exchange(self, name: str, url: str | None = None) -> Exchanged:
-        """What `judgments sync` does, without much patience."""
+        """Do what `judgments sync` does, with fewer attempts."""
         with closing(self.connect(name, url)) as index, self.log(name) as log:
             return synchronize(log, index)
 
@@ -88,17 +88,17 @@ class Team:
 
     def events(self, name: str) -> list[Event]:
         with self.log(name) as log:
-            return written(log)
+            return events_of(log)
 
     def waiting(self, name: str) -> int:
         with self.log(name) as log:
             return log.waiting(judgments_address(self.settings(name)))
 
     def stored(self) -> list[str]:
-        """The ids in the index, asked for past the code under test."""
+        """Return the ids in the index, by own requests."""
         self.server.request("POST", f"/{self.prefix}-judgments/_refresh")
-        answer = self.server.request("GET", f"/{self.prefix}-judgments/_search?size=10000").json()
-        return sorted(hit["_id"] for hit in answer["hits"]["hits"])
+        response = self.server.request("GET", f"/{self.prefix}-judgments/_search?size=10000").json()
+        return sorted(hit["_id"] for hit in response["hits"]["hits"])
 
     def start(self, name: str, count: int) -> Program:
         return Program(WRITER, self.folder / name, name, count, self.url, self.prefix)
@@ -115,10 +115,10 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ids(events: list[Event]) -> list[str]:
-    return sorted(one.id for one in events)
+    return sorted(entry.id for entry in events)
 
 
-def test_what_one_writes_reaches_the_others_as_it_was(team: Team, small_batches: None) -> None:
+def test_events_reach_other_annotators_unchanged(team: Team, small_batches: None) -> None:
     model = Author("bot", Kind.model, Channel.plain)
     events = [
         event("é 𝔸"),
@@ -140,7 +140,7 @@ def test_what_one_writes_reaches_the_others_as_it_was(team: Team, small_batches:
     assert len(team.stored()) == 16
 
 
-def test_both_write_and_both_have_everything(team: Team) -> None:
+def test_two_annotators_exchange_their_events(team: Team) -> None:
     for name in ("ann", "ben"):
         with team.log(name) as log:
             log.append([event(author=Author(name))])
@@ -151,7 +151,7 @@ def test_both_write_and_both_have_everything(team: Team) -> None:
     assert ids(team.events("ann")) == ids(team.events("ben")) == team.stored()
 
 
-def test_by_another_address_nothing_is_exchanged_again(team: Team, fault_proxy: FaultProxy) -> None:
+def test_nothing_is_exchanged_again_by_another_address(team: Team, fault_proxy: FaultProxy) -> None:
     with team.log("ann") as log:
         log.append([event(f"d{number}") for number in range(5)])
     assert team.exchange("ann") == Exchanged(sent=5)
@@ -160,35 +160,35 @@ def test_by_another_address_nothing_is_exchanged_again(team: Team, fault_proxy: 
     assert fault_proxy.count(path="/_bulk$") == 0
     with team.log("ann") as log:
         log.append([event("new")])
-        one_more = team.settings("ann", f"http://127.0.0.1:9,{fault_proxy.url}")
-        assert log.waiting(judgments_address(one_more)) == 1
+        settings = team.settings("ann", f"http://127.0.0.1:9,{fault_proxy.url}")
+        assert log.waiting(judgments_address(settings)) == 1
     assert team.exchange("ann", f"{fault_proxy.url},{team.url}") == Exchanged(sent=1)
     assert team.waiting("ann") == 0
 
 
-def test_an_answer_that_is_lost_makes_no_second_event(team: Team, fault_proxy: FaultProxy) -> None:
+def test_a_lost_response_makes_no_duplicate_event(team: Team, fault_proxy: FaultProxy) -> None:
     with team.log("ann") as log:
         log.append([event(f"d{number}") for number in range(5)])
     fault_proxy.cut(1, path="/_bulk$")
-    # The repeated request finds all five there.
+    # the first request stored all five
     assert team.exchange("ann", fault_proxy.url) == Exchanged(sent=0)
     assert fault_proxy.count(path="/_bulk$") == 2
     assert len(team.stored()) == 5
 
 
-def test_what_a_server_that_is_gone_did_not_get_is_sent_later(
+def test_events_that_an_unreachable_server_did_not_get_are_sent_later(
     team: Team, fault_proxy: FaultProxy, small_batches: None
 ) -> None:
     events = [event(f"d{number}") for number in range(8)]
     with team.log("ann") as log:
         log.append(events)
-    fault_proxy.refuse_from(2)  # the first three events arrive, and then the server is gone
+    fault_proxy.refuse_from(2)  # the first three events arrive
     with pytest.raises(EngineUnreachable):
         team.exchange("ann", fault_proxy.url)
     with team.log("ann") as log:
         address = judgments_address(team.settings("ann", fault_proxy.url))
         assert log.waiting(address) == 5
-        log.append([event("while it was gone")])
+        log.append([event("during the failure")])
     with pytest.raises(EngineUnreachable):
         team.exchange("ann", fault_proxy.url)
     fault_proxy.heal()
@@ -210,29 +210,31 @@ def test_events_that_a_busy_server_rejects_are_sent_again(team: Team, fault_prox
     assert team.stored() == ids(events)
 
 
-def test_a_deleted_index_is_filled_again_by_whoever_has_the_events(team: Team) -> None:
+def test_a_deleted_index_is_filled_again_from_any_log(team: Team) -> None:
     with team.log("ann") as log:
         log.append([event("a"), event("b")])
     team.exchange("ann")
     team.exchange("ben")
     team.server.delete_indices(team.prefix)
-    assert team.waiting("ben") == 0  # as far as is known
+    assert team.waiting("ben") == 0  # ben does not know of the deletion yet
     assert team.exchange("ben") == Exchanged(sent=2)
     assert team.exchange("ann") == Exchanged(sent=0)
     assert team.stored() == ids(team.events("ann"))
 
 
-def test_an_index_that_was_set_back_gets_what_it_lost(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a snapshot was restored: what was sent is not there, and the shard's history has another name."""
+def test_an_index_restored_from_a_snapshot_gets_the_missing_events(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restored snapshot, sent events are missing, and the history of the shard has another id."""
     with team.log("ann") as log:
         log.append([event("a"), event("b")])
     team.exchange("ann")
     team.server.request("DELETE", f"/{team.prefix}-judgments/_doc/{team.stored()[0]}")
     assert team.exchange("ann") == Exchanged()
-    asked = JudgmentIndex._primary
+    primary = JudgmentIndex._primary
 
     def restored(index: JudgmentIndex) -> IndexState | None:
-        state = asked(index)
+        state = primary(index)
         return None if state is None else replace(state, identity=f"{state.identity} restored")
 
     monkeypatch.setattr(JudgmentIndex, "_primary", restored)
@@ -241,7 +243,7 @@ def test_an_index_that_was_set_back_gets_what_it_lost(team: Team, monkeypatch: p
 
 
 @pytest.mark.parametrize("alias", [False, True])
-def test_an_index_of_somebody_else_is_refused(team: Team, alias: bool) -> None:
+def test_a_foreign_index_is_rejected(team: Team, alias: bool) -> None:
     name = f"{team.prefix}-judgments"
     body: dict[str, Any] = {"aliases": {name: {}}} if alias else {}
     team.server.request("PUT", f"/{name}-000001" if alias else f"/{name}", body, timeout=60)
@@ -252,7 +254,7 @@ def test_an_index_of_somebody_else_is_refused(team: Team, alias: bool) -> None:
     assert team.stored() == [] and team.waiting("ann") == 1
 
 
-def test_an_index_of_an_earlier_format_is_refused_and_can_be_made_again(
+def test_an_index_of_an_earlier_format_is_rejected_and_can_be_created_again(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with team.log("ann") as log:
@@ -275,7 +277,7 @@ def test_an_index_of_an_earlier_format_is_refused_and_can_be_made_again(
     assert team.stored() == ids(team.events("ann")) == ids(team.events("ben"))
 
 
-def test_an_index_of_a_newer_searchapp_is_refused(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_a_newer_version_is_rejected(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     team.exchange("ann")
     monkeypatch.setattr(module, "FORMAT", 1)
     with team.log("ben") as log:
@@ -285,7 +287,7 @@ def test_an_index_of_a_newer_searchapp_is_refused(team: Team, monkeypatch: pytes
     assert team.waiting("ben") == 1
 
 
-def test_an_index_that_lost_its_alias_is_told(team: Team) -> None:
+def test_an_index_without_its_alias_is_reported(team: Team) -> None:
     team.exchange("ann")
     name = f"{team.prefix}-judgments"
     team.server.request("DELETE", f"/{name}-000001/_alias/{name}")
@@ -293,7 +295,7 @@ def test_an_index_that_lost_its_alias_is_told(team: Team) -> None:
         team.exchange("ann")
 
 
-def test_another_event_of_the_same_id_is_told_and_holds_up_nothing_else(
+def test_different_events_with_one_id_are_reported_and_all_others_exchanged(
     team: Team, small_batches: None
 ) -> None:
     events = [event(f"d{number}") for number in range(9)]
@@ -302,7 +304,7 @@ def test_another_event_of_the_same_id_is_told_and_holds_up_nothing_else(
     team.exchange("ann")
     with team.log("ben") as log:
         log.append([replace(events[4], grade=3), *(later := [event(f"e{number}") for number in range(5)])])
-    for _ in range(2):  # it is told until somebody has looked into it
+    for _ in range(2):  # every exchange reports it
         with pytest.raises(
             DataError, match=f"different judgments with the id {events[4].id}; everything else"
         ):
@@ -310,37 +312,37 @@ def test_another_event_of_the_same_id_is_told_and_holds_up_nothing_else(
     assert ids(team.events("ben")) == ids([*events, *later]) == team.stored()
 
 
-def test_documents_that_are_no_judgments_are_told_and_passed_over(team: Team) -> None:
+def test_documents_that_are_not_judgments_are_reported_and_skipped(team: Team) -> None:
     team.exchange("ann")
     body = {"id": "x", "grade": -3}
     team.server.request("PUT", f"/{team.prefix}-judgments/_doc/foreign", body)
     with team.log("ann") as log:
-        log.append([one := event()])
+        log.append([judgment := event()])
     with pytest.raises(DataError, match="has a document foreign that is not a judgment"):
         team.exchange("ann")
     with pytest.raises(DataError, match="has a document foreign"):
         team.exchange("ben")
-    assert team.events("ben") == [one]
+    assert team.events("ben") == [judgment]
 
 
 def confirmed_by(writers: Sequence[Program]) -> list[str]:
-    """The ids that these say they have stored, sorted, once all of them have ended in order."""
+    """Wait until all writers have ended, and return the ids that they printed, sorted."""
     confirmed: list[str] = []
     for writer in writers:
         with writer:
-            said, errors = writer.communicate()
+            output, errors = writer.communicate()
         assert writer.returncode == 0, errors
-        confirmed += said.split()
+        confirmed += output.split()
     return sorted(confirmed)
 
 
-def test_two_processes_write_at_once_and_a_third_log_misses_nothing(team: Team) -> None:
+def test_a_third_log_gets_all_events_of_two_concurrent_writers(team: Team) -> None:
     writers = [team.start(name, 60) for name in ("ann", "ben")]
     ends = threading.Thread(target=lambda: [writer.wait() for writer in writers])
     ends.start()
     with closing(team.connect("eve")) as index, team.log("eve") as log:
         while ends.is_alive():
-            synchronize(log, index)  # while they write
+            synchronize(log, index)
         synchronize(log, index)
     confirmed = confirmed_by(writers)
     assert ids(team.events("eve")) == confirmed == team.stored()
@@ -353,15 +355,15 @@ def test_two_processes_share_a_log_and_its_index(team: Team) -> None:
     assert team.waiting("ann") == 0
 
 
-def test_every_confirmed_event_arrives_once_after_kills_at_random_moments(team: Team) -> None:
+def test_every_confirmed_event_arrives_once_despite_kills(team: Team) -> None:
     confirmed: set[str] = set()
     for kill in range(8 if FULL else 4):
         with team.start("ann", 10_000) as writer:
-            confirmed.add(writer.read_line())  # it is at work
+            confirmed.add(writer.read_line())  # the writer is working
             time.sleep(0.03 * kill if FULL else 0.06 * kill)
             writer.send_signal(signal.SIGKILL)
             rest, _errors = writer.communicate()
-        assert writer.returncode == -signal.SIGKILL  # and had not ended by itself
+        assert writer.returncode == -signal.SIGKILL  # it had not ended by itself
         confirmed |= {line.strip() for line in rest.splitlines(keepends=True) if line.endswith("\n")}
     team.exchange("ann")
     assert confirmed <= set(team.stored())
@@ -390,11 +392,11 @@ def synchronizer(
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
+        assert time.monotonic() < end, "the condition did not hold in time"
         time.sleep(0.02)
 
 
-def test_a_synchronizer_sends_and_fetches_by_itself(
+def test_a_synchronizer_sends_and_fetches_in_the_background(
     team: Team, synchronizer: Synchronizer, fault_proxy: FaultProxy
 ) -> None:
     with team.log("ann") as log:
@@ -406,17 +408,17 @@ def test_a_synchronizer_sends_and_fetches_by_itself(
         assert log.waiting(synchronizer.address) == 1 and len(team.stored()) == 1
         fault_proxy.heal()
         until(lambda: synchronizer.trouble is None and log.waiting(synchronizer.address) == 0)
-        with team.log("ben") as other:
-            other.append([event("c", author=Author("ben"))])
+        with team.log("ben") as ben_log:
+            ben_log.append([event("c", author=Author("ben"))])
         team.exchange("ben")
         until(lambda: synchronizer.fetched == 1)
-        assert ids(written(log)) == team.stored()
+        assert ids(events_of(log)) == team.stored()
 
 
-def test_an_address_that_hangs_keeps_nobody_from_sharing(
+def test_a_hanging_address_does_not_prevent_the_exchange(
     team: Team, elasticsearch_url: str, index_prefix: str
 ) -> None:
-    """Also with one attempt, as while somebody judges: whichever address a request goes to first."""
+    """The test uses one attempt, as judging does; requests begin with a random address."""
     with FaultProxy(elasticsearch_url) as hangs, FaultProxy(elasticsearch_url) as answers:
         hangs.delay(20.0, None)
         settings = team.settings("ann", f"{hangs.url},{answers.url}")
@@ -434,17 +436,15 @@ def test_the_embedded_engine_shares_nothing(tmp_path: Path) -> None:
         open_judgments(Settings(home=tmp_path))
 
 
-def test_what_was_sent_and_not_remembered_is_sent_again_as_the_same_events(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_events_sent_before_a_kill_are_not_duplicated(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     with team.log("ann") as log:
         log.append([event("a"), event("b")])
 
-    def killed(*_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(JudgmentLog, "sent", killed)
+        patch.setattr(JudgmentLog, "sent", interrupt)
         team.exchange("ann")
     before = team.stored()
     assert len(before) == 2 and team.waiting("ann") == 2
@@ -452,7 +452,7 @@ def test_what_was_sent_and_not_remembered_is_sent_again_as_the_same_events(
     assert team.waiting("ann") == 0 and team.stored() == before
 
 
-def test_a_full_disk_here_loses_nothing_of_what_others_sent(team: Team) -> None:
+def test_a_full_local_disk_loses_no_events_of_others(team: Team) -> None:
     with team.log("ann") as log:
         log.append([event(f"d{number}" * 20) for number in range(600)])
     team.exchange("ann")
@@ -466,7 +466,7 @@ def test_a_full_disk_here_loses_nothing_of_what_others_sent(team: Team) -> None:
     assert team.events("ben") == team.events("ann")
 
 
-def test_an_index_that_takes_no_writes_is_told_and_gets_them_later(team: Team) -> None:
+def test_a_read_only_index_is_reported_and_gets_the_events_later(team: Team) -> None:
     team.exchange("ann")
     with team.log("ann") as log:
         log.append([event()])
@@ -478,7 +478,9 @@ def test_an_index_that_takes_no_writes_is_told_and_gets_them_later(team: Team) -
     assert team.exchange("ann") == Exchanged(sent=1)
 
 
-def test_the_rights_that_members_need(secured_node: Node, tmp_path: Path, index_prefix: str) -> None:
+def test_annotators_need_only_the_documented_rights(
+    secured_node: Node, tmp_path: Path, index_prefix: str
+) -> None:
     server = secured_node.server
     member = ["read", "create", "view_index_metadata", "monitor", "maintenance"]
 

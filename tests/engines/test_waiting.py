@@ -1,4 +1,4 @@
-"""Somebody who waits for an engine, and has less patience than a batch of topics, or leaves."""
+"""Patience: short timeouts of interactive requests, and cancellation."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from tests.engines.conftest import GROUPS, match, spec_of
 from tests.server.faults import FaultProxy
 
 
-def test_whoever_waits_is_known_in_the_thread_that_asks_and_nowhere_else() -> None:
-    seen: list[object] = []
-    with Patience(1, 1) as waiting:
-        assert current_patience() is waiting
-        thread = threading.Thread(target=lambda: seen.append(current_patience()))
+def test_patience_belongs_to_the_thread_that_sets_it() -> None:
+    patiences: list[object] = []
+    with Patience(1, 1) as patience:
+        assert current_patience() is patience
+        thread = threading.Thread(target=lambda: patiences.append(current_patience()))
         thread.start()
         thread.join()
         require_not_cancelled()
-        waiting.cancel()
+        patience.cancel()
         with pytest.raises(RequestCancelled):
             require_not_cancelled()
         with without_cancellation(30):
-            require_not_cancelled()  # others will want it
-            assert current_patience() is not waiting
-        assert current_patience() is waiting
-    assert current_patience() is None and seen == [None]
+            require_not_cancelled()  # the work is shared
+            assert current_patience() is not patience
+        assert current_patience() is patience
+    assert current_patience() is None and patiences == [None]
     with without_cancellation():
         assert current_patience() is None
 
@@ -53,32 +53,32 @@ def embedded(tmp_path: Path) -> Iterator[EmbeddedEngine]:
         yield engine
 
 
-def test_the_embedded_engine_stops_for_those_who_have_left(embedded: EmbeddedEngine) -> None:
+def test_the_embedded_engine_stops_after_cancellation(embedded: EmbeddedEngine) -> None:
     index: Index = embedded.open("groups")
-    asked: list[Callable[[], object]] = [
+    searches: list[Callable[[], object]] = [
         lambda: index.find(match("group")),
         lambda: list(index.search([match("group")])),
         lambda: index.counts({"match_all": {}}, {}),
     ]
-    for ask in asked:
-        ask()
-        with Patience(1, 1) as waiting, pytest.raises(RequestCancelled):
-            waiting.cancel()
-            ask()
+    for search in searches:
+        search()
+        with Patience(1, 1) as patience, pytest.raises(RequestCancelled):
+            patience.cancel()
+            search()
 
 
-def test_a_twin_answers_the_same_from_the_same_version(embedded: EmbeddedEngine) -> None:
+def test_a_twin_returns_the_same_hits_from_the_same_version(embedded: EmbeddedEngine) -> None:
     index = embedded.open("groups")
     with closing(index.twin()) as twin:
         assert twin.info == index.info and twin.find(match("group")) == index.find(match("group"))
-    assert index.find(match("group"))  # which goes on when its twin is closed
+    assert index.find(match("group"))  # works after its twin is closed
     embedded.build("groups", spec_of(GROUPS[1:]), GROUPS[1:])
-    assert len(index.find(match("normal"))) == 2  # what is open answers
+    assert len(index.find(match("normal"))) == 2  # an open version stays searchable
     with pytest.raises(Replaced):
         index.twin()
 
 
-def test_a_server_is_given_no_more_time_than_whoever_waits_has(
+def test_a_server_gets_only_the_time_of_the_patience(
     behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
 ) -> None:
     behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
@@ -98,15 +98,13 @@ def test_a_server_is_given_no_more_time_than_whoever_waits_has(
     assert index.twin().find(match("group")) == index.find(match("group"))
 
 
-def test_what_is_repeated_ends_when_whoever_waits_leaves(
-    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
-) -> None:
+def test_cancellation_ends_repetitions(behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy) -> None:
     behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     index = behind_proxy.open("groups")
     fault_proxy.reject(None)
     begin = time.monotonic()
-    with Patience(10, 60) as waiting, pytest.raises(RequestCancelled):
-        timer = threading.Timer(1.0, waiting.cancel)
+    with Patience(10, 60) as patience, pytest.raises(RequestCancelled):
+        timer = threading.Timer(1.0, patience.cancel)
         timer.start()
         index.find(match("group"))
     timer.join()

@@ -78,7 +78,7 @@ def _queries() -> Iterator[tuple[str, Json]]:
     """Yield every query, explained and highlighted, and rejected queries."""
     for name, query in test_queries.QUERIES.items():
         yield name, body(query, explain=True, highlight=HIGHLIGHT)
-    for query in test_refusals.SENSELESS:
+    for query in test_refusals.INVALID_QUERIES:
         if "inf" not in repr(query):  # JSON has no infinity
             yield f"senseless {query}", body(query)
 

@@ -1,4 +1,4 @@
-"""Counts of matches and values, and hits behind a hit; on the embedded engine, and on both."""
+"""Counts of matches and values, and `search_after`, in the embedded engine and in both engines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ QUERIES: list[dict[str, Any]] = [
 
 
 def paged(index: Index, query: Mapping[str, Any], size: int) -> Iterator[tuple[str, float]]:
-    """All hits, each page behind the last hit of the one before."""
+    """Yield all hits by pages, each after the last hit of the previous page."""
     more: dict[str, Any] = {}
     while True:
         (hits,) = index.search([body(query, size, **more)])
@@ -87,24 +87,24 @@ def test_only_values_of_keyword_fields_are_counted(index: Index, field: str) -> 
 
 @pytest.mark.parametrize("query", QUERIES, ids=repr)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
-def test_hits_behind_hits_are_one_list(index: Index, query: dict[str, Any], size: int) -> None:
-    (whole,) = index.search([body(query)])
-    assert list(paged(index, query, size)) == pairs(whole)
+def test_pages_join_to_the_complete_ranking(index: Index, query: dict[str, Any], size: int) -> None:
+    (ranking,) = index.search([body(query)])
+    assert list(paged(index, query, size)) == pairs(ranking)
 
 
-def test_hits_begin_behind_a_place_where_there_is_no_hit(index: Index) -> None:
-    def behind(score: float, id_: str) -> list[str]:
+def test_search_after_accepts_a_score_and_id_of_no_hit(index: Index) -> None:
+    def hits_after(score: float, id_: str) -> list[str]:
         (hits,) = index.search([body({"match_all": {}}, search_after=[score, id_])])
         return list(hits.document_ids)
 
-    assert behind(1.0, "2") == ["3", "4", "é", "😀"]
-    assert behind(1, "11") == ["2", "3", "4", "é", "😀"]
-    assert behind(1.0, "") == behind(1.5, "zz") == ["1", "10", "2", "3", "4", "é", "😀"]
-    assert behind(1.0, "😀") == behind(0.5, "") == []
+    assert hits_after(1.0, "2") == ["3", "4", "é", "😀"]
+    assert hits_after(1, "11") == ["2", "3", "4", "é", "😀"]
+    assert hits_after(1.0, "") == hits_after(1.5, "zz") == ["1", "10", "2", "3", "4", "é", "😀"]
+    assert hits_after(1.0, "😀") == hits_after(0.5, "") == []
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("parameters", "message"),
     [
         ({"search_after": [1.0]}, "a list of a score and an id"),
         ({"search_after": None}, "a list of a score and an id"),
@@ -116,48 +116,48 @@ def test_hits_begin_behind_a_place_where_there_is_no_hit(index: Index) -> None:
         ({"search_after": [10**400, "1"]}, "which is not a finite float32"),
     ],
 )
-def test_a_place_that_makes_no_sense_is_refused(index: Index, more: dict[str, Any], said: str) -> None:
-    with pytest.raises(EngineRefused, match=said):
-        index.search([body(RING, **more)]).__next__()
+def test_invalid_search_after_is_rejected(index: Index, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(EngineRefused, match=message):
+        index.search([body(RING, **parameters)]).__next__()
 
 
 # Both engines
 
 
 def test_both_engines_count_the_same(make_pair: Callable[..., EnginePair]) -> None:
-    made = make_pair(DOCUMENTS)
+    engines = make_pair(DOCUMENTS)
     for query in QUERIES:
-        for most in (1, 3, 10):
-            counts = made.server.counts(query, {"tag": most, "id": most})
-            assert counts == made.embedded.counts(query, {"tag": most, "id": most})
-        assert made.server.counts(query, {}) == made.embedded.counts(query, {})
+        for limit in (1, 3, 10):
+            counts = engines.server.counts(query, {"tag": limit, "id": limit})
+            assert counts == engines.embedded.counts(query, {"tag": limit, "id": limit})
+        assert engines.server.counts(query, {}) == engines.embedded.counts(query, {})
 
 
-def test_both_engines_give_the_same_behind_a_hit(make_pair: Callable[..., EnginePair]) -> None:
+def test_both_engines_return_the_same_pages(make_pair: Callable[..., EnginePair]) -> None:
     draw = Random(SEED)
     words = ["ring", "field", "group", "the", "of"]
     documents = [
         Document(f"{number * 7919 % 1000}é{number}", " ".join(draw.choices(words, k=draw.randint(1, 6))))
         for number in range(300)
     ]
-    made = make_pair(documents)
+    engines = make_pair(documents)
     for query in QUERIES:
-        (whole,) = made.embedded.search([body(query, 1_000)])
+        (ranking,) = engines.embedded.search([body(query, 1_000)])
         for size in (7, 150, 300):
-            assert list(paged(made.server, query, size)) == pairs(whole)
-            assert list(paged(made.embedded, query, size)) == pairs(whole)
-    for place in ([0.75, "5"], [1, ""], [2.5, "zz"], [1e-3, "1é"]):
-        made.require_same_hits({"match": {"text": "ring field"}}, 300, search_after=place)
+            assert list(paged(engines.server, query, size)) == pairs(ranking)
+            assert list(paged(engines.embedded, query, size)) == pairs(ranking)
+    for after in ([0.75, "5"], [1, ""], [2.5, "zz"], [1e-3, "1é"]):
+        engines.require_same_hits({"match": {"text": "ring field"}}, 300, search_after=after)
 
 
 @pytest.mark.timeout(600)
 def test_hits_beyond_rank_10_000_are_the_same_on_both(make_pair: Callable[..., EnginePair]) -> None:
-    """Without a place to begin behind, both give hits to rank 10,000 and no further."""
+    """Without `search_after`, both engines return hits only to rank 10,000."""
     mapping = copy.deepcopy(MAPPING)
     documents = [Document(f"{number:05}", "ring" + " a" * (number % 50)) for number in range(10_500)]
-    made = make_pair(documents, mapping)
-    ours = list(paged(made.embedded, RING, 4_000))
+    engines = make_pair(documents, mapping)
+    ours = list(paged(engines.embedded, RING, 4_000))
     assert len(ours) == 10_500
     assert len(set(ours)) == 10_500
     assert ours == sorted(ours, key=lambda hit: (-hit[1], hit[0]))
-    assert list(paged(made.server, RING, 10_000)) == ours
+    assert list(paged(engines.server, RING, 10_000)) == ours

@@ -1,4 +1,4 @@
-"""A bit that has turned in a file of an index is noticed before anything is made of it, or changes no answer."""
+"""A flipped bit in a file of an index is detected or changes no answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLIPS = 2000 if hypothesis.settings().max_examples > 100 else 90
 SEED = 20260101
 
 SMALL = 512
-"""Bytes of a block in these tests, so that the files of a small index have several."""
+"""Bytes of a block in these tests, so that files of a small index have several blocks."""
 
 _draw = random.Random(SEED)
 _WORDS = [f"{_draw.choice(['ring', 'group', 'field', 'ideal'])}{number}" for number in range(120)]
@@ -64,8 +64,8 @@ HIGHLIGHT = {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}}}
 
 
 @pytest.fixture(autouse=True)
-def several_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several blocks a file, several batches of topics, and several processes whatever the machine."""
+def small_blocks_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use several blocks for each file, several batches of topics and two processes."""
     monkeypatch.setattr(layout, "BLOCK", SMALL)
     monkeypatch.setattr(arrays, "BLOCK", SMALL)
     monkeypatch.setattr(index, "BATCH_BODIES", 2)
@@ -74,97 +74,98 @@ def several_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(embedded: EmbeddedEngine) -> Path:
-    """The version that serves."""
+    """Build an index and return the folder of the live version."""
     info = embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     return Path(embedded.info().location) / "test-rings" / info.version.rpartition("-")[2]
 
 
 def answers(engine: EmbeddedEngine) -> list[Any]:
-    """All that an index is asked for: rankings, and hits with source, highlights and explanation."""
+    """Return rankings, and hits with source, highlights and explanations."""
     with closing(engine.open("rings")) as opened:
-        ranked = list(opened.search(body(query, 40) for query in QUERIES))
-        found = [opened.find(body(query, 5, highlight=HIGHLIGHT, explain=True)) for query in QUERIES[:4]]
-        return [ranked, found]
+        rankings = list(opened.search(body(query, 40) for query in QUERIES))
+        hits = [opened.find(body(query, 5, highlight=HIGHLIGHT, explain=True)) for query in QUERIES[:4]]
+        return [rankings, hits]
 
 
-def flip(file: Path, place: int, bit: int) -> None:
+def flip(file: Path, position: int, bit: int) -> None:
     with file.open("r+b") as opened:
-        opened.seek(place)
+        opened.seek(position)
         (byte,) = opened.read(1)
-        opened.seek(place)
+        opened.seek(position)
         opened.write(bytes([byte ^ 1 << bit]))
 
 
-def stamped(manifest: IndexManifest) -> None:
-    """Let the files count as verified: as they do when a bit turns and the system knows nothing of it."""
+def mark_verified(manifest: IndexManifest) -> None:
+    """Mark the files as verified, as they are when a bit flips without the system's knowledge."""
     manifest.mark_verified()
 
 
 @pytest.mark.timeout(3600)
-def test_every_bit_that_turns_is_noticed_or_without_effect(
+def test_every_flipped_bit_is_detected_or_has_no_effect(
     embedded: EmbeddedEngine, folder: Path, record_property: Callable[[str, object], None]
 ) -> None:
     expected, manifest = answers(embedded), IndexManifest.read(folder)
     chance = random.Random(SEED)
     files = [*sorted(folder.iterdir()), folder.parent / CURRENT, folder.parent / "lock"]
-    seen: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     begin = time.monotonic()
     for number in range(FLIPS):
         file = files[number % len(files)]
-        place, bit = chance.randrange(file.stat().st_size), chance.randrange(8)
-        flip(file, place, bit)
+        position, bit = chance.randrange(file.stat().st_size), chance.randrange(8)
+        flip(file, position, bit)
         silently = chance.random() < 0.7 and file.name != STAMP
         if silently:
-            stamped(manifest)
-        where = f"bit {bit} of byte {place} of {file.name}"
+            mark_verified(manifest)
+        where = f"bit {bit} of byte {position} of {file.name}"
         try:
-            assert answers(embedded) == expected, f"{where} changes what is found"
-            seen["without effect"] += 1
+            assert answers(embedded) == expected, f"{where} changes the hits"
+            outcomes["without effect"] += 1
         except SearchappError as error:
-            assert isinstance(error, Damaged), f"{where} is taken for something else: {error}"
+            assert isinstance(error, Damaged), f"{where} is reported as another error: {error}"
             assert str(folder.parent) in str(error)
             assert embedded.index_info("rings") is None  # so that the next `index` builds it again
-            seen["noticed when it was read" if silently else "noticed before"] += 1
+            outcomes["detected by reading" if silently else "detected before"] += 1
         if file.name != STAMP:
-            flip(file, place, bit)
-        stamped(manifest)
+            flip(file, position, bit)
+        mark_verified(manifest)
     assert answers(embedded) == expected
-    assert seen.total() == FLIPS and seen["noticed when it was read"] > seen["without effect"] / 2
-    record_property("flips", f"{dict(seen)} in {time.monotonic() - begin:.0f} s")
-    print(f"{FLIPS} flips: {dict(seen)} in {time.monotonic() - begin:.0f} s")
+    assert outcomes.total() == FLIPS
+    assert outcomes["detected by reading"] > outcomes["without effect"] / 2
+    record_property("flips", f"{dict(outcomes)} in {time.monotonic() - begin:.0f} s")
+    print(f"{FLIPS} flips: {dict(outcomes)} in {time.monotonic() - begin:.0f} s")
 
 
-def test_the_pointer_never_leads_to_a_version_that_was_left_over(
+def test_a_flipped_bit_never_makes_the_pointer_name_another_version(
     embedded: EmbeddedEngine, folder: Path
 ) -> None:
-    """Numbers that differ in one bit, both of them whole versions: the builder was killed while it cleaned up."""
+    """A killed builder can leave complete versions whose numbers differ in one bit."""
     expected = answers(embedded)
     for number in (0, 2, 3, 5, 9):
-        other = folder.with_name(f"{number:06d}")
-        other.mkdir()
+        leftover = folder.with_name(f"{number:06d}")
+        leftover.mkdir()
         for file in folder.iterdir():
-            other.joinpath(file.name).write_bytes(file.read_bytes())
+            leftover.joinpath(file.name).write_bytes(file.read_bytes())
     pointer = folder.parent / CURRENT
     content = pointer.read_bytes()
-    for place in range(len(content)):
+    for position in range(len(content)):
         for bit in range(8):
-            flip(pointer, place, bit)
+            flip(pointer, position, bit)
             try:
                 assert embedded._versions("rings").live() == folder
             except CorruptIndex as error:
                 assert CURRENT in str(error)
-            flip(pointer, place, bit)
+            flip(pointer, position, bit)
     assert answers(embedded) == expected
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert len(list(folder.parent.iterdir())) == len(["a version", CURRENT, "lock"])
 
 
-def test_damage_that_is_noticed_is_mended_by_indexing_again(embedded: EmbeddedEngine, folder: Path) -> None:
+def test_indexing_again_replaces_a_damaged_index(embedded: EmbeddedEngine, folder: Path) -> None:
     expected, manifest = answers(embedded), IndexManifest.read(folder)
     file = folder / "ids.ranks.npy"
     flip(file, file.stat().st_size - 3, 2)
-    stamped(manifest)
-    assert embedded.index_info("rings") is not None  # nobody knows yet
+    mark_verified(manifest)
+    assert embedded.index_info("rings") is not None  # not detected yet
     with pytest.raises(DataError, match=r"damaged \(ids.ranks.npy was altered\): build it again"):
         answers(embedded)
     assert embedded.index_info("rings") is None
@@ -172,53 +173,53 @@ def test_damage_that_is_noticed_is_mended_by_indexing_again(embedded: EmbeddedEn
     assert answers(embedded) == expected
 
 
-def test_a_source_that_was_altered_is_not_shown(embedded: EmbeddedEngine, folder: Path) -> None:
+def test_an_altered_source_is_not_returned(embedded: EmbeddedEngine, folder: Path) -> None:
     manifest = IndexManifest.read(folder)
     file = folder / documents.FILE
     text = DOCUMENTS[7].text.encode()
     flip(file, file.read_bytes().index(text) + 2, 0)
-    stamped(manifest)
+    mark_verified(manifest)
     with closing(embedded.open("rings")) as opened:
-        found = body({"ids": {"values": ["document-7"]}})
-        assert len(next(opened.search([found]))) == 1  # a ranking does not read it
+        request = body({"ids": {"values": ["document-7"]}})
+        assert len(next(opened.search([request]))) == 1  # a ranking does not read sources
         with pytest.raises(DataError, match=r"damaged \(document 7 in documents.sqlite was altered\)"):
-            opened.find(found)
+            opened.find(request)
     assert embedded.index_info("rings") is None
 
 
-# Verified once
+# Verification
 
 
 @pytest.fixture
 def verifications(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The folders that are verified whole from now on."""
-    seen: list[Path] = []
+    """Return a list to which the folders of completely verified versions are appended."""
+    folders: list[Path] = []
     verify = IndexManifest.verify
 
-    def counted(manifest: IndexManifest, *rest: Any) -> None:
-        seen.append(manifest.folder)
+    def record(manifest: IndexManifest, *rest: Any) -> None:
+        folders.append(manifest.folder)
         verify(manifest, *rest)
 
-    monkeypatch.setattr(IndexManifest, "verify", counted)
-    return seen
+    monkeypatch.setattr(IndexManifest, "verify", record)
+    return folders
 
 
-def test_files_are_verified_whole_once_after_they_changed(
+def test_files_are_verified_completely_once_after_a_change(
     embedded: EmbeddedEngine, folder: Path, verifications: list[Path]
 ) -> None:
     answers(embedded)
-    assert not verifications  # who wrote the files has just read them
+    assert not verifications  # the build has verified them
     file = folder / "ids.terms.npy"
     content = file.read_bytes()
 
-    def put_in_its_place() -> None:
+    def replace_by_a_copy() -> None:
         (folder / "aside").write_bytes(content)
         (folder / "aside").replace(file)
 
     changes: list[Callable[[], object]] = [
-        lambda: file.write_bytes(content),  # the same bytes, but who knows
+        lambda: file.write_bytes(content),  # the same bytes with another time
         lambda: os.utime(file, ns=(0, 0)),
-        put_in_its_place,
+        replace_by_a_copy,
         (folder / STAMP).unlink,
         lambda: (folder / STAMP).write_bytes(b"\xff nonsense"),
     ]
@@ -237,17 +238,17 @@ def test_files_are_verified_whole_once_after_they_changed(
     assert len(verifications) == 2
 
 
-def test_where_nothing_can_be_written_files_are_verified_each_time(
+def test_files_are_verified_each_time_if_the_stamp_can_not_be_written(
     embedded: EmbeddedEngine, folder: Path, verifications: list[Path]
 ) -> None:
     (folder / STAMP).unlink()
-    (folder / STAMP).mkdir()  # nothing can be written there, not even by root
+    (folder / STAMP).mkdir()  # not even root can write a file there
     answers(embedded)
     answers(embedded)
     assert len(verifications) == 2
 
 
-def test_verifying_by_hand_remembers_what_it_found(
+def test_explicit_verification_is_remembered(
     embedded: EmbeddedEngine, folder: Path, verifications: list[Path]
 ) -> None:
     (folder / STAMP).unlink()
@@ -255,7 +256,7 @@ def test_verifying_by_hand_remembers_what_it_found(
     answers(embedded)
     assert len(verifications) == 1
     flip(folder / CHECKSUMS, 130, 0)
-    stamped(IndexManifest.read(folder))
+    mark_verified(IndexManifest.read(folder))
     with pytest.raises(DataError, match="checksums.npy was altered"):
         embedded.verify("rings", SilentProgress())
     assert embedded.index_info("rings") is None
@@ -263,20 +264,20 @@ def test_verifying_by_hand_remembers_what_it_found(
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many bytes of blocks this process compares with their checksums, one number a block."""
-    seen: list[int] = []
+    """Return a list to which the size of each block that this process verifies is appended."""
+    sizes: list[int] = []
 
-    class Counted:
+    class RecordingZlib:
         @staticmethod
         def crc32(content: bytes, value: int = 0) -> int:
-            seen.append(len(content))
+            sizes.append(len(content))
             return zlib.crc32(content, value)
 
-    monkeypatch.setattr(arrays, "zlib", Counted)
-    return seen
+    monkeypatch.setattr(arrays, "zlib", RecordingZlib)
+    return sizes
 
 
-def test_opening_reads_next_to_nothing_and_searching_what_it_needs(
+def test_opening_verifies_small_files_and_searching_the_needed_blocks(
     embedded: EmbeddedEngine, folder: Path, checked: list[int]
 ) -> None:
     with closing(embedded.open("rings")) as opened:
@@ -297,25 +298,25 @@ def test_opening_reads_next_to_nothing_and_searching_what_it_needs(
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system has no /proc")
-def test_an_index_that_was_closed_keeps_no_descriptors(embedded: EmbeddedEngine, folder: Path) -> None:
-    """A process that opens indexes again and again, as the screens do, would run out of them."""
+def test_a_closed_index_keeps_no_file_descriptors(embedded: EmbeddedEngine, folder: Path) -> None:
+    """Screens open many indexes and would run out of file descriptors."""
 
-    def counted() -> int:
+    def descriptor_count() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
     answers(embedded)
     gc.collect()
-    gc.disable()  # how often it searches for garbage depends on all else that the process does
+    gc.disable()  # garbage collections at random times would change the count
     try:
-        before = counted()
+        before = descriptor_count()
         for _ in range(3):
             answers(embedded)
-        assert counted() == before
+        assert descriptor_count() == before
     finally:
         gc.enable()
 
 
-def test_what_one_process_has_verified_no_other_verifies_again(
+def test_blocks_verified_by_another_process_are_not_verified_again(
     embedded: EmbeddedEngine, folder: Path, checked: list[int]
 ) -> None:
     with closing(embedded.open("rings")) as opened:

@@ -1,4 +1,4 @@
-"""Explanations of queries that are put together by hand: the numbers, the structure and the words of the server."""
+"""Explanations of nested queries have the values, structure and descriptions of the server."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def match(text: str, **more: Any) -> dict[str, Any]:
     return {"match": {"text": {"query": text, **more}}}
 
 
-def score(**given: Any) -> dict[str, Any]:
-    return {"function_score": given}
+def score(**parameters: Any) -> dict[str, Any]:
+    return {"function_score": parameters}
 
 
-def value(field: str = "year", **given: Any) -> dict[str, Any]:
-    return {"field_value_factor": {"field": field, "missing": 1, **given}}
+def value(field: str = "year", **parameters: Any) -> dict[str, Any]:
+    return {"field_value_factor": {"field": field, "missing": 1, **parameters}}
 
 
 def lowered(positive: Any, negative: Any, factor: float, **more: Any) -> dict[str, Any]:
@@ -63,27 +63,27 @@ FUNCTIONS: dict[str, list[dict[str, Any]]] = {
 
 def functions() -> dict[str, dict[str, Any]]:
     modes = dict(zip(SCORE_MODES, BOOST_MODES, strict=True))
-    found = {
+    queries = {
         f"{name}, {score_mode} {boost_mode}": score(
-            query=match("a b c", boost=0.7), functions=given, score_mode=score_mode, boost_mode=boost_mode
+            query=match("a b c", boost=0.7), functions=function, score_mode=score_mode, boost_mode=boost_mode
         )
-        for name, given in FUNCTIONS.items()
+        for name, function in FUNCTIONS.items()
         for score_mode, boost_mode in itertools.product(SCORE_MODES, BOOST_MODES)
         if name.startswith("several") or modes[score_mode] == boost_mode
     }
     for modifier in ("none", "log1p", "log2p", "ln1p", "ln2p", "square", "sqrt"):
         for factor, missing in [(1, 1), (1e-5, 1e10), (12345678, 0.1), (0.3, 0)]:
-            given = value("weight", modifier=modifier, factor=factor, missing=missing)
-            found[f"{modifier} {factor} {missing}"] = score(query=match("b c"), **given)
-    found["without missing"] = score(query=match("b"), field_value_factor={"field": "year"})
-    found["reciprocal"] = score(query=match("h"), **value(modifier="reciprocal"))
+            function = value("weight", modifier=modifier, factor=factor, missing=missing)
+            queries[f"{modifier} {factor} {missing}"] = score(query=match("b c"), **function)
+    queries["without missing"] = score(query=match("b"), field_value_factor={"field": "year"})
+    queries["reciprocal"] = score(query=match("h"), **value(modifier="reciprocal"))
     for limit in (0, 1e-5, 2.5):
-        found[f"limited to {limit}"] = score(query=match("a b"), functions=[value()], max_boost=limit)
+        queries[f"limited to {limit}"] = score(query=match("a b"), functions=[value()], max_boost=limit)
     for least in (0, 1, 3.5):
-        several = FUNCTIONS["several"]
-        found[f"at least {least}"] = score(query=match("a b"), functions=several, min_score=least)
-        found[f"at least {least} without functions"] = score(query=match("a b"), min_score=least, boost=2)
-    return found
+        function_list = FUNCTIONS["several"]
+        queries[f"at least {least}"] = score(query=match("a b"), functions=function_list, min_score=least)
+        queries[f"at least {least} without functions"] = score(query=match("a b"), min_score=least, boost=2)
+    return queries
 
 
 INSIDE = {
@@ -169,7 +169,7 @@ NOTHING: dict[str, dict[str, Any]] = {
 
 
 def around_nothing() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Queries by name that have one inside which matches nothing."""
+    """Yield names and queries around a query that matches nothing."""
     for name, nothing in NOTHING.items():
         yield f"not: {name}", {"bool": {"must_not": [nothing]}}
         yield f"not a function of: {name}", {"bool": {"must_not": [score(query=nothing, weight=2)]}}
@@ -189,7 +189,7 @@ def test_queries_inside_others_are_explained_as_on_the_server(engines: EnginePai
     require_same_explanations(engines, INSIDE)
 
 
-def test_what_is_around_a_query_that_matches_nothing_goes_when_it_goes_on_the_server(
+def test_queries_around_an_empty_query_are_omitted_as_on_the_server(
     engines: EnginePair,
 ) -> None:
     require_same_explanations(engines, dict(around_nothing()))
@@ -206,7 +206,7 @@ def require_same_explanations(engines: EnginePair, queries: dict[str, dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("document_id", "kept"),
+    ("document_id", "indexed"),
     [
         ("0", "fe0f"),
         ("0123", "fe0123"),
@@ -221,5 +221,5 @@ def require_same_explanations(engines: EnginePair, queries: dict[str, dict[str, 
         ("٣", "ffd9a3"),
     ],
 )
-def test_ids_are_kept_as_on_the_server(document_id: str, kept: str) -> None:
-    assert match_all.indexed_id(document_id).hex() == kept
+def test_ids_are_indexed_as_on_the_server(document_id: str, indexed: str) -> None:
+    assert match_all.indexed_id(document_id).hex() == indexed

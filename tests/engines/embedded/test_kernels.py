@@ -1,4 +1,4 @@
-"""The compiled functions: the same ids, order and bits of scores as NumPy gives, never used where they do not fit."""
+"""The compiled functions return the ids, order and score bits of NumPy, and outdated libraries are not used."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ SIZES = (0, 1, 3, 10, 100, 1_000)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def together() -> Iterator[None]:
-    """Let few topics be scored together too."""
+def batch_always() -> Iterator[None]:
+    """Score even a few topics in a batch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searcher, "SMALLEST_BATCH", 0)
         yield
@@ -47,22 +47,22 @@ def together() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def indexes(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedIndex]]:
-    found = {**INDEXES, "empty": []}
+    collections = {**INDEXES, "empty": []}
     with closing(EmbeddedEngine(tmp_path_factory.mktemp("kernels"), "test")) as engine:
-        for name, documents in found.items():
+        for name, documents in collections.items():
             engine.build(name, spec_of(documents), documents)
-        yield {name: engine.open(name) for name in found}
+        yield {name: engine.open(name) for name in collections}
 
 
-def both_ways(index: EmbeddedIndex, bodies: Sequence[Json]) -> tuple[list[Any], list[Any]]:
-    """The hits by the compiled functions, and by NumPy; scores are compared as doubles, which hold all their bits."""
+def search_compiled_and_numpy(index: EmbeddedIndex, bodies: Sequence[Json]) -> tuple[list[Any], list[Any]]:
+    """Return the hits of the compiled functions and of NumPy, with scores as doubles, which keep all bits."""
     compiled = list(index.search(bodies))
     with native.without():
         return compiled, list(index.search(bodies))
 
 
 def recipe(clauses: Sequence[Json], excluded: str) -> Json:
-    """The query of a recipe: all documents match but one, whose id is not to be found."""
+    """Return the query of a recipe, which matches all documents except one."""
     return {"bool": {"must": [EVERYTHING], "should": list(clauses), "must_not": [{"term": {"id": excluded}}]}}
 
 
@@ -91,11 +91,11 @@ TOPICS = st.one_of(
     st.sampled_from(SIZES),
     st.integers(0, 4),
 )
-def test_scores_and_order_are_those_of_numpy(
+def test_compiled_functions_return_the_hits_of_numpy(
     indexes: dict[str, EmbeddedIndex], name: str, topics: list[Json], size: int, first: int
 ) -> None:
     bodies = [body(topic, size, **{"from": first}) for topic in topics]
-    compiled, expected = both_ways(indexes[name], bodies)
+    compiled, expected = search_compiled_and_numpy(indexes[name], bodies)
     assert compiled == expected
 
 
@@ -103,17 +103,17 @@ SCORES = np.array([0.5, 1, 1, 1.5, 2.0**-30, 2.0**30, 3.4e38, 1e-45, 1 / 3], np.
 COUNT = 40
 
 
-def drawn_clauses(seed: int, is_part: bool) -> list[list[ScoreRow]]:
-    """Clauses of rows in an index of `COUNT` documents, or in a part of one that has more.
+def random_clauses(seed: int, is_part: bool) -> list[list[ScoreRow]]:
+    """Return clauses of rows in an index of `COUNT` documents, or in a segment of a larger index.
 
-    They are drawn without hypothesis, which takes its time for arrays.
+    NumPy draws them, because hypothesis is slow for arrays.
     """
     random = np.random.default_rng(seed)
 
     def row() -> ScoreRow:
         size = int(random.choice([0, 1, 2, 5, 12, COUNT]))
         documents = np.sort(random.choice(COUNT, size, replace=False)).astype(np.int32)
-        greatest = random.integers(1, len(SCORES), endpoint=True)  # most are drawn without the greatest ones
+        greatest = random.integers(1, len(SCORES), endpoint=True)  # most rows do not have the greatest scores
         frequency = size + int(random.choice([0, 1, 3, COUNT])) if is_part else None
         return ScoreRow(
             documents,
@@ -127,7 +127,7 @@ def drawn_clauses(seed: int, is_part: bool) -> list[list[ScoreRow]]:
 
 
 def table_of(row: ScoreRow) -> PostingsTable:
-    """A row as a term of a field that is scored whole."""
+    """Return a row as a term of a field with scores of all documents."""
     table = PostingsTable.of_row(row)
     if row.index_frequency is None:
         return table
@@ -146,30 +146,32 @@ def table_of(row: ScoreRow) -> PostingsTable:
 def test_rows_are_added_in_the_order_of_numpy(
     library: Path, seed: int, all_match: bool, tie: float, size: int, few: int, is_part: bool
 ) -> None:
-    """Scores so unlike that each order of adding them gives other bits."""
-    functions, clauses = native.library(), drawn_clauses(seed, is_part)
+    """The scores differ so much that each order of summation gives other bits."""
+    functions, clauses = native.library(), random_clauses(seed, is_part)
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)[::-1].copy()
     tables: list[PostingsTable] = []
     batch_clauses = []
     for clause in clauses:
-        elsewhere, rows = [], []
-        for place, row in enumerate(clause):
-            if is_part and place % 2 and not len(row.documents):
-                elsewhere += [row.frequency] if row.frequency else []
+        other_segments, rows = [], []
+        for position, row in enumerate(clause):
+            if is_part and position % 2 and not len(row.documents):
+                other_segments += [row.frequency] if row.frequency else []
             else:
                 rows.append((len(tables), (0,)))
                 tables.append(table_of(row))
-        counts = (len(elsewhere), sum(elsewhere)) if is_part else None
+        counts = (len(other_segments), sum(other_segments)) if is_part else None
         batch_clauses.append(BatchClause(rows, True, counts))
     topic = BatchTopic(batch_clauses, size, all_match, float(np.float32(tie)), [2, 7])
     (answer,) = best_of_batch(functions, tables, [topic], ranks, ranks, few)
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
         patch.setattr(row_sums, "FEW", few)
         if tie == SUM:
-            found = [row_sums.total_of_few(clause) or row_sums.total(COUNT, clause) for clause in clauses]
-            joined = [one for one in found if isinstance(one, ScoreRow)]
-            expected = row_sums.total(COUNT, joined, [one for one in found if isinstance(one, Scores)])
+            sums = [row_sums.total_of_few(clause) or row_sums.total(COUNT, clause) for clause in clauses]
+            rows_of_few = [total for total in sums if isinstance(total, ScoreRow)]
+            expected = row_sums.total(
+                COUNT, rows_of_few, [total for total in sums if isinstance(total, Scores)]
+            )
         else:
             expected = disjunction_max([row_sums.total(COUNT, clause) for clause in clauses], tie)
         values, mask = expected.values, np.ones(COUNT, bool) if all_match else expected.values > 0
@@ -183,35 +185,37 @@ def test_rows_are_added_in_the_order_of_numpy(
     assert answer[1].view(np.int32).tolist() == values[documents].view(np.int32).tolist()
 
 
-def test_the_least_of_many_keys_are_selected_where_nearly_all_scores_are_equal(
+def test_the_smallest_of_many_ids_are_selected_if_nearly_all_scores_are_equal(
     library: Path, embedded: EmbeddedEngine
 ) -> None:
-    found = [Document(f"{number * 7919 % 30_011}", "a b" if number % 3 else "a") for number in range(20_000)]
-    embedded.build("equal", spec_of(found), found)
+    documents = [
+        Document(f"{number * 7919 % 30_011}", "a b" if number % 3 else "a") for number in range(20_000)
+    ]
+    embedded.build("equal", spec_of(documents), documents)
     bodies = [body(match(words), size) for words, size in itertools.product(["a", "ab", "b"], [1, 50, 9_000])]
-    compiled, expected = both_ways(embedded.open("equal"), bodies)
+    compiled, expected = search_compiled_and_numpy(embedded.open("equal"), bodies)
     assert compiled == expected
 
 
-def test_verbose_says_how_many_queries_they_scored(
+def test_verbose_counts_queries_scored_by_compiled_functions(
     indexes: dict[str, EmbeddedIndex], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "searchapp.requests")
     index = indexes["random"]
-    both_ways(
+    search_compiled_and_numpy(
         index, [body(match("ab")), body({"match_phrase": {"text": "a b"}}), body({"prefix": {"tag": "x"}})]
     )
     compiled = f"{index.info.version}: 3 queries, 0 of them pruned, 2 scored by compiled functions"
     assert caplog.messages == [compiled, f"{index.info.version}: 3 queries, 0 of them pruned"]
 
 
-def test_scores_beyond_float32_are_refused_with_the_place_of_the_body(
+def test_scores_beyond_float32_are_rejected_with_the_position_of_the_body(
     indexes: dict[str, EmbeddedIndex],
 ) -> None:
     huge = {"bool": {"should": [match("a", boost=3e38), match("b", "text.gaps", 3e38)]}}
-    with pytest.raises(QueryRefused, match="infinite") as refused:
+    with pytest.raises(QueryRefused, match="infinite") as error:
         list(indexes["random"].search([body(match("a")), body(huge)]))
-    assert refused.value.place == 1
+    assert error.value.place == 1
 
 
 def table(documents: list[int], starts: list[int]) -> PostingsTable:
@@ -219,7 +223,7 @@ def table(documents: list[int], starts: list[int]) -> PostingsTable:
 
 
 def topic(rank: int) -> BatchTopic:
-    """A query of one term."""
+    """Return a query of one term."""
     return BatchTopic([BatchClause([(0, (rank,))], rounded=False)], 5, False, SUM, [])
 
 
@@ -234,7 +238,7 @@ def topic(rank: int) -> BatchTopic:
         ([0, 1], [0, 2], -1),
     ],
 )
-def test_numbers_that_point_nowhere_are_no_crash(
+def test_invalid_postings_raise_an_error_instead_of_crashing(
     library: Path, documents: list[int], starts: list[int], rank: int
 ) -> None:
     functions = native.library()
@@ -246,7 +250,7 @@ def test_numbers_that_point_nowhere_are_no_crash(
 
 @pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
 @pytest.mark.parametrize("altered", ["ranks", "by_rank"])
-def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, number: int) -> None:
+def test_invalid_ranks_raise_an_error_instead_of_crashing(library: Path, altered: str, number: int) -> None:
     functions = native.library()
     assert functions is not None
     arrays = {name: np.arange(COUNT, dtype=np.int32) for name in ("ranks", "by_rank")}
@@ -255,7 +259,7 @@ def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, numb
         best_of_batch(functions, [table([3, 7], [0, 2])], [topic(0)], arrays["ranks"], arrays["by_rank"], 3)
 
 
-def test_what_was_compiled_from_another_source_is_not_used(
+def test_a_library_compiled_from_another_source_is_not_loaded(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = tmp_path / "kernels.c"
@@ -274,21 +278,21 @@ def test_what_was_compiled_from_another_source_is_not_used(
 
 
 def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:4096])  # the system kills who runs into the end
+    path.write_bytes(path.read_bytes()[:4096])  # the system kills a process that reads beyond the end
 
 
-def turn_a_bit(path: Path) -> None:
+def flip_a_bit(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(content)
 
 
-def lose_the_checksum(path: Path) -> None:
+def delete_the_checksum(path: Path) -> None:
     compilation.checksum_of(path).unlink()
 
 
-@pytest.mark.parametrize("harm", [cut_short, turn_a_bit, lose_the_checksum])
-def test_what_was_altered_since_it_was_compiled_is_not_loaded(
+@pytest.mark.parametrize("harm", [cut_short, flip_a_bit, delete_the_checksum])
+def test_a_library_altered_after_compilation_is_not_loaded(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None]
 ) -> None:
     path = tmp_path / library.name
@@ -297,7 +301,7 @@ def test_what_was_altered_since_it_was_compiled_is_not_loaded(
     monkeypatch.setattr(compilation, "LIBRARY", path)
     native._loaded.cache_clear()
     assert native.library() is not None
-    path.unlink()  # what is loaded stays whole, or this process would be killed when it ends
+    path.unlink()  # changing a loaded library would kill this process
     shutil.copy(library, path)
     harm(path)
     native._loaded.cache_clear()
@@ -306,7 +310,7 @@ def test_what_was_altered_since_it_was_compiled_is_not_loaded(
     native._loaded.cache_clear()
 
 
-def test_a_compiler_may_come_with_options(
+def test_the_compiler_can_have_options(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", f"{os.environ.get('CC') or 'cc'} -g0")
@@ -318,7 +322,7 @@ def test_a_compiler_may_come_with_options(
     assert compilation.compile_library(tmp_path / "made.so") == "CC is not a command: 'cc"
 
 
-def test_a_compiler_that_fails_leaves_nothing_behind(
+def test_a_failing_compiler_leaves_no_files(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "kernels.c"

@@ -1,4 +1,4 @@
-"""What a query brings with it is all that the engine needs of it: nothing else has to know it."""
+"""A query class is sufficient for a new query: the engine needs no other change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MARKED = {
 
 @dataclass(frozen=True, slots=True)
 class Suffix(MarkedLeaf):
-    """Documents that have a term with the suffix, with the score 1: a query that Lucene does not have."""
+    """Match documents with a term that has the suffix, with the score 1. Lucene has no such query."""
 
     suffix: str
 
@@ -62,13 +62,13 @@ class Suffix(MarkedLeaf):
 
 
 def read(parser: Parser, content: Any) -> Query:
-    name, given = parser.on_field(content, "suffix", "value", ())
-    return apply_boost_parameter(Suffix(name, given["value"]), given, "suffix")
+    name, parameters = parser.on_field(content, "suffix", "value", ())
+    return apply_boost_parameter(Suffix(name, parameters["value"]), parameters, "suffix")
 
 
 @dataclass(frozen=True, slots=True)
 class Halved(Query):
-    """A query with half of its scores: one made of another that Lucene does not have."""
+    """Halve the scores of an inner query. Lucene has no such query."""
 
     query: Query
 
@@ -82,8 +82,8 @@ class Halved(Query):
         return self.query.matching(rows, boost, scope)
 
     def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
-        found = self.query.scores(rows, boost, scope)
-        return Scores(found.values / np.float32(2), found.matching)
+        scores = self.query.scores(rows, boost, scope)
+        return Scores(scores.values / np.float32(2), scores.matching)
 
     def notation(self, schema: Schema) -> str:
         return f"half of {self.query.notation(schema)}"
@@ -94,15 +94,15 @@ class Halved(Query):
 
 
 def read_halved(parser: Parser, content: Any) -> Query:
-    given = parser.options(content, "halved", ("query",))
-    return apply_boost_parameter(Halved(parser.query(given["query"])), given, "halved")
+    parameters = parser.options(content, "halved", ("query",))
+    return apply_boost_parameter(Halved(parser.query(parameters["query"])), parameters, "halved")
 
 
 @pytest.fixture
-def searched(embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> EmbeddedIndex:
-    """An index whose readers know the queries `suffix` and `halved`."""
-    known = {**dsl.readers(), "suffix": read, "halved": read_halved}
-    monkeypatch.setattr(searcher, "readers", lambda: known)
+def index(embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> EmbeddedIndex:
+    """Build an index that can parse the queries `suffix` and `halved`."""
+    readers = {**dsl.readers(), "suffix": read, "halved": read_halved}
+    monkeypatch.setattr(searcher, "readers", lambda: readers)
     embedded.build("leaves", spec_of(DOCUMENTS), DOCUMENTS)
     return embedded.open("leaves")
 
@@ -135,34 +135,34 @@ HAS_B = {"constant_score": {"filter": {"term": {"text": "b"}}}}
         ({"dis_max": {"queries": [{"halved": {"query": HAS_B}}, ENDS_IN_A]}}, BEST),
     ],
 )
-def test_a_query_is_known_by_its_class_alone(
-    searched: EmbeddedIndex, query: dict[str, Any], expected: list[tuple[str, float]]
+def test_new_queries_work_alone_and_inside_others(
+    index: EmbeddedIndex, query: dict[str, Any], expected: list[tuple[str, float]]
 ) -> None:
-    (hits,) = searched.search([body(query)])
+    (hits,) = index.search([body(query)])
     assert [(hit.document_id, hit.score) for hit in hits] == expected
-    for found, (_id, score) in zip(searched.find(body(query, explain=True)), expected, strict=True):
-        assert found.explanation is not None
-        assert found.explanation.value == score
+    for hit, (_id, score) in zip(index.find(body(query, explain=True)), expected, strict=True):
+        assert hit.explanation is not None
+        assert hit.explanation.value == score
 
 
-def test_a_leaf_is_explained_and_highlighted_by_its_class_alone(searched: EmbeddedIndex) -> None:
-    (found, _other) = searched.find(body(ENDS_IN_A, explain=True, highlight=MARKED))
-    assert found.explanation is not None
-    assert found.explanation.description == "text:*a"
-    assert found.highlights == {"text": ["b <a>"]}
+def test_a_new_leaf_is_explained_and_highlighted(index: EmbeddedIndex) -> None:
+    (hit, _other) = index.find(body(ENDS_IN_A, explain=True, highlight=MARKED))
+    assert hit.explanation is not None
+    assert hit.explanation.description == "text:*a"
+    assert hit.highlights == {"text": ["b <a>"]}
 
 
-def test_a_query_inside_another_is_explained_highlighted_and_counted(searched: EmbeddedIndex) -> None:
+def test_a_new_compound_query_is_explained_highlighted_and_counted(index: EmbeddedIndex) -> None:
     halved = {"halved": {"query": ENDS_IN_A}}
-    (found, _other) = searched.find(body(halved, explain=True, highlight=MARKED))
-    assert found.explanation is not None
-    assert (found.explanation.value, found.explanation.description) == (0.5, "half of:")
-    assert found.highlights == {"text": ["b <a>"]}
-    (constant, _other) = searched.find(body({"constant_score": {"filter": halved}}, explain=True))
+    (hit, _other) = index.find(body(halved, explain=True, highlight=MARKED))
+    assert hit.explanation is not None
+    assert (hit.explanation.value, hit.explanation.description) == (0.5, "half of:")
+    assert hit.highlights == {"text": ["b <a>"]}
+    (constant, _other) = index.find(body({"constant_score": {"filter": halved}}, explain=True))
     assert constant.explanation is not None
     assert constant.explanation.description == "ConstantScore(half of text:*a)"
     with pytest.raises(EngineRefused, match=r"8,193 clauses"):
-        searched.find(body({"halved": {"query": {"bool": {"should": [ENDS_IN_A] * 8_193}}}}))
+        index.find(body({"halved": {"query": {"bool": {"should": [ENDS_IN_A] * 8_193}}}}))
 
 
 def test_equal_leaves_are_equal_values() -> None:

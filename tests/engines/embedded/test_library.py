@@ -1,4 +1,4 @@
-"""The search library by itself: an index is created, extended, opened and searched without the rest of searchapp."""
+"""The search library creates, extends, opens and searches an index without the rest of searchapp."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from tests.engines.embedded.segmented import DOCUMENTS, content, keep_segments
 RING = body({"match": {"text": "ring group"}})
 
 
-def test_the_example_of_the_package_gives_what_it_shows() -> None:
+def test_the_example_of_the_package_is_correct() -> None:
     assert doctest.testmod(lucene).failed == 0
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_added_documents_are_found_as_in_an_index_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+@pytest.mark.parametrize("in_segments", [False, True])
+def test_added_documents_are_found_as_in_a_fresh_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_segments: bool
 ) -> None:
-    if kept:
+    if in_segments:
         keep_segments(monkeypatch)
     index = Index.create(tmp_path / "grown", MAPPING, DOCUMENTS[:40])
     index.add(DOCUMENTS[40:70])
     index.add(DOCUMENTS[70:])
-    whole = Index.create(tmp_path / "fresh", MAPPING, DOCUMENTS)
-    assert len(index.reader.parts) == (3 if kept else 1)
-    assert content(index.reader) == content(whole.reader)
-    assert index.search(RING) == whole.search(RING) == Index.open(tmp_path / "grown").search(RING)
+    fresh = Index.create(tmp_path / "fresh", MAPPING, DOCUMENTS)
+    assert len(index.reader.parts) == (3 if in_segments else 1)
+    assert content(index.reader) == content(fresh.reader)
+    assert index.search(RING) == fresh.search(RING) == Index.open(tmp_path / "grown").search(RING)
 
 
-def test_an_id_is_added_once_and_to_the_newest_version(tmp_path: Path) -> None:
+def test_only_new_ids_are_added_and_only_to_the_newest_version(tmp_path: Path) -> None:
     index, older = Index.create(tmp_path, MAPPING, DOCUMENTS), Index.open(tmp_path)
     with pytest.raises(Refused, match="two documents have the id 7"):
         index.add([Document("7", "ring")])
@@ -47,7 +47,7 @@ def test_an_id_is_added_once_and_to_the_newest_version(tmp_path: Path) -> None:
         older.add([Document("newer", "ring")])
 
 
-def test_a_score_is_explained_and_a_document_that_does_not_match_is_not(tmp_path: Path) -> None:
+def test_only_matching_documents_are_explained(tmp_path: Path) -> None:
     index = Index.create(tmp_path, MAPPING, [*DOCUMENTS, Document("other", "nothing")])
     best = index.search(RING)[0]
     explanation = index.explain(RING, best.id)
@@ -55,7 +55,7 @@ def test_a_score_is_explained_and_a_document_that_does_not_match_is_not(tmp_path
     assert index.explain(RING, "other") is None and index.explain(RING, "absent") is None
 
 
-def test_errors_are_those_of_the_library(tmp_path: Path) -> None:
+def test_errors_are_classes_of_the_library(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="there is no index in"):
         Index.open(tmp_path)
     index = Index.create(tmp_path, MAPPING)
@@ -73,5 +73,5 @@ def test_no_other_module_of_searchapp_is_imported() -> None:
         "print([name for name in sys.modules if name.startswith('searchapp.') and "
         "not name.startswith('searchapp.lucene')])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"

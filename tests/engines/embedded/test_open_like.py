@@ -1,4 +1,4 @@
-"""An index scores as if it had been made with other similarities; its answers may be remembered."""
+"""An index opened with other similarities scores like an index built with them, and rankings can be cached."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.app.conftest import SAMPLES
 from tests.engines.embedded.conftest import MAPPING, body, spec_of
 
 TASK = tasks.load("nlps")
-NUMBERS = {"statement": {"k1": 3.0, "b": 0.1}, "prose": {"b": 0.9}}
+PARAMETERS = {"statement": {"k1": 3.0, "b": 0.1}, "prose": {"b": 0.9}}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with closing(EmbeddedEngine(home, "t")) as engine:
         index_task(TASK, engine, collection, SilentProgress())
         documents = list(collection.documents.read(Problems()))
-        mapping = with_similarities(TASK.index_mapping(), NUMBERS)
-        engine.build("made", IndexSpec(mapping, len(documents), "made", "made"), documents)
+        mapping = with_similarities(TASK.index_mapping(), PARAMETERS)
+        engine.build("built", IndexSpec(mapping, len(documents), "built", "built"), documents)
     return home
 
 
@@ -54,70 +54,70 @@ def bodies() -> list[dict[str, Any]]:
     return [query.body(topic, 20) for topic in topics]
 
 
-def test_it_answers_as_an_index_that_was_made_so(engine: EmbeddedEngine) -> None:
-    like = engine.open_like("nlps", with_similarities(TASK.index_mapping(), NUMBERS))
-    made, shipped = engine.open("made"), engine.open("nlps")
-    assert list(like.search(bodies())) == list(made.search(bodies())) != list(shipped.search(bodies()))
-    assert list(like.twin().search(bodies())) == list(made.search(bodies()))
+def test_it_scores_like_an_index_built_with_the_similarities(engine: EmbeddedEngine) -> None:
+    like = engine.open_like("nlps", with_similarities(TASK.index_mapping(), PARAMETERS))
+    built, shipped = engine.open("built"), engine.open("nlps")
+    assert list(like.search(bodies())) == list(built.search(bodies())) != list(shipped.search(bodies()))
+    assert list(like.twin().search(bodies())) == list(built.search(bodies()))
 
 
-def test_another_mapping_is_refused(engine: EmbeddedEngine) -> None:
+def test_another_mapping_is_rejected(engine: EmbeddedEngine) -> None:
     with pytest.raises(EngineRefused, match="more than its similarities"):
         engine.open_like("nlps", tasks.load("explanation-2019").index_mapping())
 
 
-def test_what_is_remembered_is_what_was_searched(home: Path, engine: EmbeddedEngine) -> None:
+def test_cached_rankings_equal_searched_ones(home: Path, engine: EmbeddedEngine) -> None:
     with closing(EmbeddedEngine(home, "t")) as plain:
         expected: list[Hits] = list(plain.open("nlps").search(bodies()))
     index = engine.open("nlps")
     assert list(index.search(bodies()[:4])) == expected[:4]
-    done: list[int] = []
-    assert list(index.search(bodies(), done.append)) == expected and sum(done) == len(expected)
+    progress: list[int] = []
+    assert list(index.search(bodies(), progress.append)) == expected and sum(progress) == len(expected)
     assert list(index.search(reversed(bodies()))) == list(reversed(expected))
     twice = [*bodies(), *reversed(bodies()), bodies()[3], bodies()[3]]
-    asked_twice = [*expected, *reversed(expected), expected[3], expected[3]]
-    assert list(engine.open("nlps").search(twice)) == asked_twice
-    refused = [*bodies()[:6], {"query": {"no such": {}}, "size": 1}]
-    with pytest.raises(QueryRefused) as caught:
-        list(index.search(refused))
-    assert caught.value.place == 6
+    expected_twice = [*expected, *reversed(expected), expected[3], expected[3]]
+    assert list(engine.open("nlps").search(twice)) == expected_twice
+    invalid = [*bodies()[:6], {"query": {"no such": {}}, "size": 1}]
+    with pytest.raises(QueryRefused) as error:
+        list(index.search(invalid))
+    assert error.value.place == 6
     with closing(EmbeddedEngine(home, "t", remembered=200)) as small:
         index = small.open("nlps")
         assert list(index.search(bodies())) == list(index.search(bodies())) == expected
-        assert list(small.open("nlps").search(twice)) == asked_twice
+        assert list(small.open("nlps").search(twice)) == expected_twice
 
 
 @pytest.mark.parametrize("remembered", [200, 1 << 20])
-def test_bodies_that_are_asked_twice_have_their_own_answers(home: Path, remembered: int) -> None:
-    """As lines of a debate that say the same, whether there is room to remember them or not."""
+def test_repeated_bodies_have_their_own_rankings(home: Path, remembered: int) -> None:
+    """Equal lines of a debate give equal bodies, with a large and a small cache."""
     first, second, third = bodies()[:3]
-    asked = [first, second, first, first, third, second]
+    repeated = [first, second, first, first, third, second]
     with closing(EmbeddedEngine(home, "t")) as plain:
-        expected: list[Hits] = list(plain.open("nlps").search(asked))
+        expected: list[Hits] = list(plain.open("nlps").search(repeated))
     assert len({hits.document_ids for hits in expected}) == 3
     with closing(EmbeddedEngine(home, "t", remembered=remembered)) as engine:
         index = engine.open("nlps")
-        assert list(index.search(asked)) == expected
-        # Also where another asks for the same in between.
-        drawn = engine.open("nlps").search(asked)
-        found = [next(drawn)]
-        assert list(index.search(asked)) == expected
-        assert [*found, *drawn] == expected
+        assert list(index.search(repeated)) == expected
+        # also with a search of the same bodies in between
+        rankings = engine.open("nlps").search(repeated)
+        first_ranking = next(rankings)
+        assert list(index.search(repeated)) == expected
+        assert [first_ranking, *rankings] == expected
 
 
-def test_similarities_are_those_of_the_texts() -> None:
+def test_similarities_of_text_fields_are_read_and_replaced() -> None:
     assert similarities(TASK.index_mapping())["statement"] == {"k1": 0.9, "b": 0.4}
-    changed = similarities(with_similarities(TASK.index_mapping(), NUMBERS))
+    changed = similarities(with_similarities(TASK.index_mapping(), PARAMETERS))
     assert changed["statement"] == {"k1": 3.0, "b": 0.1} and changed["prose"] == {"k1": 0.9, "b": 0.9}
     assert with_similarities(TASK.index_mapping(), {}) == TASK.index_mapping()
 
 
-@pytest.mark.parametrize("way", [nullcontext, native.without])
-def test_the_impacts_of_other_similarities_bound_no_scores(
+@pytest.mark.parametrize("functions", [nullcontext, native.without])
+def test_impacts_of_other_similarities_are_not_used(
     library: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    way: Callable[[], AbstractContextManager[None]],
+    functions: Callable[[], AbstractContextManager[None]],
 ) -> None:
     monkeypatch.setattr(compiled, "SIZE_SHARE", 0)
     documents = [
@@ -126,14 +126,13 @@ def test_the_impacts_of_other_similarities_bound_no_scores(
     ]
     mapping = copy.deepcopy(MAPPING)
     mapping["settings"]["similarity"]["flat"] = {"type": "BM25", "k1": 8.0, "b": 1.0}
-    with closing(EmbeddedEngine(tmp_path, "t")) as engine, way():
+    with closing(EmbeddedEngine(tmp_path, "t")) as engine, functions():
         engine.build("shipped", spec_of(documents), documents)
-        engine.build("made", spec_of(documents, mapping), documents)
-        like, made = engine.open_like("shipped", mapping), engine.open("made")
+        engine.build("built", spec_of(documents, mapping), documents)
+        like, built = engine.open_like("shipped", mapping), engine.open("built")
         for size, words in itertools.product((1, 3, 10), ("a", "b", "a b")):
-            asked = [body({"match": {"text": words}}, size)]
-            expected = list(made.search(asked))
-            assert list(like.search(asked)) == expected
-            assert [found.hit for found in made.find(asked[0] | {"track_total_hits": True})] == list(
-                *expected
-            )
+            bodies_ = [body({"match": {"text": words}}, size)]
+            expected = list(built.search(bodies_))
+            assert list(like.search(bodies_)) == expected
+            details = built.find(bodies_[0] | {"track_total_hits": True})
+            assert [result.hit for result in details] == list(*expected)

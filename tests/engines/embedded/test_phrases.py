@@ -1,4 +1,4 @@
-"""Where phrases stand, against a search of the texts themselves."""
+"""Phrase frequencies, compared with a search in the texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
 
-Whole = tuple[Any, Any, Any]
+AllPostings = tuple[Any, Any, Any]
 """Documents, frequencies and positions of a term."""
 
 PHRASES = 3_000 if FULL else 300
@@ -35,57 +35,59 @@ CHUNKS: list[tuple[ModuleType, str, list[int]]] = [
     (term_positions, "RARE_SHARE", [0, 3, 1000]),
     (term_positions, "SELECTED_SHARE", [0, 2, 1000]),
 ]
-"""In how many ways documents and places are gone through."""
+"""Constants that choose how documents and positions are processed, with values to test."""
 
 
-def begins(text: str, phrase: Phrase) -> int:
-    """How often a phrase begins in a text."""
+def count_occurrences(text: str, phrase: Phrase) -> int:
+    """Return how often a phrase occurs in a text."""
     words = text.split()
-    wanted = list(zip(phrase.terms, phrase.positions, strict=True))
+    terms = list(zip(phrase.terms, phrase.positions, strict=True))
     return sum(
-        all(place + at < len(words) and words[place + at] == term for term, at in wanted)
-        for place in range(len(words))
+        all(start + offset < len(words) and words[start + offset] == term for term, offset in terms)
+        for start in range(len(words))
     )
 
 
-@pytest.mark.parametrize("way", [nullcontext, native.without])
-def test_a_phrase_is_found_where_its_terms_stand(
+@pytest.mark.parametrize("functions", [nullcontext, native.without])
+def test_phrases_have_the_frequencies_of_a_text_search(
     library: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    way: Callable[[], AbstractContextManager[None]],
+    functions: Callable[[], AbstractContextManager[None]],
 ) -> None:
     random_ = random.Random(7)
-    # Each word is rarer than the one before: what is looked for first stands at any place of a phrase.
+    # words of different frequencies, because the search starts with the rarest term of a phrase
     texts = [
         " ".join(random_.choices("abcdef", [32, 16, 8, 4, 2, 1], k=random_.randint(0, 12)))
         for _ in range(300)
     ]
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
-    with closing(EmbeddedEngine(tmp_path, "test")) as engine, way():
+    with closing(EmbeddedEngine(tmp_path, "test")) as engine, functions():
         engine.build("phrases", spec_of(documents), documents)
         index = engine.open("phrases")
-        found = 0
+        matching_phrases = 0
         for _ in range(PHRASES):
             positions = sorted(random_.sample(range(5), random_.randint(2, 4)))
-            terms = tuple(random_.choices("abcdefg", k=len(positions)))  # there is no g
+            terms = tuple(random_.choices("abcdefg", k=len(positions)))  # no text has g
             phrase = Phrase("text", terms, tuple(position - positions[0] for position in positions))
             for module, name, values in CHUNKS:
                 monkeypatch.setattr(module, name, random_.choice(values))
             expected = {
-                str(number): count for number, text in enumerate(texts) if (count := begins(text, phrase))
+                str(number): count
+                for number, text in enumerate(texts)
+                if (count := count_occurrences(text, phrase))
             }
             assert frequencies(phrase, index) == expected, phrase
-            some = np.array(sorted(random_.sample(range(300), random_.choice([1, 7, 150]))), np.int32)
-            found_there = phrase.postings_among(index.index.searchers[0].reader.fields["text"], some)
-            of_some = {id_: count for id_, count in expected.items() if int(id_) in some}
-            assert by_id(found_there, index) == of_some, phrase
-            found += bool(expected)
-        assert found > PHRASES / 4
+            subset = np.array(sorted(random_.sample(range(300), random_.choice([1, 7, 150]))), np.int32)
+            in_subset = phrase.postings_among(index.index.searchers[0].reader.fields["text"], subset)
+            expected_in_subset = {id_: count for id_, count in expected.items() if int(id_) in subset}
+            assert by_id(in_subset, index) == expected_in_subset, phrase
+            matching_phrases += bool(expected)
+        assert matching_phrases > PHRASES / 4
 
 
-def test_frequent_terms_stand_together_as_often_as_they_do(library: Path, tmp_path: Path) -> None:
-    """Frequencies of one byte, of two and of four, and terms that are far from each other."""
+def test_phrases_of_frequent_terms_are_counted(library: Path, tmp_path: Path) -> None:
+    """The terms have frequencies of one, two and four bytes, and distant positions."""
     texts = ["a " * 300 + "b", "b " * 70_000 + "a b", *["b"] * 50, "a b " * 20, "b a"]
     documents = [Document(f"{number:03}", text) for number, text in enumerate(texts)]
     with closing(EmbeddedEngine(tmp_path, "test")) as engine:
@@ -93,37 +95,44 @@ def test_frequent_terms_stand_together_as_often_as_they_do(library: Path, tmp_pa
         index = engine.open("frequent")
         for terms in (("a", "b"), ("b", "a"), ("b", "b")):
             phrase = Phrase("text", terms, (0, 1))
-            found = frequencies(phrase, index)
-            assert found == {
-                document.id: count for document in documents if (count := begins(document.text, phrase))
+            counts = frequencies(phrase, index)
+            assert counts == {
+                document.id: count
+                for document in documents
+                if (count := count_occurrences(document.text, phrase))
             }
             with native.without():
-                assert frequencies(phrase, index) == found
+                assert frequencies(phrase, index) == counts
 
 
-def without_the_last(whole: Whole) -> Whole:
-    documents, often, positions = whole
-    return documents, often, positions[:-1]
+def without_last_position(postings: AllPostings) -> AllPostings:
+    documents, counts, positions = postings
+    return documents, counts, positions[:-1]
 
 
-def more_often(whole: Whole) -> Whole:
-    documents, often, positions = whole
-    return documents, often + np.uint8(200), positions
+def with_higher_frequencies(postings: AllPostings) -> AllPostings:
+    documents, counts, positions = postings
+    return documents, counts + np.uint8(200), positions
 
 
-def fewer_frequencies(whole: Whole) -> Whole:
-    documents, often, positions = whole
-    return documents, often[:-1], positions
+def without_last_frequency(postings: AllPostings) -> AllPostings:
+    documents, counts, positions = postings
+    return documents, counts[:-1], positions
 
 
-def other_numbers(whole: Whole) -> Whole:
-    documents, often, positions = whole
-    return documents, often, positions.astype(np.int64)
+def with_long_positions(postings: AllPostings) -> AllPostings:
+    documents, counts, positions = postings
+    return documents, counts, positions.astype(np.int64)
 
 
-@pytest.mark.parametrize("alter", [without_the_last, more_often, fewer_frequencies, other_numbers])
-def test_positions_that_are_nowhere_are_no_crash(
-    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alter: Callable[[Whole], Whole]
+@pytest.mark.parametrize(
+    "alter", [without_last_position, with_higher_frequencies, without_last_frequency, with_long_positions]
+)
+def test_invalid_positions_raise_an_error_instead_of_crashing(
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    alter: Callable[[AllPostings], AllPostings],
 ) -> None:
     documents = [Document(str(number), "a b a b") for number in range(9)]
     with closing(EmbeddedEngine(tmp_path, "test")) as engine:
@@ -136,7 +145,7 @@ def test_positions_that_are_nowhere_are_no_crash(
 
 
 def frequencies(phrase: Phrase, index: EmbeddedIndex) -> dict[str, float]:
-    """How often a phrase stands in each document, by id."""
+    """Return the frequency of a phrase in each document, by id."""
     return by_id(phrase.postings(index.index.searchers[0].reader.fields["text"]), index)
 
 
@@ -146,17 +155,17 @@ def by_id(postings: Postings, index: EmbeddedIndex) -> dict[str, float]:
     return dict(zip(ids, postings.frequencies.tolist(), strict=True))
 
 
-def test_further_hits_of_a_query_are_those_of_its_scores(tmp_path: Path) -> None:
+def test_pages_from_cached_scores_equal_pages_of_a_new_reader(tmp_path: Path) -> None:
     documents = [Document(str(number), "ring " * (number % 7) + "group") for number in range(60)]
     queries = [{"match": {"text": "ring"}}, {"match": {"text": "group"}}, {"match": {"text": "ring group"}}]
     random_ = random.Random(3)
     with closing(EmbeddedEngine(tmp_path, "test")) as engine:
         engine.build("pages", spec_of(documents), documents)
-        kept = engine.open("pages")
+        cached = engine.open("pages")
         for _ in range(60):
-            asked = body(random_.choice(queries), 10) | {"from": random_.choice([0, 10, 20])}
+            request = body(random_.choice(queries), 10) | {"from": random_.choice([0, 10, 20])}
             if random_.random() < 0.3:
-                asked |= {"track_total_hits": True}
-            fresh = kept.twin()
-            assert kept.find(asked) == fresh.find(asked)
+                request |= {"track_total_hits": True}
+            fresh = cached.twin()
+            assert cached.find(request) == fresh.find(request)
             fresh.close()

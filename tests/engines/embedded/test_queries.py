@@ -1,4 +1,4 @@
-"""Each kind of query ranks as it does on the server: same ids, same order, same float32 scores."""
+"""Each kind of query returns the ids, order and float32 scores of the server."""
 
 from __future__ import annotations
 
@@ -286,42 +286,41 @@ QUERIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def queries(make_pair: Callable[..., EnginePair]) -> EnginePair:
+def engines(make_pair: Callable[..., EnginePair]) -> EnginePair:
     return make_pair(DOCUMENTS)
 
 
-def test_every_query_ranks_as_on_the_server(queries: EnginePair) -> None:
-    differing = []
+def check_each(check: Callable[[dict[str, Any]], object]) -> None:
+    """Run a check on each query and report all failures."""
+    failures = []
     for name, query in QUERIES.items():
         try:
-            queries.require_same_hits(query)
+            check(query)
         except AssertionError as error:
-            differing.append(f"{name}: {error}")
-    assert not differing, "\n".join(differing)
+            failures.append(f"{name}: {error}")
+    assert not failures, "\n".join(failures)
 
 
-def test_from_and_size_cut_the_ranking(queries: EnginePair) -> None:
-    everything = queries.require_same_hits(match("a b c ring"))
-    assert queries.require_same_hits(match("a b c ring"), 3, **{"from": 2}) == everything[2:5]
-    assert queries.require_same_hits(match("a b c ring"), 0) == []
-    assert queries.require_same_hits(match("a b c ring"), 5, **{"from": 100}) == []
+def test_every_query_ranks_as_on_the_server(engines: EnginePair) -> None:
+    check_each(engines.require_same_hits)
 
 
-def test_every_query_is_explained_as_on_the_server(queries: EnginePair) -> None:
-    differing = []
-    for name, query in QUERIES.items():
-        try:
-            queries.require_same_details(query, explain=True)
-        except AssertionError as error:
-            differing.append(f"{name}: {error}")
-    assert not differing, "\n".join(differing)
+def test_from_and_size_cut_the_ranking(engines: EnginePair) -> None:
+    everything = engines.require_same_hits(match("a b c ring"))
+    assert engines.require_same_hits(match("a b c ring"), 3, **{"from": 2}) == everything[2:5]
+    assert engines.require_same_hits(match("a b c ring"), 0) == []
+    assert engines.require_same_hits(match("a b c ring"), 5, **{"from": 100}) == []
+
+
+def test_every_query_is_explained_as_on_the_server(engines: EnginePair) -> None:
+    check_each(lambda query: engines.require_same_details(query, explain=True))
 
 
 @pytest.mark.parametrize(
     "source", [True, False, "tag", ["id", "year"], {"excludes": ["text"]}, {"includes": "text"}]
 )
-def test_source_is_filtered_as_on_the_server(queries: EnginePair, source: Any) -> None:
-    queries.require_same_details(match("a ring"), _source=source)
+def test_source_is_filtered_as_on_the_server(engines: EnginePair, source: Any) -> None:
+    engines.require_same_details(match("a ring"), _source=source)
 
 
 HIGHLIGHT = {
@@ -333,29 +332,21 @@ HIGHLIGHT = {
 }
 
 
-def test_every_query_highlights_as_on_the_server(queries: EnginePair) -> None:
-    differing = []
-    for name, query in QUERIES.items():
-        try:
-            queries.require_same_details(query, highlight=HIGHLIGHT)
-        except AssertionError as error:
-            differing.append(f"{name}: {error}")
-    assert not differing, "\n".join(differing)
+def test_every_query_highlights_as_on_the_server(engines: EnginePair) -> None:
+    check_each(lambda query: engines.require_same_details(query, highlight=HIGHLIGHT))
 
 
-def test_another_query_is_marked_as_on_the_server(queries: EnginePair) -> None:
-    differing = []
+def test_every_highlight_query_highlights_as_on_the_server(engines: EnginePair) -> None:
     everything: dict[str, Any] = {"match_all": {}}
-    for name, query in QUERIES.items():
-        try:
-            queries.require_same_details(everything, highlight={**HIGHLIGHT, "highlight_query": query})
-        except AssertionError as error:
-            differing.append(f"{name}: {error}")
-    assert not differing, "\n".join(differing)
+    check_each(
+        lambda query: engines.require_same_details(
+            everything, highlight={**HIGHLIGHT, "highlight_query": query}
+        )
+    )
 
 
-def test_documents_with_a_term_are_counted_as_on_the_server(queries: EnginePair) -> None:
+def test_documents_with_a_term_are_counted_as_on_the_server(engines: EnginePair) -> None:
     terms = {"text": ["a", "ring", "zebra"], "text.gaps": ["the", "car"], "tag": ["x", ""], "nowhere": ["a"]}
-    found = queries.embedded.frequencies(terms)
-    assert found == queries.server.frequencies(terms)
-    assert found["text"] == {"a": 6, "ring": 2, "zebra": 0} and found["nowhere"] == {"a": 0}
+    counts = engines.embedded.frequencies(terms)
+    assert counts == engines.server.frequencies(terms)
+    assert counts["text"] == {"a": 6, "ring": 2, "zebra": 0} and counts["nowhere"] == {"a": 0}

@@ -1,4 +1,4 @@
-"""What is outside the supported subset is refused by name, with a word on who supports it."""
+"""Unsupported features are rejected with an error that names them and an engine that supports them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def index(embedded: EmbeddedEngine) -> Any:
         ({"multi_match": {"query": "a"}}, "the query `multi_match` without fields"),
     ],
 )
-def test_a_query_outside_the_subset_is_refused(index: Any, query: dict[str, Any], piece: str) -> None:
+def test_unsupported_queries_are_rejected(index: Any, query: dict[str, Any], piece: str) -> None:
     with pytest.raises(EngineRefused, match=re.escape(piece)) as refusal:
         list(index.search([body(query)]))
     assert str(refusal.value).endswith(ELSEWHERE)
@@ -97,16 +97,16 @@ def test_a_query_outside_the_subset_is_refused(index: Any, query: dict[str, Any]
         ),
     ],
 )
-def test_a_query_that_makes_no_sense_is_a_sentence(index: Any, query: dict[str, Any], problem: str) -> None:
+def test_invalid_queries_are_rejected_with_a_reason(index: Any, query: dict[str, Any], problem: str) -> None:
     with pytest.raises(EngineRefused, match=re.escape(problem)):
         list(index.search([body(query)]))
 
 
-def scored(**given: Any) -> dict[str, Any]:
-    return {"function_score": {"query": MATCH, **given}}
+def scored(**parameters: Any) -> dict[str, Any]:
+    return {"function_score": {"query": MATCH, **parameters}}
 
 
-SENSELESS: list[dict[str, Any]] = [
+INVALID_QUERIES: list[dict[str, Any]] = [
     {"multi_match": {"query": "a", "fields": [[]]}},
     {"multi_match": {"query": "a", "fields": ["text", "text.gaps"], "tie_breaker": 2}},
     {"match": {"text": {"query": "a", "analyzer": ""}}},
@@ -137,11 +137,11 @@ SENSELESS: list[dict[str, Any]] = [
     scored(field_value_factor={"field": "year", "missing": "a"}),
     {"function_score": {"query": {}, "weight": 2}},
 ]
-"""Queries that the server refuses too."""
+"""Queries that the server rejects too."""
 
 
-@pytest.mark.parametrize("query", SENSELESS, ids=repr)
-def test_what_the_server_refuses_is_refused_with_a_sentence(index: Any, query: dict[str, Any]) -> None:
+@pytest.mark.parametrize("query", INVALID_QUERIES, ids=repr)
+def test_queries_that_the_server_rejects_are_rejected(index: Any, query: dict[str, Any]) -> None:
     with pytest.raises(EngineRefused, match="invalid request"):
         list(index.search([body(query)]))
 
@@ -155,12 +155,12 @@ def test_what_the_server_refuses_is_refused_with_a_sentence(index: Any, query: d
     ],
     ids=repr,
 )
-def test_scores_of_minus_zero_are_refused_for_they_rank_below_zero(index: Any, query: dict[str, Any]) -> None:
+def test_scores_of_minus_zero_are_rejected(index: Any, query: dict[str, Any]) -> None:
     with pytest.raises(EngineRefused, match=re.escape("-0.0 as")):
         list(index.search([body(query)]))
 
 
-def test_a_number_of_minus_zero_is_no_factor(embedded: EmbeddedEngine) -> None:
+def test_field_values_of_minus_zero_are_rejected_as_factors(embedded: EmbeddedEngine) -> None:
     documents = [Document("1", "a", {"weight": -0.0}), Document("2", "a", {"weight": 0.0})]
     embedded.build("zeros", spec_of(documents), documents)
     with pytest.raises(EngineRefused, match=re.escape("is -0.0")):
@@ -168,7 +168,7 @@ def test_a_number_of_minus_zero_is_no_factor(embedded: EmbeddedEngine) -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    "parameters",
     [
         {"_source": None},
         {"_source": 1},
@@ -181,13 +181,13 @@ def test_a_number_of_minus_zero_is_no_factor(embedded: EmbeddedEngine) -> None:
     ],
     ids=repr,
 )
-def test_a_body_that_makes_no_sense_is_a_sentence(index: Any, more: dict[str, Any]) -> None:
+def test_invalid_bodies_are_rejected(index: Any, parameters: dict[str, Any]) -> None:
     with pytest.raises(EngineRefused, match="invalid request"):
-        index.find(body(MATCH) | more)
+        index.find(body(MATCH) | parameters)
 
 
 @pytest.mark.parametrize(
-    ("more", "piece"),
+    ("parameters", "piece"),
     [
         ({"aggs": {}}, "`aggs` in a search body"),
         ({"sort": [{"year": "asc"}]}, "`sort: "),
@@ -214,10 +214,20 @@ def test_a_body_that_makes_no_sense_is_a_sentence(index: Any, more: dict[str, An
         ),
     ],
 )
-def test_a_body_outside_the_subset_is_refused(index: Any, more: dict[str, Any], piece: str) -> None:
+def test_unsupported_bodies_are_rejected(index: Any, parameters: dict[str, Any], piece: str) -> None:
     with pytest.raises(EngineRefused, match=re.escape(piece)) as refusal:
-        index.find(body(MATCH) | more)
+        index.find(body(MATCH) | parameters)
     assert str(refusal.value).endswith(ELSEWHERE)
+
+
+def mapping_with(path: list[str], value: Any) -> dict[str, Any]:
+    """Return a copy of `MAPPING` with another value at a path."""
+    mapping = copy.deepcopy(MAPPING)
+    parent = mapping
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    return mapping
 
 
 @pytest.mark.parametrize(
@@ -237,14 +247,10 @@ def test_a_body_outside_the_subset_is_refused(index: Any, more: dict[str, Any], 
         (["aliases"], {}, "`aliases` in a mapping"),
     ],
 )
-def test_a_mapping_outside_the_subset_is_refused(
+def test_unsupported_mappings_are_rejected(
     embedded: EmbeddedEngine, path: list[str], value: Any, piece: str
 ) -> None:
-    mapping = copy.deepcopy(MAPPING)
-    place = mapping
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+    mapping = mapping_with(path, value)
     with pytest.raises(EngineRefused, match=re.escape(piece)) as refusal:
         embedded.build("refused", spec_of([], mapping), [])
     assert str(refusal.value).endswith(ELSEWHERE)
@@ -271,14 +277,8 @@ def test_a_mapping_outside_the_subset_is_refused(
     ],
     ids=repr,
 )
-def test_a_mapping_that_makes_no_sense_is_a_sentence(
-    embedded: EmbeddedEngine, path: list[str], value: Any
-) -> None:
-    mapping = copy.deepcopy(MAPPING)
-    place = mapping
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+def test_invalid_mappings_are_rejected(embedded: EmbeddedEngine, path: list[str], value: Any) -> None:
+    mapping = mapping_with(path, value)
     with pytest.raises(EngineRefused, match="invalid request"):
         embedded.build("refused", spec_of([], mapping), [])
 
@@ -300,9 +300,9 @@ def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: Embed
             },
         },
     }
-    with pytest.raises(EngineRefused) as refused:
+    with pytest.raises(EngineRefused) as error:
         embedded.build("refused", spec_of([], mapping), [])
-    assert [line.partition(": ")[0] for line in refused.value.lines] == [
+    assert [line.partition(": ")[0] for line in error.value.lines] == [
         "settings",
         "settings.similarity.flat",
         "mappings",
@@ -312,7 +312,7 @@ def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: Embed
         "settings.analysis.filter.odd",
         "mappings.properties.body",
     ]
-    assert "`norms` and `boost` in the field text" in str(refused.value)
+    assert "`norms` and `boost` in the field text" in str(error.value)
 
 
 def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
@@ -327,22 +327,22 @@ def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: E
         }
     }
     index = embedded.open("body")
-    asked = {"query": query, "sort": "id", "size": 10}
-    for ask in (index.find, lambda given: list(index.search([given]))):
-        with pytest.raises(EngineRefused) as refused:
-            ask(asked)
-        assert [line.partition(": ")[0] for line in refused.value.lines][:4] == [
+    request = {"query": query, "sort": "id", "size": 10}
+    for ask in (index.find, lambda search_body: list(index.search([search_body]))):
+        with pytest.raises(EngineRefused) as error:
+            ask(request)
+        assert [line.partition(": ")[0] for line in error.value.lines][:4] == [
             "query.bool.must[1]",
             "query.bool.should[0].dis_max.queries[0]",
             "query.bool.should[0].dis_max.queries[1]",
             "query.bool.filter",
         ]
-        assert len(refused.value.lines) == 5 and "`sort: id`" in refused.value.lines[4]
+        assert len(error.value.lines) == 5 and "`sort: id`" in error.value.lines[4]
 
 
-def test_all_problems_beside_the_query_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
+def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
     embedded.build("body", spec_of([], MAPPING), [])
-    asked = {
+    request = {
         "query": {"fuzzy": {"text": "a"}},
         "aggs": {},
         "sort": "id",
@@ -361,10 +361,10 @@ def test_all_problems_beside_the_query_are_reported_with_their_paths(embedded: E
         },
     }
     index = embedded.open("body")
-    for ask in (index.find, lambda given: list(index.search([given]))):
-        with pytest.raises(EngineRefused) as refused:
-            ask(asked)
-        assert [line.partition(": ")[0] for line in refused.value.lines] == [
+    for ask in (index.find, lambda search_body: list(index.search([search_body]))):
+        with pytest.raises(EngineRefused) as error:
+            ask(request)
+        assert [line.partition(": ")[0] for line in error.value.lines] == [
             "the embedded engine does not support the query `fuzzy`; Elasticsearch does",
             "the embedded engine does not support `aggs` in a search body; Elasticsearch does",
             "sort",
@@ -384,14 +384,14 @@ def test_all_problems_beside_the_query_are_reported_with_their_paths(embedded: E
         ]
 
 
-def test_the_paths_of_problems_are_those_of_the_body_as_it_was_written(index: Any) -> None:
+def test_paths_of_problems_refer_to_the_original_body(index: Any) -> None:
     query = {"bool": {"must": [MATCH], "should": [{"fuzzy": {"text": "a"}}], "minimum_should_match": 1}}
-    for ask in (index.find, lambda given: list(index.search([given]))):
+    for ask in (index.find, lambda search_body: list(index.search([search_body]))):
         with pytest.raises(EngineRefused, match=r"^query\.bool\.should\[0\]: "):
             ask(body(query))
 
 
-def test_an_unknown_analyzer_for_searching_is_refused_before_anything_is_indexed(
+def test_an_unknown_search_analyzer_is_rejected_before_indexing(
     embedded: EmbeddedEngine,
 ) -> None:
     mapping = copy.deepcopy(MAPPING)
@@ -405,14 +405,12 @@ def test_an_unknown_analyzer_for_searching_is_refused_before_anything_is_indexed
     [Document("", "a"), Document("x" * 513, "a"), Document("1", "a", {"year": float("nan")})],
     ids=repr,
 )
-def test_a_document_that_the_server_refuses_is_refused_with_a_sentence(
-    embedded: EmbeddedEngine, document: Document
-) -> None:
+def test_documents_that_the_server_rejects_are_rejected(embedded: EmbeddedEngine, document: Document) -> None:
     with pytest.raises(EngineRefused, match="nothing was changed"):
         embedded.build("refused", spec_of([document]), [document])
 
 
-def test_several_shards_are_refused(embedded: EmbeddedEngine) -> None:
+def test_several_shards_are_rejected(embedded: EmbeddedEngine) -> None:
     spec = spec_of([])
     with pytest.raises(EngineRefused, match="3 shards, only 1"):
         embedded.build("sharded", type(spec)(spec.mapping, 0, "1", shards=3), [])

@@ -1,8 +1,7 @@
-"""The scores of terms: added up as Lucene does it, and the same however they are computed and kept."""
+"""Term scores are summed as in Lucene, on every code path."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from tests.search.drawing import Draw
 pytestmark = pytest.mark.usefixtures("either_way")
 
 WORDS = [*"aaaaaabbbbccc", "d", "ring", "r", "ri"]
-"""Some are in most documents, others in few."""
+"""Terms with high and low document frequencies."""
 
 QUERIES: list[Any] = [
     {"match": {"text": "a b c d ring"}},
@@ -41,9 +40,9 @@ def documents(count: int = 300) -> list[Document]:
     ]
 
 
-def opened(engine: EmbeddedEngine, found: list[Document] | None = None) -> EmbeddedIndex:
-    found = documents() if found is None else found
-    engine.build("rows", spec_of(found), found)
+def build_and_open(engine: EmbeddedEngine, content: list[Document] | None = None) -> EmbeddedIndex:
+    content = documents() if content is None else content
+    engine.build("rows", spec_of(content), content)
     return engine.open("rows")
 
 
@@ -57,34 +56,33 @@ def match(text: str, field: str = "text") -> Any:
 
 
 def test_the_scores_of_terms_are_added_as_doubles_and_rounded_once(embedded: EmbeddedEngine) -> None:
-    index = opened(embedded)
+    index = build_and_open(embedded)
     terms = ["d", "ring", "a", "c", "b"]
-    alone = [scores(index, match(term)) for term in terms]
-    together = scores(index, match(" ".join(terms)))
-    assert together == {
-        document: float32(sum(one.get(document, 0.0) for one in alone))
-        for document in {document for one in alone for document in one}
+    single = [scores(index, match(term)) for term in terms]
+    assert scores(index, match(" ".join(terms))) == {
+        document: float32(sum(by_document.get(document, 0.0) for by_document in single))
+        for document in set().union(*single)
     }
 
 
-def test_a_term_that_is_asked_for_twice_counts_twice(embedded: EmbeddedEngine) -> None:
-    index = opened(embedded)
+def test_a_repeated_term_counts_twice(embedded: EmbeddedEngine) -> None:
+    index = build_and_open(embedded)
     once = scores(index, match("c"))
     assert scores(index, match("c c")) == {document: 2 * score for document, score in once.items()}
 
 
-def test_words_on_one_position_are_scored_as_one_word_as_common_as_the_commonest(
+def test_words_at_one_position_are_scored_as_one_word_with_the_highest_document_frequency(
     embedded: EmbeddedEngine,
 ) -> None:
-    found = [Document("1", "r x"), Document("2", "ri x"), Document("3", "ri y"), Document("4", "r ri")]
-    index = opened(embedded, found)
-    alike = scores(index, match("ri", "text.alike"))  # whose analyzer for searching makes r and ri of it
+    content = [Document("1", "r x"), Document("2", "ri x"), Document("3", "ri y"), Document("4", "r ri")]
+    index = build_and_open(embedded, content)
+    alike = scores(index, match("ri", "text.alike"))  # its search analyzer produces r and ri
     assert alike["1"] == alike["2"] == alike["3"] < alike["4"]
     assert alike["1"] < scores(index, match("ring", "text.alike"))["1"] * 1.0001
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "constants",
     [
         {"SMALL_FIELD": 0},
         {"SMALL_FIELD": 0, "POSTINGS_AT_ONCE": 1},
@@ -97,29 +95,29 @@ def test_words_on_one_position_are_scored_as_one_word_as_common_as_the_commonest
     ],
     ids=repr,
 )
-def test_scores_are_the_same_however_they_are_computed(
-    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, changed: dict[str, int]
+def test_scores_are_the_same_on_all_code_paths(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, constants: dict[str, int]
 ) -> None:
-    opened(embedded)
+    build_and_open(embedded)
     expected = [scores(embedded.open("rows"), query) for query in QUERIES]
-    for name, value in changed.items():
+    for name, value in constants.items():
         monkeypatch.setattr(term_scores, name, value)
     assert [scores(embedded.open("rows"), query) for query in QUERIES] == expected
     (*batch,) = embedded.open("rows").search(body(query, 1_000) for query in QUERIES)
     assert list(map(dict, batch)) == expected
 
 
-def test_rows_that_are_forgotten_are_computed_again(
+def test_rows_dropped_from_the_cache_are_computed_again(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = opened(embedded)
+    index = build_and_open(embedded)
     expected = [scores(index, query) for query in QUERIES]
     few_bytes = partial(_rows_of, limit=2_000)
     monkeypatch.setattr("searchapp.lucene.search.searcher.ScoreRows", few_bytes)
-    forgetful = embedded.open("rows")
+    small_cache = embedded.open("rows")
     for _ in range(2):
-        assert [scores(forgetful, query) for query in QUERIES] == expected
-    assert [scores(forgetful, match(word)) for word in "abc"] == [
+        assert [scores(small_cache, query) for query in QUERIES] == expected
+    assert [scores(small_cache, match(word)) for word in "abc"] == [
         scores(index, match(word)) for word in "abc"
     ]
 
@@ -128,11 +126,7 @@ def _rows_of(reader: IndexReader, limit: int) -> term_scores.ScoreRows:
     return term_scores.ScoreRows(reader, limit)
 
 
-def test_asking_again_gives_the_same(embedded: EmbeddedEngine) -> None:
-    index = opened(embedded)
+def test_repeated_queries_give_the_same_scores(embedded: EmbeddedEngine) -> None:
+    index = build_and_open(embedded)
     assert [scores(index, query) for query in QUERIES] == [scores(index, query) for query in QUERIES]
-    assert _total(scores(index, query) for query in QUERIES) > 0
-
-
-def _total(several: Iterable[dict[str, float]]) -> float:
-    return sum(sum(one.values()) for one in several)
+    assert any(score > 0 for query in QUERIES for score in scores(index, query).values())

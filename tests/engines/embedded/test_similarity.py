@@ -1,4 +1,4 @@
-"""The arithmetic of BM25, against values that Elasticsearch 9.4 has computed."""
+"""BM25 scores equal values computed by Elasticsearch 9.4."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_short_lengths_are_exact_and_long_ones_keep_four_significant_bits() -> N
     assert (np.diff(LENGTHS) > 0).all()
 
 
-def test_a_length_is_encoded_as_the_greatest_that_is_not_above_it() -> None:
+def test_a_length_is_encoded_as_the_greatest_code_not_above_it() -> None:
     lengths = np.array([0, 1, 39, 40, 41, 42, 100, 1000, 10**6, 2**31 - 1])
     codes = encode_lengths(lengths)
     assert (LENGTHS[codes] <= lengths).all()

@@ -1,4 +1,4 @@
-"""An index is a folder that is whole or not there, whatever happens to whoever builds it."""
+"""An index is stored completely or not at all, also if its build fails or is killed."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ KILLS = 200 if hypothesis.settings().max_examples > 100 else 5
 
 
 def hits(index: EmbeddedIndex) -> list[tuple[str, float]]:
-    (found,) = index.search([RING])
-    return [(hit.document_id, hit.score) for hit in found]
+    (ranking,) = index.search([RING])
+    return [(hit.document_id, hit.score) for hit in ranking]
 
 
-def built(engine: EmbeddedEngine, documents: list[Document] = DOCUMENTS) -> Path:
-    """Build an index and return the folder of the version that serves."""
+def build_rings(engine: EmbeddedEngine, documents: list[Document] = DOCUMENTS) -> Path:
+    """Build an index and return the folder of the live version."""
     info = engine.build("rings", spec_of(documents, digest=str(len(documents))), documents)
     return Path(engine.info().location) / "test-rings" / info.version.rpartition("-")[2]
 
 
 def files_of(folder: Path) -> list[Path]:
-    """What a version consists of; that it was verified is only noted there."""
+    """Return the files of a version without the stamp of its verification."""
     return [file for file in sorted(folder.iterdir()) if file.name != STAMP]
 
 
-def test_an_index_that_is_not_there_is_named(embedded: EmbeddedEngine) -> None:
+def test_the_error_for_a_missing_index_names_it(embedded: EmbeddedEngine) -> None:
     assert embedded.index_info("rings") is None
     with pytest.raises(EngineRefused, match=r"there is no index in .*test-rings: .*searchapp index rings"):
         embedded.open("rings")
 
 
-def test_a_new_version_takes_the_place_of_the_old_one(embedded: EmbeddedEngine) -> None:
-    old = built(embedded)
+def test_a_new_version_replaces_the_old_one(embedded: EmbeddedEngine) -> None:
+    old = build_rings(embedded)
     first = embedded.index_info("rings")
-    new = built(embedded, NEWER)
+    new = build_rings(embedded, NEWER)
     second = embedded.index_info("rings")
     assert first is not None and second is not None
     assert (first.documents, second.documents) == (100, 50)
@@ -75,20 +75,20 @@ def test_a_new_version_takes_the_place_of_the_old_one(embedded: EmbeddedEngine) 
     assert new.exists() and not old.exists()
 
 
-def test_an_open_index_answers_from_its_version_after_a_newer_one_serves(embedded: EmbeddedEngine) -> None:
-    built(embedded)
+def test_an_open_index_searches_its_version_after_a_newer_one_is_live(embedded: EmbeddedEngine) -> None:
+    build_rings(embedded)
     index = embedded.open("rings")
-    with closing(EmbeddedEngine(Path(embedded.info().location).parent, "test")) as other:
-        expected = hits(other.open("rings"))
-    built(embedded, NEWER)
+    with closing(EmbeddedEngine(Path(embedded.info().location).parent, "test")) as second:
+        expected = hits(second.open("rings"))
+    build_rings(embedded, NEWER)
     assert hits(index) == expected
     assert index.find(RING)[0].source["text"].startswith("ring")
     assert index.info.documents == 100
     assert hits(embedded.open("rings")) != expected
 
 
-def test_a_build_that_fails_leaves_the_old_version_serving_and_nothing_else(embedded: EmbeddedEngine) -> None:
-    folder = built(embedded)
+def test_a_failed_build_leaves_only_the_old_version(embedded: EmbeddedEngine) -> None:
+    folder = build_rings(embedded)
 
     def failing() -> object:
         yield from NEWER[:20]
@@ -115,7 +115,7 @@ def test_a_build_that_fails_leaves_the_old_version_serving_and_nothing_else(embe
         ([Document("1", "a", {"tag": {"deep": 1}})], "document 1: tag is a keyword field"),
     ],
 )
-def test_documents_that_do_not_fit_are_named(
+def test_invalid_documents_are_named(
     embedded: EmbeddedEngine, documents: list[Document], message: str
 ) -> None:
     with pytest.raises(EngineRefused, match=message):
@@ -123,7 +123,7 @@ def test_documents_that_do_not_fit_are_named(
     assert embedded.index_info("rings") is None
 
 
-def test_documents_that_are_missing_are_noticed(embedded: EmbeddedEngine) -> None:
+def test_missing_documents_are_detected(embedded: EmbeddedEngine) -> None:
     with pytest.raises(EngineRefused, match="99 documents arrived instead of 100"):
         embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS[1:])
 
@@ -138,34 +138,34 @@ def test_documents_that_are_missing_are_noticed(embedded: EmbeddedEngine) -> Non
         ({}, {"MERGED_TERMS": 3, "FEWEST_TERMS": 1, "MERGED_TOKENS": 5}),
     ],
 )
-def test_runs_on_disk_merge_to_what_one_run_gives(
+def test_merged_runs_on_disk_equal_a_single_run(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], merged: dict[str, int]
 ) -> None:
     def contents(folder: Path) -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in folder.glob("*.npy")}
 
-    at_once = contents(built(embedded))
+    expected = contents(build_rings(embedded))
     monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 9)
     for name, size in sizes.items():
         monkeypatch.setattr(postings, name, size)
     for name, size in merged.items():
         monkeypatch.setattr(postings, name, size)
-    assert contents(built(embedded)) == at_once
+    assert contents(build_rings(embedded)) == expected
 
 
-def test_impacts_are_the_same_whatever_is_computed_at_a_time(
+def test_impacts_are_the_same_for_every_chunk_size(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def found(folder: Path) -> dict[str, bytes]:
+    def impacts_of(folder: Path) -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in folder.glob("*impacts.npy")}
 
-    at_once = found(built(embedded))
-    assert at_once
+    expected = impacts_of(build_rings(embedded))
+    assert expected
     monkeypatch.setattr(impacts, "CHUNK", 7)
-    assert found(built(embedded)) == at_once
+    assert impacts_of(build_rings(embedded)) == expected
 
 
-def test_an_id_that_comes_twice_is_named_across_runs(
+def test_duplicate_ids_in_different_runs_are_rejected(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postings, "RUN_TOKENS", 10)
@@ -174,10 +174,10 @@ def test_an_id_that_comes_twice_is_named_across_runs(
         embedded.build("rings", spec_of(documents), documents)
 
 
-def test_ids_are_right_when_few_are_remembered(
+def test_ids_are_correct_with_a_small_cache(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built(embedded)
+    build_rings(embedded)
     expected = hits(embedded.open("rings"))
     monkeypatch.setattr(reader._IdCache, "SMALL_INDEX", 1)
     monkeypatch.setattr(reader._IdCache, "CACHED_IDS", 3)
@@ -187,7 +187,7 @@ def test_ids_are_right_when_few_are_remembered(
 
 
 @pytest.mark.parametrize("dtype", sorted(arrays.TYPES))
-def test_an_array_is_written_as_numpy_writes_it(tmp_path: Path, dtype: str) -> None:
+def test_arrays_are_written_in_the_format_of_numpy(tmp_path: Path, dtype: str) -> None:
     for length in (0, 1, 9_999, 100_000):
         values = np.arange(length).astype(dtype)
         arrays.save(tmp_path, str(length), values)
@@ -197,7 +197,7 @@ def test_an_array_is_written_as_numpy_writes_it(tmp_path: Path, dtype: str) -> N
         assert arrays.load(tmp_path, str(length)).tolist() == values.tolist()
 
 
-def test_a_term_is_found_by_its_bytes(tmp_path: Path) -> None:
+def test_terms_are_ordered_and_found_by_their_bytes(tmp_path: Path) -> None:
     words = sorted(
         {"", "a", "ab", "b", "é", "😀", "\uffff", "z" * 1000} | {f"w{number}" for number in range(500)}
     )
@@ -217,8 +217,8 @@ def test_a_term_is_found_by_its_bytes(tmp_path: Path) -> None:
 # Damage
 
 
-def test_every_file_that_is_missing_or_cut_short_is_named(embedded: EmbeddedEngine) -> None:
-    folder = built(embedded)
+def test_missing_and_truncated_files_are_named(embedded: EmbeddedEngine) -> None:
+    folder = build_rings(embedded)
     for file in files_of(folder):
         content = file.read_bytes()
         for damage in (None, content[: len(content) // 2], b""):
@@ -233,56 +233,56 @@ def test_every_file_that_is_missing_or_cut_short_is_named(embedded: EmbeddedEngi
     assert len(hits(embedded.open("rings"))) == 50
 
 
-def test_a_newer_format_is_named(embedded: EmbeddedEngine) -> None:
-    folder = built(embedded)
+def test_a_newer_format_is_rejected(embedded: EmbeddedEngine) -> None:
+    folder = build_rings(embedded)
     manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
     del manifest["digest"]
     newer = manifest | {"format": 99}
-    for described in (newer, newer | {"digest": digest_json(newer)}):
-        (folder / MANIFEST).write_text(json.dumps(described), "utf-8")
+    for content in (newer, newer | {"digest": digest_json(newer)}):
+        (folder / MANIFEST).write_text(json.dumps(content), "utf-8")
         with pytest.raises(
             EngineRefused, match=rf"{folder} has the format 99, but this version reads 7: use"
         ):
             embedded.open("rings")
 
 
-def test_a_damaged_pointer_is_named_and_building_again_mends_it(embedded: EmbeddedEngine) -> None:
-    folder = built(embedded)
+def test_a_damaged_pointer_is_reported_and_replaced_by_a_build(embedded: EmbeddedEngine) -> None:
+    folder = build_rings(embedded)
     (folder.parent / "current").write_bytes(b"\xff\x00nonsense")
     assert embedded.index_info("rings") is None
     with pytest.raises(DataError, match="damaged"):
         embedded.open("rings")
-    built(embedded)
+    build_rings(embedded)
     assert len(hits(embedded.open("rings"))) == 50
 
 
-def test_a_folder_of_somebody_else_is_left_alone(embedded: EmbeddedEngine) -> None:
+def test_a_folder_with_other_files_is_not_changed(embedded: EmbeddedEngine) -> None:
     folder = Path(embedded.info().location) / "test-rings"
     folder.mkdir(parents=True)
     (folder / "holiday.jpg").write_bytes(b"sun")
     with pytest.raises(
         EngineRefused, match=r"test-rings contains holiday.jpg, which is not part of an index"
     ):
-        built(embedded)
+        build_rings(embedded)
     assert [entry.name for entry in folder.iterdir()] == ["holiday.jpg"]
 
 
-def of_an_earlier_format(folder: Path) -> None:
+def write_an_earlier_format(folder: Path) -> None:
     manifest = folder / "000001" / "manifest.json"
-    described = {**json.loads(manifest.read_text()), "format": 2}
-    manifest.write_text(json.dumps(described))
+    content = {**json.loads(manifest.read_text()), "format": 2}
+    manifest.write_text(json.dumps(content))
 
 
-def with_a_pointer_without_checksum(folder: Path) -> None:
+def write_a_pointer_without_checksum(folder: Path) -> None:
     (folder / "current").write_text("000001\n")
 
 
 @pytest.mark.parametrize(
     ("make_old", "message"),
     [
-        (of_an_earlier_format, "was written by an earlier version: build it again with `searchapp index`"),
+        (write_an_earlier_format, "was written by an earlier version: build it again with `searchapp index`"),
         (
-            with_a_pointer_without_checksum,
+            write_a_pointer_without_checksum,
             r"is damaged \(current names no version\): build it again with `searchapp index`",
         ),
     ],
@@ -290,12 +290,12 @@ def with_a_pointer_without_checksum(folder: Path) -> None:
 def test_an_index_of_an_earlier_searchapp_is_rejected_and_built_again(
     embedded: EmbeddedEngine, make_old: Callable[[Path], None], message: str
 ) -> None:
-    make_old(built(embedded).parent)
+    make_old(build_rings(embedded).parent)
     with pytest.raises(DataError, match=message):
         embedded.open("rings")
     assert embedded.index_info("rings") is None
     assert embedded.compare("rings", {}) is None
-    built(embedded)
+    build_rings(embedded)
     assert len(hits(embedded.open("rings"))) == 50
 
 
@@ -325,37 +325,37 @@ while True:
 
 
 SECONDS = 3 if FULL else 1
-"""How long an index is read while it is built again and again."""
+"""How long an index is read while another process rebuilds it."""
 
 
 def building(home: Path, pause: float = 0, name: str = "forever") -> Program:
-    """Another process that builds the index, as soon as it has begun."""
+    """Start a process that builds the index and wait until it has begun."""
     process = Program(BUILD, home, pause, name)
     assert process.read_line() == "building"
     return process
 
 
-def test_somebody_who_looks_for_a_builder_is_not_taken_for_one(
+def test_a_process_that_checks_the_lock_does_not_block_a_build(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)  # by this process, which is alive
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)  # the lock names this process, which is alive
     lock, flock = tmp_path / "indexes" / "test-rings" / "lock", fcntl.flock
-    looked: list[bool] = []
+    checks: list[bool] = []
 
-    def at_a_bad_moment(file: IO[str], how: int) -> None:
-        if how & fcntl.LOCK_EX and not looked:
-            with lock.open("rb") as other:
-                flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                looked.append(True)
+    def check_during_lock(file: IO[str], how: int) -> None:
+        if how & fcntl.LOCK_EX and not checks:
+            with lock.open("rb") as second:
+                flock(second, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                checks.append(True)
                 flock(file, how)
         flock(file, how)
 
-    monkeypatch.setattr(fcntl, "flock", at_a_bad_moment)
+    monkeypatch.setattr(fcntl, "flock", check_during_lock)
     assert embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS).documents == len(DOCUMENTS)
-    assert looked
+    assert checks
 
 
-def test_a_second_build_is_refused_with_the_process_that_is_at_it(
+def test_a_second_build_is_rejected_with_the_id_of_the_building_process(
     embedded: EmbeddedEngine, tmp_path: Path
 ) -> None:
     process = building(tmp_path, 0.05)
@@ -366,16 +366,14 @@ def test_a_second_build_is_refused_with_the_process_that_is_at_it(
         with pytest.raises(
             EngineRefused, match=rf"process {process.pid} is building the index in .*test-rings"
         ):
-            built(embedded)
+            build_rings(embedded)
     finally:
         process.close()
-    built(embedded)  # the lock of a killed process holds nobody up
+    build_rings(embedded)  # a killed process leaves no lock
 
 
-def test_readers_go_on_while_the_index_is_built_again_and_again(
-    embedded: EmbeddedEngine, tmp_path: Path
-) -> None:
-    built(embedded)
+def test_readers_continue_during_repeated_builds(embedded: EmbeddedEngine, tmp_path: Path) -> None:
+    build_rings(embedded)
     index = embedded.open("rings")
     expected = hits(index)
     process = building(tmp_path)
@@ -391,10 +389,10 @@ def test_readers_go_on_while_the_index_is_built_again_and_again(
 
 
 @pytest.mark.timeout(600)
-def test_the_index_serves_after_each_kill_and_the_next_build_completes(
+def test_the_index_stays_live_after_each_kill_and_the_next_build_completes(
     embedded: EmbeddedEngine, tmp_path: Path
 ) -> None:
-    built(embedded)
+    build_rings(embedded)
     expected = hits(embedded.open("rings"))
     chance = random.Random(11)
     for _ in range(KILLS):
@@ -405,45 +403,45 @@ def test_the_index_serves_after_each_kill_and_the_next_build_completes(
         with closing(embedded.open("rings")) as index:
             index.verify()
             assert hits(index) == expected
-    folder = built(embedded)
+    folder = build_rings(embedded)
     assert sorted(entry.name for entry in folder.parent.iterdir()) == sorted([folder.name, "current", "lock"])
 
 
-def test_a_version_that_is_removed_while_it_is_opened_is_left_for_the_next(
+def test_an_index_that_is_replaced_while_it_is_opened_is_opened_again(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built(embedded)
+    build_rings(embedded)
     connect: Any = sqlite3.connect
     removed: list[str] = []
 
-    def too_late(address: str, **options: Any) -> Any:
+    def connect_after_removal(address: str, **options: Any) -> Any:
         if not removed and "mode=ro" in address:
             removed.append(address)
-            built(embedded)  # as another process would: what served is removed
+            build_rings(embedded)  # removes the live version, as another process could
         return connect(address, **options)
 
-    monkeypatch.setattr(sqlite3, "connect", too_late)
+    monkeypatch.setattr(sqlite3, "connect", connect_after_removal)
     with closing(embedded.open("rings")) as index:
         assert hits(index) and removed
 
 
-def test_a_large_index_without_compiled_functions_is_said_to_be_slow_once(
+def test_a_large_index_without_compiled_functions_is_reported_as_slow_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents = [Document(str(number), "a") for number in range(3)]
     monkeypatch.setattr(embedded_index, "LARGE_INDEX", 3)
-    told: list[str] = []
+    messages: list[str] = []
     settings = Settings(home=tmp_path)
-    with closing(open_engine(settings, told.append)) as engine:
+    with closing(open_engine(settings, messages.append)) as engine:
         engine.build("large", spec_of(documents), documents)
         engine.build("small", spec_of(documents[:2]), documents[:2])
         monkeypatch.setattr(native, "missing_reason", lambda: "")
         engine.open("large")
         monkeypatch.setattr(native, "missing_reason", lambda: "they were not compiled")
         engine.open("small")
-        assert told == []
+        assert messages == []
         engine.open("large")
         engine.open("large")
-    assert told == [
+    assert messages == [
         "searching 3 documents without compiled functions takes several times as long: they were not compiled"
     ]

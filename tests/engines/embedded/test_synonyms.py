@@ -1,4 +1,4 @@
-"""Synonyms of one and of several words rank as on the server, put into the index or into the query."""
+"""Synonyms of one and several words, in the index or the query, rank as on the server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from searchapp.lucene.queries import fulltext
 from searchapp.model import Document
 from tests.engines.embedded.conftest import EnginePair, body, spec_of
 
-QUERIES_AN_INDEX = 80
+QUERIES_PER_INDEX = 80
 
 RULES = [
     "united states, usa, us of a",
@@ -125,8 +125,8 @@ def test_phrases_on_synonyms_in_the_index_match_as_on_the_server(
     make_pair: Callable[..., EnginePair],
 ) -> None:
     engines = make_pair(DOCUMENTS, MAPPING)
-    found = [engines.require_same_hits({"match_phrase": {"text.indexed": text}}) for text in TEXTS]
-    assert any(found)
+    rankings = [engines.require_same_hits({"match_phrase": {"text.indexed": text}}) for text in TEXTS]
+    assert any(rankings)
 
 
 def test_hits_of_synonyms_are_explained_and_highlighted_as_on_the_server(
@@ -150,23 +150,22 @@ names = st.sampled_from(FIELDS)
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> dict[str, Any]:
-    given: dict[str, Any] = {"query": draw(texts)}
-    more = {
+def random_query(draw: st.DrawFn) -> dict[str, Any]:
+    parameters: dict[str, Any] = {"query": draw(texts)}
+    options = {
         "analyzer": st.sampled_from(ANALYZERS),
         "operator": st.sampled_from(["and", "or"]),
         "minimum_should_match": st.sampled_from([1, 2, 3, -1, "60%"]),
         "boost": st.sampled_from([0.3, 2]),
     }
-    given |= {name: draw(values) for name, values in more.items() if draw(st.booleans())}
+    parameters |= {name: draw(values) for name, values in options.items() if draw(st.booleans())}
     kind = draw(st.sampled_from(["match", "multi_match", "match_phrase"]))
     if kind == "multi_match":
-        return {kind: given | {"fields": draw(st.lists(names, min_size=1, unique=True))}}
+        return {kind: parameters | {"fields": draw(st.lists(names, min_size=1, unique=True))}}
     if kind == "match_phrase":
-        given = {
-            name: value for name, value in given.items() if name not in ("operator", "minimum_should_match")
-        }
-    return {kind: {draw(names): given}}
+        for name in ("operator", "minimum_should_match"):
+            parameters.pop(name, None)
+    return {kind: {draw(names): parameters}}
 
 
 @hypothesis.settings(
@@ -176,7 +175,7 @@ def asked(draw: st.DrawFn) -> dict[str, Any]:
 )
 @hypothesis.given(
     documents=st.lists(st.tuples(texts, texts), min_size=1, max_size=20),
-    queries=st.lists(asked(), min_size=QUERIES_AN_INDEX, max_size=QUERIES_AN_INDEX),
+    queries=st.lists(random_query(), min_size=QUERIES_PER_INDEX, max_size=QUERIES_PER_INDEX),
 )
 def test_random_texts_with_synonyms_rank_the_same(
     make_pair: Callable[..., EnginePair], documents: list[tuple[str, str]], queries: list[dict[str, Any]]
@@ -195,19 +194,19 @@ def test_random_texts_with_synonyms_rank_the_same(
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "message"),
     [
         ("united states", "`match_phrase` on text.both, whose analyzer produces a synonym of several words,"),
         ("x usa", "`match_phrase` on text.both, whose analyzer puts several terms at one position,"),
     ],
 )
-def test_a_phrase_of_synonyms_is_refused(embedded: EmbeddedEngine, text: str, named: str) -> None:
+def test_phrases_of_synonyms_are_rejected(embedded: EmbeddedEngine, text: str, message: str) -> None:
     embedded.build("refusing", spec_of(DOCUMENTS, MAPPING), DOCUMENTS)
-    with pytest.raises(EngineRefused, match=named):
+    with pytest.raises(EngineRefused, match=message):
         list(embedded.open("refusing").search([body({"match_phrase": {"text.both": text}})]))
 
 
-def test_a_text_is_cut_where_no_token_reaches_over() -> None:
+def test_a_token_graph_is_split_at_positions_that_no_token_spans() -> None:
     parts = fulltext.graph_parts(
         [("x", 0, 1), ("a", 1, 1), ("ab", 1, 2), ("b", 2, 1), ("c", 3, 1), ("d", 3, 1)]
     )
@@ -219,7 +218,7 @@ def test_a_text_is_cut_where_no_token_reaches_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "named"),
+    ("tokens", "message"),
     [
         ([("a", i, 1 + (i == 0)) for i in range(1002)], "more than 1000 positions"),
         (
@@ -229,6 +228,8 @@ def test_a_text_is_cut_where_no_token_reaches_over() -> None:
         ([("abc", 0, 3), ("x", 1, 1), ("z", 3, 1)], "no path through its tokens"),
     ],
 )
-def test_a_graph_beyond_measure_is_refused(tokens: list[tuple[str, int, int]], named: str) -> None:
-    with pytest.raises(Refused, match=named):
+def test_too_large_and_broken_token_graphs_are_rejected(
+    tokens: list[tuple[str, int, int]], message: str
+) -> None:
+    with pytest.raises(Refused, match=message):
         fulltext.graph_parts(tokens)

@@ -1,4 +1,4 @@
-"""The best documents: by score, then by id, wherever the ranking is cut."""
+"""The best documents, ordered by score and id, at every depth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NONE: dict[str, Any] = {"match_none": {}}
 
 
 def documents() -> list[Document]:
-    """Documents of few texts, the ids in no order; one in seven has an id that is not ASCII."""
+    """Return documents with few texts and unordered ids, one in seven of them not ASCII."""
     draw = Draw("top k")
     numbers = sorted(range(DOCUMENTS), key=lambda number: number * 7919 % DOCUMENTS)
     return [Document(f"{number}" if number % 7 else f"é{number}", draw.choice(TEXTS)) for number in numbers]
@@ -40,8 +40,8 @@ def documents() -> list[Document]:
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
     folder: Path = tmp_path_factory.mktemp("ties")
     with closing(EmbeddedEngine(folder, "test")) as engine:
-        found = documents()
-        engine.build("ties", spec_of(found), found)
+        content = documents()
+        engine.build("ties", spec_of(content), content)
         yield engine.open("ties")
 
 
@@ -57,18 +57,20 @@ def test_equal_scores_are_ordered_by_the_bytes_of_the_ids(index: EmbeddedIndex, 
 
 
 @pytest.mark.parametrize("query", [COMMON, RARE, EQUAL, ZERO, ONE_BEST, FEW, NONE], ids=repr)
-def test_a_ranking_is_cut_out_of_the_whole_one(index: EmbeddedIndex, query: Any) -> None:
+def test_every_page_is_a_slice_of_the_complete_ranking(index: EmbeddedIndex, query: Any) -> None:
     everything = ranked(index, query)
-    places = [
-        place for place, (one, other) in enumerate(itertools.pairwise(everything), 1) if one[1] != other[1]
+    score_changes = [
+        rank
+        for rank, (upper, lower) in enumerate(itertools.pairwise(everything), 1)
+        if upper.score != lower.score
     ]
-    around = {size for place in places for size in (place - 1, place, place + 1)}
+    around = {size for rank in score_changes for size in (rank - 1, rank, rank + 1)}
     for size in sorted({0, 1, 2, 5, 100, 999, 1_001, *around}):
         assert ranked(index, query, size) == everything[:size]
         assert ranked(index, query, 3, size) == everything[size : size + 3]
 
 
-def test_a_score_of_0_is_a_hit_where_it_matches_and_none_elsewhere(index: EmbeddedIndex) -> None:
+def test_only_matching_documents_are_hits_with_a_score_of_0(index: EmbeddedIndex) -> None:
     hits = ranked(index, ZERO)
     assert {hit.score for hit in hits} == {0.0}
     assert {hit.document_id for hit in hits} == {

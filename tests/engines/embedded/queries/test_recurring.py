@@ -1,4 +1,4 @@
-"""Queries that differ in their texts alone are what they would be if each were read by itself."""
+"""Queries that differ only in their texts are parsed from a template, with the same result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
 
 
 def fresh(index: EmbeddedIndex) -> BodyReader:
-    """A reader that has read nothing yet."""
+    """Return a reader without cached templates."""
     return BodyReader(index.index.bodies._parser)
 
 
@@ -48,39 +48,47 @@ def term(field: str, text: Any) -> Json:
 
 
 def template(texts: list[str]) -> list[Json]:
-    """The queries of some templates for a topic."""
-    one, two, three = texts
-    clauses = [match("text", one, boost=0.4), match("text.gaps", two, boost=0.3), match("text.alike", one)]
+    """Return the queries of several templates for a topic."""
+    first, second, third = texts
+    clauses = [
+        match("text", first, boost=0.4),
+        match("text.gaps", second, boost=0.3),
+        match("text.alike", first),
+    ]
     return [
-        match("text", one),
-        {"bool": {"must": [{"match_all": {"boost": 0}}], "should": clauses, "must_not": [term("id", three)]}},
-        {"bool": {"should": clauses, "filter": [term("tag", three)]}},
-        {"bool": {"should": [clauses[0], match("text", two)]}},
-        {"bool": {"should": [{"bool": {"should": clauses}}, term("tag", three)], "minimum_should_match": 1}},
+        match("text", first),
+        {"bool": {"must": [{"match_all": {"boost": 0}}], "should": clauses, "must_not": [term("id", third)]}},
+        {"bool": {"should": clauses, "filter": [term("tag", third)]}},
+        {"bool": {"should": [clauses[0], match("text", second)]}},
+        {"bool": {"should": [{"bool": {"should": clauses}}, term("tag", third)], "minimum_should_match": 1}},
         {"bool": {"must": clauses[:2], "should": [{"match_phrase": {"text": "a b"}}]}},
         {"dis_max": {"queries": clauses, "tie_breaker": 0.3}},
         {"constant_score": {"filter": clauses[0]}},
         {"boosting": {"positive": clauses[0], "negative": clauses[1], "negative_boost": 0.5}},
-        {"bool": {"should": [match("text", one, boost=0), match("text.gaps", two, minimum_should_match=2)]}},
-        {"bool": {"should": [match("absent", one), match("text", two, operator="and")]}},
+        {
+            "bool": {
+                "should": [match("text", first, boost=0), match("text.gaps", second, minimum_should_match=2)]
+            }
+        },
+        {"bool": {"should": [match("absent", first), match("text", second, operator="and")]}},
         {"function_score": {"query": clauses[0], "functions": [{"weight": 2, "filter": clauses[1]}]}},
-        {"multi_match": {"query": one, "fields": ["text", "text.gaps^2"]}},
+        {"multi_match": {"query": first, "fields": ["text", "text.gaps^2"]}},
     ]
 
 
 @given(st.lists(st.tuples(*[st.sampled_from(TEXTS)] * 3), min_size=2, max_size=8))
-def test_a_template_gives_each_topic_what_is_read_by_itself(
+def test_templates_give_the_result_of_parsing_each_query(
     index: EmbeddedIndex, topics: list[tuple[str, ...]]
 ) -> None:
     reader = fresh(index)
     for queries in zip(*[template(list(topic)) for topic in topics], strict=True):
         for query in queries:
-            found = reader.ranked(body(copy.deepcopy(query)))
-            alone = fresh(index).read(body(query))
-            assert repr((found.query, found.frame)) == repr((alone.query, alone.frame))
+            request = reader.ranked(body(copy.deepcopy(query)))
+            expected = fresh(index).read(body(query))
+            assert repr((request.query, request.frame)) == repr((expected.query, expected.frame))
 
 
-def test_most_topics_of_a_recipe_are_not_read_as_a_whole(
+def test_later_topics_of_a_recipe_use_the_template(
     index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = fresh(index)
@@ -90,7 +98,7 @@ def test_most_topics_of_a_recipe_are_not_read_as_a_whole(
     reader.ranked(body(template(["d a", "c d", "1"])[1]))
 
 
-UNLIKE = [
+DIFFERENT = [
     (match("text", "a", boost=1), match("text", "a", boost=True)),
     (match("text", "a", boost=0.0), match("text", "a", boost=-0.0)),
     (match("text", "a b"), match("text", 1)),
@@ -110,10 +118,10 @@ UNLIKE = [
 ]
 
 
-@pytest.mark.parametrize(("known", "other"), UNLIKE, ids=json.dumps)
-@pytest.mark.parametrize("turned", [False, True])
-def test_what_differs_in_more_than_texts_is_read_by_itself(
-    index: EmbeddedIndex, known: Json, other: Json, turned: bool
+@pytest.mark.parametrize(("first", "second"), DIFFERENT, ids=json.dumps)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_queries_that_differ_in_more_than_texts_are_parsed_again(
+    index: EmbeddedIndex, first: Json, second: Json, reverse: bool
 ) -> None:
     def outcome(reader: BodyReader, query: Json) -> str:
         try:
@@ -122,37 +130,38 @@ def test_what_differs_in_more_than_texts_is_read_by_itself(
             return f"refused: {error}"
 
     reader = fresh(index)
-    first, second = (other, known) if turned else (known, other)
+    if reverse:
+        first, second = second, first
     outcome(reader, copy.deepcopy(first))
     assert outcome(reader, second) == outcome(fresh(index), second)
 
 
-def test_a_query_that_stands_in_two_places_is_read_by_itself(index: EmbeddedIndex) -> None:
+def test_a_repeated_query_object_is_not_taken_for_a_template(index: EmbeddedIndex) -> None:
     reader = fresh(index)
-    one, two = match("text", "a b"), match("text", "c d")
-    reader.ranked(body({"bool": {"should": [one, one]}}))
-    found = reader.ranked(body({"bool": {"should": [one, two]}})).query
-    assert repr(found) == repr(fresh(index).read(body({"bool": {"should": [one, two]}})).query)
+    first, second = match("text", "a b"), match("text", "c d")
+    reader.ranked(body({"bool": {"should": [first, first]}}))
+    request = body({"bool": {"should": [first, second]}})
+    assert repr(reader.ranked(request).query) == repr(fresh(index).read(request).query)
 
 
-def test_a_body_that_was_changed_since_it_was_read_is_read_again(index: EmbeddedIndex) -> None:
+def test_a_changed_body_is_parsed_again(index: EmbeddedIndex) -> None:
     reader = fresh(index)
     everything = {"boost": 0}
     query = {"bool": {"must": [{"match_all": everything}], "should": [match("text", "a b")]}}
     before = repr(reader.ranked(body(query)).query)
     everything["boost"] = 2
-    found = repr(reader.ranked(body(query)).query)
-    assert found == repr(fresh(index).read(body(query)).query) != before
+    changed = repr(reader.ranked(body(query)).query)
+    assert changed == repr(fresh(index).read(body(query)).query) != before
 
 
-def test_too_many_clauses_are_refused_all_the_same(index: EmbeddedIndex) -> None:
+def test_too_many_clauses_from_a_template_are_rejected(index: EmbeddedIndex) -> None:
     reader = fresh(index)
     reader.ranked(body(match("text", "a b")))
     with pytest.raises(Refused, match="8,193 clauses"):
         reader.ranked(body(match("text", " ".join(map(str, range(8_193))))))
 
 
-def test_the_highlight_of_a_body_is_read_where_nothing_is_highlighted(index: EmbeddedIndex) -> None:
+def test_an_invalid_highlight_is_rejected_in_a_ranking(index: EmbeddedIndex) -> None:
     reader = fresh(index)
     reader.ranked(body(match("text", "a b")))
     with pytest.raises(Refused, match="no such query|`nonsense`"):

@@ -1,4 +1,4 @@
-"""Queries that Lucene rewrites to one another: same hits, same float32 scores, whatever the documents are.
+"""Queries that Lucene rewrites to one another have the same hits and float32 scores.
 
 org.apache.lucene.search.{BooleanQuery, BoostQuery, ConstantScoreQuery, DisjunctionMaxQuery}#rewrite
 """
@@ -41,41 +41,41 @@ NONE: Query = {"match_none": {}}
 SAME: dict[str, tuple[Query, Query]] = {
     "a single clause is the clause": (bool_(must=[C]), C),
     "a single optional clause too": (bool_(should=[C]), C),
-    "bools of one clause, inside one another": (bool_(must=[bool_(should=[bool_(must=[C])])]), C),
-    "a best of one": ({"dis_max": {"queries": [C]}}, C),
+    "nested bools of one clause": (bool_(must=[bool_(should=[bool_(must=[C])])]), C),
+    "a dis_max of one query": ({"dis_max": {"queries": [C]}}, C),
     "boosts that multiply": (bool_(must=[match("a", boost=2)], boost=4), match("a", boost=8)),
     "a boost of 1": (bool_(must=[A, B], boost=1), bool_(must=[A, B])),
     "an empty bool is all": (bool_(), ALL),
-    "a filter that is required too": (bool_(must=[X, A], filter=[X]), bool_(must=[X, A])),
-    "a filter that is there twice": (bool_(must=[A], filter=[X, X]), bool_(must=[A], filter=[X])),
+    "a filter that is also required": (bool_(must=[X, A], filter=[X]), bool_(must=[X, A])),
+    "a repeated filter": (bool_(must=[A], filter=[X, X]), bool_(must=[A], filter=[X])),
     "a filter of all": (bool_(must=[A], filter=[ALL]), A),
-    "an exclusion that is there twice": (bool_(must=[A], must_not=[X, X]), bool_(must=[A], must_not=[X])),
+    "a repeated exclusion": (bool_(must=[A], must_not=[X, X]), bool_(must=[A], must_not=[X])),
     "an exclusion of nothing": (bool_(must=[A], must_not=[NONE]), A),
     "an exclusion of all": (bool_(must=[A], must_not=[ALL]), NONE),
-    "what is required and excluded": (bool_(must=[A, X], must_not=[X]), NONE),
-    "what is a filter and excluded": (bool_(must=[A], filter=[X], must_not=[X]), NONE),
-    "nothing, required": (bool_(must=[A, NONE]), NONE),
-    "nothing, as a filter": (bool_(must=[A], filter=[NONE]), NONE),
-    "nothing, optional": (bool_(should=[A, B, NONE]), bool_(should=[A, B])),
-    "nothing among the best": ({"dis_max": {"queries": [A, B, NONE]}}, {"dis_max": {"queries": [A, B]}}),
-    "optional clauses that are all demanded": (
+    "a clause that is required and excluded": (bool_(must=[A, X], must_not=[X]), NONE),
+    "a filter that is excluded": (bool_(must=[A], filter=[X], must_not=[X]), NONE),
+    "match_none, required": (bool_(must=[A, NONE]), NONE),
+    "match_none as a filter": (bool_(must=[A], filter=[NONE]), NONE),
+    "match_none, optional": (bool_(should=[A, B, NONE]), bool_(should=[A, B])),
+    "match_none in a dis_max": ({"dis_max": {"queries": [A, B, NONE]}}, {"dis_max": {"queries": [A, B]}}),
+    "a minimum of all optional clauses": (
         bool_(should=[A, B], minimum_should_match=2),
         bool_(must=[A, B]),
     ),
-    "more demanded than there are": (bool_(should=[A, B], minimum_should_match=3), NONE),
-    "one clause twice": (bool_(should=[A, A, B]), bool_(should=[match("a", boost=2), B])),
-    "one required clause twice": (bool_(must=[B, B]), match("b", boost=2)),
-    "disjunctions in one another": (bool_(should=[A, bool_(should=[B, C])]), bool_(should=[A, B, C])),
-    "conjunctions in one another": (bool_(must=[A, bool_(must=[B, X])]), bool_(must=[A, B, X])),
-    "all of a filter": (bool_(must=[boosted_all(3)], filter=[C]), constant(C, 3)),
-    "nothing but a filter": (bool_(filter=[C]), constant(C, 0)),
+    "a minimum above the number of clauses": (bool_(should=[A, B], minimum_should_match=3), NONE),
+    "a repeated optional clause": (bool_(should=[A, A, B]), bool_(should=[match("a", boost=2), B])),
+    "a repeated required clause": (bool_(must=[B, B]), match("b", boost=2)),
+    "nested disjunctions": (bool_(should=[A, bool_(should=[B, C])]), bool_(should=[A, B, C])),
+    "nested conjunctions": (bool_(must=[A, bool_(must=[B, X])]), bool_(must=[A, B, X])),
+    "match_all with a filter": (bool_(must=[boosted_all(3)], filter=[C]), constant(C, 3)),
+    "only a filter": (bool_(filter=[C]), constant(C, 0)),
     "a constant of a constant": (constant(constant(C, 7), 3), constant(C, 3)),
     "a constant of a boost": (constant(match("c d", boost=9)), constant(C)),
-    "a constant of what scores by filters": (
+    "a constant of a bool": (
         constant(bool_(must=[A], should=[B])),
         constant(bool_(filter=[A])),
     ),
-    "scores count for nothing in a filter": (
+    "scores in a filter": (
         bool_(must=[A], filter=[bool_(must=[B], should=[C])]),
         bool_(must=[A], filter=[B]),
     ),
@@ -86,7 +86,10 @@ SAME: dict[str, tuple[Query, Query]] = {
     "the order of clauses": (bool_(must=[A, B, C]), bool_(must=[C, B, A])),
     "a match is a bool of its words": (match("a b"), bool_(should=[A, B])),
     "a match of all words": (match("a b", operator="and"), bool_(must=[A, B])),
-    "a sum by a best": ({"dis_max": {"queries": [A, B], "tie_breaker": 1}}, bool_(should=[A, B])),
+    "a dis_max with a tie_breaker of 1": (
+        {"dis_max": {"queries": [A, B], "tie_breaker": 1}},
+        bool_(should=[A, B]),
+    ),
     "several terms": ({"terms": {"tag": ["x", "y"]}}, constant(bool_(should=[X, Y]))),
     "a range of one number": ({"range": {"year": {"gte": 2, "lte": 2}}}, {"term": {"year": 2}}),
 }
@@ -113,20 +116,22 @@ def ranked(index: EmbeddedIndex, query: Query) -> list[Hit]:
 
 
 def test_queries_that_are_rewritten_to_one_another_rank_the_same(index: EmbeddedIndex) -> None:
-    differing = [name for name, (one, other) in SAME.items() if ranked(index, one) != ranked(index, other)]
+    differing = [
+        name for name, (query, rewritten) in SAME.items() if ranked(index, query) != ranked(index, rewritten)
+    ]
     assert differing == []
-    assert {name for name, (_, other) in SAME.items() if not ranked(index, other)} == {
-        name for name, (_, other) in SAME.items() if other == NONE
+    assert {name for name, (_, rewritten) in SAME.items() if not ranked(index, rewritten)} == {
+        name for name, (_, rewritten) in SAME.items() if rewritten == NONE
     }
 
 
 @pytest.mark.parametrize("outer", ["must", "should", "filter", "must_not"])
-def test_they_rank_the_same_inside_others(index: EmbeddedIndex, outer: str) -> None:
+def test_rewritten_queries_rank_the_same_inside_others(index: EmbeddedIndex, outer: str) -> None:
     differing = [
         name
-        for name, (one, other) in SAME.items()
-        if ranked(index, bool_(**{"must": [B], outer: [one]}))
-        != ranked(index, bool_(**{"must": [B], outer: [other]}))
+        for name, (query, rewritten) in SAME.items()
+        if ranked(index, bool_(**{"must": [B], outer: [query]}))
+        != ranked(index, bool_(**{"must": [B], outer: [rewritten]}))
     ]
     assert differing == []
 
@@ -139,8 +144,8 @@ def test_boosts_change_scores_in_proportion(index: EmbeddedIndex) -> None:
 
 
 @pytest.mark.parametrize("mode", ["sum", "replace", "multiply"])
-def test_a_way_to_combine_nothing_makes_no_other_query(index: EmbeddedIndex, mode: str) -> None:
-    """Two clauses that are one query become one; so the server explains them, whatever they would combine."""
+def test_functions_that_differ_only_in_an_unused_mode_are_equal(index: EmbeddedIndex, mode: str) -> None:
+    """The server merges two equal clauses and explains them as one, even if their boost modes differ."""
     query = bool_(should=[{"function_score": {"boost_mode": mode}}, {"function_score": {"boost": 2}}])
-    (found,) = index.find(body(query, 1, explain=True))
-    assert found.explanation is not None and found.explanation.description == "*:*^3.0"
+    (hit,) = index.find(body(query, 1, explain=True))
+    assert hit.explanation is not None and hit.explanation.description == "*:*^3.0"
