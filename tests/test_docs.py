@@ -1,4 +1,4 @@
-"""What the documents say is what the program does."""
+"""The documentation agrees with the program."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from searchapp.text import RENAMED_KEYS
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_reference_is_what_the_command_line_says() -> None:
+def test_the_reference_of_commands_is_up_to_date() -> None:
     assert TARGET.read_text(encoding="utf-8") == reference(), "run python scripts/cli_reference.py"
 
 
-def test_the_table_of_settings_is_that_of_the_program() -> None:
+def test_the_table_of_settings_is_up_to_date() -> None:
     text = settings_reference.TARGET.read_text(encoding="utf-8")
     assert settings_reference.written(text) == text, "run python scripts/settings_reference.py"
 
 
-def test_the_files_that_the_page_on_settings_shows_can_be_read(tmp_path: Path) -> None:
+def test_the_example_files_of_the_page_on_settings_are_valid(tmp_path: Path) -> None:
     text = settings_reference.TARGET.read_text(encoding="utf-8")
     blocks = [
         block.replace("    ", "") for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
@@ -54,7 +54,7 @@ def test_the_files_that_the_page_on_settings_shows_can_be_read(tmp_path: Path) -
     assert {"url", "shared"} < read_project_file(tmp_path / PROJECT_FILE).values.keys()
 
 
-def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:
+def test_the_diagram_of_the_layers_shows_the_import_contract() -> None:
     text = architecture.TARGET.read_text(encoding="utf-8")
     assert architecture.drawn(text) == text, "run python scripts/architecture.py"
 
@@ -63,41 +63,38 @@ PACKAGE = ROOT / "searchapp"
 
 
 @pytest.mark.parametrize("page", ["architecture.md", "extending.md"])
-def test_every_path_that_the_architecture_names_exists(page: str) -> None:
+def test_all_paths_on_pages_about_the_architecture_exist(page: str) -> None:
     text = (ROOT / "docs" / "inside" / page).read_text(encoding="utf-8")
     for name in re.findall(r"`([\w/]+(?:/|\.(?:py|c|toml|md)))`", text):
-        result = (ROOT / name).exists() or (PACKAGE / name).exists()
-        if "/" not in name.rstrip("/"):  # a file or folder of one that was named before
-            result = result or any(PACKAGE.rglob(name.rstrip("/")))
-        assert result, f"docs/inside/{page} names {name}, which is not there"
+        exists = (ROOT / name).exists() or (PACKAGE / name).exists()
+        if "/" not in name.rstrip("/"):  # relative to a folder in the text before
+            exists = exists or any(PACKAGE.rglob(name.rstrip("/")))
+        assert exists, f"docs/inside/{page} names {name}, which does not exist"
 
 
-@pytest.mark.parametrize("where", ["docs/**/*.md", "README.md", "CONTRIBUTING.md"])
-def test_every_module_that_a_document_names_exists(where: str) -> None:
-    for document in ROOT.glob(where):
+@pytest.mark.parametrize("pattern", ["docs/**/*.md", "README.md", "CONTRIBUTING.md"])
+def test_all_modules_in_documents_exist(pattern: str) -> None:
+    for document in ROOT.glob(pattern):
         text = document.read_text(encoding="utf-8")
         for name in re.findall(r"\bsearchapp/[\w/]+\.(?:py|c)\b", text):
-            assert (ROOT / name).exists(), f"{document.name} names {name}, which is not there"
+            assert (ROOT / name).exists(), f"{document.name} names {name}, which does not exist"
         for module, names_ in re.findall(r"^ +from (searchapp[\w.]*) import (.+)$", text, re.MULTILINE):
             for name in names_.split(", "):
                 assert hasattr(import_module(module), name), f"{document.name} imports {name} from {module}"
 
 
 def rows_of_support() -> dict[str, set[str]]:
-    """The names in the table of what the embedded engine supports, by its first column."""
+    """Return the names in the table of supported features of the embedded engine, by its first column."""
     text = (ROOT / "docs" / "reference" / "engines.md").read_text(encoding="utf-8")
-    table = (
-        text.partition("## What the embedded engine supports")[2]
-        .partition("|---|---|\n")[2]
-        .partition("\n\n")[0]
-    )
+    section = text.partition("## What the embedded engine supports")[2]
+    table = section.partition("|---|---|\n")[2].partition("\n\n")[0]
     cells = (re.split(r"(?<!\\)\|", line) for line in table.splitlines())
-    # What stands in brackets behind a name says what of it is supported.
+    # Brackets after a name list its supported options.
     return {cell[1].strip(): set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", cell[2]))) for cell in cells}
 
 
 @pytest.mark.parametrize(
-    ("row", "there"),
+    ("row", "supported"),
     [
         ("queries", QUERIES),
         ("char filters", registry.CHAR_FILTERS),
@@ -105,21 +102,21 @@ def rows_of_support() -> dict[str, set[str]]:
         ("token filters", [*registry.TOKEN_FILTERS, registry.SYNONYMS]),
     ],
 )
-def test_the_page_on_engines_names_all_that_the_embedded_one_supports(row: str, there: Iterable[str]) -> None:
-    assert rows_of_support()[row] == set(there), (
+def test_the_page_on_engines_lists_all_supported_features(row: str, supported: Iterable[str]) -> None:
+    assert rows_of_support()[row] == set(supported), (
         f"correct the row {row!r} of the table in docs/reference/engines.md"
     )
 
 
-def test_every_option_has_a_help_text() -> None:
+def test_all_options_have_a_help_text() -> None:
     rows = [line for line in reference().splitlines() if line.startswith("| `")]
     assert rows
-    silent = [row for row in rows if not re.fullmatch(r"\| `.+` \| .+ \| .*\|", row)]
-    assert not silent, "give these options a help text"
+    without_text = [row for row in rows if not re.fullmatch(r"\| `.+` \| .+ \| .*\|", row)]
+    assert not without_text, "give these options a help text"
 
 
 def rows(page: str, heading: str) -> list[str]:
-    """The first cells of a page's table."""
+    """Return the first cells of a page's table."""
     table = page.partition(f"| {heading} |")[2].partition("\n\n")[0]
     return [re.split(r"(?<!\\)\|", line)[1] for line in table.splitlines()[2:]]
 
@@ -127,23 +124,23 @@ def rows(page: str, heading: str) -> list[str]:
 COMMANDS = ROOT / "docs" / "reference" / "commands.md"
 
 
-def test_the_page_on_commands_lists_every_command_and_no_other() -> None:
-    there = set(re.findall(r"## `searchapp ([^`]+)`", reference()))
+def test_the_page_on_commands_lists_all_commands() -> None:
+    commands_of_reference = set(re.findall(r"## `searchapp ([^`]+)`", reference()))
     page, listed = COMMANDS.read_text(encoding="utf-8"), set()
     for heading, commands in HEADINGS.items():
         under_heading = rows(page.partition(f"### {heading}\n")[2], "command")
         for words in re.findall(r"`([^`]+)`", "".join(under_heading)):
             match = re.match(r"[a-z-]+(?: [a-z]+)?(?= |$)", words)
-            assert match, f"{COMMANDS.name} lists {words}, which is no command"
+            assert match, f"{COMMANDS.name} lists {words}, which is not a command"
             assert match[0].split()[0] in commands, f"the help has {match[0]} under another heading"
             listed.add(match[0])
-    assert listed == there, (
-        "the tables of docs/reference/commands.md have a row of each command and of no other"
+    assert listed == commands_of_reference, (
+        "the tables of docs/reference/commands.md need a row for each command and no other rows"
     )
 
 
-class Asked(dict[str, str]):
-    """An empty environment that records which variables are asked for."""
+class RecordingEnvironment(dict[str, str]):
+    """An empty environment that records the names of read variables."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,39 +151,41 @@ class Asked(dict[str, str]):
         return default
 
 
-def test_the_page_on_commands_lists_every_variable_that_is_read_and_no_other() -> None:
-    environ = Asked()
+def test_the_page_on_commands_lists_all_variables() -> None:
+    environ = RecordingEnvironment()
     resolve({}, environ)
     assert len(environ.names) > 8
     listed = re.findall(r"`([A-Z_]+)`", "".join(rows(COMMANDS.read_text(encoding="utf-8"), "variable")))
     assert sorted(listed) == sorted(environ.names), (
-        "the table of variables in docs/reference/commands.md has each of these and no other"
+        "the table of variables in docs/reference/commands.md must list exactly these"
     )
 
 
-@pytest.mark.parametrize("where", ["searchapp/**/*.py", "docs/**/*.md", "README.md", ".env.example"])
-def test_no_sentence_names_a_variable_that_is_not_read(where: str) -> None:
-    environ = Asked()
+@pytest.mark.parametrize("pattern", ["searchapp/**/*.py", "docs/**/*.md", "README.md", ".env.example"])
+def test_all_named_variables_are_read(pattern: str) -> None:
+    environ = RecordingEnvironment()
     resolve({}, environ)
-    for path in set(ROOT.glob(where)) - {ROOT / "docs/inside/contributing.md"}:  # it names those of the tests
+    for path in set(ROOT.glob(pattern)) - {
+        ROOT / "docs/inside/contributing.md"
+    }:  # it names variables of tests
         named = re.findall(r"(?<!_)SEARCHAPP_(?!TEST_)[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))
         assert set(named) <= environ.names, path
 
 
-def test_the_links_between_documents_lead_somewhere() -> None:
+def test_targets_of_links_between_documents_exist() -> None:
     for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
 
-def test_the_changelog_has_a_date_for_every_version_the_newest_first() -> None:
+def test_the_changelog_has_versions_with_dates_newest_first() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest, *older = re.findall(r"^## (.+)$", changelog, re.MULTILINE)
     released = [newest, *older] if newest != "Unreleased" else older
     versions = []
     for heading in released:
         match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+) - (\d{4}-\d{2}-\d{2})", heading)
-        assert match, f"`## {heading}` is no version with its date"
+        assert match, f"`## {heading}` is not a version with a date"
         date.fromisoformat(match[4])
         versions.append(tuple(int(part) for part in match.groups()[:3]))
     assert versions == sorted(set(versions), reverse=True)
@@ -197,29 +196,28 @@ def test_the_changelog_has_a_date_for_every_version_the_newest_first() -> None:
         assert running == versions[0], "the changelog and the program name different versions"
 
 
-def test_the_citation_names_the_running_version_and_the_authors_of_the_package() -> None:
+def test_the_citation_has_the_version_and_the_authors_of_the_package() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert citation["version"] == searchapp.__version__
-    assert [author["name"] for author in citation["authors"]] == [
-        author["name"] for author in project["authors"]
-    ]
+    cited, authors = ([author["name"] for author in source["authors"]] for source in (citation, project))
+    assert cited == authors
     assert citation["license"] == project["license"]
     assert citation["keywords"] == project["keywords"]
 
 
-def test_the_page_on_own_tasks_has_every_signal_with_its_keys_and_every_fusion() -> None:
+def test_the_page_on_own_tasks_lists_all_signals_keys_and_fusions() -> None:
     text = (ROOT / "docs" / "use" / "own-task.md").read_text(encoding="utf-8")
     for name in KINDS:
         row = re.search(rf"^\| `{name}` \|.*\|$", text, re.MULTILINE)
-        assert row, f"docs/use/own-task.md lacks a row of the signal `{name}`"
+        assert row, f"docs/use/own-task.md lacks a row for the signal `{name}`"
         for key in meanings(signal_class(name)).keys() - {WEIGHT, WINDOW}:
             assert f"`{key}`" in row[0], f"docs/use/own-task.md does not name `{key}` in the row of `{name}`"
     for name in fusion.KINDS:
         assert f'method = "{name}"' in text, f'docs/use/own-task.md lacks the fusion "{name}"'
 
 
-def test_every_renamed_option_and_key_is_on_the_page_on_upgrading() -> None:
+def test_the_page_on_upgrading_lists_all_renamed_options_and_keys() -> None:
     page = (ROOT / "docs" / "reference" / "upgrading.md").read_text(encoding="utf-8")
     renamed = [
         *RENAMED_OPTIONS.items(),
@@ -228,16 +226,16 @@ def test_every_renamed_option_and_key_is_on_the_page_on_upgrading() -> None:
     for name in (name for pair in renamed for name in pair):
         assert re.search(rf"`{re.escape(name)}\b", page), f"docs/reference/upgrading.md lacks {name}"
     for name in RENAMED_OPTIONS.values():
-        assert f"| `{name}` |" in reference(), f"there is no option {name}"
+        assert f"| `{name}` |" in reference(), f"unknown option {name}"
 
 
-def test_the_page_on_reports_has_every_section() -> None:
+def test_the_page_on_reports_lists_all_sections() -> None:
     page = (ROOT / "docs" / "use" / "report.md").read_text(encoding="utf-8")
     source = (ROOT / "searchapp" / "report" / "pages.py").read_text(encoding="utf-8")
     sections = source.partition("    sections = {\n")[2].partition("    }\n")[0]
     headings = re.findall(r'"\w+": "(.+?)"', sections)
-    assert headings == [one.strip() for one in rows(page, "section")], (
-        "docs/use/report.md has a row of each, in order"
+    assert headings == [cell.strip() for cell in rows(page, "section")], (
+        "docs/use/report.md needs a row for each section, in order"
     )
 
 
@@ -251,10 +249,10 @@ def test_a_mapping_is_strict_and_describes_its_analyzers(path: Path) -> None:
     assert meta["for"] and meta["version"]
     described = " ".join(meta["analyzers"])
     for analyzer in mapping["settings"]["analysis"]["analyzer"]:
-        assert analyzer in described, f"{path.name} does not say what the analyzer {analyzer} is for"
+        assert analyzer in described, f"{path.name} does not describe the analyzer {analyzer}"
 
 
-def test_there_is_a_folder_of_templates_for_every_task() -> None:
-    there = {path.name for path in resources.folder("query_templates").iterdir()}
-    missing = ", ".join(sorted(set(names()) - there))
+def test_all_tasks_have_a_folder_of_templates() -> None:
+    folders = {path.name for path in resources.folder("query_templates").iterdir()}
+    missing = ", ".join(sorted(set(names()) - folders))
     assert not missing, f"query_templates/ has no folder with the recipes.toml of {missing}"

@@ -1,4 +1,4 @@
-"""What is taken in quickly, beside pyte."""
+"""The fast terminal emulator equals pyte."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests import emulator
 
 COLUMNS, LINES = 12, 5
 
-ALONE = [
+SEQUENCES = [
     "\r",
     "\n",
     "\x08",
@@ -43,7 +43,7 @@ ALONE = [
     "\x1b[7m",
     "\x1b[0m",
 ]
-"""What comes as it is: begun and broken off, within a title, without numbers."""
+"""Control sequences without variations, also incomplete ones and in titles."""
 
 pieces = st.one_of(
     st.text("ab \u2500é\u6f22\u0301\x7f\x00", max_size=15),
@@ -52,31 +52,28 @@ pieces = st.one_of(
     st.builds(
         "\x1b[{};{}{}".format, st.integers(0, 9), st.integers(0, 14), st.sampled_from("HABCDJKLMPX@Gr")
     ),
-    st.sampled_from(ALONE),
+    st.sampled_from(SEQUENCES),
 )
 
 
 @given(st.lists(pieces, max_size=25), st.lists(st.integers(0, 200), max_size=4))
-def test_it_shows_what_pyte_shows(written: list[str], cuts: list[int]) -> None:
-    theirs, ours = pyte.Screen(COLUMNS, LINES), emulator.Screen(COLUMNS, LINES)
-    streams = [pyte.ByteStream(theirs), emulator.Stream(ours)]
-    data = "".join(written).encode()
-    places = sorted({0, *(min(cut, len(data)) for cut in cuts), len(data)})
-    for first, last in pairwise(places):
-        failed = [type(error) for stream in streams if (error := fed(stream, data[first:last]))]
+def test_screens_equal_those_of_pyte(texts: list[str], cuts: list[int]) -> None:
+    expected, screen = pyte.Screen(COLUMNS, LINES), emulator.Screen(COLUMNS, LINES)
+    streams = [pyte.ByteStream(expected), emulator.Stream(screen)]
+    data = "".join(texts).encode()
+    ends = sorted({0, *(min(cut, len(data)) for cut in cuts), len(data)})
+    for first, last in pairwise(ends):
+        failed = [type(error) for stream in streams if (error := feeding_error(stream, data[first:last]))]
         assert len(failed) in (0, 2) and len(set(failed)) < 2
-        if failed:  # on what neither takes, in the middle of which they stopped
+        if failed:  # both reject the sequence, and have read it in part
             return
-        assert cells(ours) == cells(theirs)
-        assert (ours.cursor.x, ours.cursor.y, ours.cursor.attrs) == (
-            theirs.cursor.x,
-            theirs.cursor.y,
-            theirs.cursor.attrs,
-        )
-        assert ours.text == "\n".join("".join(cell.data for cell in line) for line in cells(theirs))
+        assert cells(screen) == cells(expected)
+        cursor, wanted = screen.cursor, expected.cursor
+        assert (cursor.x, cursor.y, cursor.attrs) == (wanted.x, wanted.y, wanted.attrs)
+        assert screen.text == "\n".join("".join(cell.data for cell in line) for line in cells(expected))
 
 
-def fed(stream: pyte.ByteStream, data: bytes) -> Exception | None:
+def feeding_error(stream: pyte.ByteStream, data: bytes) -> Exception | None:
     try:
         stream.feed(data)
     except Exception as error:

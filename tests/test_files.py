@@ -1,3 +1,5 @@
+"""Atomic writing of files and folders, and removal of abandoned ones."""
+
 from __future__ import annotations
 
 import errno
@@ -32,7 +34,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["run.trec"]
 
 
-def test_an_existing_file_may_be_protected(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_replaced_without_permission(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_bytes(b"old")
     with pytest.raises(UsageError, match="exists already"), atomic_file(path, replace=False):
@@ -40,7 +42,7 @@ def test_an_existing_file_may_be_protected(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no folder"), atomic_file(tmp_path / "none" / "x"):
         pass
 
@@ -77,20 +79,20 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["run"]
 
 
-def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no /dev/full")
     with (
-        pytest.raises(SearchappError, match=r"could not be written: no space left"),
+        pytest.raises(SearchappError, match="could not be written: no space left"),
         atomic_folder(tmp_path / "run"),
+        full.open("wb", buffering=0) as file,
     ):
-        with full.open("wb", buffering=0) as file:
-            file.write(b"x")
+        file.write(b"x")
     assert os.listdir(tmp_path) == []
 
 
-# What is left over
+# Abandoned files and folders
 
 WRITE = """
 import sys, time
@@ -109,35 +111,35 @@ with atomic_folder(path, replace=True) as folder:
 """
 
 
-def writing(kind: str, path: Path) -> Program:
-    """Another process that is in the middle of writing a file or a folder."""
+def start_writing(kind: str, path: Path) -> Program:
+    """Start a process that is writing a file or a folder."""
     program = Program(WRITE, kind, path)
     assert program.read_line() == "writing"
     return program
 
 
-def written(kind: str, path: Path) -> None:
+def write(kind: str, path: Path) -> None:
     with atomic_file(path) if kind == "file" else atomic_folder(path, replace=True):
         pass
 
 
 @pytest.mark.parametrize("next_", ["file", "folder"])
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_what_a_killed_process_left_is_removed_by_the_next_that_writes_there(
+def test_files_of_a_killed_process_are_removed_by_the_next_writer(
     tmp_path: Path, kind: str, next_: str
 ) -> None:
-    killed, at_work = writing(kind, tmp_path / "run"), writing(kind, tmp_path / "other")
-    with at_work:
+    killed, working = start_writing(kind, tmp_path / "run"), start_writing(kind, tmp_path / "other")
+    with working:
         killed.close()
         (left,) = tmp_path.glob(".run.*")
-        written(next_, tmp_path / "third")
+        write(next_, tmp_path / "third")
         assert not left.exists()
-        assert len(list(tmp_path.glob(".other.*"))) == 1  # whoever is at work keeps what is theirs
-    written(next_, tmp_path / "third")
+        assert len(list(tmp_path.glob(".other.*"))) == 1  # files of running processes stay
+    write(next_, tmp_path / "third")
     assert os.listdir(tmp_path) == ["third"]
 
 
-def test_what_others_have_put_there_is_left_alone(tmp_path: Path) -> None:
+def test_files_with_similar_names_are_not_removed(tmp_path: Path) -> None:
     names = [
         ".run.bak",
         ".run.0123456789abcdef.tmp",
@@ -147,41 +149,39 @@ def test_what_others_have_put_there_is_left_alone(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).mkdir()
         os.utime(tmp_path / name, (0, 0))
-    written("folder", tmp_path / "run")
-    written("file", tmp_path / "file")
+    write("folder", tmp_path / "run")
+    write("file", tmp_path / "file")
     assert sorted(os.listdir(tmp_path)) == sorted([*names, "run", "file"])
 
 
-def test_what_an_older_version_left_is_removed_once_nobody_can_be_at_it(tmp_path: Path) -> None:
-    young, old, of_another = (
+def test_old_temporary_folders_of_earlier_versions_are_removed(tmp_path: Path) -> None:
+    recent, old, of_other_name = (
         tmp_path / f".{name}.0123456789a{digit}.tmp" for name, digit in (("run", 0), ("run", 1), ("other", 1))
     )
-    for folder in (young, old, of_another):
+    for folder in (recent, old, of_other_name):
         folder.mkdir()
-    for folder in (old, of_another):
+    for folder in (old, of_other_name):
         os.utime(folder, (time.time() - ABANDONED_SECONDS - 60,) * 2)
-    written("folder", tmp_path / "run")
-    assert sorted(os.listdir(tmp_path)) == sorted([young.name, of_another.name, "run"])
+    write("folder", tmp_path / "run")
+    assert sorted(os.listdir(tmp_path)) == sorted([recent.name, of_other_name.name, "run"])
 
 
-def test_where_nothing_can_be_locked_only_what_is_old_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_only_old_folders_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported(_descriptor: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
     left = tmp_path / ".run.searchapp-0123456789abcdef.tmp"
     left.mkdir()
-    written("folder", tmp_path / "run")
+    write("folder", tmp_path / "run")
     assert left.exists()
     os.utime(left, (0, 0))
-    written("file", tmp_path / "file")
+    write("file", tmp_path / "file")
     assert sorted(os.listdir(tmp_path)) == ["file", "run"]
 
 
-def test_a_folder_whose_replacement_was_cut_short_comes_back(tmp_path: Path) -> None:
-    """The process was killed when the old folder had been moved away, and the new one was not in its place yet."""
+def test_a_folder_is_restored_after_an_interrupted_replacement(tmp_path: Path) -> None:
+    """The process was killed after moving the old folder away and before moving the new one into its place."""
     (tmp_path / ".run.searchapp-0123456789abcdef.old").mkdir()
     (tmp_path / ".run.searchapp-0123456789abcdef.old" / "run.json").write_text("old")
     (tmp_path / ".run.searchapp-fedcba9876543210.tmp").mkdir()
@@ -191,10 +191,10 @@ def test_a_folder_whose_replacement_was_cut_short_comes_back(tmp_path: Path) -> 
     assert os.listdir(tmp_path) == ["run"]
 
 
-def test_what_was_replaced_and_could_not_be_removed_goes_with_the_next(tmp_path: Path) -> None:
+def test_a_replaced_folder_that_could_not_be_removed_is_removed_by_the_next_writer(tmp_path: Path) -> None:
     (tmp_path / ".run.searchapp-0123456789abcdef.old").mkdir()
     (tmp_path / "run").mkdir()
-    written("file", tmp_path / "file")
+    write("file", tmp_path / "file")
     assert sorted(os.listdir(tmp_path)) == ["file", "run"]
 
 
@@ -211,7 +211,7 @@ for number in range(40):
 """
 
 
-def test_many_that_write_beside_each_other_do_not_take_each_others_for_left_over(tmp_path: Path) -> None:
+def test_concurrent_writers_do_not_remove_the_files_of_each_other(tmp_path: Path) -> None:
     programs = [Program(WRITE_MANY, tmp_path, name) for name in "abcd"]
     for program in programs:
         with program:
@@ -219,7 +219,7 @@ def test_many_that_write_beside_each_other_do_not_take_each_others_for_left_over
     assert sorted(os.listdir(tmp_path)) == sorted(name + end for name in "abcd" for end in ("", ".txt"))
 
 
-def test_too_many_open_files_are_told_with_what_to_do() -> None:
+def test_reasons_of_errors() -> None:
     assert reason(OSError(errno.EMFILE, "Too many open files")) == (
         "too many open files: allow more with `ulimit -n 1024`"
     )

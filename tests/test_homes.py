@@ -1,4 +1,4 @@
-"""Homes of earlier versions, made by `scripts/freeze_home.py`: this version must open them and print the same."""
+"""Home directories of earlier versions, made by `scripts/freeze_home.py`, open and print the same."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ HOMES = sorted((Path(__file__).parent / "fixtures" / "homes").glob("*.tar.gz"))
 
 @pytest.fixture(params=HOMES, ids=lambda path: path.name.removesuffix(".tar.gz"))
 def folder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The extracted folder of a version; its home is in use. Processes take turns, as there is one place for it."""
+    """The extracted folder of a version, with its home in use. Processes take turns, because its path is fixed."""
     clear_variables(monkeypatch)
     monkeypatch.setenv("SEARCHAPP_HOME", "home")
     with FOLDER.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        shutil.rmtree(FOLDER, ignore_errors=True)  # of a test that was killed
+        shutil.rmtree(FOLDER, ignore_errors=True)  # after a killed test
         with tarfile.open(request.param) as archive:
             archive.extractall(FOLDER, filter="data")
         (folder,) = FOLDER.iterdir()
@@ -41,7 +41,7 @@ def answers(folder: Path) -> Any:
 
 
 def require_part(expected: Any, actual: Any, where: str = "") -> None:
-    """Require that a JSON value has everything of another; objects may have more keys."""
+    """Require that a JSON value equals another; its objects may have more keys."""
     if isinstance(expected, dict):
         assert isinstance(actual, dict), where
         for key, value in expected.items():
@@ -58,7 +58,7 @@ def require_part(expected: Any, actual: Any, where: str = "") -> None:
 
 
 def restore(server: Server, stored: Any, prefix: str) -> None:
-    """Create the index of a team's judgments as another server stored it, under another prefix."""
+    """Create the index of a team's judgments as another server stored it, with another prefix."""
     ((name, index),) = stored["index"].items()
     name, alias = (text.replace("searchapp", prefix, 1) for text in (name, "searchapp-judgments"))
     body = {"mappings": index["mappings"], "aliases": {alias: {}}, "settings": {"number_of_shards": 1}}
@@ -67,7 +67,7 @@ def restore(server: Server, stored: Any, prefix: str) -> None:
         assert server.request("PUT", f"/{name}/_create/{id_}", document, timeout=60).status == 201
 
 
-def test_there_is_a_home_and_every_question_is_asked(folder: Path) -> None:
+def test_a_home_has_answers_to_all_questions(folder: Path) -> None:
     assert list(answers(folder)) == sorted(QUESTIONS)
 
 
@@ -80,7 +80,7 @@ def test_a_command_prints_the_same_as_the_version_that_made_the_home(folder: Pat
 
 
 def rank_again(folder: Path, name: str) -> list[list[str]]:
-    """Repeat the command that made a run, and return the rows of the new `run.trec`."""
+    """Repeat the command that made a run; return the rows of the new `run.trec`."""
     steps = json.loads((folder / "steps.json").read_text(encoding="utf-8"))
     step = next(step for step in steps if step[-1] == f"runs/{name}")
     result = run_command(*step[:-1], "again")

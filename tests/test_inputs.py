@@ -1,4 +1,4 @@
-"""What others have written is read at one door, and nothing that comes through it surprises anybody later."""
+"""Files of users are opened by `searchapp.files`, which rejects contents that later code could not handle."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def nested(levels: int, inner: str = "1") -> str:
         ("{", "Expecting property name"),
     ],
 )
-def test_json_that_could_not_be_written_again_is_no_json(text: str, problem: str) -> None:
+def test_json_that_could_not_be_written_again_is_rejected(text: str, problem: str) -> None:
     with pytest.raises(json.JSONDecodeError, match=problem):
         parse_json(text)
 
@@ -69,18 +69,18 @@ def test_json_that_could_not_be_written_again_is_no_json(text: str, problem: str
         '{"a": "\\u0000", "a": 2}',
     ],
 )
-def test_other_json_is_what_python_reads(text: str) -> None:
+def test_other_json_is_read_like_in_python(text: str) -> None:
     value = parse_json(text)
     assert value == json.loads(text)
     json.dumps(value, ensure_ascii=False).encode()
 
 
-def test_names_of_files_may_hold_bytes_that_are_not_utf8() -> None:
+def test_file_names_may_contain_bytes_that_are_not_utf8() -> None:
     text = json.dumps({"data": os.fsdecode(b"/data/\xff")})
     assert os.fsencode(parse_json(text, file_names=True)["data"]) == b"/data/\xff"
     with pytest.raises(json.JSONDecodeError):
         parse_json(text)
-    with pytest.raises(json.JSONDecodeError):  # no byte of a name is written like this
+    with pytest.raises(json.JSONDecodeError):  # not the escape of a byte
         parse_json('"\\ud800"', file_names=True)
 
 
@@ -94,12 +94,12 @@ def test_names_of_files_may_hold_bytes_that_are_not_utf8() -> None:
         ("a = ", "Invalid value"),
     ],
 )
-def test_toml_that_nobody_can_go_through_is_no_toml(text: str, problem: str) -> None:
+def test_toml_with_deep_nesting_or_huge_numbers_is_rejected(text: str, problem: str) -> None:
     with pytest.raises(tomllib.TOMLDecodeError, match=problem):
         parse_toml(text)
 
 
-def test_other_toml_is_what_python_reads() -> None:
+def test_other_toml_is_read_like_in_python() -> None:
     assert parse_toml("a = [[1]]\n[b.c]\nd = 1e308") == {"a": [[1]], "b": {"c": {"d": 1e308}}}
 
 
@@ -111,7 +111,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=list(READERS))
-def test_only_files_are_read(tmp_path: Path, read: Callable[[Path], object]) -> None:
+def test_pipes_devices_and_folders_are_rejected(tmp_path: Path, read: Callable[[Path], object]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     link = tmp_path / "link"
@@ -131,7 +131,7 @@ def test_only_files_are_read(tmp_path: Path, read: Callable[[Path], object]) -> 
         read(tmp_path / "nothing")
 
 
-def test_files_are_read_as_they_are(tmp_path: Path) -> None:
+def test_files_are_read_without_conversions(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\xef\xbb\xbfa\r\nb\rc\n")
     assert read_bytes(path) == path.read_bytes()
@@ -142,7 +142,7 @@ def test_files_are_read_as_they_are(tmp_path: Path) -> None:
         read_text(path)
 
 
-def test_a_pipe_that_is_open_already_is_read_to_its_end() -> None:
+def test_an_open_pipe_is_read_to_its_end() -> None:
     read, write = os.pipe()
     os.write(write, b"abc")
     os.close(write)
@@ -151,58 +151,53 @@ def test_a_pipe_that_is_open_already_is_read_to_its_end() -> None:
 
 
 OWN_FILES = {
-    "app/evaluate.py": "written there",
-    "app/json_lines.py": "written there",
+    "app/evaluate.py": "written by this module",
+    "app/json_lines.py": "written by this module",
     "cli/__init__.py": "nothing to write to",
-    "fetching/download.py": "searchapp's own, below a folder of its own",
-    "fetching/fetch.py": "written there",
-    "files.py": "the door, and what is written there",
-    "formats/encoding.py": "written there",
-    "judging/event_log.py": "written there, with a checksum",
-    "judging/view.py": "written there, with a digest",
-    "lucene/analysis/characters.py": "ships with searchapp",
-    "lucene/index": "an index, which has checksums",
-    "lucene/native/compilation.py": "ships with searchapp, or was compiled when it was built",
-    "report/pages.py": "ships with searchapp",
-    "runs/directory.py": "written there",
-    "serving/server.py": "ships with searchapp",
+    "fetching/download.py": "written by searchapp in its own folder",
+    "fetching/fetch.py": "written by this module",
+    "files.py": "the reading functions, and files written by this module",
+    "formats/encoding.py": "written by this module",
+    "judging/event_log.py": "written by this module, with a checksum",
+    "judging/view.py": "written by this module, with a digest",
+    "lucene/analysis/characters.py": "shipped with searchapp",
+    "lucene/index": "files of indexes, which have checksums",
+    "lucene/native/compilation.py": "shipped with searchapp, or compiled during the build",
+    "report/pages.py": "shipped with searchapp",
+    "runs/directory.py": "written by this module",
+    "serving/server.py": "shipped with searchapp",
 }
-"""Where files are opened without the door, and why."""
+"""Modules and folders that open files without `searchapp.files`, with the reason."""
 
 
 def opens(call: ast.Call) -> bool:
-    """Whether a call is `open(...)`, or the method of a path that opens or reads it: these take no path."""
+    """Return whether a call is `open(...)` or a method that opens or reads a path, without a path as argument."""
     if isinstance(call.func, ast.Name):
         return call.func.id == "open"
-    if not isinstance(call.func, ast.Attribute) or not all(
-        isinstance(one, ast.Constant) for one in call.args
-    ):
+    constants = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    if not isinstance(call.func, ast.Attribute) or len(constants) < len(call.args):
         return False
-    modes = {one.value for one in call.args if isinstance(one, ast.Constant)}
+    modes = set(constants)
     return call.func.attr in ("read_text", "read_bytes") or (
         call.func.attr == "open" and bool(modes & {"r", "rb", "a", "ab", "a+", "w", "wb", "xb", "r+b"})
     )
 
 
-def opened_elsewhere() -> Iterator[str]:
-    """The modules that open a file by itself."""
+def opening_modules() -> Iterator[str]:
+    """Yield the modules that open files themselves."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        if any(
-            isinstance(node, ast.Call) and opens(node)
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        ):
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        if any(isinstance(node, ast.Call) and opens(node) for node in nodes):
             yield path.relative_to(PACKAGE).as_posix()
 
 
-def test_files_of_others_are_opened_at_the_door() -> None:
-    opened = set(opened_elsewhere())
+def test_files_of_users_are_opened_by_searchapp_files() -> None:
+    opened = set(opening_modules())
     others = {
         module
         for module in opened
         if not any(module == known or module.startswith(f"{known}/") for known in OWN_FILES)
     }
-    assert not others, (
-        "use searchapp.files, or for files that searchapp alone writes name the module in OWN_FILES"
-    )
+    assert not others, "use searchapp.files, or add the module to OWN_FILES if only searchapp writes the file"
     unused = {known for known in OWN_FILES if not any(module.startswith(known) for module in opened)}
-    assert not unused, "OWN_FILES names modules that open no file"
+    assert not unused, "OWN_FILES lists modules that open no file"

@@ -15,7 +15,7 @@ NOTICE = (ROOT / "NOTICE").read_text(encoding="utf-8")
 
 
 def package(folder: Path, *lines: str, name: str = "some") -> Distribution:
-    """A package whose metadata has these lines."""
+    """Make a package whose metadata has these lines."""
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
     text = "\n".join(("Metadata-Version: 2.4", f"Name: {name}", "Version: 1.0", *lines, ""))
@@ -48,7 +48,7 @@ def test_a_licence_that_is_not_allowed_is_a_problem(tmp_path: Path) -> None:
     )
 
 
-def test_a_licence_that_one_package_may_have_is_no_problem_there_alone(tmp_path: Path) -> None:
+def test_an_exception_allows_a_licence_for_one_package(tmp_path: Path) -> None:
     line = "License-Expression: LGPL-3.0-or-later"
     assert licences.problem(package(tmp_path, line, name="pygal")) is None
     assert licences.problem(package(tmp_path, line, name="other")) is not None
@@ -60,7 +60,7 @@ def test_a_package_without_a_licence_is_a_problem(tmp_path: Path) -> None:
     )
 
 
-def test_the_installed_packages_and_notice_pass(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_check_of_installed_packages_and_notice_passes(capsys: pytest.CaptureFixture[str]) -> None:
     assert licences.main([]) == 0, capsys.readouterr().err
 
 
@@ -70,13 +70,13 @@ def test_users_install_no_package_under_the_gpl() -> None:
         assert name not in users or not any(licence.startswith("GPL") for licence in others)
 
 
-def test_notice_names_every_table_and_only_files_that_exist() -> None:
+def test_notice_lists_all_tables_and_only_existing_files() -> None:
     named = set(re.findall(r"searchapp/[\w/.]+\.\w+", NOTICE))
     assert all((ROOT / path).is_file() for path in named)
     tables = (ROOT / "searchapp" / "lucene" / "analysis" / "data").iterdir()
     assert {path.relative_to(ROOT).as_posix() for path in tables} <= named
 
 
-def test_notice_lists_every_package_that_users_install() -> None:
+def test_notice_lists_all_packages_that_users_install() -> None:
     listed = set(re.findall(r"^  ([\w.-]+): ", NOTICE.partition(licences.HEADING)[2], re.MULTILINE))
     assert len(listed) == len(tested_versions.dependencies())

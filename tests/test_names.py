@@ -1,4 +1,4 @@
-"""One name in the package means one thing."""
+"""Names of classes and modules are unique in the package."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "searchapp").rglob("*.py"))
 
 SHARED_CLASSES = {"Index"}
-"""An engine's interface and the search library have one each: see the glossary."""
+"""Classes of an engine's interface and of the search library: see the glossary."""
 
 ROLES = {
     "__init__",  # a package
     "base",  # the interface that the other modules of a folder implement
-    "errors",  # of the search library, which is usable alone, and of searchapp
+    "errors",  # of the search library, which can be used without searchapp, and of searchapp
     "options",  # settings of a piece of an analyzer, and options of commands
     "panes",  # of one screen
-    "prompts",  # what a screen offers without a screen, and their common part
+    "prompts",  # the line-by-line alternative to a screen, and their common part
     "records",  # the data classes of the search library, and the records of a user's file
     "scorer",  # of one shared task
     "screen",  # of one folder of screens
     "task",  # of one folder of tasks
     "versions",  # of an index, in each engine
 }
-"""Names of modules that say what a module is for its folder."""
+"""Names of modules that state the role of a module in its folder."""
 
 LAYERS = {
     "evaluate": {"app", "cli"},  # a use case and its command
@@ -42,20 +42,20 @@ LAYERS = {
 
 
 def test_a_class_name_is_used_once_in_the_package() -> None:
-    places = defaultdict(list)
+    modules = defaultdict(list)
     for path in MODULES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(path.relative_to(ROOT).as_posix())
-    repeated = {name: paths for name, paths in places.items() if len(paths) > 1}
+                modules[node.name].append(path.relative_to(ROOT).as_posix())
+    repeated = {name: paths for name, paths in modules.items() if len(paths) > 1}
     assert repeated.keys() == SHARED_CLASSES, repeated
 
 
-def test_a_module_name_is_used_once_unless_it_names_a_role_or_a_subject_of_several_layers() -> None:
+def test_a_module_name_is_used_once_except_for_roles_and_subjects_of_several_layers() -> None:
     folders = defaultdict(set)
     for path in MODULES:
         folders[path.stem].add(path.parent.relative_to(ROOT / "searchapp").as_posix())
-    repeated = {name: where for name, where in folders.items() if len(where) > 1 and name not in ROLES}
+    repeated = {name: parents for name, parents in folders.items() if len(parents) > 1 and name not in ROLES}
     assert repeated == LAYERS
 
 

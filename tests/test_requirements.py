@@ -23,24 +23,22 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 BUILT_WITH = {"hatchling", "editables"}
-"""What building searchapp takes, which make does without fetching anything."""
+"""Packages that building searchapp needs; make builds without fetching packages."""
 
 INSTALLED = {"": "requirements-dev.txt", "lowest": "requirements-lowest.txt"}
-"""The requirements file that the running environment was made from, by SEARCHAPP_TEST_VERSIONS."""
+"""Requirements files of environments, by SEARCHAPP_TEST_VERSIONS."""
 
 FILES = ("requirements.txt", "requirements-dev.txt", "requirements-lowest.txt")
 
 
 def requirements(*extras: str) -> list[Requirement]:
-    """The requirements of searchapp in pyproject.toml, or those of extras."""
-    texts = (
-        [one for extra in extras for one in EXTRAS[extra]] if extras else PROJECT["project"]["dependencies"]
-    )
-    return [Requirement(text) for text in texts]
+    """Return the requirements of searchapp in pyproject.toml, or those of extras."""
+    lists = [EXTRAS[extra] for extra in extras] if extras else [PROJECT["project"]["dependencies"]]
+    return [Requirement(text) for texts in lists for text in texts]
 
 
 def imported_packages() -> set[str]:
-    """The distributions that provide what the modules of searchapp import."""
+    """Return the distributions of the packages that searchapp imports."""
     names = set()
     for file in (ROOT / "searchapp").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -53,20 +51,21 @@ def imported_packages() -> set[str]:
     return {canonicalize_name(provider) for name in others for provider in providers[name]}
 
 
-def test_what_searchapp_imports_is_required_directly_and_nothing_else() -> None:
-    required = {canonicalize_name(one.name) for one in [*requirements(), *requirements("learn", "parquet")]}
+def test_the_imported_packages_are_the_direct_requirements() -> None:
+    direct = [*requirements(), *requirements("learn", "parquet")]
+    required = {canonicalize_name(requirement.name) for requirement in direct}
     assert imported_packages() == required
 
 
 @pytest.mark.parametrize("extra", ["", *EXTRAS])
-def test_a_requirement_has_a_lower_bound_and_at_most_a_major_version_as_upper_bound(extra: str) -> None:
-    for one in requirements(*([extra] if extra else [])):
-        if one.name == "searchapp":
-            assert one.extras <= EXTRAS.keys()
+def test_a_requirement_has_a_lower_bound_and_no_upper_bound_except_a_major_version(extra: str) -> None:
+    for requirement in requirements(*([extra] if extra else [])):
+        if requirement.name == "searchapp":
+            assert requirement.extras <= EXTRAS.keys()
             continue
-        operators = {part.operator: part.version for part in one.specifier}
-        assert operators.keys() in ({">="}, {">=", "<"}), one
-        assert operators.get("<", "0").isdigit(), one
+        operators = {part.operator: part.version for part in requirement.specifier}
+        assert operators.keys() in ({">="}, {">=", "<"}), requirement
+        assert operators.get("<", "0").isdigit(), requirement
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -75,31 +74,28 @@ def test_a_requirements_file_has_one_hashed_version_in_each_range(file: str) -> 
     assert all("--hash=sha256:" in entry for entry in entries if not entry.startswith("#"))
     pins = tested_versions.pins(file)
     extras = {"requirements.txt": [], "requirements-dev.txt": [*EXTRAS.keys() - {"bench"}]}
-    chosen = extras.get(file, [*tested_versions.EXTRAS, "test"])
-    wanted = [*requirements(), *(requirements(*chosen) if chosen else [])]
-    for one in wanted:
-        if one.name != "searchapp":
-            assert one.specifier.contains(pins[canonicalize_name(one.name)]), one
+    installed = extras.get(file, [*tested_versions.EXTRAS, "test"])
+    for requirement in [*requirements(), *(requirements(*installed) if installed else [])]:
+        if requirement.name != "searchapp":
+            assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
     assert pins.keys() >= BUILT_WITH
-    (build,) = (Requirement(one) for one in PROJECT["build-system"]["requires"])
+    (build,) = map(Requirement, PROJECT["build-system"]["requires"])
     assert build.specifier.contains(pins[build.name])
 
 
-def test_the_development_tools_change_no_other_version() -> None:
-    assert (
-        tested_versions.pins("requirements.txt").items()
-        <= tested_versions.pins("requirements-dev.txt").items()
-    )
+def test_development_tools_do_not_change_other_versions() -> None:
+    users, developers = map(tested_versions.pins, ("requirements.txt", "requirements-dev.txt"))
+    assert users.items() <= developers.items()
 
 
-def test_each_lower_bound_is_a_version_that_test_lowest_installs() -> None:
+def test_lower_bounds_are_the_versions_of_requirements_lowest() -> None:
     pins = tested_versions.pins("requirements-lowest.txt")
-    for one in map(Requirement, tested_versions.dependencies()):
-        (lowest,) = (part.version for part in one.specifier if part.operator == ">=")
-        assert Version(pins[canonicalize_name(one.name)]) == Version(lowest), one
+    for requirement in map(Requirement, tested_versions.dependencies()):
+        (lowest,) = (part.version for part in requirement.specifier if part.operator == ">=")
+        assert Version(pins[canonicalize_name(requirement.name)]) == Version(lowest), requirement
 
 
-def test_the_page_on_installing_has_the_lower_bounds() -> None:
+def test_the_page_on_installing_lists_the_lower_bounds() -> None:
     page = (ROOT / "docs" / "start" / "install.md").read_text("utf-8")
     rows = re.findall(r"^\| ([\w-]+) \| (\d[\d.]*) \|", page, re.MULTILINE)
     lowest = {
@@ -109,10 +105,10 @@ def test_the_page_on_installing_has_the_lower_bounds() -> None:
     assert all(Version(lowest[canonicalize_name(name)]) == Version(bound) for name, bound in rows)
 
 
-def test_the_environment_of_the_tests_is_that_of_its_requirements_file() -> None:
+def test_the_environment_of_the_tests_equals_its_requirements_file() -> None:
     pins = tested_versions.pins(INSTALLED[os.environ.get("SEARCHAPP_TEST_VERSIONS", "")])
-    for one in map(Requirement, tested_versions.dependencies()):
-        assert importlib.metadata.version(one.name) == pins[canonicalize_name(one.name)]
+    for requirement in map(Requirement, tested_versions.dependencies()):
+        assert importlib.metadata.version(requirement.name) == pins[canonicalize_name(requirement.name)]
 
 
 def test_the_tested_versions_are_those_of_the_requirements_files() -> None:
@@ -129,7 +125,7 @@ def test_the_environment_of_the_tests_is_in_the_tested_range() -> None:
     ("version", "expected"),
     [
         ("1.25.2", ["numpy"]),
-        ("1.26.0rc1", []),  # the number decides, so that a comparison needs no further package
+        ("1.26.0rc1", []),  # suffixes are ignored, so that a comparison needs no package
         ("1.26", []),
         ("2.4.6", []),
         ("2.4.6.post1", []),
@@ -138,7 +134,7 @@ def test_the_environment_of_the_tests_is_in_the_tested_range() -> None:
         ("unknown", ["numpy"]),
     ],
 )
-def test_untested_versions_are_found(
+def test_untested_versions_are_reported(
     monkeypatch: pytest.MonkeyPatch, version: str, expected: list[str]
 ) -> None:
     def installed(package: str) -> str:
@@ -148,5 +144,6 @@ def test_untested_versions_are_found(
 
     monkeypatch.setattr(resources, "version", installed)
     result = resources.untested_versions.__wrapped__()
-    assert [one.package for one in result] == expected
-    assert all((one.version, one.lowest, one.highest) == (version, "1.26.0", "2.4.6") for one in result)
+    assert [untested.package for untested in result] == expected
+    for untested in result:
+        assert (untested.version, untested.lowest, untested.highest) == (version, "1.26.0", "2.4.6")

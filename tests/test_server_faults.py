@@ -1,4 +1,4 @@
-"""The proxy that injects faults, and the servers that stand in for what cannot be had for real."""
+"""The proxy that injects faults, and imitations of other servers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import json
 
 import pytest
 
-from tests.server.faults import (
-    FaultProxy,
-    OldElasticsearch,
-)
+from tests.server.faults import FaultProxy, OldElasticsearch
 from tests.server.rest import Server
 
 
@@ -19,7 +16,7 @@ def bulk_lines(index: str, *ids: str) -> bytes:
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
-def test_the_proxy_passes_on_and_counts(fault_proxy: FaultProxy) -> None:
+def test_the_proxy_forwards_and_counts_requests(fault_proxy: FaultProxy) -> None:
     server = Server(fault_proxy.url)
     assert server.request("GET", "/").headers["x-elastic-product"] == "Elasticsearch"
     assert server.request("HEAD", "/no-such-index").status == 404
@@ -27,9 +24,9 @@ def test_the_proxy_passes_on_and_counts(fault_proxy: FaultProxy) -> None:
     assert fault_proxy.count(method="HEAD", path="^/no-such") == 1
 
 
-def test_the_proxy_disturbs_answers_as_often_as_it_was_told(fault_proxy: FaultProxy) -> None:
+def test_the_proxy_injects_the_given_number_of_faults(fault_proxy: FaultProxy) -> None:
     server = Server(fault_proxy.url)
-    whole = server.request("GET", "/").body
+    complete = server.request("GET", "/").body
     fault_proxy.reject(2, method="GET", path="^/_cat")
     assert server.request("GET", "/").status == 200
     answers = [server.request("GET", "/_cat/indices") for _ in range(3)]
@@ -38,17 +35,19 @@ def test_the_proxy_disturbs_answers_as_often_as_it_was_told(fault_proxy: FaultPr
     fault_proxy.unavailable()
     assert server.request("GET", "/").status == 503
     fault_proxy.shorten()
-    assert server.request("GET", "/").body == whole[: len(whole) // 2]
+    assert server.request("GET", "/").body == complete[: len(complete) // 2]
     fault_proxy.cut()
     with pytest.raises(http.client.IncompleteRead):
         server.request("GET", "/")
     fault_proxy.delay(30)
     with pytest.raises(TimeoutError):
         server.request("GET", "/", timeout=0.3)
-    assert server.request("GET", "/").body == whole
+    assert server.request("GET", "/").body == complete
 
 
-def test_the_proxy_is_gone_from_the_second_bulk_on(fault_proxy: FaultProxy, index_prefix: str) -> None:
+def test_the_proxy_closes_connections_from_the_second_bulk_request_on(
+    fault_proxy: FaultProxy, index_prefix: str
+) -> None:
     server = Server(fault_proxy.url)
     fault_proxy.refuse_from(2)
     assert server.request("POST", "/_bulk", bulk_lines(index_prefix, "1"), timeout=60).status == 200
@@ -77,7 +76,7 @@ def test_a_proxy_without_server_closes_the_connection() -> None:
         Server(proxy.url).request("GET", "/")
 
 
-def test_an_old_server_refuses_the_media_type_of_a_new_client() -> None:
+def test_an_old_server_rejects_the_media_type_of_a_new_client() -> None:
     accept = "application/vnd.elasticsearch+json; compatible-with=9"
     with OldElasticsearch() as old:
         connection = Server(old.url).connect()
@@ -91,9 +90,7 @@ def test_an_old_server_refuses_the_media_type_of_a_new_client() -> None:
     assert "must be either version 8 or 7, but found 9" in error["caused_by"]["reason"]
 
 
-def test_the_proxy_loses_an_answer_after_the_work_was_done_or_has_it_done_twice(
-    fault_proxy: FaultProxy, index_prefix: str
-) -> None:
+def test_the_proxy_loses_answers_and_repeats_requests(fault_proxy: FaultProxy, index_prefix: str) -> None:
     server = Server(fault_proxy.url)
     fault_proxy.lose(path="/_bulk")
     with pytest.raises(http.client.RemoteDisconnected):
@@ -106,20 +103,20 @@ def test_the_proxy_loses_an_answer_after_the_work_was_done_or_has_it_done_twice(
     assert server.request("GET", f"/{index_prefix}/_count").json()["count"] == 4
 
 
-def test_the_proxy_disturbs_by_chance_and_the_same_seed_disturbs_the_same(fault_proxy: FaultProxy) -> None:
+def test_random_faults_of_the_proxy_depend_on_the_seed(fault_proxy: FaultProxy) -> None:
     server = Server(fault_proxy.url)
 
     def outcomes(seed: int) -> list[str]:
         fault_proxy.heal()
         fault_proxy.disturb(0.5, seed, seconds=0.1)
-        seen = []
+        results = []
         for _ in range(30):
             try:
                 answer = server.request("GET", "/")
-                seen.append(f"{answer.status} {len(answer.body)}")
+                results.append(f"{answer.status} {len(answer.body)}")
             except (OSError, http.client.HTTPException) as error:
-                seen.append(type(error).__name__)
-        return seen
+                results.append(type(error).__name__)
+        return results
 
     first = outcomes(7)
     assert first == outcomes(7) != outcomes(8)

@@ -1,3 +1,5 @@
+"""Suggestions for misspelt names."""
+
 from __future__ import annotations
 
 import pytest
@@ -8,7 +10,7 @@ TASKS = ["nlps", "explanation-2019", "explanation-2021", "checkthat"]
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "like"),
+    ("name", "known", "closest"),
     [
         ("nlp", TASKS, "nlps"),
         ("NLPS", TASKS, "nlps"),
@@ -22,11 +24,11 @@ TASKS = ["nlps", "explanation-2019", "explanation-2021", "checkthat"]
         ("P@5", ["nDCG", "Bpref"], None),
     ],
 )
-def test_the_name_that_was_meant_is_found(name: str, known: list[str], like: str | None) -> None:
-    assert closest_name(name, known) == like
+def test_the_closest_name_is_suggested(name: str, known: list[str], closest: str | None) -> None:
+    assert closest_name(name, known) == closest
 
 
-def test_a_refusal_asks_for_the_name_that_is_like_it_and_lists_them_all() -> None:
+def test_a_hint_suggests_the_closest_name_and_lists_all_names() -> None:
     assert choices_hint("nlp", TASKS[:2]) == "'nlp' (did you mean nlps?): choose nlps or explanation-2019"
     assert choices_hint("zz", TASKS[:2]) == "'zz': choose nlps or explanation-2019"
     assert suggestion("zz", TASKS) == ""

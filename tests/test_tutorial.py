@@ -32,7 +32,7 @@ class Example:
 
     @property
     def typed(self) -> str:
-        """What the reader types at the prompts of the program."""
+        """The input of the user at the prompts of the program."""
         answers = [line.removeprefix(PROMPT) for line in self.shown if line.startswith(PROMPT)]
         return "".join(f"{answer}\n" for answer in answers)
 
@@ -54,7 +54,7 @@ def examples() -> Iterator[Example]:
             yield Example(command, tuple(shown))
 
 
-def normalised(text: str, folder: Path) -> list[str]:
+def normalise(text: str, folder: Path) -> list[str]:
     """Return lines without times, the real folder and white space at their ends."""
     text = re.sub(r"\d+\.\d s\b", "N s", text.replace(str(folder), FOLDER))
     return [line.removeprefix(PROMPT).rstrip() for line in text.splitlines()]
@@ -77,8 +77,8 @@ def test_the_commands_of_the_tutorial_print_what_it_shows(
             )
             code, output = shell.returncode, shell.stdout + shell.stderr
         assert code == 0, f"{example.command}: {output}"
-        lines = Counter(normalised(output, tmp_path))
-        missing = Counter(normalised("\n".join(example.printed), tmp_path)) - lines
+        lines = Counter(normalise(output, tmp_path))
+        missing = Counter(normalise("\n".join(example.printed), tmp_path)) - lines
         assert not missing, (
             f"{PAGE.name} shows lines that `{example.command}` does not print; it prints:\n{output}"
         )

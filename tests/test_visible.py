@@ -1,4 +1,4 @@
-"""Text of others can do nothing to a terminal, and nothing in it stays out of sight."""
+"""Control characters and invisible characters in texts are shown as visible signs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ HOSTILE = (
     "\x1b]52;c;cHduZWQ=\x07 \x1b[2J \x9b2J \u202egnp\u2069 a\u200bb \U000e0041 \ufeff \u3164 \u2028 \x7f"
 )
 PROPERTIES = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]")
-SEEN = regex.compile(r"\p{Prepended_Concatenation_Mark}")
-"""Characters that Unicode counts among the format characters although they have a sign."""
+VISIBLE_FORMAT = regex.compile(r"\p{Prepended_Concatenation_Mark}")
+"""Format characters of Unicode that are visible."""
 
 
 def texts() -> st.SearchStrategy[str]:
@@ -24,10 +24,10 @@ def texts() -> st.SearchStrategy[str]:
     return st.text(st.one_of(st.characters(), hidden))
 
 
-def test_just_the_characters_that_act_or_hide_are_shown_as_signs() -> None:
+def test_exactly_the_control_and_invisible_characters_are_replaced() -> None:
     for code in range(0x110000):
         character = chr(code)
-        hides = bool(PROPERTIES.fullmatch(character)) and not SEEN.fullmatch(character)
+        hides = bool(PROPERTIES.fullmatch(character)) and not VISIBLE_FORMAT.fullmatch(character)
         assert (visible_line(character) != character) == hides, hex(code)
         assert (visible(character) != character) == (hides and character not in "\n\t"), hex(code)
 
@@ -44,21 +44,21 @@ def test_just_the_characters_that_act_or_hide_are_shown_as_signs() -> None:
         ("naïve ¬φ ∀x 日本 😀", "naïve ¬φ ∀x 日本 😀"),
     ],
 )
-def test_a_sign_says_which_character_it_stands_for(text: str, shown: str) -> None:
+def test_a_sign_identifies_its_character(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
 @given(texts())
-def test_what_is_shown_is_printable_and_shown_again_the_same(text: str) -> None:
+def test_visible_texts_are_printable_and_not_changed_again(text: str) -> None:
     assert all(character.isprintable() or character in "\n\t" or not PROPERTIES.match(character)
-               or SEEN.match(character) for character in visible(text))  # fmt: skip
+               or VISIBLE_FORMAT.match(character) for character in visible(text))  # fmt: skip
     assert visible(visible(text)) == visible(text)
     assert visible_line(visible(text)) == visible_line(text)
     assert "\n" not in visible_line(text)
 
 
 @given(texts(), st.data())
-def test_ranges_hold_what_is_shown_of_their_characters(text: str, data: st.DataObject) -> None:
+def test_spans_are_moved_to_the_shown_characters(text: str, data: st.DataObject) -> None:
     ends = st.integers(0, len(text))
     spans = [(min(pair), max(pair)) for pair in data.draw(st.lists(st.tuples(ends, ends), max_size=4))]
     shown, moved = visible_spans(text, spans)
@@ -67,7 +67,7 @@ def test_ranges_hold_what_is_shown_of_their_characters(text: str, data: st.DataO
 
 
 @given(texts())
-def test_json_keeps_every_character_and_shows_it(text: str) -> None:
+def test_escaped_json_keeps_all_characters_and_is_visible(text: str) -> None:
     written = escaped(json.dumps({"text": text}, ensure_ascii=False))
     assert json.loads(written) == {"text": text}
     assert visible(written) == written

@@ -1,4 +1,4 @@
-"""The wheel holds everything that searchapp needs: it is built, installed elsewhere and run there."""
+"""A wheel is complete: it is built, installed in another folder and run there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(installed: Path, *command: str) -> str:
-    """What a command prints when the installed wheel comes before everything else, outside the checkout."""
+    """Run Python outside the checkout with the installed wheel first on its path; return the output."""
     result = subprocess.run(
         [sys.executable, *command],
         cwd=installed,
@@ -47,19 +47,18 @@ def run(installed: Path, *command: str) -> str:
     return result.stdout
 
 
-def test_the_wheel_is_what_is_imported(installed: Path) -> None:
+def test_the_installed_wheel_is_imported(installed: Path) -> None:
     printed = run(installed, "-c", "import searchapp; print(searchapp.__file__)").strip()
     assert Path(printed).is_relative_to(installed)
 
 
 def test_mappings_templates_recipes_samples_and_pages_are_in_the_wheel(wheel: Path) -> None:
-    held = set(zipfile.ZipFile(wheel).namelist())
+    names = {name.removeprefix("searchapp/") for name in zipfile.ZipFile(wheel).namelist()}
     for folder in ("index_mappings", "query_templates", "searchapp/samples", "searchapp/report/templates"):
         shipped = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
         assert shipped
         for path in shipped:
-            name = path.relative_to(ROOT).as_posix()
-            assert name.removeprefix("searchapp/") in {entry.removeprefix("searchapp/") for entry in held}
+            assert path.relative_to(ROOT).as_posix().removeprefix("searchapp/") in names
 
 
 def test_licence_and_notice_are_in_the_wheel_and_in_the_source_archive(wheel: Path, tmp_path: Path) -> None:
@@ -83,18 +82,18 @@ def test_an_installed_wheel_uses_its_compiled_functions(installed: Path) -> None
     assert run(installed, "-c", code).strip() == ""
 
 
-def test_an_installed_wheel_knows_its_tasks(installed: Path) -> None:
+def test_an_installed_wheel_lists_its_tasks(installed: Path) -> None:
     described = json.loads(run(installed, "-m", "searchapp", "tasks", "--json"))
     assert described["tasks"][0]["task"] == "nlps"
     assert "bm25" in described["tasks"][0]["recipes"]
 
 
-def test_an_installed_wheel_knows_where_the_official_data_is(installed: Path) -> None:
+def test_an_installed_wheel_lists_the_official_data(installed: Path) -> None:
     listed = json.loads(run(installed, "-m", "searchapp", "data", "list", "nlps", "--json"))
     assert listed["tasks"][0]["files"][0]["path"] == "knowledge_base.json"
 
 
-def test_an_installed_wheel_finds_its_mapping_inside_itself(installed: Path) -> None:
+def test_an_installed_wheel_contains_its_mappings(installed: Path) -> None:
     code = (
         "from searchapp import resources\n"
         "resources.index_mapping('premises')\n"
@@ -103,7 +102,7 @@ def test_an_installed_wheel_finds_its_mapping_inside_itself(installed: Path) -> 
     assert Path(run(installed, "-c", code).strip()).is_relative_to(installed)
 
 
-WHOLE_WAY = """
+INDEX_RANK_EVALUATE = """
 import sys
 from pathlib import Path
 from searchapp.cli import run
@@ -119,4 +118,4 @@ for line in (
 
 
 def test_an_installed_wheel_indexes_ranks_and_scores(installed: Path, tmp_path: Path) -> None:
-    assert "MAP@50" in run(installed, "-c", WHOLE_WAY, str(tmp_path))
+    assert "MAP@50" in run(installed, "-c", INDEX_RANK_EVALUATE, str(tmp_path))

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from tests.hostile.payload import SEQUENCES
-from tests.test_visible import PROPERTIES, SEEN
+from tests.test_visible import PROPERTIES, VISIBLE_FORMAT
 
 _TOKEN = re.compile(
     r"(?P<osc>\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\)?)"
@@ -81,7 +81,7 @@ def read(raw: bytes, *, screen: bool = False, pipe: bool = False, bell: bool = F
             output.wrong += [
                 f"{character!r} in {part!r}"
                 for character in PROPERTIES.findall(part)
-                if not SEEN.match(character) and character not in "\r\n\t"
+                if not VISIBLE_FORMAT.match(character) and character not in "\r\n\t"
             ]
         elif pipe or not _is_allowed(output, kind, part, screen):
             # a carriage return is allowed where a progress bar then clears its line

@@ -1,3 +1,5 @@
+"""The folder of a task's data: given, remembered or fetched."""
+
 from __future__ import annotations
 
 import json
@@ -7,14 +9,13 @@ import pytest
 
 from searchapp import tasks
 from searchapp.errors import DataError, SearchappError
-from searchapp.tasks import folders as remembered
 from searchapp.tasks.folders import FOLDERS_FILE, data_folder, remembered_folders
 from searchapp.tasks.folders import remember as remember_folder
 from searchapp.tasks.folders import remember_folder as remember
 from tests.programs import Program
 
 
-def test_a_folder_is_remembered_until_another_one_is(tmp_path: Path) -> None:
+def test_a_folder_is_remembered_until_it_is_replaced(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert remembered_folders(home) == {}
     assert remember(home, "nlps", tmp_path / "a")
@@ -29,7 +30,7 @@ def test_a_folder_is_remembered_until_another_one_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "ä\nö", "x\udcff", '"', "\\"])
-def test_whatever_a_folder_is_called_it_comes_back(tmp_path: Path, name: str) -> None:
+def test_folders_with_unusual_names_are_remembered(tmp_path: Path, name: str) -> None:
     remember(tmp_path, "nlps", Path("/data") / name)
     assert remembered_folders(tmp_path) == {"nlps": Path("/data") / name}
 
@@ -50,7 +51,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("content", DAMAGED)
-def test_a_damaged_file_is_told_and_replaced_by_the_next_folder(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_reported_and_replaced_by_the_next_folder(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FOLDERS_FILE).write_bytes(content)
     with pytest.raises(DataError, match=r"folders\.json, which lists .*, is damaged: remove it, and name"):
         remembered_folders(tmp_path)
@@ -58,7 +59,7 @@ def test_a_damaged_file_is_told_and_replaced_by_the_next_folder(tmp_path: Path, 
     assert remembered_folders(tmp_path) == {"nlps": Path("/data")}
 
 
-def test_the_file_of_a_newer_searchapp_is_not_written_over(tmp_path: Path) -> None:
+def test_the_file_of_a_newer_version_is_not_overwritten(tmp_path: Path) -> None:
     content = json.dumps({"format": 2, "folders": {}})
     (tmp_path / FOLDERS_FILE).write_text(content)
     for use in (lambda: remembered_folders(tmp_path), lambda: remember(tmp_path, "nlps", Path("/data"))):
@@ -67,13 +68,13 @@ def test_the_file_of_a_newer_searchapp_is_not_written_over(tmp_path: Path) -> No
     assert (tmp_path / FOLDERS_FILE).read_text() == content
 
 
-def test_a_folder_that_can_not_be_written_to_is_named(tmp_path: Path) -> None:
+def test_a_home_that_is_not_writable_is_reported(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("no folder")
     with pytest.raises(SearchappError, match=r"folders\.json could not be written"):
         remember(tmp_path / "home", "nlps", Path("/data"))
 
 
-def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_concurrent_writers_lose_no_folder(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from searchapp.tasks.folders import remember_folder, remembered_folders\n"
@@ -88,9 +89,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     assert set(remembered_folders(tmp_path)) == {f"{name}-{n}" for name in "abc" for n in range(60)}
 
 
-def test_what_is_given_comes_before_what_is_remembered_and_that_before_what_was_fetched(
-    tmp_path: Path,
-) -> None:
+def test_a_given_folder_precedes_the_remembered_and_the_fetched_folder(tmp_path: Path) -> None:
     task, home, given, last = tasks.load("nlps"), tmp_path / "home", tmp_path / "given", tmp_path / "last"
     fetched = home / "data" / "nlps"
     for folder in (given, last, fetched):
@@ -100,24 +99,24 @@ def test_what_is_given_comes_before_what_is_remembered_and_that_before_what_was_
     assert data_folder(task, home) == last
     assert data_folder(task, home, given) == given
     assert data_folder(tasks.load("checkthat"), home) == home / "data" / "checkthat"
-    assert remember_folder(task, home, fetched)  # back to where they are anyway: nothing to remember
-    assert remembered.remembered_folders(home) == {}
+    assert remember_folder(task, home, fetched)  # the default is not remembered
+    assert remembered_folders(home) == {}
 
 
-def test_own_tasks_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
+def test_own_tasks_with_equal_names_have_separate_folders(tmp_path: Path) -> None:
     files = []
-    for name in ("one", "two"):
+    for name in ("first", "second"):
         file = tmp_path / name / "task.toml"
         file.parent.mkdir()
         file.write_text('name = "same"\n[documents]\nfile = "d.jsonl"\n')
         files.append(file)
-    one, two = (tasks.load(str(file)) for file in files)
-    remember_folder(one, tmp_path, tmp_path)
-    assert data_folder(one, tmp_path) == tmp_path
-    assert data_folder(two, tmp_path) == files[1].parent
+    first, second = (tasks.load(str(file)) for file in files)
+    remember_folder(first, tmp_path, tmp_path)
+    assert data_folder(first, tmp_path) == tmp_path
+    assert data_folder(second, tmp_path) == files[1].parent
 
 
-def test_a_remembered_folder_that_is_gone_is_told_as_such(tmp_path: Path) -> None:
+def test_a_missing_remembered_folder_is_reported(tmp_path: Path) -> None:
     task, folder = tasks.load("nlps"), tmp_path / "data"
     folder.mkdir()
     remember_folder(task, tmp_path, folder)
