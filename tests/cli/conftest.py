@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import searchapp
 from searchapp.cli import app
 from searchapp.config.settings import DECLARED
+from searchapp.runs import directory
 from tests.server.rest import Server
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
@@ -22,7 +23,7 @@ SAMPLE = SAMPLES / "nlps"
 
 @dataclass(frozen=True)
 class Result:
-    """What a command did."""
+    """The exit code and output of a command."""
 
     code: int
     stdout: str
@@ -51,28 +52,45 @@ def run_command(
     return Result(result.exit_code, result.stdout, result.stderr)
 
 
-def clear_variables(monkeypatch: pytest.MonkeyPatch, *kept: str) -> None:
-    """Unset the variables of all settings but those that are named."""
+def read_rankings(run: Path) -> dict[str, list[str]]:
+    """Read the documents of each topic from a run directory, without searchapp."""
+    rankings: dict[str, list[str]] = {}
+    for line in (run / "run.trec").read_text().splitlines():
+        topic, _q0, document, *_rest = line.split()
+        rankings.setdefault(topic, []).append(document)
+    return rankings
+
+
+def change_manifest(run: Path, **changes: Any) -> None:
+    """Change members of a run's manifest, and its digest accordingly."""
+    path = run / directory.MANIFEST
+    manifest = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps(manifest))
+    path.write_text(json.dumps({**manifest, "digest": directory.read_manifest(run).own_digest()}))
+
+
+def clear_variables(monkeypatch: pytest.MonkeyPatch, *excepted: str) -> None:
+    """Unset the variables of all settings except the named ones."""
     for setting in DECLARED:
-        if setting.variable and setting.name not in kept:
+        if setting.variable and setting.name not in excepted:
             monkeypatch.delenv(setting.variable, raising=False)
 
 
 def shares_indexes(node: pytest.Item) -> bool:
-    """Whether a test finds the samples that an earlier one has indexed, see the marker `shared_indexes`."""
+    """Whether a test uses samples that earlier tests indexed, see the marker `shared_indexes`."""
     return bool(node.get_closest_marker("shared_indexes")) and not node.get_closest_marker("own_indexes")
 
 
 @pytest.fixture(scope="session")
 def samples_indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the embedded engine's indexes that tests leave to each other."""
+    """The folder of indexes of the embedded engine that tests share."""
     return tmp_path_factory.mktemp("indexes")
 
 
 @pytest.fixture
 def offline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
-    """Runs commands that need no server, on the embedded engine, with the test's own indexes or with shared ones."""
-    clear_variables(monkeypatch, "data_mirror")  # which a test sets before it asks for commands
+    """Runs commands on the embedded engine, with indexes of the test or with shared ones."""
+    clear_variables(monkeypatch, "data_mirror")  # which other fixtures set
     home = tmp_path / "home"
     monkeypatch.setenv("SEARCHAPP_HOME", str(home))
     if shares_indexes(request.node):
@@ -89,7 +107,7 @@ def data(task: str, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def samples_prefix(elasticsearch_url: str) -> Iterator[str]:
-    """The prefix of the indexes of samples that tests leave to each other, see the marker `shared_indexes`."""
+    """The prefix of indexes of samples that tests share, see the marker `shared_indexes`."""
     prefix = f"test-{secrets.token_hex(6)}"
     yield prefix
     Server(elasticsearch_url).delete_indices(prefix)
@@ -99,7 +117,7 @@ def samples_prefix(elasticsearch_url: str) -> Iterator[str]:
 def server(
     request: pytest.FixtureRequest, offline: Cli, elasticsearch_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Cli:
-    """Runs commands on the real server, with the test's own indexes, or with those that samples have there."""
+    """Runs commands on the real server, with indexes of the test or with shared ones of samples."""
     shared = shares_indexes(request.node)
     prefix: str = request.getfixturevalue("samples_prefix" if shared else "index_prefix")
     monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
@@ -116,7 +134,7 @@ def cli(request: pytest.FixtureRequest) -> Cli:
 
 @pytest.fixture(scope="session")
 def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder in which the sample collection of the task nlps is indexed, to copy."""
+    """A home directory with an index of the sample of nlps, to copy."""
     home = tmp_path_factory.mktemp("indexed") / "home"
     result = run_command("index", "nlps", "--data", SAMPLE, "--home", home, environment=EMBEDDED)
     assert result.code == 0, result.stderr
@@ -125,7 +143,7 @@ def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def indexed(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> Cli:
-    """As `cli`, with the sample collection of the task nlps indexed."""
+    """As `cli`, with an index of the sample of nlps."""
     if request.node.callspec.params["cli"] == "embedded" and not shares_indexes(request.node):
         shutil.copytree(request.getfixturevalue("indexed_home"), tmp_path / "home")
     else:
@@ -143,13 +161,13 @@ def run(indexed: Cli, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def indexed_server(server: Cli) -> Cli:
-    """As `server`, with the sample collection of the task nlps indexed."""
+    """As `server`, with an index of the sample of nlps."""
     assert server("index", "nlps", "--data", SAMPLE).code == 0
     return server
 
 
 def official_figures(result: Result, expected: Mapping[str, Any]) -> Any:
-    """The official figures that `evaluate --json` printed; None where it refused what the official scorer refuses."""
+    """Return the official figures of `evaluate --json`, or None if the official scorer is expected to refuse."""
     if "error" in expected:
         assert (result.code, result.stdout) == (4, "")
         assert "the official scorer would not score this file" in result.stderr

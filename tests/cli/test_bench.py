@@ -1,4 +1,4 @@
-"""`searchapp bench`, on the samples: what is kept and what is ranked anew, what fails, and what others see of it."""
+"""`searchapp bench` on the samples: figures, reuse of runs, failures of cells and layouts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.programs import COMMAND, Program
 
 KILLS = 40 if FULL else 4
 STARTING_SECONDS = 0.3 if FULL else 0.0
-"""What a program takes that is killed before it is at work."""
+"""The seconds that a program needs to start, before which no kill is of interest."""
 
 PLAN = """
 baseline = "bm25"
@@ -60,35 +60,35 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the folder `here` beside it, in which the plan was carried out."""
+def finished_bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the plan was run, as a copy of the folder `work` beside it."""
     folder = tmp_path_factory.mktemp("bench")
-    here, home = folder / "here", folder / "here" / "home"
-    shutil.copytree(SAMPLES / "nlps", here / "data")
-    (here / "plan.toml").write_text(PLAN)
+    work = folder / "work"
+    shutil.copytree(SAMPLES / "nlps", work / "data")
+    (work / "plan.toml").write_text(PLAN)
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(here)
-        result = run_command("bench", "plan.toml", "--home", home, environment=EMBEDDED)
+        patch.chdir(work)
+        result = run_command("bench", "plan.toml", "--home", work / "home", environment=EMBEDDED)
     assert result.code == 0, result.stderr
-    return Path(shutil.copytree(here, folder / "copy"))
+    return Path(shutil.copytree(work, folder / "copy"))
 
 
 @pytest.fixture
-def benched(offline: Cli, carried_out: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The plan carried out, in the working folder, which is the same for all: runs go by where their data lie."""
-    here = carried_out.with_name("here")
-    shutil.rmtree(here)
-    shutil.copytree(carried_out, here)
-    monkeypatch.chdir(here)
-    monkeypatch.setenv("SEARCHAPP_HOME", str(here / "home"))
+def benched(offline: Cli, finished_bench: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Commands in the folder `work` with the finished bench; it stays in one place since runs record their data."""
+    work = finished_bench.with_name("work")
+    shutil.rmtree(work)
+    shutil.copytree(finished_bench, work)
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("SEARCHAPP_HOME", str(work / "home"))
     return offline
 
 
-def made(result: Any) -> dict[str, bool]:
-    """Which cells were ranked, by their runs."""
+def newly_ranked(output: Any) -> dict[str, bool]:
+    """Return by run whether a cell was ranked; otherwise its run was reused."""
     return {
         cell["run"]: cell["ranked"]
-        for column in result["columns"]
+        for column in output["columns"]
         if column["group"] is None
         for cell in column["cells"]
         if cell is not None
@@ -99,9 +99,9 @@ BM25, NEAR = "nlps/dev/embedded/bm25", "nlps/dev/embedded/near"
 
 
 def test_figures_are_those_of_evaluate_and_tests_those_of_compare(benched: Cli) -> None:
-    found = benched("bench", "plan.toml", "--json").json
-    assert [system["name"] for system in found["systems"]] == ["bm25", "near"] and found["baseline"] == 0
-    (column,) = found["columns"]
+    output = benched("bench", "plan.toml", "--json").json
+    assert [system["name"] for system in output["systems"]] == ["bm25", "near"] and output["baseline"] == 0
+    (column,) = output["columns"]
     runs = [Path("plan") / cell["run"] for cell in column["cells"]]
     evaluated = benched("evaluate", *runs, "--cutoff", 50, "--json").json["runs"]
     compared = benched("compare", *runs, "--cutoff", 50, "--permutations", 1000, "--json").json
@@ -114,8 +114,8 @@ def test_figures_are_those_of_evaluate_and_tests_those_of_compare(benched: Cli) 
             assert figure == official.get(measure["name"], run["measures"].get(measure["name"]))
         (pair,) = expected["pairs"]
         tests = pair["tests"]
-        nothing, difference = measure["differences"]
-        assert nothing is None and difference["corrected"] == pair["corrected"]
+        of_baseline, difference = measure["differences"]
+        assert of_baseline is None and difference["corrected"] == pair["corrected"]
         assert (difference["mean"], difference["low"], difference["high"], difference["effect"]) == (
             tests["mean"],
             tests["interval"]["low"],
@@ -132,14 +132,16 @@ def test_figures_are_those_of_evaluate_and_tests_those_of_compare(benched: Cli) 
     assert all(benched("runs", "verify", run).code == 0 for run in runs)
 
 
-def test_what_has_not_changed_is_kept_and_only_that(benched: Cli) -> None:
+def test_only_cells_with_changed_inputs_are_ranked_again(benched: Cli) -> None:
     def again() -> dict[str, bool]:
-        return made(benched("bench", "plan.toml", "--json").json)
+        return newly_ranked(benched("bench", "plan.toml", "--json").json)
 
-    first = Path("plan", FILE).read_bytes()
+    def measures() -> Any:
+        return json.loads(Path("plan", FILE).read_bytes())["columns"][0]["measures"]
+
+    before = measures()
     assert again() == {BM25: False, NEAR: False}
-    kept, before = (json.loads(text) for text in (Path("plan", FILE).read_bytes(), first))
-    assert kept["columns"][0]["measures"] == before["columns"][0]["measures"]
+    assert measures() == before
 
     Path("plan.toml").write_text(PLAN.replace("k = 3", "k = 4"))
     assert again() == {BM25: False, NEAR: True}
@@ -151,7 +153,7 @@ def test_what_has_not_changed_is_kept_and_only_that(benched: Cli) -> None:
     shutil.rmtree(Path("plan", NEAR))
     assert again() == {BM25: False, NEAR: True}
 
-    shutil.rmtree(Path("home", "indexes"))  # nothing needs it as long as the runs are there
+    shutil.rmtree(Path("home", "indexes"))  # is not needed as long as the runs exist
     assert again() == {BM25: False, NEAR: False} and benched("search", "nlps", "ring").code == 0
 
     gold = json.loads(Path("data/dev_set.json").read_text())
@@ -160,10 +162,13 @@ def test_what_has_not_changed_is_kept_and_only_that(benched: Cli) -> None:
     Path("data/dev_set.json").write_text(json.dumps(gold))
     assert again() == {BM25: True, NEAR: True}
 
-    assert made(benched("bench", "plan.toml", "--overwrite", "--json").json) == {BM25: True, NEAR: True}
+    assert newly_ranked(benched("bench", "plan.toml", "--overwrite", "--json").json) == {
+        BM25: True,
+        NEAR: True,
+    }
 
 
-def test_a_change_of_a_task_file_that_no_run_was_made_from_ranks_nothing_again(
+def test_only_changes_of_a_task_file_that_affect_a_run_rank_it_again(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -176,7 +181,7 @@ def test_a_change_of_a_task_file_that_no_run_was_made_from_ranks_nothing_again(
     def again() -> list[bool]:
         result = offline("bench", "plan.toml", "--json")
         assert result.code == 0, result.stderr
-        return list(made(result.json).values())
+        return list(newly_ranked(result.json).values())
 
     assert again() == [True, True]
     task.write_text(task.read_text() + "\n[recipes.more]\ntemplate = 'bm25'\n")
@@ -186,34 +191,33 @@ def test_a_change_of_a_task_file_that_no_run_was_made_from_ranks_nothing_again(
     template = task.with_name("half.json")
     template.write_text(template.read_text().replace("50%", "40%"))
     assert again() == [False, True]
-    # Figures follow from the measure, which no run does.
+    # Figures depend on the measure, runs do not.
     task.write_text(task.read_text().replace('measure = "nDCG@10"', 'measure = "AP"'))
     output = offline("bench", "plan.toml", "--json").json
-    assert list(made(output).values()) == [False, False]
+    assert list(newly_ranked(output).values()) == [False, False]
     assert output["columns"][0]["measures"][0]["name"] == "AP"
 
 
-def test_figures_are_computed_again_when_the_runs_are_kept(benched: Cli) -> None:
+def test_figures_are_computed_again_for_reused_runs(benched: Cli) -> None:
     Path("plan.toml").write_text(f'measures = ["RR"]{PLAN}')
-    found = benched("bench", "plan.toml", "--json").json
-    assert made(found) == {BM25: False, NEAR: False}
-    assert [measure["name"] for measure in found["columns"][0]["measures"]] == ["MAP@50", "RR"]
+    output = benched("bench", "plan.toml", "--json").json
+    assert newly_ranked(output) == {BM25: False, NEAR: False}
+    assert [measure["name"] for measure in output["columns"][0]["measures"]] == ["MAP@50", "RR"]
 
 
-def test_groups_of_topics_have_columns_of_their_own(benched: Cli) -> None:
+def test_groups_of_topics_have_their_own_columns(benched: Cli) -> None:
     topics = list(json.loads(Path("data/dev_set.json").read_text()))
     Path("some.txt").write_text("\n".join(topics[:3]))
     Path("plan.toml").write_text(
         f"{PLAN}[tasks.nlps.groups.listed]\ntopics = {json.dumps(topics[:3])}\n"
         '[tasks.nlps.groups.in-file]\nfile = "some.txt"\n[tasks.nlps.groups.none]\nwhere = { level = "hard" }\n'
     )
-    done = benched("bench", "plan.toml", "--json")
-    assert done.code == 0 and "the group none contains no topic of nlps dev" in done.stderr
-    found = done.json
-    assert made(found) == {BM25: False, NEAR: False}
-    whole, listed, in_file, none = found["columns"]
+    result = benched("bench", "plan.toml", "--json")
+    assert result.code == 0 and "the group none contains no topic of nlps dev" in result.stderr
+    assert newly_ranked(result.json) == {BM25: False, NEAR: False}
+    all_topics, listed, in_file, none = result.json["columns"]
     assert listed["measures"] == in_file["measures"] and none["measures"] == []
-    runs = [Path("plan") / cell["run"] for cell in whole["cells"]]
+    runs = [Path("plan") / cell["run"] for cell in all_topics["cells"]]
     compared = benched("compare", *runs, "--cutoff", 50, "--json").json
     for measure, expected in zip(listed["measures"], compared["measures"], strict=True):
         assert measure["topics"] == 3
@@ -223,7 +227,7 @@ def test_groups_of_topics_have_columns_of_their_own(benched: Cli) -> None:
         assert difference == pytest.approx(measure["figures"][1] - measure["figures"][0], abs=1e-12)
 
 
-def test_a_cell_that_fails_is_reported_and_the_others_go_on(offline: Cli, plan: Path) -> None:
+def test_a_failed_cell_is_reported_and_others_are_not_affected(offline: Cli, plan: Path) -> None:
     plan.write_text(
         f'{PLAN}[tasks.gone]\ntask = "explanation-2019"\nsplits = "dev"\ndata = "nowhere"\n'
         '[tasks.deep]\ntask = "nlps"\nsplits = "dev"\ndata = "data"\n[tasks.deep.groups.all]\ntopics = ["x"]\n'
@@ -234,7 +238,7 @@ def test_a_cell_that_fails_is_reported_and_the_others_go_on(offline: Cli, plan: 
     assert "deep dev, near has no figures: " in result.stderr
     assert "the official scorer would not score this file" in result.stderr
     assert "searchapp: 4 of 6 cells have no figures" in result.stderr and "Traceback" not in result.stderr
-    assert made(result.json)[BM25] and made(result.json)["deep/dev/embedded/bm25"]
+    assert newly_ranked(result.json)[BM25] and newly_ranked(result.json)["deep/dev/embedded/bm25"]
     assert result.json["columns"][0]["measures"] and not Path("plan/gone").exists()
     assert len(read_bench(Path("plan")).failed) == 4
     assert offline("bench", plan).code == 4  # the failure is kept, with its exit code
@@ -243,23 +247,23 @@ def test_a_cell_that_fails_is_reported_and_the_others_go_on(offline: Cli, plan: 
     assert offline("bench", plan).code == 0
 
 
-def test_a_process_that_is_killed_fails_its_cell_alone(
+def test_a_killed_process_fails_only_its_cell(
     offline: Cli, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ended(*arguments: Any, **options: Any) -> Any:
+    def kill_itself(*arguments: Any, **options: Any) -> Any:
         if arguments[2].tag == "searchapp-near":
             os.kill(os.getpid(), signal.SIGKILL)
         return make_run(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(bench, "make_run", ended)
+        patch.setattr(bench, "make_run", kill_itself)
         result = offline("bench", plan)
     assert result.code == 1
     assert "nlps dev, near has no figures: a worker process was killed (SIGKILL)" in result.stderr
-    assert made(offline("bench", plan, "--json").json) == {BM25: False, NEAR: True}
+    assert newly_ranked(offline("bench", plan, "--json").json) == {BM25: False, NEAR: True}
 
 
-def test_two_at_once_on_a_folder_are_refused(benched: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_bench_in_a_folder_is_refused(benched: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from searchapp import files
 
     monkeypatch.setattr(files, "LEAVING_SECONDS", 0.2)
@@ -271,86 +275,89 @@ def test_two_at_once_on_a_folder_are_refused(benched: Cli, monkeypatch: pytest.M
     assert benched("bench", "plan.toml").code == 0
 
 
-def test_a_bench_that_was_killed_at_any_time_goes_on(offline: Cli, plan: Path) -> None:
-    begun = time.monotonic()
-    assert offline("bench", plan, "--out", "whole", "--home", "there").code == 0
-    longest = 1.5 * (time.monotonic() - begun)
-    expected = read_bench(Path("whole"))
+def test_a_bench_that_was_killed_at_any_time_can_be_continued(offline: Cli, plan: Path) -> None:
+    start = time.monotonic()
+    assert offline("bench", plan, "--out", "complete", "--home", "other").code == 0
+    duration = 1.5 * (time.monotonic() - start)
+    expected = read_bench(Path("complete"))
     for number in range(KILLS):
         with Program(COMMAND, "bench", plan, "--out", "killed", "--overwrite", "--quiet") as program:
-            time.sleep(STARTING_SECONDS + longest * number / KILLS)
+            time.sleep(STARTING_SECONDS + duration * number / KILLS)
             program.send_signal(signal.SIGKILL)
         for path in Path("killed").rglob("*"):
             if path.name == "run.json":
                 assert offline("runs", "verify", path.parent).code == 0
     result = offline("bench", plan, "--out", "killed")
     assert result.code == 0, result.stderr
-    found = read_bench(Path("killed"))
-    assert [column.measures for column in found.columns] == [column.measures for column in expected.columns]
+    continued = read_bench(Path("killed"))
+    assert [column.measures for column in continued.columns] == [
+        column.measures for column in expected.columns
+    ]
     for cell in (BM25, NEAR):
-        assert Path("killed", cell, "run.trec").read_bytes() == Path("whole", cell, "run.trec").read_bytes()
+        assert (
+            Path("killed", cell, "run.trec").read_bytes() == Path("complete", cell, "run.trec").read_bytes()
+        )
     assert not [path for path in Path("killed").rglob(".*") if path.name != ".lock"]
 
 
-def test_tables_fit_and_say_the_same_without_colours(benched: Cli) -> None:
-    found = read_bench(Path("plan"))
-    difference = found.columns[0].measures[0].differences[1]
+def test_tables_fit_the_width_and_need_no_colours(benched: Cli) -> None:
+    result = read_bench(Path("plan"))
+    difference = result.columns[0].measures[0].differences[1]
     assert difference is not None
     for width in (30, 80, 200):
-        text = drawn(found, width=width, no_color=True)
+        text = print_table(result, width=width, no_color=True)
         table = text.partition("\nfigures equal those of")[0]
         assert max(map(len, table.splitlines())) <= max(width, 42)
         assert f"{difference.mean:+.4f}" in text and "\x1b" not in text
-    assert "\x1b[" in drawn(found, width=80, color_system="truecolor", force_terminal=True)
+    assert "\x1b[" in print_table(result, width=80, color_system="truecolor", force_terminal=True)
     piped = benched("bench", "plan.toml").stdout
     assert "Difference from bm25" in piped and "near" in piped and ("█" in piped or "░" in piped)
 
 
-def drawn(found: BenchResult, **options: Any) -> str:
+def print_table(result: BenchResult, **options: Any) -> str:
     buffer = io.StringIO()
-    experiment_tables.bench_printout(found).print(HarmlessConsole(file=buffer, **options))
+    experiment_tables.bench_printout(result).print(HarmlessConsole(file=buffer, **options))
     return buffer.getvalue()
 
 
 def test_other_layouts_have_the_same_figures(benched: Cli) -> None:
-    found = read_bench(Path("plan"))
+    result = read_bench(Path("plan"))
+    measures = {measure.name: measure for measure in result.columns[0].measures}
+    systems = [system.name for system in result.systems]
     rows = list(csv.DictReader(io.StringIO(benched("bench", "plan.toml", "--csv").stdout)))
-    assert len(rows) == len(found.columns[0].measures) * 2
+    assert len(rows) == len(measures) * 2
     for row in rows:
-        measure = next(measure for measure in found.columns[0].measures if measure.name == row["measure"])
-        place = [system.name for system in found.systems].index(row["system"])
-        assert float(row["value"]) == measure.figures[place]
-        difference = measure.differences[place]
+        measure, system = measures[row["measure"]], systems.index(row["system"])
+        assert float(row["value"]) == measure.figures[system]
+        difference = measure.differences[system]
         assert row["difference"] == ("" if difference is None else repr(difference.mean))
-    marked = benched("bench", "plan.toml", "--markdown").stdout
-    assert marked.startswith("| task | measure | topics |") and "**Difference from bm25**" in marked
+    markdown = benched("bench", "plan.toml", "--markdown").stdout
+    assert markdown.startswith("| task | measure | topics |") and "**Difference from bm25**" in markdown
     assert benched("bench", "plan.toml", "--markdown", "--json").code == 2
     latex = benched("bench", "plan.toml", "--latex").stdout
-    figure = found.columns[0].measures[0].figures[1]
+    first = result.columns[0].measures[0]
     assert latex.startswith("% figures equal those of") and latex.count(r"\begin{tabular}") == 2
-    assert rf"nlps dev & {found.columns[0].measures[0].name} (official) & " in latex
-    assert f"{figure:.4f}" + r" \\" in latex and latex.rstrip().endswith(
-        r"\bottomrule" + "\n" + r"\end{tabular}"
-    )
+    assert rf"nlps dev & {first.name} (official) & " in latex and f"{first.figures[1]:.4f}" + r" \\" in latex
+    assert latex.rstrip().endswith(r"\bottomrule" + "\n" + r"\end{tabular}")
 
 
-def test_names_do_nothing_in_latex(benched: Cli) -> None:
-    found = read_bench(Path("plan"))
-    (first, second) = found.systems
-    named = replace(found, systems=(first, replace(second, name=r"a_b & 100% $x$ \input{/etc/passwd} █")))
-    latex = experiment_tables.bench_printout(named).text_in(Layout.latex)
+def test_names_are_escaped_in_latex(benched: Cli) -> None:
+    result = read_bench(Path("plan"))
+    (first, second) = result.systems
+    renamed = replace(result, systems=(first, replace(second, name=r"a_b & 100% $x$ \input{/etc/passwd} █")))
+    latex = experiment_tables.bench_printout(renamed).text_in(Layout.latex)
     assert r"a\_b \& 100\% \$x\$ \textbackslash{}input\{/etc/passwd\} $\bullet$" in latex
 
 
-def test_people_s_judgments_are_the_gold_where_the_file_says_so(benched: Cli) -> None:
+def test_a_plan_can_score_against_judgments(benched: Cli) -> None:
     log = Path("log.sqlite")
     run = Path("plan/nlps/dev/embedded/near")
-    ranked = directory.read(run).run.rankings
-    with JudgmentLog(log) as opened:
-        session = Session(opened, "nlps", Author("ann"))
-        for ranking in ranked[:4]:
-            for place, document in enumerate(ranking.document_ids()[:6]):
-                session.grade([SeenDocument(ranking.topic_id, document)], int(place % 3 == 0))
+    rankings = directory.read(run).run.rankings
+    with JudgmentLog(log) as events:
+        session = Session(events, "nlps", Author("ann"))
+        for ranking in rankings[:4]:
+            for index, document in enumerate(ranking.document_ids()[:6]):
+                session.grade([SeenDocument(ranking.topic_id, document)], int(index % 3 == 0))
     Path("plan.toml").write_text(PLAN + 'judgments = "log.sqlite"\n')
     judged = benched("bench", "plan.toml", "--json")
     assert judged.code == 0, judged.stderr
@@ -362,15 +369,15 @@ def test_people_s_judgments_are_the_gold_where_the_file_says_so(benched: Cli) ->
     for name, value in figures.items():
         assert value == {**expected["measures"], **expected["official"]["values"]}[name]
     assert "nlps is scored against judgments of 24 documents for 4 topics" in judged.json["notes"][0]
-    # What is judged since counts, without a cell being ranked anew.
-    with JudgmentLog(log) as opened:
-        seen = SeenDocument(ranked[4].topic_id, ranked[4].document_ids()[0])
-        Session(opened, "nlps", Author("ann")).grade([seen], 1)
+    # Later judgments count although no cell is ranked again.
+    with JudgmentLog(log) as events:
+        document = SeenDocument(rankings[4].topic_id, rankings[4].document_ids()[0])
+        Session(events, "nlps", Author("ann")).grade([document], 1)
     assert benched("bench", "plan.toml", "--json").json["columns"][0]["measures"][0]["topics"] == 5
 
 
-def test_judgments_that_are_no_gold_are_a_mistake(benched: Cli) -> None:
-    for line, said in (
+def test_invalid_judgments_in_a_plan_are_refused(benched: Cli) -> None:
+    for line, message in (
         ("judgments = 3", "judgments must be true, false, or the path of a judgment log in quotes"),
         ('judgments = true\naggregation = "most"', "aggregation is 'most'"),
         ('judgments = true\nunjudged = "bounds"', "unjudged is 'bounds'"),
@@ -378,27 +385,27 @@ def test_judgments_that_are_no_gold_are_a_mistake(benched: Cli) -> None:
     ):
         Path("plan.toml").write_text(f"{PLAN}{line}\n")
         refused = benched("bench", "plan.toml")
-        assert refused.code == 4 and said in refused.stderr
+        assert refused.code == 4 and message in refused.stderr
     Path("plan.toml").write_text(f"{PLAN}judgments = true\n")
     refused = benched("bench", "plan.toml")
     assert refused.code == 4 and "no judgments yet: create some" in refused.stderr
 
 
-def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:
-    found = read_bench(Path("plan"))
-    assert [run.name for run in found.runs()] == ["bm25", "near"]
-    assert found.columns[0].official is not None and found.columns[0].official.name == "MAP@50"
+def test_a_result_can_be_read_and_a_damaged_one_is_refused(benched: Cli) -> None:
+    result = read_bench(Path("plan"))
+    assert [run.name for run in result.runs()] == ["bm25", "near"]
+    assert result.columns[0].official is not None and result.columns[0].official.name == "MAP@50"
     with pytest.raises(UsageError, match="`searchapp bench` makes it"):
         read_bench(Path("data"))
-    described = json.loads(Path("plan", FILE).read_text())
-    for spoilt in (
-        {**described, "format": 1},
-        {**described, "baseline": 7},
-        {**described, "columns": [{**described["columns"][0], "cells": []}]},
-        {**described, "systems": [{"name": "x"}]},
-        {key: value for key, value in described.items() if key != "notes"},
+    content = json.loads(Path("plan", FILE).read_text())
+    for damaged in (
+        {**content, "format": 1},
+        {**content, "baseline": 7},
+        {**content, "columns": [{**content["columns"][0], "cells": []}]},
+        {**content, "systems": [{"name": "x"}]},
+        {key: value for key, value in content.items() if key != "notes"},
     ):
-        Path("plan", FILE).write_text(json.dumps(spoilt))
+        Path("plan", FILE).write_text(json.dumps(damaged))
         with pytest.raises(DataError, match="run the bench again"):
             read_bench(Path("plan"))
 
@@ -419,7 +426,7 @@ def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:
         ('[tasks.two]\ntask = "nlps"\n', "line 12", "[tasks.two] needs splits"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_the_file_is_reported_with_its_line_before_anything_is_done(
+def test_errors_of_the_plan_are_reported_with_their_line_before_the_bench_starts(
     offline: Cli, plan: Path, change: str, where: str, message: str
 ) -> None:
     plan.write_text(change + PLAN if not change.startswith("[") else PLAN + change)
@@ -430,11 +437,11 @@ def test_what_is_wrong_with_the_file_is_reported_with_its_line_before_anything_i
 
 
 def test_the_example_can_be_run(offline: Cli, plan: Path) -> None:
-    printed = offline("bench", "--example").stdout
-    plan.write_text(printed)
+    example = offline("bench", "--example").stdout
+    plan.write_text(example)
     for task in ("nlps", "explanation-2021"):
         assert offline("index", task, "--data", SAMPLES / task).code == 0
-    plan.write_text(printed.replace("[tasks.nlps]", "[tasks.nlps]\ncutoff = 50"))
+    plan.write_text(example.replace("[tasks.nlps]", "[tasks.nlps]\ncutoff = 50"))
     result = offline("bench", plan, "--json")
     assert result.code == 0, result.stderr
     assert [len([cell for cell in column["cells"] if cell]) for column in result.json["columns"]] == [3, 2]
@@ -446,19 +453,18 @@ def test_both_engines_have_the_same_figures(server: Cli, plan: Path) -> None:
     plan.write_text('engines = ["embedded", "elasticsearch"]' + PLAN)
     result = server("bench", plan, "--json")
     assert result.code == 0, result.stderr
-    found = result.json
-    assert [system["name"] for system in found["systems"]] == [
+    assert [system["name"] for system in result.json["systems"]] == [
         f"{recipe} ({engine})" for recipe in ("bm25", "near") for engine in ("embedded", "elasticsearch")
     ]
-    for measure in found["columns"][0]["measures"]:
-        first, second, third, fourth = measure["figures"]
-        assert first == second and third == fourth and measure["differences"][1]["mean"] == 0
-    assert made(server("bench", plan, "--json").json) == dict.fromkeys(made(found), False)
+    for measure in result.json["columns"][0]["measures"]:
+        bm25, bm25_of_server, near, near_of_server = measure["figures"]
+        assert bm25 == bm25_of_server and near == near_of_server and measure["differences"][1]["mean"] == 0
+    cells = newly_ranked(result.json)
+    assert newly_ranked(server("bench", plan, "--json").json) == dict.fromkeys(cells, False)
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1"])
-def test_an_engine_that_is_not_there_fails_its_cells_alone(offline: Cli, plan: Path, address: str) -> None:
+def test_an_unreachable_server_fails_only_its_cells(offline: Cli, plan: Path) -> None:
     plan.write_text('engines = ["embedded", "elasticsearch"]' + PLAN)
-    result = offline("bench", plan, "--url", address, "--json")
+    result = offline("bench", plan, "--url", "http://127.0.0.1:1", "--json")
     assert result.code == 3 and "2 of 4 cells have no figures" in result.stderr
-    assert made(result.json)[BM25] and result.json["columns"][0]["measures"][0]["figures"][1] is None
+    assert newly_ranked(result.json)[BM25] and result.json["columns"][0]["measures"][0]["figures"][1] is None

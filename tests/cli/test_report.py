@@ -1,8 +1,7 @@
-"""`searchapp report`, on the samples: its numbers are those of `evaluate` and `compare`; it is written whole or not."""
+"""`searchapp report` on the samples: figures are those of `evaluate` and `compare`, and errors write nothing."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -13,11 +12,12 @@ from typing import Any
 import pytest
 
 from searchapp.evaluation.measures import measures_of_curves
+from searchapp.evaluation.significance import bootstrap_interval
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.runs import directory
-from tests.cli.conftest import EMBEDDED, SAMPLES, Cli, run_command
+from tests.cli.conftest import EMBEDDED, SAMPLES, Cli, change_manifest, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -26,7 +26,7 @@ CUTOFF = ("--cutoff", 50)
 
 @pytest.fixture(scope="module")
 def prepared(indexed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two runs of the sample of nlps, A and B, and the home folder that they were made with."""
+    """A folder with two runs of the sample of nlps, A and B, and their home directory."""
     folder = tmp_path_factory.mktemp("prepared")
     shutil.copytree(indexed_home, folder / "home")
     for name, recipe in (("A", "bm25"), ("B", "neighbours")):
@@ -38,119 +38,112 @@ def prepared(indexed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture
 def ranked(offline: Cli, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The two runs in the working folder, with what they were made with."""
+    """Commands in a copy of the folder with the two runs."""
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return offline
 
 
-def made(cli: Cli, *arguments: object, out: str = "out.html") -> tuple[dict[str, Any], str]:
-    """What `report --json` prints, and the page."""
+def make_report(cli: Cli, *arguments: object, out: str = "out.html") -> tuple[dict[str, Any], str]:
+    """Return the output of `report --json` and the page."""
     result = cli("report", *arguments, "--out", out, "--overwrite", "--json")
     assert result.code == 0, result.stderr
     return result.json, Path(out).read_text(encoding="utf-8")
 
 
-def figures(found: Mapping[str, Any], run: str) -> dict[str, float]:
-    return {figure["name"]: figure["values"][run] for figure in found["figures"]}
+def figures(report: Mapping[str, Any], run: str) -> dict[str, float]:
+    return {figure["name"]: figure["values"][run] for figure in report["figures"]}
 
 
-def test_the_numbers_are_those_of_the_commands_that_the_report_names(ranked: Cli) -> None:
-    found, page = made(ranked, "A", "B", *CUTOFF)
-    commands = {what: shlex.split(line) for what, line in found["reproduction"]["commands"].items()}
-    assert all(words[0] == "searchapp" for words in commands.values())
-    by_figures, by_curves, by_tests = (ranked(*words[1:]) for words in commands.values())
+def test_figures_are_those_of_the_commands_that_the_report_names(ranked: Cli) -> None:
+    report, page = make_report(ranked, "A", "B", *CUTOFF)
+    commands = [shlex.split(line) for line in report["reproduction"]["commands"].values()]
+    assert all(words[0] == "searchapp" for words in commands)
+    by_figures, by_curves, by_tests = (ranked(*words[1:]) for words in commands)
     assert by_figures.code == by_curves.code == by_tests.code == 0
-    for run, one in zip("AB", by_figures.json["runs"], strict=True):
-        assert figures(found, run) == {**one["measures"], **one["official"]["values"]}
-    for run, one in zip("AB", by_curves.json["runs"], strict=True):
-        curves = found["curves"][run]
-        assert list(one["measures"]) == list(measures_of_curves(500))
+    for name, run in zip("AB", by_figures.json["runs"], strict=True):
+        assert figures(report, name) == {**run["measures"], **run["official"]["values"]}
+    for name, run in zip("AB", by_curves.json["runs"], strict=True):
+        curves = report["curves"][name]
+        assert list(run["measures"]) == list(measures_of_curves(500))
         assert [*curves["interpolated_precision"].values(), *curves["recall"].values()] == list(
-            one["measures"].values()
+            run["measures"].values()
         )
-    assert {name: found[name] for name in by_tests.json} == by_tests.json
-    for line in found["reproduction"]["commands"].values():
+    assert {name: report[name] for name in by_tests.json} == by_tests.json
+    for line in report["reproduction"]["commands"].values():
         assert line in page
-    for value in figures(found, "B").values():
+    for value in figures(report, "B").values():
         assert f"{value:.4f}" in page
 
 
 def test_the_interval_of_a_run_is_the_bootstrap_interval_of_its_values(ranked: Cli) -> None:
-    from searchapp.evaluation.significance import bootstrap_interval
-
-    found, page = made(ranked, "A", "B", *CUTOFF)
-    per_topic = found["measures"][0]["per_topic"]["A"]
+    report, page = make_report(ranked, "A", "B", *CUTOFF)
+    per_topic = report["measures"][0]["per_topic"]["A"]
     expected = bootstrap_interval(list(per_topic.values()))
-    first = found["figures"][0]
+    first = report["figures"][0]
     assert first["official"] and first["intervals"]["A"]["low"] == expected.low
     assert first["intervals"]["A"]["high"] == expected.high
     assert f"{expected.low:.4f} to {expected.high:.4f}" in page
-    untested = [
-        figure
-        for figure in found["figures"]
-        if figure["name"] not in {measure["measure"] for measure in found["measures"]}
-    ]
-    assert untested and all(one["intervals"] == {"A": None, "B": None} for one in untested)
+    tested = {measure["measure"] for measure in report["measures"]}
+    untested = [figure for figure in report["figures"] if figure["name"] not in tested]
+    assert untested and all(figure["intervals"] == {"A": None, "B": None} for figure in untested)
 
 
-def test_every_topic_is_in_the_table_and_has_its_name_at_its_bar(ranked: Cli) -> None:
-    found, page = made(ranked, "A", "B", *CUTOFF)
-    topics = found["topics"]["pairs"][0]["topics"]
+def test_every_topic_has_a_row_and_a_labelled_bar(ranked: Cli) -> None:
+    report, page = make_report(ranked, "A", "B", *CUTOFF)
+    topics = report["topics"]["pairs"][0]["topics"]
     table = page.partition("All topics")[2].partition("</table>")[0]
     assert re.findall(r'<th scope="row"><bdi>(\d+)</bdi>', table) == [topic["id"] for topic in topics]
-    for one in topics:
-        bar = (
-            f"<title>{one['id']}: {one['difference']:+.4f} ({one['first']:.4f} → {one['second']:.4f})</title>"
-        )
-        assert bar in page
+    for topic in topics:
+        values = f"{topic['difference']:+.4f} ({topic['first']:.4f} → {topic['second']:.4f})"
+        assert f"<title>{topic['id']}: {values}</title>" in page
     assert "Every subgroup of an abelian group is normal." in page
 
 
-def test_one_run_alone_has_a_report_without_tests(ranked: Cli) -> None:
-    found, page = made(ranked, "A", *CUTOFF)
-    alone = ranked("evaluate", "A", *CUTOFF, "--json").json
-    assert figures(found, "A") == {**alone["measures"], **alone["official"]["values"]}
-    assert found["measures"][0]["pairs"] == [] and len(found["curves"]) == 1
+def test_the_report_of_a_single_run_has_no_tests(ranked: Cli) -> None:
+    report, page = make_report(ranked, "A", *CUTOFF)
+    evaluated = ranked("evaluate", "A", *CUTOFF, "--json").json
+    assert figures(report, "A") == {**evaluated["measures"], **evaluated["official"]["values"]}
+    assert report["measures"][0]["pairs"] == [] and len(report["curves"]) == 1
     assert 'id="topics"' in page and 'id="tests"' not in page and 'id="alike"' not in page
-    assert "tests" not in " ".join(found["reproduction"]["commands"])
+    assert "tests" not in " ".join(report["reproduction"]["commands"])
     refused = ranked("compare", "A", *CUTOFF)
     assert refused.code == 2 and "at least two runs are needed" in refused.stderr
 
 
-def test_three_runs_have_a_chart_a_pair_and_corrected_tests(ranked: Cli) -> None:
+def test_three_runs_have_a_chart_for_each_pair_and_corrected_tests(ranked: Cli) -> None:
     assert ranked("rank", "nlps", "--split", "dev", "--recipe", "tfidf", "--out", "C").code == 0
-    _, page = made(ranked, "A", "B", "C", *CUTOFF)
+    _, page = make_report(ranked, "A", "B", "C", *CUTOFF)
     assert len(re.findall('largest gain first"', page)) == 3 and "Holm-corrected" in page
-    _, page = made(ranked, "A", "B", "C", *CUTOFF, "--baseline", "B")
+    _, page = make_report(ranked, "A", "B", "C", *CUTOFF, "--baseline", "B")
     assert len(re.findall('largest gain first"', page)) == 2
     assert "Tukey" in page and "corrected for 2 comparisons with the baseline" in page
 
 
-def test_breakdowns_are_all_that_the_task_has_unless_somebody_chooses(offline: Cli, tmp_path: Path) -> None:
+def test_a_report_has_all_breakdowns_or_the_chosen_ones(offline: Cli, tmp_path: Path) -> None:
     task, out = "smart-types-dbpedia", tmp_path / "out.html"
     data = shutil.copytree(SAMPLES / task, tmp_path / "data")
     assert offline("index", task, "--data", data).code == 0
     run = tmp_path / "run"
     assert offline("rank", task, "--split", "fold0", "--out", run).code == 0
     evaluated = offline("evaluate", run, "--by", "all", "--json").json["breakdowns"]
-    found, page = made(offline, run, out=str(out))
-    assert list(found["breakdowns"]) == list(evaluated) and len(evaluated) > 1
+    report, page = make_report(offline, run, out=str(out))
+    assert list(report["breakdowns"]) == list(evaluated) and len(evaluated) > 1
     for name, breakdown in evaluated.items():
         assert breakdown["title"] in page
-        groups = [row["group"] for row in found["breakdowns"][name]["rows"]]
+        groups = [row["group"] for row in report["breakdowns"][name]["rows"]]
         assert groups == [row["group"] for row in breakdown["rows"]]
     name = next(iter(evaluated))
-    found, _ = made(offline, run, "--by", name, out=str(out))
-    assert list(found["breakdowns"]) == [name]
+    report, _ = make_report(offline, run, "--by", name, out=str(out))
+    assert list(report["breakdowns"]) == [name]
 
 
 def test_the_same_runs_give_the_same_bytes(ranked: Cli) -> None:
-    first, second = (made(ranked, "A", "B", *CUTOFF, out=name)[1] for name in ("1.html", "2.html"))
+    first, second = (make_report(ranked, "A", "B", *CUTOFF, out=name)[1] for name in ("1.html", "2.html"))
     assert first == second
 
 
-def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
+def test_an_existing_file_is_replaced_only_with_overwrite(ranked: Cli) -> None:
     out = Path("out.html")
     out.write_text("mine")
     refused = ranked("report", "A", "B", *CUTOFF, "--out", out)
@@ -177,37 +170,33 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
         (("A", "--out", "x.html", "--qrels", "no.qrels"), 4, "no.qrels"),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_nothing_is_written(
-    ranked: Cli, arguments: tuple[str, ...], code: int, message: str
-) -> None:
+def test_usage_errors_write_nothing(ranked: Cli, arguments: tuple[str, ...], code: int, message: str) -> None:
     before = sorted(Path().iterdir())
     result = ranked("report", *arguments)
     assert (result.code, result.stdout) == (code, "") and message in result.stderr
     assert "Traceback" not in result.stderr and sorted(Path().iterdir()) == before
 
 
-def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked: Cli) -> None:
-    path = Path("B") / directory.MANIFEST
-    described = {**json.loads(path.read_text()), "index_digest": "0" * 64}
-    path.write_text(json.dumps(described))
-    path.write_text(json.dumps({**described, "digest": directory.read_manifest(Path("B")).own_digest()}))
+def test_runs_of_different_documents_are_refused_or_reported_with_a_warning(ranked: Cli) -> None:
+    change_manifest(Path("B"), index_digest="0" * 64)
     refused = ranked("report", "A", "B", *CUTOFF, "--out", "x.html")
     assert refused.code == 4 and "their indexed documents differ" in refused.stderr
     assert not Path("x.html").exists()
-    found, page = made(ranked, "A", "B", *CUTOFF, "--force")
-    assert found["comparable"] is False
+    report, page = make_report(ranked, "A", "B", *CUTOFF, "--force")
+    assert report["comparable"] is False
     warnings = page.partition('id="warnings-heading"')[2].partition("</section>")[0]
     assert "the runs are compared although their indexed documents differ" in warnings
     assert page.index("although their indexed documents") < page.index('id="figures-heading"')
-    assert "--force" in found["reproduction"]["commands"]["tests, topics, difficulty, similarity of rankings"]
+    assert (
+        "--force" in report["reproduction"]["commands"]["tests, topics, difficulty, similarity of rankings"]
+    )
 
 
-def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(
+def test_commands_of_runs_are_named_without_folders_of_the_machine(
     ranked: Cli, tmp_path: Path, prepared: Path
 ) -> None:
-    found, page = made(ranked, "A", "B", *CUTOFF)
-    made_from = found["reproduction"]["runs"][0]
-    words = shlex.split(made_from["command"])
+    report, page = make_report(ranked, "A", "B", *CUTOFF)
+    words = shlex.split(report["reproduction"]["runs"][0]["command"])
     assert words[:5] == ["searchapp", "rank", "nlps", "--data", "DATA"]
     assert str(SAMPLES) not in page and str(tmp_path) not in page and str(prepared) not in page
     words[words.index("DATA")], words[words.index("DIR")] = str(SAMPLES / "nlps"), "again"
@@ -232,13 +221,13 @@ cutoff = 50
 """
 
 
-def test_a_bench_has_a_report_of_its_own_with_its_figures_and_tests(ranked: Cli) -> None:
+def test_the_report_of_a_bench_has_its_figures_and_tests(ranked: Cli) -> None:
     Path("plan.toml").write_text(PLAN)
     bench = ranked("bench", "plan.toml", "--json")
     assert bench.code == 0, bench.stderr
-    found, page = made(ranked, "plan")
-    assert found["columns"] == bench.json["columns"] and found["systems"] == bench.json["systems"]
-    (column,) = found["columns"]
+    report, page = make_report(ranked, "plan")
+    assert report["columns"] == bench.json["columns"] and report["systems"] == bench.json["systems"]
+    (column,) = report["columns"]
     heatmap = page.partition('class="heat"')[2].partition("</table>")[0]
     official = column["measures"][0]
     for value, difference in zip(official["figures"], official["differences"], strict=True):
@@ -255,32 +244,32 @@ def test_a_bench_has_a_report_of_its_own_with_its_figures_and_tests(ranked: Cli)
 # Judgments
 
 
-def judged(log: Path, run: str) -> None:
-    """Two people grade the first documents of some topics, in disagreement on one."""
+def write_judgments(log: Path, run: str) -> None:
+    """Let two annotators grade the first documents of some topics, with one disagreement."""
     stored = directory.read(Path(run)).run
-    with JudgmentLog(log) as opened:
-        for place, name in enumerate(("Ann <b>", "Bob")):
-            session = Session(opened, "nlps", Author(name))
+    with JudgmentLog(log) as events:
+        for annotator, name in enumerate(("Ann <b>", "Bob")):
+            session = Session(events, "nlps", Author(name))
             for number, ranking in enumerate(list(stored)[:4]):
                 for rank, document in enumerate(ranking.document_ids()[:3], 1):
-                    grade = place if (number, rank) == (0, 1) else rank % 2
+                    grade = annotator if (number, rank) == (0, 1) else rank % 2
                     session.grade([SeenDocument(ranking.topic_id, document, run, rank)], grade, "")
 
 
-def test_judgments_come_with_their_share_and_how_far_people_agree(ranked: Cli, tmp_path: Path) -> None:
+def test_a_report_on_judgments_has_agreement_and_judged_shares(ranked: Cli, tmp_path: Path) -> None:
     log = tmp_path / "log.sqlite"
-    judged(log, "A")
+    write_judgments(log, "A")
     options = ("--judgments", "--log", log, *CUTOFF)
-    found, page = made(ranked, "A", "B", *options)
+    report, page = make_report(ranked, "A", "B", *options)
     agreement = ranked("judgments", "agreement", "nlps", "--log", log, "--json").json
-    assert found["agreement"]["alpha"] == agreement["alpha"] and agreement["documents"] == 12
+    assert report["agreement"]["alpha"] == agreement["alpha"] and agreement["documents"] == 12
     assert f"is {agreement['alpha']:.4f} over 12 documents" in page
     assert f"{agreement['pairs'][0]['kappa']:.4f}" in page and "Ann &lt;b&gt;" in page
     evaluated = ranked("evaluate", "A", *options, "--json").json
     assert f"{evaluated['measures']['Judged@10']:.4f}" in page
-    assert found["runs"][0]["judged"]["Judged@10"] == evaluated["measures"]["Judged@10"]
+    assert report["runs"][0]["judged"]["Judged@10"] == evaluated["measures"]["Judged@10"]
     assert "influence of unjudged documents on these differences" in page
-    commands = list(found["reproduction"]["commands"].values())
+    commands = list(report["reproduction"]["commands"].values())
     assert commands[-1] == shlex.join(
         ["searchapp", "judgments", "agreement", "nlps", "--log", str(log), "--json"]
     )
@@ -288,11 +277,11 @@ def test_judgments_come_with_their_share_and_how_far_people_agree(ranked: Cli, t
         assert ranked(*shlex.split(line)[1:]).code == 0, line
 
 
-def test_qrels_have_a_digest_and_no_people(ranked: Cli) -> None:
+def test_qrels_have_a_digest_and_no_agreement(ranked: Cli) -> None:
     stored = directory.read(Path("A")).run
-    lines = [f"{one.topic_id} 0 {one.document_ids()[0]} 1\n" for one in stored]
+    lines = [f"{ranking.topic_id} 0 {ranking.document_ids()[0]} 1\n" for ranking in stored]
     Path("some.qrels").write_text("".join(lines))
-    found, page = made(ranked, "A", "B", "--qrels", "some.qrels", *CUTOFF)
-    assert list(found["reproduction"]["gold"]) == ["some.qrels"] and found["agreement"] is None
+    report, page = make_report(ranked, "A", "B", "--qrels", "some.qrels", *CUTOFF)
+    assert list(report["reproduction"]["gold"]) == ["some.qrels"] and report["agreement"] is None
     assert 'id="judged"' in page and "Annotators" not in page
     assert "--qrels some.qrels" in page

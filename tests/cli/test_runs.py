@@ -1,4 +1,4 @@
-"""`searchapp runs import`, `list`, `show` and `tag`: runs of other tools become run directories like any other."""
+"""`searchapp runs import`, `list`, `show` and `tag`: runs of other programs become run directories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from searchapp.errors import UsageError
 from searchapp.formats import encoding, run_files, trec
 from searchapp.model import float32
 from searchapp.runs import directory
-from searchapp.runs import directory as tags
 from tests.cli.conftest import SAMPLES, Cli
 from tests.programs import Program
 
@@ -31,7 +30,7 @@ OF_NLPS = ("--task", "nlps", "--split", "dev")
 
 @pytest.fixture
 def nlps(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Commands in a folder with the sample of nlps in data, where nothing is indexed."""
+    """Runs commands in a folder with the sample of nlps in `data`, without an index."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(SAMPLES / "nlps", "data")
 
@@ -43,9 +42,8 @@ def nlps(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 def test_every_format_of_runs_can_be_named() -> None:
-    assert {one.value for one in ForeignFormat} == set(run_files.FORMATS), (
-        "add it to ForeignFormat in cli/runs.py"
-    )
+    names = {format_.value for format_ in ForeignFormat}
+    assert names == set(run_files.FORMATS), "add it to ForeignFormat in cli/runs.py"
 
 
 def topics() -> list[str]:
@@ -53,120 +51,121 @@ def topics() -> list[str]:
 
 
 def documents() -> list[str]:
-    described = json.loads((SAMPLES / "nlps" / "knowledge_base.json").read_text())
-    return list(described)
+    return list(json.loads((SAMPLES / "nlps" / "knowledge_base.json").read_text()))
 
 
 Rows = list[tuple[str, str, int, float]]
 
 
-def rows() -> Rows:
-    """A run of thirty documents a topic, the scores of a topic falling."""
+def sample_rows() -> Rows:
+    """Make a run with thirty documents for each topic and descending scores."""
     return [
         (topic, document, rank, 10 - rank / 8)
-        for place, topic in enumerate(topics())
-        for rank, document in enumerate((documents() * 2)[place : place + 30], 1)
+        for start, topic in enumerate(topics())
+        for rank, document in enumerate((documents() * 2)[start : start + 30], 1)
     ]
 
 
-def as_trec(path: Path, held: Rows) -> None:
-    """As pyserini writes it: ranks from 1 on, scores with six decimals, its own tag."""
-    path.write_text("".join(f"{t} Q0 {d} {r} {s:.6f} Anserini\n" for t, d, r, s in held))
+def write_trec(path: Path, rows: Rows) -> None:
+    """Write a run as pyserini does: ranks from 1 on, scores with six decimals, its own tag."""
+    path.write_text("".join(f"{t} Q0 {d} {r} {s:.6f} Anserini\n" for t, d, r, s in rows))
 
 
-def as_csv(path: Path, held: Rows) -> None:
-    """As PyTerrier writes it: ranks from 0 on."""
-    path.write_text("qid,docno,rank,score\n" + "".join(f"{t},{d},{r - 1},{s}\n" for t, d, r, s in held))
+def write_csv(path: Path, rows: Rows) -> None:
+    """Write a run as PyTerrier does: ranks from 0 on."""
+    path.write_text("qid,docno,rank,score\n" + "".join(f"{t},{d},{r - 1},{s}\n" for t, d, r, s in rows))
 
 
-def as_jsonl(path: Path, held: Rows) -> None:
-    lines = ({"query_id": t, "doc_id": d, "score": s, "run_id": "mine"} for t, d, _, s in held)
+def write_jsonl(path: Path, rows: Rows) -> None:
+    lines = ({"query_id": t, "doc_id": d, "score": s, "run_id": "mine"} for t, d, _, s in rows)
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def as_parquet(path: Path, held: Rows) -> None:
+def write_parquet(path: Path, rows: Rows) -> None:
     from pyarrow import parquet, table
 
     columns = {
-        "qid": [int(t) for t, *_ in held],
-        "docno": [d for _, d, *_ in held],
-        "score": [s for *_, s in held],
+        "qid": [int(t) for t, *_ in rows],
+        "docno": [d for _, d, *_ in rows],
+        "score": [s for *_, s in rows],
     }
     parquet.write_table(table(columns), path)
 
 
 WRITERS: dict[str, Callable[[Path, Rows], None]] = {
-    "other.trec": as_trec,
-    "other.csv": as_csv,
-    "other.jsonl": as_jsonl,
-    "other.parquet": as_parquet,
-    "no-name": as_parquet,
-    "no-name-either": as_jsonl,
+    "other.trec": write_trec,
+    "other.csv": write_csv,
+    "other.jsonl": write_jsonl,
+    "other.parquet": write_parquet,
+    "no-name": write_parquet,
+    "no-name-either": write_jsonl,
 }
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_run_of_any_format_becomes_a_run_directory(nlps: Cli, name: str) -> None:
-    WRITERS[name](Path(name), rows())
-    made = nlps("runs", "import", name, "--out", "runs/other", "--tool", "pyserini 1.2", "--json")
-    assert made.code == 0, made.stderr
+    WRITERS[name](Path(name), sample_rows())
+    imported = nlps("runs", "import", name, "--out", "runs/other", "--tool", "pyserini 1.2", "--json")
+    assert imported.code == 0, imported.stderr
     stored = directory.read(Path("runs/other"))
-    held = [(one.topic_id, document, score) for one in stored.run for document, score in one.hits]
-    assert held == [(topic, document, float32(score)) for topic, document, _, score in rows()]
+    scores = [
+        (ranking.topic_id, document, score) for ranking in stored.run for document, score in ranking.hits
+    ]
+    assert scores == [(topic, document, float32(score)) for topic, document, _, score in sample_rows()]
     manifest = stored.manifest
     assert (manifest.recipe, manifest.engine, manifest.depth, manifest.topics) == ({}, {}, 30, len(topics()))
-    assert (
-        manifest.imported["file"] == str(Path(name).resolve()) and manifest.imported["tool"] == "pyserini 1.2"
-    )
-    assert made.json["hits"] == len(rows()) and made.json["skipped"] == {}
+    assert manifest.imported["file"] == str(Path(name).resolve())
+    assert manifest.imported["tool"] == "pyserini 1.2"
+    assert imported.json["hits"] == len(sample_rows()) and imported.json["skipped"] == {}
     assert nlps("runs", "verify", "runs/other").code == 0
 
 
-def test_a_file_that_is_packed_is_unpacked(nlps: Cli) -> None:
-    as_trec(Path("plain"), rows())
+def test_a_compressed_file_is_decompressed(nlps: Cli) -> None:
+    write_trec(Path("plain"), sample_rows())
     Path("other.trec.gz").write_bytes(gzip.compress(Path("plain").read_bytes()))
     assert nlps("runs", "import", "other.trec.gz", "--out", "other").code == 0
 
 
-def test_an_imported_run_is_of_the_index_that_rank_uses(nlps: Cli, offline: Cli) -> None:
-    as_trec(Path("other.trec"), rows())
+def test_an_imported_run_has_the_digests_of_the_index_that_rank_uses(nlps: Cli, offline: Cli) -> None:
+    write_trec(Path("other.trec"), sample_rows())
     assert nlps("runs", "import", "other.trec", "--out", "other").code == 0
     assert offline("index", "nlps", "--data", "data").code == 0
     assert offline("rank", "nlps", "--split", "dev", "--out", "own").code == 0
-    one, other = (directory.read_manifest(Path(name)) for name in ("own", "other"))
-    assert (one.index_digest, one.mapping_digest) == (other.index_digest, other.mapping_digest)
+    own, other = (directory.read_manifest(Path(name)) for name in ("own", "other"))
+    assert (own.index_digest, own.mapping_digest) == (other.index_digest, other.mapping_digest)
 
 
-def test_what_bm25s_finds_is_imported_compared_and_judged(nlps: Cli, offline: Cli) -> None:
-    """End to end: another library ranks the same texts, and from then on its run is one like any other."""
-    described = json.loads(Path("data/knowledge_base.json").read_text())
+def test_a_run_of_bm25s_is_imported_compared_and_judged(nlps: Cli, offline: Cli) -> None:
+    """Rank the texts with another library and use its run like any other."""
+    knowledge_base = json.loads(Path("data/knowledge_base.json").read_text())
     texts = {
-        id_: " ".join(map(str, one.values())) if isinstance(one, dict) else str(one)
-        for id_, one in described.items()
+        id_: " ".join(map(str, entry.values())) if isinstance(entry, dict) else str(entry)
+        for id_, entry in knowledge_base.items()
     }
     statements = json.loads(Path("data/dev_set.json").read_text())
-    asked = [
+    queries = [
         " ".join(str(value) for value in statement.values() if isinstance(value, str))
         for statement in statements.values()
     ]
     retriever = bm25s.BM25(corpus=list(texts))
     retriever.index(bm25s.tokenize(list(texts.values()), show_progress=False), show_progress=False)
-    found, scores = retriever.retrieve(bm25s.tokenize(asked, show_progress=False), k=40, show_progress=False)
+    results = retriever.retrieve(bm25s.tokenize(queries, show_progress=False), k=40, show_progress=False)
     lines = [
         f"{topic} Q0 {document} {rank} {score} bm25s\n"
-        for topic, some, of_topic in zip(statements, found, scores, strict=True)
-        for rank, (document, score) in enumerate(zip(some, of_topic, strict=True), 1)
+        for topic, documents, scores in zip(statements, *results, strict=True)
+        for rank, (document, score) in enumerate(zip(documents, scores, strict=True), 1)
     ]
     Path("bm25s.trec").write_text("".join(lines))
-    whole_story(nlps, offline, "bm25s.trec")
+    check_run_is_usable(nlps, offline, "bm25s.trec")
 
 
 def test_a_pyserini_run_is_imported_compared_and_judged(nlps: Cli, offline: Cli) -> None:
-    as_trec(Path("other.trec"), rows())
-    whole_story(nlps, offline, "other.trec")
+    write_trec(Path("other.trec"), sample_rows())
+    check_run_is_usable(nlps, offline, "other.trec")
 
 
-def whole_story(nlps: Cli, offline: Cli, file: str) -> None:
+def check_run_is_usable(nlps: Cli, offline: Cli, file: str) -> None:
+    """Import a run, then compare, judge, pool, show and export it."""
     imported = nlps("runs", "import", file, "--out", "runs/other")
     assert imported.code == 0, imported.stderr
     assert offline("index", "nlps", "--data", "data").code == 0
@@ -177,106 +176,101 @@ def whole_story(nlps: Cli, offline: Cli, file: str) -> None:
     assert compared.json["runs"][1]["official"] == evaluated["official"]["value"]
     first = directory.read(Path("runs/other")).run.rankings[0]
     log = ("--log", "log.sqlite")
-    line = f"{first.topic_id} 0 {first.document_ids()[0]} 1\n"
-    Path("mine.qrels").write_text(line)
+    Path("mine.qrels").write_text(f"{first.topic_id} 0 {first.document_ids()[0]} 1\n")
     judged = offline(
         "judgments", "import", "nlps", "mine.qrels", "--format", "qrels", "--annotator", "ann", *log
     )
     assert judged.code == 0, judged.stderr
-    against = offline(
+    by_judgments = offline(
         "compare", "runs/own", "runs/other", "--judgments", "--measure", "RR", *CUTOFF, *log, "--json"
     )
-    assert against.code == 0, against.stderr
-    assert against.json["measures"][0]["means"]["other"] == 1.0
-    pooled = offline("judgments", "pool", "runs/own", "runs/other", "--depth", "5", "--out", "runs/pool")
-    assert pooled.code == 0, pooled.stderr
-    walked = offline("topics", "nlps", "--run", "runs/other", "--plain", "--topic", first.topic_id)
-    assert walked.code == 0, walked.stderr
-    exported = offline(
-        "export", "runs/other", "--format", "official", "--cutoff", "20", "--out", "predict.txt"
-    )
-    assert exported.code == 0, exported.stderr
-    again = offline("export", "runs/other", "--format", "ir-metadata", "--out", "run.yml")
-    assert again.code == 0, again.stderr
+    assert by_judgments.code == 0, by_judgments.stderr
+    assert by_judgments.json["measures"][0]["means"]["other"] == 1.0
+    for arguments in (
+        ("judgments", "pool", "runs/own", "runs/other", "--depth", "5", "--out", "runs/pool"),
+        ("topics", "nlps", "--run", "runs/other", "--plain", "--topic", first.topic_id),
+        ("export", "runs/other", "--format", "official", "--cutoff", "20", "--out", "predict.txt"),
+        ("export", "runs/other", "--format", "ir-metadata", "--out", "run.yml"),
+    ):
+        result = offline(*arguments)
+        assert result.code == 0, result.stderr
 
 
-# What is wrong with a file
+# Errors of files
 
 
-def bad(path: str, *lines: str) -> str:
+def write_lines(path: str, *lines: str) -> str:
     Path(path).write_text("".join(f"{line}\n" for line in lines))
     return path
 
 
-def test_everything_that_is_wrong_is_reported_with_its_line(nlps: Cli) -> None:
-    topic, (one, two, *_) = topics()[0], documents()
-    file = bad(
+def test_all_errors_are_reported_with_their_lines(nlps: Cli) -> None:
+    topic, (first, second, *_) = topics()[0], documents()
+    file = write_lines(
         "bad.trec",
-        f"{topic} Q0 {one} 1 3.5 t",
-        f"{topic} Q0 {one} 2 3.0 t",
+        f"{topic} Q0 {first} 1 3.5 t",
+        f"{topic} Q0 {first} 2 3.0 t",
         f"{topic} Q0 nothing 3 2.5 t",
-        f"none Q0 {two} 1 2.0 t",
-        f"{topic} Q0 {two} 4 nan t",
-        f"{topic} Q0 {two} 4 t",
+        f"none Q0 {second} 1 2.0 t",
+        f"{topic} Q0 {second} 4 nan t",
+        f"{topic} Q0 {second} 4 t",
     )
     refused = nlps("runs", "import", file, "--out", "out")
     assert refused.code == 4 and not Path("out").exists()
-    for said in (
-        f"line 2: duplicate document: {one} of topic {topic} is also on line 1",
+    for message in (
+        f"line 2: duplicate document: {first} of topic {topic} is also on line 1",
         f"line 3: unknown document: nothing of topic {topic}",
         "line 4: unknown topic: none",
         "line 5: score not a finite number: nan",
         "line 6: wrong number of columns: 5 cells instead of 6",
         "--lenient",
     ):
-        assert said in refused.stderr
-    kept = nlps("runs", "import", file, "--out", "out", "--lenient", "--json")
-    assert kept.code == 0 and "left out: 5 problems" in kept.stderr
-    assert sum(kept.json["skipped"].values()) == 5 == kept.json["imported"]["skipped"]
+        assert message in refused.stderr
+    lenient = nlps("runs", "import", file, "--out", "out", "--lenient", "--json")
+    assert lenient.code == 0 and "left out: 5 problems" in lenient.stderr
+    assert sum(lenient.json["skipped"].values()) == 5 == lenient.json["imported"]["skipped"]
     (ranking,) = directory.read(Path("out")).run
-    assert ranking.document_ids() == (one,)
-    assert f"{len(topics()) - 1} of the {len(topics())} topics of nlps dev have no ranking" in kept.stderr
+    assert ranking.document_ids() == (first,)
+    assert f"{len(topics()) - 1} of the {len(topics())} topics of nlps dev have no ranking" in lenient.stderr
 
 
-def test_scores_say_the_order_and_ids_where_they_are_equal(nlps: Cli) -> None:
-    topic, (one, two, three, four, *_) = topics()[0], sorted(documents())
-    file = bad(
+def test_documents_are_sorted_by_score_and_then_by_id(nlps: Cli) -> None:
+    topic, (a, b, c, d, *_) = topics()[0], sorted(documents())
+    file = write_lines(
         "other.trec",
-        f"{topic} Q0 {four} 1 1.0 t",
-        f"{topic} Q0 {three} 2 2.0 t",
-        f"{topic} Q0 {two} 3 1.0 t",
-        f"{topic} Q0 {one} 4 0.5 u",
+        f"{topic} Q0 {d} 1 1.0 t",
+        f"{topic} Q0 {c} 2 2.0 t",
+        f"{topic} Q0 {b} 3 1.0 t",
+        f"{topic} Q0 {a} 4 0.5 u",
     )
-    made = nlps("runs", "import", file, "--out", "out")
-    assert made.code == 0
+    imported = nlps("runs", "import", file, "--out", "out")
+    assert imported.code == 0
     (ranking,) = directory.read(Path("out")).run
-    assert ranking.document_ids() == (three, four, two, one)
-    assert (
-        "line 2: ranks against the scores" in made.stderr
-        and "rank 2 has a higher score than rank 1" in made.stderr
-    )
-    assert "several tags" in made.stderr and directory.read_manifest(Path("out")).tag == "t"
+    assert ranking.document_ids() == (c, d, b, a)
+    assert "line 2: ranks against the scores" in imported.stderr
+    assert "rank 2 has a higher score than rank 1" in imported.stderr
+    assert "several tags" in imported.stderr and directory.read_manifest(Path("out")).tag == "t"
 
 
-def test_equal_scores_that_the_ranks_order_otherwise_are_told(nlps: Cli) -> None:
-    topic, (one, two, *_) = topics()[0], sorted(documents())
-    file = bad("other.trec", f"{topic} Q0 {one} 1 1.0 t", f"{topic} Q0 {two} 2 1.0 t")
-    made = nlps("runs", "import", file, "--out", "out", "--tag", "mine")
-    assert made.code == 0 and "equal scores" in made.stderr and "descending id" in made.stderr
+def test_equal_scores_in_another_order_than_the_ranks_are_reported(nlps: Cli) -> None:
+    topic, (first, second, *_) = topics()[0], sorted(documents())
+    file = write_lines("other.trec", f"{topic} Q0 {first} 1 1.0 t", f"{topic} Q0 {second} 2 1.0 t")
+    imported = nlps("runs", "import", file, "--out", "out", "--tag", "mine")
+    assert imported.code == 0 and "equal scores" in imported.stderr and "descending id" in imported.stderr
     stored = directory.read(Path("out"))
-    assert stored.run.rankings[0].document_ids() == (two, one) and stored.manifest.tag == "mine"
+    assert stored.run.rankings[0].document_ids() == (second, first) and stored.manifest.tag == "mine"
 
 
-def test_an_imported_run_scores_as_its_file(nlps: Cli) -> None:
+def test_an_imported_run_has_the_figures_of_its_file(nlps: Cli) -> None:
     ids = sorted(documents())
-    # 1e-9 apart are equal as float32.
+    # Scores that differ by 1e-9 are equal as float32.
     lines = [
-        f"{topic} Q0 {document} 0 {1 + (place % 3) + place * 1e-9} t"
+        f"{topic} Q0 {document} 0 {1 + (number % 3) + number * 1e-9} t"
         for topic in topics()
-        for place, document in enumerate(ids)
+        for number, document in enumerate(ids)
     ]
-    file = bad("other.trec", *lines)
-    bad("qrels", *(f"{topic} 0 {document} 1" for topic in topics() for document in ids[::4]))
+    file = write_lines("other.trec", *lines)
+    write_lines("qrels", *(f"{topic} 0 {document} 1" for topic in topics() for document in ids[::4]))
     assert nlps("runs", "import", file, "--out", "out").code == 0
     assert nlps("export", "out", "--format", "trec", "--out", "again.trec").code == 0
     options = ("--qrels", "qrels", "--measure", "AP", *CUTOFF, "--json")
@@ -287,14 +281,15 @@ def test_an_imported_run_scores_as_its_file(nlps: Cli) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "note"), [("rank", (2, 1), ""), ("score", (1, 2), "line 3: unsorted lines")]
 )
-def test_a_table_is_ordered_by_its_ranks_or_its_scores_whatever_the_lines(
+def test_a_table_in_any_order_is_sorted_by_rank_or_score(
     nlps: Cli, column: str, values: tuple[int, int], note: str
 ) -> None:
-    topic, (one, two, *_) = topics()[0], documents()
-    rows_ = (f"{topic},{document},{value}" for document, value in zip((one, two), values, strict=True))
-    made = nlps("runs", "import", bad("other.csv", f"topic,document,{column}", *rows_), "--out", "out")
-    assert made.code == 0 and note in made.stderr
-    assert directory.read(Path("out")).run.rankings[0].document_ids() == (two, one)
+    topic, pair = topics()[0], documents()[:2]
+    rows = (f"{topic},{document},{value}" for document, value in zip(pair, values, strict=True))
+    file = write_lines("other.csv", f"topic,document,{column}", *rows)
+    imported = nlps("runs", "import", file, "--out", "out")
+    assert imported.code == 0 and note in imported.stderr
+    assert directory.read(Path("out")).run.rankings[0].document_ids() == (pair[1], pair[0])
 
 
 @pytest.mark.parametrize(
@@ -320,15 +315,15 @@ def test_a_table_is_ordered_by_its_ranks_or_its_scores_whatever_the_lines(
         ("a.trec", "x Q0 y 1 1 t\n", "unknown topic"),
     ],
 )
-def test_what_is_no_run_is_refused(nlps: Cli, name: str, text: str, message: str) -> None:
+def test_a_file_that_is_no_run_is_refused(nlps: Cli, name: str, text: str, message: str) -> None:
     Path(name).write_text(text)
     refused = nlps("runs", "import", name, "--out", "out")
     assert refused.code == 4 and message in refused.stderr and "Traceback" not in refused.stderr
     assert not Path("out").exists()
 
 
-def test_of_another_tasks_run_nothing_is_left(nlps: Cli) -> None:
-    refused = nlps("runs", "import", bad("a.trec", "x Q0 y 1 1 t"), "--out", "out", "--lenient")
+def test_a_run_of_another_task_is_refused_even_with_lenient(nlps: Cli) -> None:
+    refused = nlps("runs", "import", write_lines("a.trec", "x Q0 y 1 1 t"), "--out", "out", "--lenient")
     assert refused.code == 4 and "check --task and --split" in refused.stderr
     missing = nlps("runs", "import", "nothing.trec", "--out", "out")
     assert missing.code == 4 and "nothing.trec" in missing.stderr
@@ -336,6 +331,7 @@ def test_of_another_tasks_run_nothing_is_left(nlps: Cli) -> None:
 
 
 def refused_import(cli: Cli, file: str) -> str:
+    """Import a file that is refused, and return the message."""
     refused = cli("runs", "import", file, "--out", "out")
     assert refused.code == 4 and file in refused.stderr and not Path("out").exists()
     return refused.stderr
@@ -352,14 +348,14 @@ def test_a_line_beyond_the_limit_is_refused_in_every_format(
     assert refused.code == 4 and "line 1 is longer than" in refused.stderr
 
 
-def test_problems_without_end_stop_the_reading(nlps: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_stops_after_many_problems(nlps: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_run, "MOST_PROBLEMS", 50)
-    bad("a.trec", *["x Q0 y 1 1 t"] * 100)
-    said = refused_import(nlps, "a.trec")
-    assert "line 52: more than 50 problems; the first is a.trec: line 1: unknown topic" in said
+    write_lines("a.trec", *["x Q0 y 1 1 t"] * 100)
+    message = refused_import(nlps, "a.trec")
+    assert "line 52: more than 50 problems; the first is a.trec: line 1: unknown topic" in message
 
 
-def test_what_parquet_unpacks_to_is_bounded(nlps: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_decompressed_size_of_parquet_is_limited(nlps: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyarrow import array, parquet, table
 
     def write(documents: list[Any]) -> str:
@@ -371,26 +367,28 @@ def test_what_parquet_unpacks_to_is_bounded(nlps: Cli, monkeypatch: pytest.Monke
         parquet.write_table(table(columns), "a.parquet", compression="zstd")
         return "a.parquet"
 
-    said = refused_import(nlps, write(["x" * 200_000] * 500))
+    message = refused_import(nlps, write(["x" * 200_000] * 500))
     assert Path("a.parquet").stat().st_size < 10_000
-    assert "document has a text of 200,000 characters: the limit is 4,096" in said
+    assert "document has a text of 200,000 characters: the limit is 4,096" in message
     assert "document is of the type list<" in refused_import(nlps, write([["x"]]))
     monkeypatch.setattr(run_files, "LARGEST_COLUMN", 1000)
-    said = refused_import(nlps, write([f"{number:04}" for number in range(1000)]))
-    assert "row group 1: column too large: document has" in said and "limit of a row group, 1,000:" in said
+    message = refused_import(nlps, write([f"{number:04}" for number in range(1000)]))
+    assert (
+        "row group 1: column too large: document has" in message and "limit of a row group, 1,000:" in message
+    )
 
 
-def test_parquet_without_its_package_is_refused_in_a_sentence(
+def test_without_pyarrow_the_message_names_the_command_to_install_it(
     nlps: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_parquet(Path("other.parquet"), rows())
+    write_parquet(Path("other.parquet"), sample_rows())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused = nlps("runs", "import", "other.parquet", "--out", "out")
     assert refused.code == 2 and "-m pip install 'pyarrow>=15'`" in refused.stderr
 
 
-def test_ids_that_could_act_on_a_terminal_are_refused(nlps: Cli) -> None:
-    file = bad("a.jsonl", json.dumps({"topic": "1", "document": "a\x1b[31m", "score": 1}))
+def test_ids_with_escape_sequences_are_refused(nlps: Cli) -> None:
+    file = write_lines("a.jsonl", json.dumps({"topic": "1", "document": "a\x1b[31m", "score": 1}))
     refused = nlps("runs", "import", file, "--out", "out")
     assert refused.code == 4 and "\x1b" not in refused.stderr
 
@@ -398,52 +396,48 @@ def test_ids_that_could_act_on_a_terminal_are_refused(nlps: Cli) -> None:
 # Manifests, lists and tags
 
 
-def test_a_manifest_from_before_there_were_imports_is_read_and_verified(nlps: Cli) -> None:
-    as_trec(Path("other.trec"), rows())
+def test_a_manifest_without_imported_is_read_and_verified(nlps: Cli) -> None:
+    write_trec(Path("other.trec"), sample_rows())
     assert nlps("runs", "import", "other.trec", "--out", "out").code == 0
     path = Path("out") / directory.MANIFEST
-    described = json.loads(path.read_text())
-    imported = described.pop("imported")
-    assert imported
-    path.write_text(json.dumps(described))
+    content = json.loads(path.read_text())
+    assert content.pop("imported")
+    path.write_text(json.dumps(content))
     manifest = directory.read_manifest(Path("out"))
     assert manifest.imported == {} and "imported" not in json.loads(path.read_text())
-    path.write_text(json.dumps({**described, "digest": manifest.own_digest()}))
+    path.write_text(json.dumps({**content, "digest": manifest.own_digest()}))
     assert nlps("runs", "verify", "out").code == 0
 
 
 def test_runs_are_listed_by_task_and_tag(nlps: Cli) -> None:
-    as_trec(Path("other.trec"), rows())
+    write_trec(Path("other.trec"), sample_rows())
     for name in ("a", "b"):
         assert nlps("runs", "import", "other.trec", "--out", name).code == 0
     assert nlps("runs", "tag", "a", "best", "paper").code == 0
-    every = nlps("runs", "list", "--json").json["runs"]
-    assert {Path(one["run"]).name: one["tags"] for one in every} == {"a": ["best", "paper"], "b": []}
-    assert [
-        Path(run["run"]).name for run in nlps("runs", "list", "--tag", "best", "--json").json["runs"]
-    ] == ["a"]
-    assert nlps("runs", "list", "--tag", "best", "--tag", "x", "--json").json["runs"] == []
-    assert nlps("runs", "list", "--task", "checkthat", "--json").json["runs"] == []
+
+    def tags_of(*options: str) -> dict[str, list[str]]:
+        runs = nlps("runs", "list", *options, "--json").json["runs"]
+        return {Path(run["run"]).name: run["tags"] for run in runs}
+
+    assert tags_of() == {"a": ["best", "paper"], "b": []}
+    assert list(tags_of("--tag", "best")) == ["a"]
+    assert tags_of("--tag", "best", "--tag", "x") == tags_of("--task", "checkthat") == {}
     shown = nlps("runs", "list", "--task", "nlps").stdout
     assert "best, paper" in shown and "imported" in shown
     assert "no such run" in nlps("runs", "list", "--tag", "x").stderr
 
 
-def test_tags_change_nothing_of_the_run_and_go_again(nlps: Cli) -> None:
-    as_trec(Path("other.trec"), rows())
+def test_tags_do_not_change_the_run_and_can_be_removed(nlps: Cli) -> None:
+    write_trec(Path("other.trec"), sample_rows())
     assert nlps("runs", "import", "other.trec", "--out", "out").code == 0
-    before = {file.name: file.read_bytes() for file in Path("out").iterdir()}
+    before = {file: file.read_bytes() for file in Path("out").iterdir()}
     assert nlps("runs", "tag", "out", "best", "--json").json == {"run": "out", "tags": ["best"]}
-    assert {
-        file.name: file.read_bytes() for file in Path("out").iterdir() if file.name != directory.TAGS
-    } == before
+    tags_file = Path("out", directory.TAGS)
+    assert {file: file.read_bytes() for file in Path("out").iterdir() if file != tags_file} == before
     assert nlps("runs", "verify", "out").code == 0
-    shown = nlps("runs", "show", "out")
-    assert (
-        "best" in shown.stdout
-        and "imported" in shown.stdout
-        and directory.read_manifest(Path("out")).digest in shown.stdout
-    )
+    shown = nlps("runs", "show", "out").stdout
+    digest = directory.read_manifest(Path("out")).digest
+    assert "best" in shown and "imported" in shown and digest in shown
     assert nlps("runs", "show", "out", "--json").json["tags"] == ["best"]
     assert nlps("runs", "tag", "out", "best", "--remove").stderr.startswith("out has no tags")
     refused = nlps("runs", "tag", "out", "best", "--remove")
@@ -451,11 +445,11 @@ def test_tags_change_nothing_of_the_run_and_go_again(nlps: Cli) -> None:
 
 
 @pytest.mark.parametrize("tag", ["", "a b", "-x", "a/b", "\x1b[31m", "x" * 65])
-def test_what_is_no_tag_is_refused(nlps: Cli, tag: str) -> None:
-    as_trec(Path("other.trec"), rows())
+def test_invalid_tags_are_refused(nlps: Cli, tag: str) -> None:
+    write_trec(Path("other.trec"), sample_rows())
     assert nlps("runs", "import", "other.trec", "--out", "out").code == 0
     with pytest.raises(UsageError, match="is not a valid tag"):
-        tags.change_tags(Path("out"), [tag])
+        directory.change_tags(Path("out"), [tag])
     assert not (Path("out") / directory.TAGS).exists()
 
 
@@ -463,23 +457,23 @@ TAGGER = """
 import sys
 from pathlib import Path
 from searchapp.runs.directory import change_tags
-for place in range(5):
-    change_tags(Path(sys.argv[1]), [f"t{sys.argv[2]}-{place}"])
+for number in range(5):
+    change_tags(Path(sys.argv[1]), [f"t{sys.argv[2]}-{number}"])
 """
 
 
-def test_processes_that_tag_at_once_lose_nothing(nlps: Cli) -> None:
-    as_trec(Path("other.trec"), rows())
+def test_processes_that_tag_concurrently_lose_nothing(nlps: Cli) -> None:
+    write_trec(Path("other.trec"), sample_rows())
     assert nlps("runs", "import", "other.trec", "--out", "out").code == 0
     taggers = [Program(TAGGER, Path("out").resolve(), number) for number in range(3)]
     for tagger in taggers:
         with tagger:
             assert tagger.wait() == 0
-    assert len(tags.tags_of(Path("out"))) == 15
+    assert len(directory.tags_of(Path("out"))) == 15
 
 
-def test_a_run_that_was_imported_reads_back_as_a_trec_run(nlps: Cli) -> None:
-    as_trec(Path("other.trec"), rows())
+def test_an_imported_run_can_be_exported_as_a_trec_run(nlps: Cli) -> None:
+    write_trec(Path("other.trec"), sample_rows())
     assert nlps("runs", "import", "other.trec", "--out", "out").code == 0
     assert nlps("export", "out", "--format", "trec", "--out", "again.trec").code == 0
     assert trec.read_run(Path("again.trec")) == directory.read(Path("out")).run
