@@ -1,4 +1,4 @@
-"""`searchapp judgments verify` and `backup`, and what other commands say of a damaged log."""
+"""`searchapp judgments verify` and `backup`, and warnings of other commands about a damaged log."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TASK = "explanation-2021"
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "log.sqlite"
-    with JudgmentLog(path) as opened:
-        opened.append(
+    with JudgmentLog(path) as events:
+        events.append(
             [Author("ann").event(TASK, "t", f"d{number}", Action.grade, grade=1) for number in range(5)]
         )
     return path
 
 
-def test_a_sound_log_is_called_so(offline: Cli, log: Path) -> None:
+def test_an_intact_log_is_reported_as_intact(offline: Cli, log: Path) -> None:
     result = offline("judgments", "verify", "--log", log)
     assert (result.code, result.stdout) == (0, "")
     assert result.stderr == f"{log}: 5 events, all intact\n"
@@ -52,7 +52,7 @@ def test_damaged_and_missing_events_are_named(offline: Cli, log: Path) -> None:
     assert result.code == 4 and (result.json["damaged"], result.json["missing"]) == ([2], [4])
 
 
-def test_a_file_that_sqlite_can_not_read_is_told(offline: Cli, log: Path) -> None:
+def test_unreadable_and_missing_logs_are_reported(offline: Cli, log: Path) -> None:
     log.write_bytes(log.read_bytes()[:8192])
     result = offline("judgments", "verify", "--log", log)
     assert result.code == 4 and "Traceback" not in result.stderr
@@ -66,7 +66,7 @@ def test_commands_warn_of_damage_and_leave_it_out(offline: Cli, log: Path, tmp_p
     assert result.stderr == (
         f"warning: {log}: event 2 is damaged and left out: `searchapp judgments verify` reports details\n"
     )
-    # What is sound can be kept in a new log.
+    # The intact events can be copied to a new log.
     out, new = tmp_path / "all.jsonl", tmp_path / "new.sqlite"
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     assert offline("judgments", "import", TASK, out, "--log", new).code == 0
@@ -81,8 +81,8 @@ def test_a_backup_is_one_file_that_opens(offline: Cli, log: Path, tmp_path: Path
     assert result.code == 0 and f"{copy}: 5 events, all intact" in result.stderr
     assert list(folder.iterdir()) == [copy]
     shutil.copy(copy, tmp_path / "copied.sqlite")
-    with JudgmentLog(log) as one, JudgmentLog(tmp_path / "copied.sqlite") as two:
-        assert list(one.events()) == list(two.events())
+    with JudgmentLog(log) as original, JudgmentLog(tmp_path / "copied.sqlite") as copied:
+        assert list(original.events()) == list(copied.events())
     before = copy.read_bytes()
     again = offline("judgments", "backup", copy, "--log", log)
     assert again.code == 2 and "exists already" in again.stderr
@@ -90,7 +90,7 @@ def test_a_backup_is_one_file_that_opens(offline: Cli, log: Path, tmp_path: Path
     assert offline("judgments", "backup", folder / "no" / "where", "--log", log).code == 2
 
 
-def test_a_backup_of_a_damaged_log_says_so_and_is_kept(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_a_backup_of_a_damaged_log_is_kept_with_an_error(offline: Cli, log: Path, tmp_path: Path) -> None:
     change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
     result = offline("judgments", "backup", tmp_path / "copy", "--log", log)
     assert result.code == 4 and "and therefore the copy are damaged" in result.stderr
@@ -98,7 +98,7 @@ def test_a_backup_of_a_damaged_log_says_so_and_is_kept(offline: Cli, log: Path, 
         assert len(list(copy.events())) == 4
 
 
-def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_a_backup_is_consistent_while_others_write(offline: Cli, log: Path, tmp_path: Path) -> None:
     with Program(WRITER, log, "ben", 100_000, 4) as writer:
         writer.read_line()
         for number in range(5):
@@ -108,12 +108,12 @@ def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, t
             database = sqlite3.connect(copy)
             batches = dict(database.execute("SELECT topic_id, count(*) FROM events GROUP BY topic_id"))
             database.close()
-            # What was appended together is there together.
+            # Events that were appended together are copied together.
             assert batches.pop("t") == 5
             assert batches == {topic: int(topic.partition(":")[2]) % 4 + 1 for topic in batches}
 
 
-def test_who_judges_hears_of_damage_once(offline: Cli, tmp_path: Path) -> None:
+def test_annotators_are_warned_of_damage_once(offline: Cli, tmp_path: Path) -> None:
     run, log = tmp_path / "run", tmp_path / "judged.sqlite"
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
@@ -123,4 +123,4 @@ def test_who_judges_hears_of_damage_once(offline: Cli, tmp_path: Path) -> None:
     result = run_command(*arguments, typed="# 2\nq\n")
     assert result.code == 0
     assert (result.stderr + result.stdout).count("event 2 is damaged and left out") == 1
-    assert "you: " not in result.stdout  # the grade is not shown, nor another one
+    assert "you: " not in result.stdout  # no grade is shown

@@ -1,4 +1,4 @@
-"""`searchapp train`, and runs of recipes whose signals are trained, on the samples."""
+"""`searchapp train` and runs of recipes with trained signals, on the samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from searchapp.ranking import learning
 from searchapp.runs import directory
-from searchapp.tasks import load
+from searchapp.tasks import load, splits
 from tests.cli.conftest import SAMPLES, Cli, Result
 from tests.profile import FULL
 
@@ -40,18 +40,16 @@ def rank(run: Cli, task: str, out: Path, *options: object, split: str = "fold0")
 
 
 def bytes_of(run: Path) -> dict[str, bytes]:
-    """The files of a run and what it records of its models."""
-    held = {file.name: file.read_bytes() for file in run.rglob("*.*") if file.name != "run.json"}
-    return held | {"models": json.dumps(manifest(run)["recipe"]["models"]).encode()}
+    """Return the files of a run and the models in its manifest."""
+    files = {file.name: file.read_bytes() for file in run.rglob("*.*") if file.name != "run.json"}
+    return files | {"models": json.dumps(manifest(run)["recipe"]["models"]).encode()}
 
 
 def manifest(run: Path) -> Any:
     return json.loads((run / "run.json").read_text())
 
 
-def test_a_run_trains_what_is_missing_once_and_says_what_it_ranked_by(
-    offline: Cli, task: str, tmp_path: Path
-) -> None:
+def test_a_run_trains_a_missing_model_once_and_records_it(offline: Cli, task: str, tmp_path: Path) -> None:
     result = rank(offline, task, tmp_path / "run")
     assert result.code == 0, result.stderr
     (path,) = models(tmp_path)
@@ -76,64 +74,61 @@ def test_a_run_trains_what_is_missing_once_and_says_what_it_ranked_by(
     assert offline("runs", "verify", tmp_path / "run").code == 0
 
 
-def test_a_run_that_is_there_is_known_before_its_models_are(offline: Cli, tmp_path: Path) -> None:
+def test_a_run_is_reusable_before_its_models_are_known(offline: Cli, tmp_path: Path) -> None:
     assert rank(offline, TASK, tmp_path / "run").code == 0
-    made = directory.read_manifest(tmp_path / "run")
-    recipe = {key: value for key, value in made.recipe.items() if key != "models"}
-    assert directory.reusable_manifest(tmp_path / "run", replace(made, recipe=recipe)) == made
-    assert (
-        directory.reusable_manifest(tmp_path / "run", replace(made, recipe={**recipe, "name": "other"}))
-        is None
-    )
+    stored = directory.read_manifest(tmp_path / "run")
+    recipe = {key: value for key, value in stored.recipe.items() if key != "models"}
+    assert directory.reusable_manifest(tmp_path / "run", replace(stored, recipe=recipe)) == stored
+    other = replace(stored, recipe={**recipe, "name": "other"})
+    assert directory.reusable_manifest(tmp_path / "run", other) is None
 
 
-def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> None:
+def test_train_and_rank_make_the_same_model(offline: Cli, tmp_path: Path) -> None:
     assert rank(offline, TASK, tmp_path / "run").code == 0
     (path,) = models(tmp_path)
     content = path.read_bytes()
     result = offline("train", TASK, "--split", "fold0", "--json")
     assert [model["trained"] for model in result.json["models"]] == [False]
     assert "already trained on" in result.stderr
-    # The processes of two workers import all there is first; see tests/cli/test_same_bytes.py as well.
+    # Two worker processes take seconds to start; tests/cli/test_same_bytes.py has them in every profile.
     workers = 2 if FULL else 1
-    anew = offline("train", TASK, "--split", "fold0", "--rebuild", "--workers", workers, "--json").json
-    assert [(model["trained"], model["path"]) for model in anew["models"]] == [(True, str(path))]
+    rebuilt = offline("train", TASK, "--split", "fold0", "--rebuild", "--workers", workers, "--json").json
+    assert [(model["trained"], model["path"]) for model in rebuilt["models"]] == [(True, str(path))]
     assert path.read_bytes() == content
     last = offline("train", TASK, "--json").json
     assert last["split"] == "test" and last["models"][0]["training_topics"] == 76
     other = offline("train", TASK, "--split", "fold0", "--set", "cost=2", "--json").json["models"][0]
-    assert other["digest"] != anew["models"][0]["digest"]
-    # What only ranking depends on makes no other model.
-    assert not offline("train", TASK, "--split", "fold0", "--set", "steepness=3", "--json").json["models"][0][
-        "trained"
-    ]
+    assert other["digest"] != rebuilt["models"][0]["digest"]
+    # Parameters that only ranking reads need no other model.
+    same = offline("train", TASK, "--split", "fold0", "--set", "steepness=3", "--json").json["models"][0]
+    assert not same["trained"]
     assert len(models(tmp_path)) == 3
 
 
 def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: Path) -> None:
     data = SAMPLES / "checkthat"
     trained = offline("train", "checkthat", "--data", data, "--split", "training", "--json")
-    made = trained.json["models"]
+    debates = trained.json["models"]
     names = ["farm_speech", "harbour_mayor", "valley_governors"]
-    assert [(one["held_out_topic"], one["training_topics"], one["trained"]) for one in made] == [
+    assert [(model["held_out_topic"], model["training_topics"], model["trained"]) for model in debates] == [
         (name, 2, True) for name in names
     ]
     assert "lines without farm_speech: trained on 2 training topics" in trained.stderr
     assert rank(offline, "checkthat", tmp_path / "run", split="training").code == 0
+    digests = [model["digest"] for model in debates]
     recorded = manifest(tmp_path / "run")["recipe"]["models"]["lines"]["models"]
-    assert [one["digest"] for one in recorded] == [one["digest"] for one in made]
-    # One debate alone has the same model, and debates that are not solved that of all.
+    assert [model["digest"] for model in recorded] == digests
+    # One debate alone has the same model; debates without gold have the model of all training debates.
     assert rank(offline, "checkthat", tmp_path / "alone", split="harbour_mayor").code == 0
-    assert manifest(tmp_path / "alone")["recipe"]["models"]["lines"]["digest"] == made[1]["digest"]
+    assert manifest(tmp_path / "alone")["recipe"]["models"]["lines"]["digest"] == digests[1]
     assert len(models(tmp_path)) == 3
-    (all_of_them,) = offline("train", "checkthat", "--split", "test_annotated", "--json").json["models"]
-    assert all_of_them["training_topics"] == 3 and "held_out_topic" not in all_of_them
-    for one in made:
-        assert set(learning.read_model(Path(one["path"])).header["topics"]) == set(names) - {
-            one["held_out_topic"]
-        }
+    (of_all,) = offline("train", "checkthat", "--split", "test_annotated", "--json").json["models"]
+    assert of_all["training_topics"] == 3 and "held_out_topic" not in of_all
+    for model in debates:
+        topics = set(learning.read_model(Path(model["path"])).header["topics"])
+        assert topics == set(names) - {model["held_out_topic"]}
     again = offline("train", "checkthat", "--split", "training", "--rebuild", "--workers", 2, "--json").json
-    assert [model["digest"] for model in again["models"]] == [one["digest"] for one in made]
+    assert [model["digest"] for model in again["models"]] == digests
 
 
 def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_path: Path) -> None:
@@ -153,7 +148,7 @@ def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_
     assert refused.code == 4 and f"{path} was trained on other training topics" in refused.stderr
 
 
-def test_without_scikit_learn_a_sentence_says_what_to_do(
+def test_without_scikit_learn_the_message_names_the_command_to_install_it(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def version(name: str) -> str:
@@ -168,84 +163,84 @@ def test_without_scikit_learn_a_sentence_says_what_to_do(
     assert not (tmp_path / "run").exists() and not models(tmp_path)
 
 
-def test_a_recipe_without_anything_to_train_is_a_mistake(offline: Cli) -> None:
-    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--recipe", "neighbours")
-    assert refused.code == 2 and "the recipe neighbours has no model to train" in refused.stderr
-    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--split", "fold9")
-    assert refused.code == 2 and "has no split 'fold9'" in refused.stderr
-    other = "smart-relations-dbpedia"
-    refused = offline("train", other, "--data", SAMPLES / other, "--set", "min_samples=500")
-    assert refused.code == 4 and "lower `min_samples`" in refused.stderr
-    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--set", "category_field=kind")
-    assert refused.code == 4 and "no document has the field kind" in refused.stderr
+@pytest.mark.parametrize(
+    ("task", "options", "code", "message"),
+    [
+        (TASK, ("--recipe", "neighbours"), 2, "the recipe neighbours has no model to train"),
+        (TASK, ("--split", "fold9"), 2, "has no split 'fold9'"),
+        ("smart-relations-dbpedia", ("--set", "min_samples=500"), 4, "lower `min_samples`"),
+        (TASK, ("--set", "category_field=kind"), 4, "no document has the field kind"),
+    ],
+)
+def test_a_recipe_that_can_not_be_trained_is_refused(
+    offline: Cli, task: str, options: tuple[str, str], code: int, message: str
+) -> None:
+    refused = offline("train", task, "--data", SAMPLES / task, *options)
+    assert refused.code == code and message in refused.stderr
 
 
-def test_why_names_the_features_that_a_trained_signal_goes_by(offline: Cli, task: str) -> None:
+def test_an_explanation_names_features_of_a_trained_signal(offline: Cli, task: str) -> None:
     assert offline("index", task, "--data", SAMPLES / task).code == 0
     words = "Who wrote the silent river?"
     options = ["--recipe", "best", "--json"]
-    first = offline("search", task, words, *options).json["hits"][0]["id"]
-    result = offline("search", task, words, "--explain-document", first, *options)
+    document = offline("search", task, words, *options).json["hits"][0]["id"]
+    result = offline("search", task, words, "--explain-document", document, *options)
     assert result.code == 0, result.stderr
     (of_model,) = [
         part for part in result.json["explanation"]["details"] if part["description"].startswith("multi")
     ]
 
-    def every(part: Any) -> list[Any]:
-        return [part, *(inner for detail in part["details"] for inner in every(detail))]
+    def parts_below(part: Any) -> list[Any]:
+        return [part, *(inner for detail in part["details"] for inner in parts_below(detail))]
 
-    named = [part["description"] for part in every(of_model)]
-    assert any(name.startswith(("words “who", "begins “who", "pattern “^ who")) for name in named)
-    sums = [part for part in every(of_model) if part["description"].endswith("is the sum of")]
+    descriptions = [part["description"] for part in parts_below(of_model)]
+    assert any(name.startswith(("words “who", "begins “who", "pattern “^ who")) for name in descriptions)
+    sums = [part for part in parts_below(of_model) if part["description"].endswith("is the sum of")]
     assert sums
     for part in sums:
         (margin,) = re.findall(r"margin (-?[\d.]+) is", part["description"])
         assert float(margin) == pytest.approx(sum(detail["value"] for detail in part["details"]), abs=1e-4)
-    plain = offline("search", task, words, "--explain-document", first, "--recipe", "best")
+    plain = offline("search", task, words, "--explain-document", document, "--recipe", "best")
     assert plain.code == 0 and "begins “who" in plain.stdout
 
 
 @pytest.mark.own_indexes
 @pytest.mark.parametrize("task", [TASK, "smart-relations-dbpedia"])
-def test_models_do_not_learn_from_solved_topics_that_the_split_ranks(
+def test_models_do_not_learn_from_training_topics_that_the_split_ranks(
     offline: Cli, task: str, data: Path
 ) -> None:
     train, test = next(data.glob("*train.json")), next(data.glob("*test*.json"))
-    solved = [entry for entry in json.loads(train.read_bytes()) if entry["question"]]
-    asked = [{"id": one["id"], "question": one["question"]} for one in solved[:2]]
-    test.write_text(json.dumps([*json.loads(test.read_bytes()), *asked]))
-    given = (task, "--data", data, "--split", "test", "--recipe", "best")
-    assert offline("index", *given[:3]).code == 0
-    result = offline("rank", *given, "--out", data / "run")
+    training = [entry for entry in json.loads(train.read_bytes()) if entry["question"]]
+    repeated = [{"id": entry["id"], "question": entry["question"]} for entry in training[:2]]
+    test.write_text(json.dumps([*json.loads(test.read_bytes()), *repeated]))
+    arguments = (task, "--data", data, "--split", "test", "--recipe", "best")
+    assert offline("index", *arguments[:3]).code == 0
+    result = offline("rank", *arguments, "--out", data / "run")
     assert result.code == 0, result.stderr
-    said = "2 training topics are also topics of test: the models were trained without them"
-    assert said in result.stderr
+    warning = "2 training topics are also topics of test: the models were trained without them"
+    assert warning in result.stderr
     (model,) = manifest(data / "run")["recipe"]["models"].values()
-    assert model["withheld"] == 2 and model["training_topics"] == len(solved) - 2
-    again = offline("train", *given, "--json")
-    assert said in again.stderr
+    assert model["withheld"] == 2 and model["training_topics"] == len(training) - 2
+    again = offline("train", *arguments, "--json")
+    assert warning in again.stderr
     assert [(model["trained"], model["withheld"]) for model in again.json["models"]] == [(False, 2)]
     assert offline("runs", "verify", data / "run").code == 0
-    # A file that has lost these questions makes another model, about which nothing is said.
-    train.write_text(json.dumps(solved[2:]))
-    assert "also" not in offline("rank", *given, "--out", data / "other").stderr
+    # Without these questions in the file, the model is another one and there is no warning.
+    train.write_text(json.dumps(training[2:]))
+    assert "also" not in offline("rank", *arguments, "--out", data / "other").stderr
 
 
-def test_a_topic_that_the_model_knows_is_not_ranked_by_it(
+def test_a_model_refuses_to_rank_a_topic_it_was_trained_on(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with a train split that is ranked by itself, which the tasks of SMART do not have."""
-    from searchapp.tasks import splits
-
+    """Rank training topics with a model of all of them, as a faulty task might; the tasks of SMART never do."""
+    collection = type(load(TASK).collection(SAMPLES / TASK))
+    examples: Any = collection.examples
     monkeypatch.setattr(splits, "in_split", lambda split, id_: split is not None)
-    collection = load(TASK).collection(SAMPLES / TASK)
-    monkeypatch.setattr(type(collection), "training_splits", lambda _self, _split: splits.FOLD_NAMES)
-    monkeypatch.setattr(type(collection), "examples", _every_question(type(collection)))
+    monkeypatch.setattr(collection, "training_splits", lambda _self, _split: splits.FOLD_NAMES)
+    monkeypatch.setattr(
+        collection, "examples", lambda self, _split, problems: examples(self, "test", problems)
+    )
     refused = rank(offline, TASK, tmp_path / "run")
     assert refused.code == 4 and "was trained on the topic" in refused.stderr
     assert not (tmp_path / "run").exists()
-
-
-def _every_question(kind: Any) -> Any:
-    original = kind.examples
-    return lambda self, _split, problems: original(self, "test", problems)

@@ -1,4 +1,4 @@
-"""TREC runs of other systems: judged, pooled and scored without a run directory."""
+"""TREC runs of other systems are judged, pooled and scored without a run directory."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import pytest
 import pytrec_eval
 
 from searchapp.judging.log import JudgmentLog
-from tests.cli.conftest import SAMPLE, Cli, Result, run_command
+from tests.cli.conftest import SAMPLE, Cli, Result, read_rankings, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
 
 @pytest.fixture
 def other(run: Path, tmp_path: Path) -> Path:
-    """The same rankings as another system writes them: ranks from 0, lines in any order."""
-    lines = [line.split() for line in (run / "run.trec").read_text().splitlines()]
-    found = [
-        f"{topic}\tQ0\t{one}\t{int(rank) - 1}\t{score}\tother" for topic, _, one, rank, score, _ in lines
+    """The run as another system may write it: ranks from 0, lines in any order."""
+    rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+    lines = [
+        f"{topic}\tQ0\t{document}\t{int(rank) - 1}\t{score}\tother"
+        for topic, _, document, rank, score, _ in rows
     ]
-    random.Random(1).shuffle(found)
+    random.Random(1).shuffle(lines)
     path = tmp_path / "other.trec"
-    path.write_text("\n".join(found))
+    path.write_text("\n".join(lines))
     return path
 
 
@@ -44,7 +45,7 @@ def judge(file: Path, *options: object, typed: str = "q\n", task: str = "nlps") 
 
 
 def by_trec_eval(run: Path, qrels: Path, *measures: str) -> dict[str, float]:
-    """The means that trec_eval gives."""
+    """Compute means of measures with trec_eval."""
     scores: dict[str, dict[str, float]] = {}
     for line in run.read_text().splitlines():
         topic, _, document, _, score, _ = line.split()
@@ -53,8 +54,8 @@ def by_trec_eval(run: Path, qrels: Path, *measures: str) -> dict[str, float]:
     for line in qrels.read_text().splitlines():
         topic, _, document, grade = line.split()
         grades.setdefault(topic, {})[document] = int(grade)
-    found = pytrec_eval.RelevanceEvaluator(grades, set(measures)).evaluate(scores).values()
-    return {name: sum(one[name] for one in found) / len(found) for name in measures}
+    topics = pytrec_eval.RelevanceEvaluator(grades, set(measures)).evaluate(scores).values()
+    return {name: sum(topic[name] for topic in topics) / len(topics) for name in measures}
 
 
 # Judging
@@ -68,17 +69,17 @@ def test_a_trec_run_is_judged(run: Path, other: Path, tmp_path: Path) -> None:
     assert [event.grade for event in events] == [1, 0]
     assert [event.rank for event in events] == [1, 2]
     assert {event.run.partition("@")[0] for event in events} == {"other.trec"}
-    # Its topics have their words, its documents their texts.
+    # The texts of topics and documents are shown.
     assert "nlps other.trec" in result.stdout and "The data no longer contains" not in result.stdout
     assert "no longer in the index" not in result.stdout
 
 
-def test_searchapps_own_file_is_judged_apart_from_its_directory(run: Path) -> None:
+def test_the_file_run_trec_of_a_run_directory_can_be_judged(run: Path) -> None:
     result = judge(run / "run.trec", "--data", SAMPLE, "--split", "dev")
     assert result.code == 0 and "nlps dev" in result.stdout
 
 
-def test_what_a_trec_run_does_not_say_is_asked_for(run: Path, other: Path, tmp_path: Path) -> None:
+def test_missing_information_about_a_trec_run_is_requested(run: Path, other: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = judge(other, "--data", tmp_path / "empty")
     assert result.code == 4 and "ranks no topic of nlps in" in result.stderr
@@ -92,14 +93,14 @@ def test_what_a_trec_run_does_not_say_is_asked_for(run: Path, other: Path, tmp_p
     assert judge(run, "--split", "train").code == 2
 
 
-def test_topics_and_documents_that_the_task_does_not_have_are_told(run: Path, other: Path) -> None:
+def test_unknown_topics_and_documents_are_reported(run: Path, other: Path) -> None:
     other.write_text(other.read_text() + "\nnobody Q0 nothing 0 1 x\n608 Q0 nowhere 0 99999 x\n")
     result = judge(other, "--data", SAMPLE)
     assert result.code == 0
     assert "1 of the 11 topics of" in result.stderr and "2 of 11 documents" in result.stderr
 
 
-def test_an_assignment_says_the_split_of_a_trec_run(run: Path, other: Path, tmp_path: Path) -> None:
+def test_an_assignment_names_the_split_of_a_trec_run(other: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     members = {"task": "nlps", "split": "dev", "seed": 0, "shared": [], "topics": {"ann": ["608"]}}
     file.write_text(json.dumps(members))
@@ -107,7 +108,7 @@ def test_an_assignment_says_the_split_of_a_trec_run(run: Path, other: Path, tmp_
     assert result.code == 0 and "Topic 1 of 1" in result.stdout
 
 
-def test_a_trec_run_gives_the_topics_of_what_is_decided(indexed: Cli, other: Path, tmp_path: Path) -> None:
+def test_adjudication_takes_topics_from_a_trec_run(indexed: Cli, other: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     for name, grade in (("ann", 0), ("ben", 1)):
         file = tmp_path / name
@@ -132,9 +133,8 @@ def test_a_pool_takes_run_directories_and_trec_runs(
     result = indexed("judgments", "pool", run, more, "--depth", 2, "--out", out)
     assert result.code == 0, result.stderr
     assert f"1 of 2 topics is left out, because {run} does not have it" in result.stderr
-    of_topic = [line.split()[2] for line in (out / "run.trec").read_text().splitlines() if line[:4] == "608 "]
-    own = [line.split()[2] for line in (run / "run.trec").read_text().splitlines() if line[:4] == "608 "]
-    assert set(of_topic) == {*own[:2], "112", "113"} and {of_topic[0], of_topic[1]} == {own[0], "112"}
+    pooled, own = (read_rankings(path)["608"] for path in (out, run))
+    assert set(pooled) == {*own[:2], "112", "113"} and set(pooled[:2]) == {own[0], "112"}
     assert indexed("runs", "verify", out).code == 0
     assert judge(out).code == 0
 
@@ -153,12 +153,12 @@ def test_a_pool_of_trec_runs_alone_needs_their_task(
                      "--out", out)  # fmt: skip
     assert result.code == 0, result.stderr
     assert indexed("runs", "verify", out).code == 0
-    told = judge(out)
-    assert told.code == 0 and "the index has changed" not in told.stderr
+    judged = judge(out)
+    assert judged.code == 0 and "the index has changed" not in judged.stderr
     other.write_text(other.read_text() + "\n608 Q0 nothing 0 99999 x\n")
     result = indexed("judgments", "pool", other, "--split", "dev", *where, "--out", tmp_path / "more")
     assert result.code == 0 and "documents (nothing) is not in the index" in result.stderr
-    # A run directory beside them must be of the same.
+    # A run directory in the same pool must be of the same split.
     result = indexed("judgments", "pool", other, run, "--split", "train", *where, "--out", tmp_path / "x")
     assert result.code == 4 and "another split" in result.stderr
 
@@ -166,25 +166,25 @@ def test_a_pool_of_trec_runs_alone_needs_their_task(
 # Scoring
 
 
-def test_any_run_is_scored_against_qrels_as_trec_eval_does(
+def test_any_run_is_scored_against_qrels_as_by_trec_eval(
     offline: Cli, run: Path, other: Path, qrels: Path
 ) -> None:
     result = offline("evaluate", other, "--qrels", qrels, "--json")
     assert result.code == 0, result.stderr
     expected = by_trec_eval(other, qrels, "map", "ndcg_cut_10", "recip_rank", "P_10", "recall_100")
-    found = result.json
+    output = result.json
     names = {"AP": "map", "nDCG@10": "ndcg_cut_10", "RR": "recip_rank", "P@10": "P_10", "R@100": "recall_100"}
     for name, of_trec_eval in names.items():
-        assert found["measures"][name] == pytest.approx(expected[of_trec_eval], abs=1e-12)
-    assert found["task"] is None and found["split"] is None and found["topics"] == 10
-    assert found["official"] == {"measure": "AP", "value": None, "values": {}, "honest": {}}
-    # The own file of a run is any run: what is equal is ordered as trec_eval orders it.
+        assert output["measures"][name] == pytest.approx(expected[of_trec_eval], abs=1e-12)
+    assert output["task"] is None and output["split"] is None and output["topics"] == 10
+    assert output["official"] == {"measure": "AP", "value": None, "values": {}, "honest": {}}
+    # In the file of a run directory, too, equal scores are ordered as by trec_eval.
     own = offline("evaluate", run / "run.trec", "--qrels", qrels, "--json")
-    assert own.json["measures"]["AP"] == found["measures"]["AP"]
+    assert own.json["measures"]["AP"] == output["measures"]["AP"]
     assert "official" not in offline("evaluate", other, "--qrels", qrels).stdout
 
 
-def test_equal_scores_are_ordered_by_descending_id_and_told(offline: Cli, tmp_path: Path) -> None:
+def test_equal_scores_are_ordered_by_descending_id_with_a_warning(offline: Cli, tmp_path: Path) -> None:
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels"
     run.write_text("t Q0 a 1 1 x\nt Q0 b 2 1 x\nt Q0 c 3 1 x\n")
     qrels.write_text("t 0 a 1\n")
@@ -195,7 +195,7 @@ def test_equal_scores_are_ordered_by_descending_id_and_told(offline: Cli, tmp_pa
     assert offline("evaluate", run, "--qrels", qrels, "--measure", "RR").stderr == ""
 
 
-def test_negative_grades_and_topics_without_relevance_are_as_for_trec_eval(
+def test_negative_grades_and_topics_without_relevance_count_as_in_trec_eval(
     offline: Cli, tmp_path: Path
 ) -> None:
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels"
@@ -208,11 +208,11 @@ def test_negative_grades_and_topics_without_relevance_are_as_for_trec_eval(
     assert result.json["measures"] == {
         "AP": pytest.approx(expected["map"]), "P@2": pytest.approx(expected["P_2"]),
     }  # fmt: skip
-    told = "1 of the 3 ranked topics has no grades and 1 topic with grades is not ranked: 2 are scored"
-    assert told in result.stderr
+    warning = "1 of the 3 ranked topics has no grades and 1 topic with grades is not ranked: 2 are scored"
+    assert warning in result.stderr
 
 
-def test_a_trec_run_of_a_task_has_its_official_figures_too(
+def test_a_trec_run_with_a_task_has_official_figures(
     offline: Cli, run: Path, other: Path, qrels: Path
 ) -> None:
     where = ("--task", "nlps", "--data", SAMPLE, "--split", "dev", "--cutoff", 50)
@@ -236,15 +236,15 @@ def test_judgments_of_a_trec_run_need_its_task(offline: Cli, run: Path, other: P
     assert refused.code == 2 and "does not record its training topics" in refused.stderr
 
 
-def test_the_gate_of_a_run_without_a_task_is_its_first_measure(
-    offline: Cli, other: Path, qrels: Path, run: Path
+def test_the_gate_of_a_run_without_a_task_applies_to_its_first_measure(
+    offline: Cli, other: Path, qrels: Path
 ) -> None:
-    found = offline("evaluate", other, "--qrels", qrels, "--json").json["measures"]
-    assert offline("evaluate", other, "--qrels", qrels, "--fail-under", found["AP"]).code == 0
-    assert offline("evaluate", other, "--qrels", qrels, "--fail-under", found["AP"] + 0.001).code == 5
-    chosen = ("--measure", "Judged@100", "--measure", "AP")
-    assert offline("evaluate", other, "--qrels", qrels, *chosen, "--fail-under", 1).code == 5
-    assert offline("evaluate", other, "--qrels", qrels, "--fail-under", "nan").code == 5
+    command = ("evaluate", other, "--qrels", qrels)
+    value = offline(*command, "--json").json["measures"]["AP"]
+    assert offline(*command, "--fail-under", value).code == 0
+    assert offline(*command, "--fail-under", value + 0.001).code == 5
+    assert offline(*command, "--measure", "Judged@100", "--measure", "AP", "--fail-under", 1).code == 5
+    assert offline(*command, "--fail-under", "nan").code == 5
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_the_gate_of_a_run_without_a_task_is_its_first_measure(
         ("nobody Q0 d1 0 1 t\n", "ranks no judged topic"),
     ],
 )
-def test_what_is_no_run_or_of_other_topics_is_refused_in_a_sentence(
+def test_invalid_runs_and_runs_of_other_topics_are_refused(
     offline: Cli, qrels: Path, tmp_path: Path, content: str, message: str
 ) -> None:
     path = tmp_path / "x.trec"
@@ -265,16 +265,14 @@ def test_what_is_no_run_or_of_other_topics_is_refused_in_a_sentence(
     assert result.code == 4 and message in result.stderr and "Traceback" not in result.stderr
 
 
-def test_ids_that_no_gold_can_name_are_a_sentence(
+def test_ids_that_the_gold_of_a_task_can_not_contain_are_refused(
     offline: Cli, run: Path, other: Path, tmp_path: Path
 ) -> None:
     qrels, out = tmp_path / "qrels", tmp_path / "gold"
     qrels.write_text("608 0 nope 1\n")
     refused = offline("evaluate", run, "--qrels", qrels, "--cutoff", 50)
-    assert (
-        refused.code == 4
-        and "nope is not a premise, because premises have whole numbers as ids" in refused.stderr
-    )
+    assert refused.code == 4
+    assert "nope is not a premise, because premises have whole numbers as ids" in refused.stderr
     arguments = ("--format", "qrels", "--annotator", "ann", "--lenient")
     assert offline("judgments", "import", "nlps", qrels, *arguments, "--data", SAMPLE).code == 0
     official = ("--format", "official", "--data", SAMPLE, "--split", "dev", "--out", out)

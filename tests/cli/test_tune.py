@@ -1,4 +1,4 @@
-"""`searchapp tune`: what it finds, writes and says, and that it goes on where it was ended."""
+"""`searchapp tune`: its results, files and messages, and how it continues after an interruption."""
 
 from __future__ import annotations
 
@@ -15,77 +15,75 @@ from typing import Any
 
 import pytest
 
+from searchapp.app.experiments import tuning_space
 from searchapp.app.experiments.tuning import TRIALS_FILE
 from searchapp.files import exclusive_folder
 from tests import profile
 from tests.cli.conftest import SAMPLES, Cli, Result
 
 SPACE = ("--param", "k=1,3,5", "--param", "direct=0.1:2:log", "--param", "k1=0.6:1.6")
-GIVEN = ("nlps", "--recipe", "neighbours", "--cutoff", 30, "--folds", 3)
+OPTIONS = ("nlps", "--recipe", "neighbours", "--cutoff", 30, "--folds", 3)
 
 Tune = Callable[..., Result]
 
 
 @pytest.fixture
 def tune(offline: Cli, indexed_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
-    """Tunes the recipe neighbours of the sample of nlps, in a folder of its own."""
+    """Tunes the recipe neighbours on the sample of nlps, in a new working folder."""
     shutil.copytree(indexed_home, tmp_path / "home")
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> Result:
-        return offline("tune", *GIVEN, *arguments)
+        return offline("tune", *OPTIONS, *arguments)
 
     return run
 
 
-def log_in(folder: Path) -> bytes:
+def read_log(folder: Path) -> bytes:
     return (folder / TRIALS_FILE).read_bytes()
 
 
-def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
+def test_the_best_recipe_is_written_and_has_the_tuned_figures(
     tune: Tune, offline: Cli, tmp_path: Path
 ) -> None:
     tuned = tune(*SPACE, "--trials", 6, "--out", "best.toml", "--json")
     assert tuned.code == 0, tuned.stderr
-    found = tuned.json
-    assert [Path(one).name for one in found["out"]] == ["best.toml", "best.mapping.json"]
-    figures = [trial["value"] for trial in found["trials"]]
+    output = tuned.json
+    assert [Path(path).name for path in output["out"]] == ["best.toml", "best.mapping.json"]
+    figures = [trial["value"] for trial in output["trials"]]
     assert figures == sorted(figures, reverse=True) and len(figures) == 7
-    assert found["best"]["value"] > found["baseline_trial"]["value"]
-    assert found["best"]["set"].keys() == {"k", "direct", "mapping.k1"}
-    assert found["best"]["tests"]["mean"] == pytest.approx(
-        found["best"]["value"] - found["baseline_trial"]["value"]
-    )
-    assert found["baseline_trial"]["value"] <= found["cross_validated"] <= found["best"]["value"]
-    low, high = found["interval"]
-    assert low < found["best"]["value"] < high
+    best, baseline = output["best"], output["baseline_trial"]
+    assert best["value"] > baseline["value"]
+    assert best["set"].keys() == {"k", "direct", "mapping.k1"}
+    assert best["tests"]["mean"] == pytest.approx(best["value"] - baseline["value"])
+    assert baseline["value"] <= output["cross_validated"] <= best["value"]
+    low, high = output["interval"]
+    assert low < best["value"] < high
     assert offline("index", "best.toml").code == 0
     assert offline("rank", "best.toml", "--split", "dev", "--out", "run").code == 0
     manifest = json.loads(Path("run/run.json").read_text())
     assert manifest["recipe"]["tuned"]["splits"] == ["train"] and manifest["variant"].endswith("best.toml")
-    (vote,) = (signal for signal in manifest["recipe"]["signals"] if signal["signal"] == "neighbours")
-    assert vote["k"] == found["best"]["set"]["k"]
-    # An index with the written mapping gives what was found by scoring the one that was there otherwise.
-    again = offline("tune", "best.toml", *GIVEN[3:], "--param", "k=2,4", "--trials", 1, "--json")
-    assert again.json["baseline_trial"]["value"] == found["best"]["value"], again.stderr
-    assert not [
-        line for line in offline("evaluate", "run", "--cutoff", 30).stderr.splitlines() if "tuned" in line
-    ]
+    (votes,) = (signal for signal in manifest["recipe"]["signals"] if signal["signal"] == "neighbours")
+    assert votes["k"] == best["set"]["k"]
+    # Tuning changed only the scoring of the old index; a new index with the written mapping has the same figures.
+    again = offline("tune", "best.toml", *OPTIONS[3:], "--param", "k=2,4", "--trials", 1, "--json")
+    assert again.json["baseline_trial"]["value"] == best["value"], again.stderr
+    assert "tuned" not in offline("evaluate", "run", "--cutoff", 30).stderr
 
 
-def test_one_worker_or_two_and_an_interruption_or_none_are_the_same_bytes(tune: Tune, tmp_path: Path) -> None:
+def test_the_log_does_not_depend_on_workers_and_interruptions(tune: Tune, tmp_path: Path) -> None:
     assert tune(*SPACE, "--trials", 5, "--out", "one.toml", "--trials-dir", "one").code == 0
     assert tune(*SPACE, "--trials", 5, "--out", "two.toml", "--trials-dir", "two", "--workers", 2).code == 0
-    lines = log_in(tmp_path / "one").splitlines(keepends=True)
-    assert len(lines) == 7 and log_in(tmp_path / "two") == b"".join(lines)
+    lines = read_log(tmp_path / "one").splitlines(keepends=True)
+    assert len(lines) == 7 and read_log(tmp_path / "two") == b"".join(lines)
     cuts = ((1, b""), (3, b"{"), (4, lines[4][:-1]), (6, lines[6][:-30] + b"\n"))
-    for place, torn in cuts if profile.FULL else cuts[1:3]:
+    for count, torn in cuts if profile.FULL else cuts[1:3]:
         Path("cut").mkdir(exist_ok=True)
-        (tmp_path / "cut" / TRIALS_FILE).write_bytes(b"".join(lines[:place]) + torn)
+        (tmp_path / "cut" / TRIALS_FILE).write_bytes(b"".join(lines[:count]) + torn)
         assert (
             tune(*SPACE, "--trials", 5, "--out", "cut.toml", "--trials-dir", "cut", "--overwrite").code == 0
         )
-        assert log_in(tmp_path / "cut") == b"".join(lines)
+        assert read_log(tmp_path / "cut") == b"".join(lines)
     for written in ("one", "two", "cut"):
         text = Path(f"{written}.toml").read_text().replace(f"{written}.", "x.")
         assert text == Path("one.toml").read_text().replace("one.", "x.")
@@ -93,26 +91,26 @@ def test_one_worker_or_two_and_an_interruption_or_none_are_the_same_bytes(tune: 
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
-def test_a_tuning_that_was_killed_goes_on(tune: Tune, tmp_path: Path, name: str) -> None:
-    asked = [*SPACE, "--trials", 6, "--out", "killed.toml"]
-    command = [sys.executable, "-m", "searchapp", "tune", *GIVEN, *asked, "--trials-dir", "killed"]
+def test_a_tuning_that_was_killed_can_be_continued(tune: Tune, tmp_path: Path, name: str) -> None:
+    options = [*SPACE, "--trials", 6, "--out", "killed.toml"]
+    command = [sys.executable, "-m", "searchapp", "tune", *OPTIONS, *options, "--trials-dir", "killed"]
     process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not (tmp_path / "killed" / TRIALS_FILE).exists() or log_in(tmp_path / "killed").count(b"\n") < 3:
+    while not (tmp_path / "killed" / TRIALS_FILE).exists() or read_log(tmp_path / "killed").count(b"\n") < 3:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.005)
     process.send_signal(getattr(signal, name))
-    _, told = process.communicate(timeout=60)
-    assert process.returncode != 0 and "Traceback" not in told and not Path("killed.toml").exists()
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode != 0 and "Traceback" not in stderr and not Path("killed.toml").exists()
     if name == "SIGINT":
-        assert process.returncode == 130 and "run the same command again to continue" in told
-    assert tune(*asked, "--trials-dir", "killed").code == 0
-    assert tune(*asked[:-1], "whole.toml", "--trials-dir", "whole").code == 0
-    assert log_in(tmp_path / "killed") == log_in(tmp_path / "whole")
-    assert Path("killed.mapping.json").read_bytes() == Path("whole.mapping.json").read_bytes()
+        assert process.returncode == 130 and "run the same command again to continue" in stderr
+    assert tune(*options, "--trials-dir", "killed").code == 0
+    assert tune(*options[:-1], "complete.toml", "--trials-dir", "complete").code == 0
+    assert read_log(tmp_path / "killed") == read_log(tmp_path / "complete")
+    assert Path("killed.mapping.json").read_bytes() == Path("complete.mapping.json").read_bytes()
 
 
-def test_two_at_once_are_refused_and_another_tuning_is_told_from_it(tune: Tune, tmp_path: Path) -> None:
+def test_logs_of_running_and_other_tunings_and_damaged_logs_are_refused(tune: Tune, tmp_path: Path) -> None:
     with exclusive_folder(tmp_path / "log", ""):
         refused = tune(*SPACE, "--trials", 2, "--trials-dir", "log")
     assert refused.code == 1 and f"process {os.getpid()} is running this tuning in log" in refused.stderr
@@ -126,59 +124,53 @@ def test_two_at_once_are_refused_and_another_tuning_is_told_from_it(tune: Tune, 
     assert damaged.code == 4 and "line 3 was changed after it was written" in damaged.stderr
 
 
-def test_a_full_disk_is_said_and_what_is_there_is_kept(tune: Tune, tmp_path: Path) -> None:
-    asked = ("tune", *GIVEN, *SPACE, "--trials", 4, "--trials-dir", "full")
-    assert tune(*SPACE, "--trials", 4, "--trials-dir", "whole").code == 0
-    whole = log_in(tmp_path / "whole")
+def test_a_full_disk_is_reported_and_tuning_can_be_continued(tune: Tune, tmp_path: Path) -> None:
+    options = (*SPACE, "--trials", 4, "--trials-dir")
+    assert tune(*options, "complete").code == 0
+    complete = read_log(tmp_path / "complete")
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / TRIALS_FILE).write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
-    limit = len(whole) - 300
-    filled = subprocess.run(
-        [sys.executable, "-c", FULL % limit, *map(str, asked)], capture_output=True, text=True, timeout=120
-    )
-    assert filled.returncode == 1, filled.stderr
-    assert (
-        "could not be written: " in filled.stderr
-        and "run the same command again to continue" in filled.stderr
-    )
-    assert "Traceback" not in filled.stderr
-    assert whole.startswith(log_in(tmp_path / "full")) and log_in(tmp_path / "full").endswith(b"\n")
-    assert tune(*SPACE, "--trials", 4, "--trials-dir", "full").code == 0
-    assert log_in(tmp_path / "full") == whole
+    (tmp_path / "full" / TRIALS_FILE).write_bytes(b"".join(complete.splitlines(keepends=True)[:2]))
+    code = LIMITED % (len(complete) - 300)
+    words = map(str, ("tune", *OPTIONS, *options, "full"))
+    failed = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+    assert failed.returncode == 1, failed.stderr
+    assert "could not be written: " in failed.stderr
+    assert "run the same command again to continue" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert complete.startswith(read_log(tmp_path / "full")) and read_log(tmp_path / "full").endswith(b"\n")
+    assert tune(*options, "full").code == 0
+    assert read_log(tmp_path / "full") == complete
 
 
-FULL = """
+LIMITED = """
 import resource, sys
 from searchapp.app.experiments.tuning import TrialLog
 append = TrialLog.append
-def limited(log, done):  # once the indexes of the folds are there, which are larger than the log
+def append_limited(log, trial):  # the limit must not affect the larger indexes of the folds, which exist by now
     resource.setrlimit(resource.RLIMIT_FSIZE, (%d, resource.RLIM_INFINITY))
-    append(log, done)
-TrialLog.append = limited
+    append(log, trial)
+TrialLog.append = append_limited
 from searchapp.cli import run
 sys.exit(run(sys.argv[1:]))
 """
 
 
-def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune, offline: Cli) -> None:
+def test_tuning_on_a_reported_split_is_refused_and_otherwise_warned_of_everywhere(
+    tune: Tune, offline: Cli
+) -> None:
     space = ("--param", "k=1,4", "--search", "grid")
     refused = tune(*space, "--split", "dev")
     assert refused.code == 2 and "results are reported for dev" in refused.stderr
-    result = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
-    assert (
-        result.code == 0
-        and "too optimistic" in result.stderr
-        and "too optimistic" in Path("dev.toml").read_text()
-    )
+    allowed = tune(*space, "--split", "dev", "--allow-reported", "--out", "dev.toml")
+    assert allowed.code == 0 and "too optimistic" in allowed.stderr
+    assert "too optimistic" in Path("dev.toml").read_text()
     for split in ("dev", "train"):
         assert offline("rank", "dev.toml", "--split", split, "--out", split).code == 0
         assert json.loads(Path(f"{split}/run.json").read_text())["recipe"]["tuned"]["reported"] is True
         assert "tuned on dev" in offline("evaluate", split, "--cutoff", 30).stderr
     again = offline("tune", "dev.toml", "--cutoff", 30, "--folds", 3, "--param", "k=2", "--out", "twice.toml")
     assert again.code == 0, again.stderr
-    assert 'splits = ["dev", "train"]\nreported = true' in Path("twice.toml").read_text(), (
-        "once told stays told"
-    )
+    assert 'splits = ["dev", "train"]\nreported = true' in Path("twice.toml").read_text()
     assert offline("rank", "nlps", "--split", "dev", "--out", "shipped").code == 0
     both = ("shipped", "dev", "--cutoff", 30, "--permutations", 50)
     assert "tuned on dev, the split that is scored" in offline("compare", *both).stderr
@@ -192,7 +184,7 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
     assert benched.code == 0 and "tuned on dev, the split that is scored" in benched.stderr, benched.stderr
 
 
-def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None:
+def test_the_table_has_the_best_trial_first_and_the_original_recipe(tune: Tune) -> None:
     table = tune("--param", "k=1,3,5", "--search", "grid")
     assert table.code == 0, table.stderr
     lines = table.stdout.splitlines()
@@ -201,32 +193,30 @@ def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None
     assert "3 folds, seed 2021; 3 trials, grid" in table.stderr
 
 
-def test_a_depth_that_raises_a_window_is_warned_of_as_by_rank(tune: Tune) -> None:
+def test_a_depth_that_raises_a_window_has_the_warning_of_rank(tune: Tune) -> None:
     usual = tune("--param", "k=1,3", "--search", "grid", "--depth", 500)
     assert usual.code == 0 and "raises the window" not in usual.stderr
     deep = tune("--param", "k=1,3", "--search", "grid", "--depth", 501)
     assert deep.code == 0 and deep.stderr.count("the depth 501 raises the window 500 of") == 1
 
 
-def test_halving_gives_the_best_ever_more_topics(
+def test_halving_scores_the_best_trials_on_more_topics(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from searchapp.app.experiments import tuning_space
-
     monkeypatch.setattr(tuning_space, "LEAST_TOPICS", 2)
     monkeypatch.chdir(tmp_path)
     assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
-    given = ("tune", *GIVEN, *SPACE, "--trials", 9, "--search", "halving", "--json")
-    halved = offline(*given, "--trials-dir", "one")
+    halving = ("tune", *OPTIONS, *SPACE, "--trials", 9, "--search", "halving", "--json")
+    halved = offline(*halving, "--trials-dir", "one")
     assert halved.code == 0, halved.stderr
     sizes = [trial["topics"] for trial in halved.json["trials"] if trial["trial"]]
     assert sizes == [12, 4, 4, *[12 // 9 or 1] * 6] or sorted(set(sizes)) == [4, 12], sizes
-    (best,) = [trial for trial in halved.json["trials"] if trial["trial"] and trial["complete"]][:1]
-    again = offline("tune", *GIVEN, *SPACE, "--trials", 9, "--json", "--trials-dir", "all").json
-    alone = {trial["trial"]: trial for trial in again["trials"]}
-    assert alone[best["trial"]]["value"] == best["value"], "of all topics it is what a random search finds"
-    assert offline(*given, "--trials-dir", "two", "--workers", 2).code == 0
-    assert log_in(tmp_path / "one") == log_in(tmp_path / "two")
+    best = next(trial for trial in halved.json["trials"] if trial["trial"] and trial["complete"])
+    random = offline("tune", *OPTIONS, *SPACE, "--trials", 9, "--json", "--trials-dir", "all").json
+    values = {trial["trial"]: trial["value"] for trial in random["trials"]}
+    assert values[best["trial"]] == best["value"], "on all topics, a trial has the value of random search"
+    assert offline(*halving, "--trials-dir", "two", "--workers", 2).code == 0
+    assert read_log(tmp_path / "one") == read_log(tmp_path / "two")
 
 
 @pytest.mark.parametrize(
@@ -254,16 +244,14 @@ def test_halving_gives_the_best_ever_more_topics(
         (("--param", "\x1b[31mk=1,2"), 2, "has no parameter"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    tune: Tune, arguments: tuple[str, ...], code: int, message: str
-) -> None:
+def test_usage_errors_are_reported(tune: Tune, arguments: tuple[str, ...], code: int, message: str) -> None:
     Path("file").write_text("")
     refused = tune(*arguments)
     assert (refused.code, message in refused.stderr) == (code, True), refused.stderr
     assert "Traceback" not in refused.stderr and "\x1b[31m" not in refused.stderr and not refused.stdout
 
 
-def test_a_trial_that_fails_is_told_and_the_others_go_on(
+def test_a_failed_trial_is_reported_and_others_are_not_affected(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -274,22 +262,19 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(
     )
     assert tuned.code == 0, tuned.stderr
     last: Any = tuned.json["trials"][-1]
-    assert (
-        last["set"] == {"min_samples": 500}
-        and last["value"] is None
-        and "lower `min_samples`" in last["error"]
-    )
+    assert (last["set"], last["value"]) == ({"min_samples": 500}, None)
+    assert "lower `min_samples`" in last["error"]
     assert "failed: " in tuned.stderr and tuned.json["splits"] == [f"fold{number}" for number in range(5)]
 
 
-def test_a_task_of_ones_own_and_a_variant_are_tuned(
+def test_an_own_task_is_tuned_and_its_variant_can_be_ranked(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(SAMPLES / "own", tmp_path / "own")
     assert offline("index", "own/cooking.toml").code == 0
-    given = ("--recipe", "neighbours", "--param", "k=1,2", "--search", "grid", "--out")
-    tuned = offline("tune", "own/cooking.toml", *given, "best.toml")
+    options = ("--recipe", "neighbours", "--param", "k=1,2", "--search", "grid", "--out")
+    tuned = offline("tune", "own/cooking.toml", *options, "best.toml")
     assert tuned.code == 0, tuned.stderr
     assert 'extends = "own/cooking.toml"' in Path("best.toml").read_text()
     assert offline("rank", "best.toml", "--split", "dev", "--out", "run").code == 0
@@ -301,15 +286,15 @@ def test_debates_are_left_out_one_at_a_time_and_not_halved(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert offline("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
-    given = ("tune", "checkthat", "--recipe", "neighbours", "--param", "k=1,5", "--lenient")
-    output = offline(*given, "--json").json
+    command = ("tune", "checkthat", "--recipe", "neighbours", "--param", "k=1,5", "--lenient")
+    output = offline(*command, "--json").json
     assert (output["folds"], output["topics"], output["splits"]) == (3, 3, ["training"])
     assert output["measure"] == "MAP"
-    # So does `rank`, which leaves out one debate at a time as well.
-    ranked = ("checkthat", "--split", "training", "--recipe", "neighbours", "--out", "run")
-    assert offline("rank", *ranked).code == 0
+    # `rank` also leaves out one debate at a time.
+    rank = ("rank", "checkthat", "--split", "training", "--recipe", "neighbours", "--out", "run")
+    assert offline(*rank).code == 0
     scored = offline("evaluate", "run", "--lenient", "--json").json
     official = scored.get("runs", [scored])[0]["official"]
     assert output["baseline_trial"]["value"] == pytest.approx(official["value"], abs=1e-12)
-    refused = offline(*given, "--search", "halving")
+    refused = offline(*command, "--search", "halving")
     assert refused.code == 2 and "requires all topics" in refused.stderr
