@@ -371,8 +371,8 @@ def test_a_plan_can_score_against_judgments(benched: Cli) -> None:
     assert "nlps is scored against judgments of 24 documents for 4 topics" in judged.json["notes"][0]
     # Later judgments count although no cell is ranked again.
     with JudgmentLog(log) as events:
-        document = SeenDocument(rankings[4].topic_id, rankings[4].document_ids()[0])
-        Session(events, "nlps", Author("ann")).grade([document], 1)
+        unseen = SeenDocument(rankings[4].topic_id, rankings[4].document_ids()[0])
+        Session(events, "nlps", Author("ann")).grade([unseen], 1)
     assert benched("bench", "plan.toml", "--json").json["columns"][0]["measures"][0]["topics"] == 5
 
 

@@ -1,4 +1,4 @@
-"""The recipe `best` of nlps on its sample: signals side by side, co-citation, and trees that fuse them."""
+"""The recipe `best` of nlps on its sample: several signals, co-citation, and a fusion by trees."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DATA = ("--data", SAMPLES / TASK)
 QUICK = ("--set", "num_trees=5", "--set", "min_samples=2", "--set", "num_leaves=4")
 
 
-def ranked(run: Cli, out: Path, *options: object) -> dict[str, bytes]:
-    """The bytes of a run, and what it records of its models."""
+def rank(run: Cli, out: Path, *options: object) -> dict[str, bytes]:
+    """Make a run, and return its files and the models in its manifest."""
     engine = options[:2] if "--engine" in options else ()
     assert run("index", TASK, *DATA, *engine).code == 0
     result = run("rank", TASK, *DATA, "--split", "dev", "--recipe", "best", *QUICK, "--out", out, *options)
     assert result.code == 0, result.stderr
-    held = {file.name: file.read_bytes() for file in out.rglob("*.*") if file.name != "run.json"}
-    return held | {"models": json.dumps(recipe_of(out)["models"]).encode()}
+    files = {file.name: file.read_bytes() for file in out.rglob("*.*") if file.name != "run.json"}
+    return files | {"models": json.dumps(recipe_of(out)["models"]).encode()}
 
 
 def recipe_of(run: Path) -> Any:
@@ -31,7 +31,7 @@ def recipe_of(run: Path) -> Any:
 
 
 def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline: Cli, tmp_path: Path) -> None:
-    result = ranked(offline, tmp_path / "run")
+    first = rank(offline, tmp_path / "run")
     (path,) = (tmp_path / "home" / "models").glob("nlps-fusion-*.npz")
     stored = learning.read_model(path)
     recipe = recipe_of(tmp_path / "run")
@@ -48,16 +48,16 @@ def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline:
     assert again.code == 0, again.stderr
     assert [(model["signal"], model["trained"]) for model in again.json["models"]] == [("fusion", True)]
     assert path.read_bytes() == content
-    assert ranked(offline, tmp_path / "again") == result
+    assert rank(offline, tmp_path / "again") == first
     assert offline("runs", "verify", tmp_path / "run").code == 0
-    # What is not looked at by those who train makes no other model, what they look at does.
-    result = offline("train", TASK, "--split", "dev", *QUICK, "--set", "neighbours.k=3", "--json")
-    assert result.json["models"][0]["trained"] and result.json["models"][0]["path"] != str(path)
+    # Another value of a parameter that training reads requires another model.
+    other = offline("train", TASK, "--split", "dev", *QUICK, "--set", "neighbours.k=3", "--json")
+    assert other.json["models"][0]["trained"] and other.json["models"][0]["path"] != str(path)
 
 
 def test_a_deeper_ranking_begins_with_the_shorter_one(offline: Cli, tmp_path: Path) -> None:
     for depth in (5, 20):
-        ranked(offline, tmp_path / str(depth), "--depth", depth)
+        rank(offline, tmp_path / str(depth), "--depth", depth)
     rows = {
         depth: [line.split()[:4] for line in (tmp_path / depth / "run.trec").read_text().splitlines()]
         for depth in ("5", "20")
@@ -65,7 +65,7 @@ def test_a_deeper_ranking_begins_with_the_shorter_one(offline: Cli, tmp_path: Pa
     assert rows["5"] == [row for row in rows["20"] if int(row[3]) <= 5]
 
 
-def test_a_solved_topic_is_not_ranked_by_its_own_answers(offline: Cli, tmp_path: Path) -> None:
+def test_a_training_topic_is_not_ranked_with_its_own_gold(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", TASK, *DATA).code == 0
     refused = offline(
         "rank", TASK, *DATA, "--split", "train", "--recipe", "best", *QUICK, "--out", tmp_path / "x"
@@ -74,7 +74,7 @@ def test_a_solved_topic_is_not_ranked_by_its_own_answers(offline: Cli, tmp_path:
     assert not (tmp_path / "x").exists()
 
 
-def test_why_adds_up_and_names_what_the_trees_went_by(offline: Cli) -> None:
+def test_the_explanation_of_trees_adds_up(offline: Cli) -> None:
     assert offline("index", TASK, *DATA).code == 0
     words = "Let $H$ be a subgroup of a finite group."
     options = ["--recipe", "best", "--json"]
@@ -88,7 +88,7 @@ def test_why_adds_up_and_names_what_the_trees_went_by(offline: Cli) -> None:
 
 
 def test_both_engines_train_the_same_model_and_rank_the_same(server: Cli, tmp_path: Path) -> None:
-    result = ranked(server, tmp_path / "embedded", "--engine", "embedded")
+    embedded = rank(server, tmp_path / "embedded", "--engine", "embedded")
     for path in (tmp_path / "home" / "models").glob("*"):
         path.unlink()
-    assert ranked(server, tmp_path / "elasticsearch", "--engine", "elasticsearch") == result
+    assert rank(server, tmp_path / "elasticsearch", "--engine", "elasticsearch") == embedded

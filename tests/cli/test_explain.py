@@ -38,10 +38,10 @@ def test_the_scores_of_signals_add_up_to_the_score_of_the_run(
         first
         == f"{document} is at rank {rank} for the topic {TOPIC} (nlps dev), with the score {float(score):.4f}"
     )
-    lines = [line.strip() for line in rest]
-    assert ("Scores of the signals:" in lines) == (recipe == "neighbours")
+    shares = [line.strip() for line in rest]
+    assert ("Scores of the signals:" in shares) == (recipe == "neighbours")
     for share in output["signals"]:
-        assert any(line.startswith(f"{share['value']:.4f}  {share['signal']}") for line in lines)
+        assert any(line.startswith(f"{share['value']:.4f}  {share['signal']}") for line in shares)
 
 
 def test_the_split_of_the_topic_is_found_and_documents_below_the_depth_have_a_rank(indexed: Cli) -> None:

@@ -1,4 +1,4 @@
-"""`searchapp indexes` on both engines, with killed builds, damaged files and the indexes of others about."""
+"""`searchapp indexes` on both engines, with incomplete builds, damaged files and foreign indexes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ file = "d.jsonl"
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """The file of a task of somebody's own, with solved topics."""
+    """The file of an own task with training topics."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "d.jsonl").write_text(
@@ -47,77 +47,67 @@ def own(tmp_path: Path) -> Path:
     return folder / "cooking.toml"
 
 
-def listed(cli: Cli, *options: object) -> list[dict[str, Any]]:
+def list_indexes(cli: Cli, *options: object) -> list[dict[str, Any]]:
     result = cli("indexes", "list", "--json", *options)
     assert result.code == 0, result.stderr
-    found: list[dict[str, Any]] = result.json["indexes"]
-    return found
+    indexes: list[dict[str, Any]] = result.json["indexes"]
+    return indexes
 
 
-def test_every_index_is_listed_with_what_it_is_of(indexed: Cli, own: Path, tmp_path: Path) -> None:
+def test_every_index_is_listed_with_its_task_and_state(indexed: Cli, own: Path, tmp_path: Path) -> None:
     assert indexed("index", own).code == 0
     ranked = indexed("rank", own, "--split", "dev", "--recipe", "neighbours", "--out", tmp_path / "run")
     assert ranked.code == 0, ranked.stderr
-    result = {one["index"]: one for one in listed(indexed)}
-    assert set(result) == {"nlps", "own-cooking", "training-own-cooking-dev"}
-    nlps = result["nlps"]
+    indexes = {index["index"]: index for index in list_indexes(indexed)}
+    assert set(indexes) == {"nlps", "own-cooking", "training-own-cooking-dev"}
+    nlps = indexes["nlps"]
     assert (nlps["task"], nlps["documents"], nlps["state"], nlps["live"]) == ("nlps", 70, "live", True)
     assert "-nlps-000001" in nlps["version"] and nlps["bytes"] > 1000 and nlps["owner"] is None
-    assert (result["own-cooking"]["task"], result["own-cooking"]["owner"]) == ("cooking", str(own))
-    assert result["training-own-cooking-dev"]["owner"] == str(own)
+    assert (indexes["own-cooking"]["task"], indexes["own-cooking"]["owner"]) == ("cooking", str(own))
+    assert indexes["training-own-cooking-dev"]["owner"] == str(own)
     shown = indexed("indexes", "list").stdout
-    for word in (
-        "index",
-        "version",
-        "state",
-        "documents",
-        "size",
-        "age",
-        "task file",
-        "own-cooking",
-        str(own),
-    ):
-        assert word in shown
+    columns = ("index", "version", "state", "documents", "size", "age", "task file")
+    assert all(word in shown for word in (*columns, "own-cooking", str(own)))
 
 
 def test_without_an_index_the_list_is_empty(cli: Cli) -> None:
     result = cli("indexes", "list")
     assert (result.code, result.stdout) == (0, "")
     assert "has no index yet: `searchapp index TASK` builds one" in result.stderr
-    assert listed(cli) == []
+    assert list_indexes(cli) == []
 
 
-def test_an_index_is_removed_with_its_versions_and_nothing_else(indexed: Cli, own: Path) -> None:
+def test_removing_an_index_affects_no_other(indexed: Cli, own: Path) -> None:
     assert indexed("index", own).code == 0
     refused = indexed("indexes", "remove", "nlps")
     assert refused.code == 2 and "add --yes" in refused.stderr
-    assert len(listed(indexed)) == 2
+    assert len(list_indexes(indexed)) == 2
     removed = indexed("indexes", "remove", "nlps", "--yes", "--json")
     assert removed.code == 0, removed.stderr
-    assert [one["index"] for one in removed.json["removed"]] == ["nlps"]
-    assert [one["index"] for one in listed(indexed)] == ["own-cooking"]
+    assert [index["index"] for index in removed.json["removed"]] == ["nlps"]
+    assert [index["index"] for index in list_indexes(indexed)] == ["own-cooking"]
     assert indexed("search", "nlps", "x").code == 3
     assert indexed("search", own, "soup").code == 0
-    assert indexed("index", "nlps", "--data", SAMPLE).code == 0  # nothing is in the way of a new one
+    assert indexed("index", "nlps", "--data", SAMPLE).code == 0  # a new one can be built
 
 
-def test_a_name_that_no_index_has_removes_nothing(indexed: Cli) -> None:
+def test_removing_an_unknown_index_removes_nothing(indexed: Cli) -> None:
     for names in (["nlp"], ["nlps", "nlp"]):
         result = indexed("indexes", "remove", *names, "--yes")
         assert result.code == 2
         assert "searchapp has no index 'nlp' (did you mean nlps?): choose from nlps" in result.stderr
-    assert len(listed(indexed)) == 1
+    assert len(list_indexes(indexed)) == 1
 
 
 def test_indexes_of_other_prefixes_are_left_alone(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those whose prefix begins with ours, or the name of whose index looks like one of ours."""
+    """Also if they begin with our prefix, so that their full names look like names of our indexes."""
     mine = os.environ.get("SEARCHAPP_INDEX_PREFIX", "searchapp")
     for prefix in (f"{mine}-own", f"{mine}-nlps", f"{mine}-training-nlps"):
         monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", prefix)
         assert indexed("index", "nlps", "--data", SAMPLE).code == 0
-        assert [one["index"] for one in listed(indexed)] == ["nlps"]
+        assert [index["index"] for index in list_indexes(indexed)] == ["nlps"]
     monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", mine)
-    before = [one["index"] for one in listed(indexed)]
+    before = [index["index"] for index in list_indexes(indexed)]
     for name in ("own-nlps", "nlps-nlps", "training-nlps-nlps"):
         assert name not in before
         assert indexed("indexes", "remove", name, "--yes").code == 2
@@ -125,7 +115,7 @@ def test_indexes_of_other_prefixes_are_left_alone(indexed: Cli, monkeypatch: pyt
         monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", prefix)
         assert indexed("search", "nlps", "group").code == 0
         assert indexed("indexes", "remove", "nlps", "--yes").code == 0
-        assert listed(indexed) == []
+        assert list_indexes(indexed) == []
 
 
 def test_partial_and_damaged_indexes_are_listed_and_removed(offline: Cli, tmp_path: Path) -> None:
@@ -133,27 +123,27 @@ def test_partial_and_damaged_indexes_are_listed_and_removed(offline: Cli, tmp_pa
     folder = tmp_path / "home" / "indexes" / "searchapp-nlps"
     (folder / "000002").mkdir()
     (folder / "000002" / "part").write_bytes(b"12345")
-    assert [(one["version"], one["state"], one["bytes"]) for one in listed(offline)][1] == (
-        "searchapp-nlps-000002", "leftover", 5,
-    )  # fmt: skip
+    leftover = list_indexes(offline)[1]
+    assert leftover["version"] == "searchapp-nlps-000002"
+    assert (leftover["state"], leftover["bytes"]) == ("leftover", 5)
     with IndexFolder(folder)._locked():
-        assert [one["state"] for one in listed(offline)] == ["live", "building"]
+        assert [index["state"] for index in list_indexes(offline)] == ["live", "building"]
         refused = offline("indexes", "remove", "nlps", "--yes")
         assert refused.code == 3 and "is building the index" in refused.stderr
     (folder / "000001" / "manifest.json").write_text("{")
-    assert [one["state"] for one in listed(offline)] == ["unreadable", "leftover"]
+    assert [index["state"] for index in list_indexes(offline)] == ["unreadable", "leftover"]
     assert "unreadable" in offline("indexes", "list").stdout
     assert offline("indexes", "remove", "nlps", "--yes").code == 0
     assert not folder.exists()
 
 
-def test_what_searchapp_did_not_make_is_left_alone(offline: Cli, tmp_path: Path) -> None:
+def test_foreign_files_and_folders_are_left_alone(offline: Cli, tmp_path: Path) -> None:
     indexes = tmp_path / "home" / "indexes"
     (indexes / "searchapp-nlps").mkdir(parents=True)
     (indexes / "searchapp-nlps" / "thesis.txt").write_text("years of work")
     (indexes / "searchapp-checkthat").write_text("a file")
     (indexes / "other-nlps").mkdir()
-    assert listed(offline) == []
+    assert list_indexes(offline) == []
     for name in ("nlps", "checkthat", "../../home", "other-nlps"):
         assert offline("indexes", "remove", name, "--yes").code == 2
     assert (indexes / "searchapp-nlps" / "thesis.txt").exists()
@@ -165,12 +155,13 @@ def test_unnamed_indexes_have_their_tasks_name(
 ) -> None:
     import httpx
 
-    (described,) = httpx.get(f"{elasticsearch_url}/{index_prefix}-nlps/_mapping").json().values()
-    meta = described["mappings"]["_meta"]
-    del meta["searchapp"]["name"]  # as it was before names were written down
+    (index,) = httpx.get(f"{elasticsearch_url}/{index_prefix}-nlps/_mapping").json().values()
+    meta = index["mappings"]["_meta"]
+    del meta["searchapp"]["name"]  # as in indexes of older versions
     address = f"{elasticsearch_url}/{index_prefix}-nlps/_mapping"
     assert httpx.put(address, json={"_meta": meta}).status_code == 200
-    assert [(one["index"], one["documents"]) for one in listed(indexed_server)] == [("nlps", 70)]
+    (listed,) = list_indexes(indexed_server)
+    assert (listed["index"], listed["documents"]) == ("nlps", 70)
     assert indexed_server("search", "nlps", "group").code == 0
     assert indexed_server("indexes", "remove", "nlps", "--yes").code == 0
 
@@ -185,7 +176,7 @@ def test_indexes_of_other_programs_are_left_alone(
     for name in foreign:
         assert httpx.put(f"{elasticsearch_url}/{name}", json={}).status_code == 200
     try:
-        assert [one["index"] for one in listed(indexed_server)] == ["nlps"]
+        assert [index["index"] for index in list_indexes(indexed_server)] == ["nlps"]
         for name in ("mine", "checkthat"):
             assert indexed_server("indexes", "remove", name, "--yes").code == 2
         assert indexed_server("indexes", "remove", "nlps", "--yes").code == 0
@@ -196,12 +187,12 @@ def test_indexes_of_other_programs_are_left_alone(
             httpx.delete(f"{elasticsearch_url}/{name}")
 
 
-def test_own_tasks_that_are_indexed_are_among_the_tasks(cli: Cli, own: Path) -> None:
+def test_indexed_own_tasks_are_listed_with_the_tasks(cli: Cli, own: Path) -> None:
     assert cli("index", own).code == 0
-    described = cli("tasks", "--json").json
-    task = described["tasks"][-1]
+    listed = cli("tasks", "--json").json
+    task = listed["tasks"][-1]
     assert (task["task"], task["file"], task["indexed"]) == ("cooking", str(own), 3)
-    assert described["unreadable"] == []
+    assert listed["unreadable"] == []
     shown = cli("tasks").stdout
     assert "cooking  cooking" in shown and f"file     {own}" in shown and "indexed  3 documents" in shown
     shutil.move(own, own.with_suffix(".old"))
@@ -212,38 +203,38 @@ def test_own_tasks_that_are_indexed_are_among_the_tasks(cli: Cli, own: Path) -> 
 
 
 @pytest.fixture
-def split(indexed_server: Cli, elasticsearch_url: str, index_prefix: str) -> Cli:
-    """The sample of nlps is indexed, and its alias on a second version as well."""
+def ambiguous(indexed_server: Cli, elasticsearch_url: str, index_prefix: str) -> Cli:
+    """As `indexed_server`, with the alias of the index on a second version as well."""
     server, alias = Server(elasticsearch_url), f"{index_prefix}-nlps"
-    (serving,) = server.request("GET", f"/_alias/{alias}").json()
-    described = server.request("GET", f"/{serving}").json()[serving]
-    kept = {name: described["settings"]["index"][name] for name in ("analysis", "similarity")}
-    body: dict[str, Any] = {"mappings": described["mappings"], "settings": kept, "aliases": {alias: {}}}
+    (live,) = server.request("GET", f"/_alias/{alias}").json()
+    index = server.request("GET", f"/{live}").json()[live]
+    settings = {name: index["settings"]["index"][name] for name in ("analysis", "similarity")}
+    body: dict[str, Any] = {"mappings": index["mappings"], "settings": settings, "aliases": {alias: {}}}
     assert server.request("PUT", f"/{alias}-000009-0123abcd", body, timeout=60).status == 200
     return indexed_server
 
 
-def test_an_ambiguous_alias_is_refused_until_repaired(split: Cli, index_prefix: str) -> None:
-    (sound,) = (
+def test_an_ambiguous_alias_is_refused_until_repaired(ambiguous: Cli, index_prefix: str) -> None:
+    (intact,) = (
         index["version"]
-        for index in split("indexes", "list", "--json").json["indexes"]
+        for index in ambiguous("indexes", "list", "--json").json["indexes"]
         if "-000001-" in index["version"]
     )
     for command in (("search", "nlps", "group"), ("index", "nlps", "--data", SAMPLE, "--rebuild")):
-        result = split(*command)
+        result = ambiguous(*command)
         assert result.code == 3 and "`searchapp indexes repair nlps`" in result.stderr
-    repaired = split("indexes", "repair", "nlps", "--json")
+    repaired = ambiguous("indexes", "repair", "nlps", "--json")
     assert repaired.code == 0
-    (one,) = repaired.json["indexes"]
-    # The newest is empty, which is not what it says it was built from.
-    assert one == {
+    # The newest version is empty, which contradicts the digest it records.
+    (index,) = repaired.json["indexes"]
+    assert index == {
         "name": "nlps",
-        "live": sound,
+        "live": intact,
         "removed": [f"{index_prefix}-nlps-000009-0123abcd"],
         "problem": None,
     }
-    assert split("search", "nlps", "group").code == 0
-    assert split("indexes", "repair").stdout == f"nlps: {sound} is live\n"
+    assert ambiguous("search", "nlps", "group").code == 0
+    assert ambiguous("indexes", "repair").stdout == f"nlps: {intact} is live\n"
 
 
 def test_irreparable_indexes_are_errors(
@@ -254,7 +245,7 @@ def test_irreparable_indexes_are_errors(
     assert result.code == 3 and "searchapp index nlps --rebuild" in result.stderr
 
 
-def test_there_is_nothing_to_repair(server: Cli) -> None:
+def test_repairing_without_indexes_reports_that_there_are_none(server: Cli) -> None:
     result = server("indexes", "repair")
     assert result.code == 0 and "has no index yet" in result.stderr
 
@@ -272,22 +263,20 @@ def test_commands_refuse_a_damaged_index(
     for command in ((*rank, tmp_path / "run"), ("search", "nlps", "group")):
         result = indexed_server(*command)
         assert result.code == 3
-        assert (
-            "1 deleted copy of a document, which affects its scores" in result.stderr
-            and "searchapp index nlps --rebuild" in result.stderr
-        )
+        assert "1 deleted copy of a document, which affects its scores" in result.stderr
+        assert "searchapp index nlps --rebuild" in result.stderr
     assert not (tmp_path / "run").exists()
     checks = {check["name"]: check for check in indexed_server("doctor", "--json").json["checks"]}
     assert checks["index nlps"]["verdict"] == "failed"
     assert "deleted" in checks["index nlps"]["finding"]
 
-    # The same documents under the same mapping, and yet something has changed.
+    # Documents and mapping have not changed, but the index is built again.
     again = indexed_server("index", "nlps", "--data", SAMPLE, "--json")
     assert again.code == 0 and again.json["built"] is True
     assert indexed_server(*rank, tmp_path / "run").code == 0
 
 
-def test_damaged_solved_topics_are_rebuilt(
+def test_a_damaged_index_of_training_topics_is_rebuilt(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
 ) -> None:
     command = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
@@ -340,77 +329,77 @@ def edit(task: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
     file.write_text("".join(f"{json.dumps(document)}\n" for document in documents))
 
 
-def serving(home: Path, name: str = "*cooking") -> Path:
-    """The folder of the version that serves."""
+def live_version(home: Path, name: str = "*cooking") -> Path:
+    """Return the folder of the live version."""
     (folder,) = (home / "indexes").glob(f"searchapp-{name}")
     return folder / (folder / "current").read_text().split()[0]
 
 
 def content_of(home: Path, name: str = "*cooking") -> list[Any]:
-    """What the index has, whatever its segments are."""
-    with closing(DirectoryReader(serving(home, name))) as reader:
+    """Return the content of an index, which does not depend on its segments."""
+    with closing(DirectoryReader(live_version(home, name))) as reader:
         return content(reader)
 
 
-def taken_over(result: Any) -> list[int]:
+def reused_counts(result: Any) -> list[int]:
     return [index["reused"] for index in result.json["indexes"]]
 
 
-def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+def test_the_number_of_reused_documents_is_reported(offline: Cli, task: Path, tmp_path: Path) -> None:
     result = offline("index", task, "--json")
     assert "indexed 42 documents into" in result.stderr
-    assert taken_over(result) == [0]
+    assert reused_counts(result) == [0]
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     edit(task, lambda documents: documents.insert(20, {**documents[20], "id": "new"}))
     second = offline("index", task, "--json", "--verbose")
     assert "41 documents are reused, 1 are removed, 2 are analyzed; all is merged" in second.stderr
     assert "indexed 43 documents (41 reused, 2 analyzed) into" in second.stderr
-    assert taken_over(second) == [41]
-    ours = content_of(tmp_path / "home")
+    assert reused_counts(second) == [41]
+    content_before = content_of(tmp_path / "home")
     assert offline("search", task, "leeks", "--json").json["hits"][0]["id"] == "r08"
     third = offline("index", task, "--json", "--rebuild")
     assert "indexed 43 documents into" in third.stderr
-    assert taken_over(third) == [0]
-    assert content_of(tmp_path / "home") == ours
+    assert reused_counts(third) == [0]
+    assert content_of(tmp_path / "home") == content_before
 
 
-def test_skipped_documents_are_not_carried_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+def test_skipped_documents_are_not_reused(offline: Cli, task: Path, tmp_path: Path) -> None:
     offline("index", task)
     edit(task, lambda documents: documents[3].pop("id"))
     assert offline("index", task).code == 4
     lenient = offline("index", task, "--lenient", "--json")
     assert "indexed 41 documents (41 reused, 0 analyzed)" in lenient.stderr
-    ours = content_of(tmp_path / "home")
+    content_before = content_of(tmp_path / "home")
     offline("index", task, "--lenient", "--rebuild")
-    assert content_of(tmp_path / "home") == ours
+    assert content_of(tmp_path / "home") == content_before
 
 
-def test_of_a_damaged_version_nothing_is_taken_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+def test_nothing_is_reused_from_a_damaged_version(offline: Cli, task: Path, tmp_path: Path) -> None:
     offline("index", task)
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
-    file = serving(tmp_path / "home") / "documents.sqlite"
+    file = live_version(tmp_path / "home") / "documents.sqlite"
     content = file.read_bytes()
-    place = content.index(b"lentils")
-    file.write_bytes(content[:place] + b"L" + content[place + 1 :])
+    offset = content.index(b"lentils")
+    file.write_bytes(content[:offset] + b"L" + content[offset + 1 :])
     result = offline("index", task, "--json")
     assert "note: all documents were analyzed again: the previous version is damaged (" in (result.stderr)
     assert "indexed 42 documents into" in result.stderr
-    ours = content_of(tmp_path / "home")
+    content_before = content_of(tmp_path / "home")
     offline("index", task, "--rebuild")
-    assert content_of(tmp_path / "home") == ours
+    assert content_of(tmp_path / "home") == content_before
 
 
-def test_another_mapping_carries_nothing_over(offline: Cli, task: Path, tmp_path: Path) -> None:
+def test_nothing_is_reused_with_another_mapping(offline: Cli, task: Path, tmp_path: Path) -> None:
     offline("index", task)
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     task.write_text(task.read_text().replace('fields = ["title", "kind", "minutes"]', 'fields = ["title"]'))
     result = offline("index", task, "--json", "--verbose")
     assert "no document can be reused, because it has another mapping" in result.stderr
-    assert taken_over(result) == [0]
+    assert reused_counts(result) == [0]
 
 
-def test_each_index_of_a_task_takes_over_its_own_documents(offline: Cli, tmp_path: Path) -> None:
-    """A debate that moves from test to training is taken over by the index of all debates, and new in the other one."""
+def test_each_index_of_a_task_reuses_its_own_documents(offline: Cli, tmp_path: Path) -> None:
+    """A debate that moves from test to training was part of the index of all debates, but not of the other one."""
     data = Path(shutil.copytree(SAMPLES / "checkthat", tmp_path / "data"))
     offline("index", "checkthat", "--data", data)
     (debate,) = (data / "test_annotated").iterdir()
@@ -418,7 +407,7 @@ def test_each_index_of_a_task_takes_over_its_own_documents(offline: Cli, tmp_pat
     second = offline("index", "checkthat", "--data", data, "--json").json
     (only,) = second["indexes"]
     assert second["removed"] and 0 < only["reused"] < only["documents"]
-    ours = content_of(tmp_path / "home", "checkthat")
+    content_before = content_of(tmp_path / "home", "checkthat")
     output = offline("index", "checkthat", "--data", data, "--json", "--rebuild").json
     assert [index["reused"] for index in output["indexes"]] == [0]
-    assert content_of(tmp_path / "home", "checkthat") == ours
+    assert content_of(tmp_path / "home", "checkthat") == content_before

@@ -1,4 +1,4 @@
-"""`searchapp judge` from the command line, on both engines; the screen itself is tested in tests/tui."""
+"""`searchapp judge` with prompts, on both engines; the screen is tested in tests/tui."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def judge(run: Path, *options: object, typed: str, task: str = "nlps") -> Result
 
 def events(tmp_path: Path) -> list[Event]:
     with JudgmentLog(tmp_path / "home" / "judgments.sqlite") as log:
-        return [event for _place, event in log.events()]
+        return [event for _number, event in log.events()]
 
 
 def test_judging_through_prompts_writes_the_log(indexed: Cli, run: Path, tmp_path: Path) -> None:
@@ -54,14 +54,14 @@ def test_the_option_overrides_the_annotator_setting(
     assert [event.annotator for event in events(tmp_path)] == ["kim", "ann", "ben"]
 
 
-def test_a_document_comes_with_its_neighbours_in_the_debate(cli: Cli, tmp_path: Path) -> None:
+def test_a_line_is_shown_with_its_neighbours_in_the_debate(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "debates"
     assert cli("index", "checkthat", "--data", CHECKTHAT).code == 0
     assert cli("rank", "checkthat", "--data", CHECKTHAT, "--split", "training", "--out", out).code == 0
     first = (out / "run.trec").read_text().split()[0]
     shown = judge(out, typed=f"i {first}:5\nq\n", task="checkthat").stdout
-    said = shown[shown.index(f"{first}:5:") :]
-    assert said.count("before: ") == 3 and said.count("after: ") == 3
+    document = shown[shown.index(f"{first}:5:") :]
+    assert document.count("before: ") == 3 and document.count("after: ") == 3
 
 
 def test_blind_judging_records_its_seed(run: Path, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_the_depth_limits_the_documents_to_judge(offline: Cli, tmp_path: Path) -
     )
     (tmp_path / "data" / "topics.tsv").write_text("id\tquestion\nt1\tsalt\nt2\tnothing at all\n")
     task = tmp_path / "data" / "own.toml"
-    described = """name = "own"
+    description = """name = "own"
 depth = 200
 {}
 [documents]
@@ -90,35 +90,35 @@ file = "facts.jsonl"
 file = "topics.tsv"
 text = "question"
 """
-    task.write_text(described.format(""))
+    task.write_text(description.format(""))
     run = tmp_path / "run"
     assert offline("index", task).code == 0
     assert offline("rank", task, "--split", "dev", "--out", run).code == 0
 
-    def offered(*options: object) -> str:
+    def count_offered(*options: object) -> str:
         shown = judge(run, *options, typed="q\n", task=str(task)).stdout
         return str(shown.split("documents judged")[0].split()[-1])
 
     ranked = sum(line.startswith("t1 ") for line in (run / "run.trec").read_text().splitlines())
-    assert offered() == "100"
-    assert offered("--depth", 110) == "110"
-    assert offered("--depth", 999) == "130"
-    assert offered("--depth", "all") == str(ranked)
-    task.write_text(described.format("judging_depth = 7"))
-    assert offered() == "7"
+    assert count_offered() == "100"
+    assert count_offered("--depth", 110) == "110"
+    assert count_offered("--depth", 999) == "130"
+    assert count_offered("--depth", "all") == str(ranked)
+    task.write_text(description.format("judging_depth = 7"))
+    assert count_offered() == "7"
     for wrong in ("0", "-1", "some", "1.5"):
         result = judge(run, "--depth", wrong, typed="", task=str(task))
         assert result.code == 2 and f"--depth {wrong}: give a number from 1, or all" in result.stderr
 
 
-def test_a_pool_is_judged_whole(indexed: Cli, run: Path, tmp_path: Path) -> None:
+def test_a_pool_is_judged_to_its_full_depth(indexed: Cli, run: Path, tmp_path: Path) -> None:
     pool = tmp_path / "pool"
     assert indexed("judgments", "pool", run, "--depth", 60, "--out", pool).code == 0
     assert "Document 1 of 60" in judge(pool, typed="q\n").stdout
     assert "Document 1 of 5," in judge(pool, "--depth", 5, typed="q\n").stdout
 
 
-def test_grades_of_others_are_hidden_before_judging(run: Path, tmp_path: Path) -> None:
+def test_grades_of_others_are_hidden_until_the_document_is_judged(run: Path, tmp_path: Path) -> None:
     judge(run, "--annotator", "ben", typed="1 by definition\nq\n")
     assert "ben: " not in judge(run, typed="d\nq\n").stdout
     assert "ben: 1 relevant: by definition" in judge(run, "--show-others", typed="q\n").stdout
@@ -128,7 +128,7 @@ def test_grades_of_others_are_hidden_before_judging(run: Path, tmp_path: Path) -
     assert result.code == 2 and "--show-others and --blind exclude each other" in result.stderr
 
 
-def test_a_second_window_is_warned_of(run: Path, tmp_path: Path) -> None:
+def test_a_second_window_causes_a_warning(run: Path, tmp_path: Path) -> None:
     log = tmp_path / "home" / "judgments.sqlite"
     with Presence(log, "nlps", "ann"):
         result = judge(run, typed="1\nq\n")
@@ -138,42 +138,34 @@ def test_a_second_window_is_warned_of(run: Path, tmp_path: Path) -> None:
     assert "another window" not in judge(run, typed="q\n").stderr
 
 
-def test_what_was_judged_is_summed_up_at_the_end(run: Path, tmp_path: Path) -> None:
-    told = judge(run, "--depth", 3, typed="1\n0\nx\nn odd\nq\n").stderr.splitlines()
-    assert told[0].startswith("judged 3 documents of 1 topic")
-    assert told[0].endswith(": 1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × noted")
-    assert told[1].startswith("27 documents of 9 topics left")
-    assert told[2] == f"all judgments are saved in {tmp_path / 'home' / 'judgments.sqlite'}"
+def test_a_session_ends_with_a_summary(run: Path, tmp_path: Path) -> None:
+    lines = judge(run, "--depth", 3, typed="1\n0\nx\nn odd\nq\n").stderr.splitlines()
+    assert lines[0].startswith("judged 3 documents of 1 topic")
+    assert lines[0].endswith(": 1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × noted")
+    assert lines[1].startswith("27 documents of 9 topics left")
+    assert lines[2] == f"all judgments are saved in {tmp_path / 'home' / 'judgments.sqlite'}"
     assert judge(run, typed="q\n").stderr.startswith("all judgments are saved in")
 
 
 def test_a_model_judges_as_a_model(run: Path, tmp_path: Path) -> None:
-    judge(
-        run,
-        "--kind",
-        "model",
-        "--topic",
-        "608",
-        "--log",
-        tmp_path / "own.sqlite",
-        typed="1 by its embedding\nq\n",
-    )
+    options = ("--kind", "model", "--topic", "608", "--log", tmp_path / "own.sqlite")
+    judge(run, *options, typed="1 by its embedding\nq\n")
     with JudgmentLog(tmp_path / "own.sqlite") as log:
-        ((_place, event),) = log.events()
+        ((_number, event),) = log.events()
     assert (event.kind, event.topic_id, event.text) == ("model", "608", "by its embedding")
 
 
-def assignment(path: Path, **members: object) -> Path:
-    """An assignment of sample topics to two people; `members` replace what it says."""
-    own = {"ann": ["608", "1023"], "ben": ["608"]}
-    said = {"task": "nlps", "split": "dev", "seed": 0, "shared": ["608"], "topics": own, **members}
-    path.write_text(json.dumps(said))
+def write_assignment(path: Path, **members: object) -> Path:
+    """Write an assignment of sample topics to two annotators, with some members replaced."""
+    topics = {"ann": ["608", "1023"], "ben": ["608"]}
+    content = {"task": "nlps", "split": "dev", "seed": 0, "shared": ["608"], "topics": topics, **members}
+    path.write_text(json.dumps(content))
     return path
 
 
-def test_an_assignment_leaves_the_annotators_topics_in_their_order(run: Path, tmp_path: Path) -> None:
+def test_an_assignment_has_the_topics_of_the_annotator_in_their_order(run: Path, tmp_path: Path) -> None:
     first, *_, last = dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines())
-    file = assignment(tmp_path / "a.json", topics={"ann": [last, first]})
+    file = write_assignment(tmp_path / "a.json", topics={"ann": [last, first]})
     result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\ny\nG\n1\nG\nt\n]\nq\n")
     assert result.code == 0, result.stderr
     assert f"Topic 1 of 2, {last}" in result.stdout and f"Topic 2 of 2, {first}" in result.stdout
@@ -182,12 +174,13 @@ def test_an_assignment_leaves_the_annotators_topics_in_their_order(run: Path, tm
     assert {event.topic_id for event in events(tmp_path)} == {first, last}
 
 
-def test_what_assign_tells_people_to_do_works(indexed: Cli, run: Path, tmp_path: Path) -> None:
+def test_the_command_that_assign_prints_for_an_annotator_works(
+    indexed: Cli, run: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "for us.json"
-    told = indexed(
-        "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--quota", "ann=2", "--out", file
-    )
-    (line,) = [line for line in told.stderr.splitlines() if "searchapp judge" in line]
+    options = ("--data", SAMPLE, "--split", "dev", "--quota", "ann=2", "--out", file)
+    assigned = indexed("judgments", "assign", "nlps", *options)
+    (line,) = [line for line in assigned.stderr.splitlines() if "searchapp judge" in line]
     command = shlex.split(line.partition("   (")[0].replace("DIR", str(run)))
     result = run_command(*command[1:], "--plain", typed="q\n")
     assert result.code == 0 and "Topic 1 of 2" in result.stdout
@@ -209,10 +202,10 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
         ({"topics": {"ann": ["608"]}}, ["--topic", "nobody"], 2, "the run has no topic 'nobody'"),
         ({"topics": 1}, [], 4, "'topics'"),
     ]
-    for members, options, code, told in refusals:
-        file = assignment(tmp_path / "a.json", **members)
+    for members, options, code, message in refusals:
+        file = write_assignment(tmp_path / "a.json", **members)
         result = judge(run, "--assignment", file, *options, typed="")
-        assert (result.code, told in result.stderr) == (code, True), result.stderr
+        assert (result.code, message in result.stderr) == (code, True), result.stderr
         assert result.stderr.count("\n") == 1
 
 
@@ -224,12 +217,12 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
         (["--data", "/nowhere"], "the folder of the run's topics, /nowhere, does not exist"),
     ],
 )
-def test_requests_that_make_no_sense_are_refused(run: Path, options: list[object], message: str) -> None:
+def test_usage_errors_are_reported(run: Path, options: list[object], message: str) -> None:
     result = judge(run, *options, typed="")
     assert result.code == 2 and message in result.stderr
 
 
-def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Path) -> None:
+def test_without_a_run_live_rankings_are_judged(indexed: Cli, run: Path, tmp_path: Path) -> None:
     rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
     topics = list(dict.fromkeys(row[0] for row in rows))
     command = ["judge", "nlps", "--data", str(SAMPLE), "--annotator", "ann", "--plain"]
@@ -257,23 +250,23 @@ def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Pat
     }
 
 
-def test_an_assignment_is_judged_without_a_run_too(indexed: Cli, tmp_path: Path) -> None:
-    file = assignment(tmp_path / "a.json", topics={"ann": ["608", "602"]})
+def test_an_assignment_can_be_judged_without_a_run(indexed: Cli, tmp_path: Path) -> None:
+    file = write_assignment(tmp_path / "a.json", topics={"ann": ["608", "602"]})
     command = ["judge", "nlps", "--data", SAMPLE, "--annotator", "ann", "--plain", "--assignment", file]
     result = run_command(*command, typed="1\nq\n")
     assert result.code == 0 and "2 assigned" in result.stdout, result.stderr
     assert [event.topic_id for event in events(tmp_path)] == ["608"]
 
 
-def test_what_can_not_be_ranked_now_is_refused(indexed: Cli, run: Path) -> None:
+def test_unknown_recipes_splits_and_topics_are_refused(indexed: Cli, run: Path) -> None:
     assert judge(run, "--recipe", "bm25", typed="").code == 2
-    for options, told in (
+    for options, message in (
         (["--recipe", "bm26"], "bm25"),
         (["--split", "devv"], "dev"),
         (["--topic", "x"], "has no topic 'x'"),
     ):
         refused = indexed("judge", "nlps", "--data", SAMPLE, "--plain", *options)
-        assert refused.code == 2 and told in refused.stderr, refused.stderr
+        assert refused.code == 2 and message in refused.stderr, refused.stderr
 
 
 def test_a_run_of_another_task_is_refused(indexed: Cli, run: Path) -> None:
@@ -286,7 +279,7 @@ def test_without_a_terminal_the_screen_is_not_opened(indexed: Cli, run: Path) ->
     assert result.code == 2 and "use --plain" in result.stderr
 
 
-def test_settings_that_can_not_be_are_told(run: Path, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(exist_ok=True)
     (tmp_path / "home" / "settings.toml").write_text('[judge.keys]\nfly = "f"\n')
     result = judge(run, typed="")
@@ -315,15 +308,15 @@ def test_a_run_whose_index_has_changed_can_still_be_judged(indexed: Cli, run: Pa
             session = Session(log, "nlps", Author(name))
             session.grade([SeenDocument(topic, document) for document in ("101", "103", "104")], grade)
 
-    def decided(document: str, *options: object) -> tuple[int, str]:
-        decide = ("--annotator", "kim", "--topic", topic, "--document", document, "--grade", 1)
-        found = indexed("judgments", "adjudicate", "nlps", *decide, *options)
-        return found.code, found.stderr
+    def adjudicate(document: str, *options: object) -> tuple[int, str]:
+        arguments = ("--annotator", "kim", "--topic", topic, "--document", document, "--grade", 1)
+        result = indexed("judgments", "adjudicate", "nlps", *arguments, *options)
+        return result.code, result.stderr
 
-    code, told = decided("101", "--run", run)
-    assert code == 4 and "document 101 is no longer in the index, so it was not graded: rank again" in told
-    code, told = decided("103", "--run", run)
-    assert code == 4 and changed in told
-    assert decided("104", "--run", run)[0] == 0
-    assert decided("103")[0] == 0, "without a run there is nothing to compare the text with"
+    code, stderr = adjudicate("101", "--run", run)
+    assert code == 4 and "document 101 is no longer in the index, so it was not graded: rank again" in stderr
+    code, stderr = adjudicate("103", "--run", run)
+    assert code == 4 and changed in stderr
+    assert adjudicate("104", "--run", run)[0] == 0
+    assert adjudicate("103")[0] == 0, "without a run there is nothing to compare the text with"
     assert [event.document_id for event in events(tmp_path) if event.annotator == "kim"] == ["104", "103"]

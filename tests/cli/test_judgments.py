@@ -1,4 +1,4 @@
-"""`searchapp judgments`, as a group of annotators would use it."""
+"""`searchapp judgments`: exports, imports, agreement, decisions, pools, assignments and scoring."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging.events import Action, Author, Kind
+from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
-from tests.cli.conftest import SAMPLE, Cli, run_command
+from tests.cli.conftest import SAMPLE, Cli, read_rankings, run_command
 
 pytestmark = pytest.mark.shared_indexes
 
 TASK = "explanation-2021"
-"""It has grades from 0 to 6."""
+"""A task with grades from 0 to 6."""
 
 GRADES = {"ann": {"d1": 2, "d2": 0, "d3": 1}, "ben": {"d1": 2, "d2": 2, "d3": 1}}
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """The log of two annotators and a model, who have judged three documents of a topic."""
+    """A log in which two annotators and a model have judged documents of a topic."""
     path = tmp_path / "log.sqlite"
-    with JudgmentLog(path) as opened:
+    with JudgmentLog(path) as events:
         for name, grades in GRADES.items():
-            session = Session(opened, TASK, Author(name))
+            session = Session(events, TASK, Author(name))
             for rank, (document, grade) in enumerate(grades.items(), 1):
                 session.grade([SeenDocument("t1", document, "run", rank)], grade)
-        Session(opened, TASK, Author("bot", Kind.model)).grade([SeenDocument("t1", "d2")], 0)
+        Session(events, TASK, Author("bot", Kind.model)).grade([SeenDocument("t1", "d2")], 0)
     return path
 
 
@@ -37,18 +37,22 @@ def rows(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()]
 
 
+def events_of(log: Path) -> list[tuple[int, Event]]:
+    with JudgmentLog(log) as events:
+        return list(events.events())
+
+
 @pytest.mark.own_indexes
-def test_the_whole_log_goes_out_and_in_without_loss(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_an_exported_log_can_be_imported_without_loss(offline: Cli, log: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "all.jsonl", tmp_path / "again.sqlite"
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     result = offline("judgments", "import", TASK, out, "--log", again, "--json")
     assert result.json == {"file": str(out), "events": 7, "new": 7, "import": 1, "undone": 0}
     assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == 0
-    with JudgmentLog(log) as one, JudgmentLog(again) as two:
-        assert list(one.events()) == list(two.events())
+    assert events_of(again) == events_of(log)
 
 
-def test_a_file_that_contradicts_the_log_is_refused_whole(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_a_file_that_contradicts_the_log_is_refused_entirely(offline: Cli, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "all.jsonl"
     offline("judgments", "export", TASK, "--log", log, "--out", out)
     lines = out.read_text().splitlines()
@@ -59,11 +63,12 @@ def test_a_file_that_contradicts_the_log_is_refused_whole(offline: Cli, log: Pat
     assert result.code == 4
     for part in ("line 2", "a different event with the id", "line 3", "line 4"):
         assert part in result.stderr
-    with JudgmentLog(log) as opened:
-        assert len(opened) == 7
+    assert len(events_of(log)) == 7
 
 
-def test_qrels_have_aggregated_grades_and_trec_all(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_qrels_have_aggregated_grades_and_trec_has_all_grades(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
     qrels, trec = tmp_path / "qrels", tmp_path / "trec"
     assert offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", qrels).code == 0
     assert rows(qrels) == [["t1", "0", "d1", "2"], ["t1", "0", "d2", "0"], ["t1", "0", "d3", "1"]]
@@ -82,24 +87,23 @@ def test_contradicting_qrels_are_refused(offline: Cli, log: Path, tmp_path: Path
     path = tmp_path / "qrels"
     path.write_text("t1 0 d1 2\nt2 0 d9 1\n")
     arguments = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
-    told = {"file": str(path), "events": 2, "new": 1, "import": 1, "undone": 0}
-    assert offline(*arguments, "--json").json == told
-    assert offline(*arguments, "--json").json == {**told, "new": 0, "import": None}
+    counts = {"file": str(path), "events": 2, "new": 1, "import": 1, "undone": 0}
+    assert offline(*arguments, "--json").json == counts
+    assert offline(*arguments, "--json").json == {**counts, "new": 0, "import": None}
     path.write_text("t1 0 d1 0\nt2 0 d8 1\n")
     result = offline(*arguments)
     assert result.code == 4 and "grade 0 in the file, but grade 2 by ann in the log" in result.stderr
-    with JudgmentLog(log) as opened:
-        assert len(opened) == 8
+    assert len(events_of(log)) == 8
     assert offline("judgments", "import", TASK, path, "--format", "qrels", "--log", log).code == 2
 
 
 @pytest.mark.own_indexes
-def test_one_judgment_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -> None:
-    log, path = tmp_path / "log", tmp_path / "given"
+def test_messages_about_one_judgment_are_in_the_singular(offline: Cli, tmp_path: Path) -> None:
+    log, path = tmp_path / "log", tmp_path / "grades"
     path.write_text("t1 0 d1 2\n")
-    given = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
-    assert f"{path}: 1 judgment, 1 of them new" in offline(*given).stderr
-    assert f"{path}: 1 judgment, none of them new" in offline(*given).stderr
+    command = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
+    assert f"{path}: 1 judgment, 1 of them new" in offline(*command).stderr
+    assert f"{path}: 1 judgment, none of them new" in offline(*command).stderr
     for format_ in ("qrels", "trec", "jsonl"):
         out = tmp_path / format_
         result = offline("judgments", "export", TASK, "--format", format_, "--log", log, "--out", out)
@@ -111,19 +115,18 @@ def test_one_judgment_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -
 
 @pytest.mark.own_indexes
 def test_grades_stay_in_the_order_of_their_file(offline: Cli, tmp_path: Path) -> None:
-    # Some scorers go by the order of the gold.
+    # The figures of some scorers depend on the order of the gold.
     log, path, out = tmp_path / "log", tmp_path / "qrels", tmp_path / "out"
     path.write_text("".join(f"t{number % 3} 0 d{number * 7 % 50} 1\n" for number in range(50)))
-    whose = ("--format", "qrels", "--annotator", "ann", "--log", log)
-    assert offline("judgments", "import", TASK, path, *whose).code == 0
+    options = ("--format", "qrels", "--annotator", "ann", "--log", log)
+    assert offline("judgments", "import", TASK, path, *options).code == 0
     assert offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", out).code == 0
-    of_topic = [[row for row in rows(path) if row[0] == topic] for topic in ("t0", "t1", "t2")]
-    assert rows(out) == [row for some in of_topic for row in some]
+    assert rows(out) == [row for topic in ("t0", "t1", "t2") for row in rows(path) if row[0] == topic]
 
 
-def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
-    with JudgmentLog(log) as opened:
-        session = Session(opened, TASK, Author("ann"))
+def test_statistics_count_current_judgments(offline: Cli, log: Path) -> None:
+    with JudgmentLog(log) as events:
+        session = Session(events, TASK, Author("ann"))
         session.undo()
         session.cant_tell(SeenDocument("t2", "d1"))
     result = {
@@ -136,7 +139,7 @@ def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
     assert "can't tell" in offline("judgments", "stats", TASK, "--log", log).stdout
 
 
-def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -> None:
+def test_agreement_is_computed_between_people_and_models(offline: Cli, log: Path) -> None:
     result = offline(
         "judgments", "agreement", TASK, "--log", log, "--annotator", "ann", "--annotator", "ben", "--json"
     ).json
@@ -146,19 +149,19 @@ def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -
     assert result["disputed"] == [{"topic": "t1", "document": "d2", "grades": {"ann": 0, "ben": 2}}]
     printed = offline("judgments", "agreement", TASK, "--log", log).stdout
     assert "ann and bot" in printed and "d2" in printed
-    alone = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "ann")
-    assert "no document has grades of several annotators" in alone.stdout and "nan" not in alone.stdout
+    single = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "ann")
+    assert "no document has grades of several annotators" in single.stdout and "nan" not in single.stdout
     refused = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "eve")
     assert refused.code == 2 and "choose from ann, ben, bot" in refused.stderr
 
 
-def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli, log: Path) -> None:
+def test_agreement_counts_grades_that_were_given_in_view_of_others(offline: Cli, log: Path) -> None:
     both = ("--annotator", "ann", "--annotator", "ben")
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
     assert "it is not recorded whether grades were given in view of others' judgments" in printed
-    with JudgmentLog(log) as opened:
+    with JudgmentLog(log) as events:
         for name, saw in (("ann", False), ("ben", True)):
-            session = Session(opened, TASK, Author(name))
+            session = Session(events, TASK, Author(name))
             session.grade(
                 [SeenDocument("t1", "d1", "run", 1, saw), SeenDocument("t9", name, "run", 1, saw)], 2
             )
@@ -174,40 +177,40 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
         },
     }
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    told = "1 of 4 grades (25.0%) was given in view of others' judgments; not recorded for 2 more"
-    assert told in printed and "in view of others'" in printed
+    sentence = "1 of 4 grades (25.0%) was given in view of others' judgments; not recorded for 2 more"
+    assert sentence in printed and "in view of others'" in printed
 
 
 @pytest.mark.own_indexes
-def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Path) -> None:
+def test_saw_others_can_be_exported_and_imported(offline: Cli, tmp_path: Path) -> None:
     log, out, again = tmp_path / "log.sqlite", tmp_path / "all.jsonl", tmp_path / "again.sqlite"
-    with JudgmentLog(log) as opened:
-        session = Session(opened, TASK, Author("ann"))
+    with JudgmentLog(log) as events:
+        session = Session(events, TASK, Author("ann"))
         for saw in (True, False, None):
             session.grade([SeenDocument("t", "d", saw_others=saw)], 1)
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["saw_others"] for line in lines] == [True, False, None]
     assert offline("judgments", "import", TASK, out, "--log", again).code == 0
-    with JudgmentLog(log) as one, JudgmentLog(again) as two:
-        assert list(one.events()) == list(two.events())
+    assert events_of(again) == events_of(log)
     for wrong in ("yes", 1, 0):
         out.write_text(json.dumps({**lines[0], "id": "new", "saw_others": wrong}))
         result = offline("judgments", "import", TASK, out, "--log", again)
         assert result.code == 4 and "must be true or false, or left out" in result.stderr
 
 
-def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
-    with JudgmentLog(log) as opened:
-        session = Session(opened, TASK, Author("ann"))
+def test_judgments_are_listed_and_filtered(offline: Cli, log: Path) -> None:
+    with JudgmentLog(log) as events:
+        session = Session(events, TASK, Author("ann"))
         session.cant_tell(SeenDocument("t2", "d1", "run", 4, True), "cut off")
         session.skip(SeenDocument("t2", "d2"))
         session.note(SeenDocument("t2", "d3"), "odd")
-        Session(opened, TASK, Author("kim")).adjudicate(SeenDocument("t1", "d2"), 2, "as it says")
+        Session(events, TASK, Author("kim")).adjudicate(SeenDocument("t1", "d2"), 2, "as it says")
 
     def listed(*options: object) -> list[str]:
         result = offline("judgments", "list", TASK, "--log", log, "--json", *options).json["judgments"]
-        return [f"{one['annotator']} {one['document_id']} {one['action']} {one['grade']}" for one in result]
+        members = ("annotator", "document_id", "action", "grade")
+        return [" ".join(str(judgment[name]) for name in members) for judgment in result]
 
     assert len(listed()) == 11
     assert listed("--annotator", "bot", "--annotator", "kim") == ["bot d2 grade 0", "kim d2 adjudicate 2"]
@@ -218,32 +221,25 @@ def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
     assert listed("--grade", 0) == ["ann d2 grade 0", "bot d2 grade 0"]
     assert listed("--with-notes") == ["ann d1 cant_tell None", "ann d3 note None", "kim d2 adjudicate 2"]
     assert listed("--topic", "nowhere") == []
-    one = offline("judgments", "list", TASK, "--log", log, "--json", "--action", "cant_tell").json[
-        "judgments"
-    ][0]
-    assert (one["note"], one["run"], one["rank"], one["saw_others"], one["topic_id"]) == (
-        "cut off",
-        "run",
-        4,
-        True,
-        "t2",
-    )
+    filtered = offline("judgments", "list", TASK, "--log", log, "--json", "--action", "cant_tell").json
+    expected = {"note": "cut off", "run": "run", "rank": 4, "saw_others": True, "topic_id": "t2"}
+    assert filtered["judgments"][0].items() >= expected.items()
     printed = offline("judgments", "list", TASK, "--log", log)
     assert "bot (a model)" in printed.stdout and "decided 2 low" in printed.stdout
     assert "can't tell" in printed.stdout and "11 judgments" in printed.stderr
-    for options, told in (
+    for options, message in (
         (("--grade", 7), "explanation-2021 has the grades 0 to 6, not 7"),
         (("--annotator", "eve"), "explanation-2021 has no annotator 'eve'"),
         (("--action", "fly"), "fly"),
     ):
         refused = offline("judgments", "list", TASK, "--log", log, *options)
-        assert refused.code == 2 and told in refused.stderr
+        assert refused.code == 2 and message in refused.stderr
 
 
 def test_hostile_text_in_a_list_is_harmless(offline: Cli, tmp_path: Path) -> None:
     log, hostile = tmp_path / "log.sqlite", "a\x1b]52;c;eA==\a\u202eb\n[red]c"
-    with JudgmentLog(log) as opened:
-        Session(opened, TASK, Author(hostile)).grade([SeenDocument(hostile, hostile)], 1, hostile)
+    with JudgmentLog(log) as events:
+        Session(events, TASK, Author(hostile)).grade([SeenDocument(hostile, hostile)], 1, hostile)
     printed = offline("judgments", "list", TASK, "--log", log).stdout
     assert "\x1b" not in printed and "\u202e" not in printed and "[red]" in printed
     assert len(printed.splitlines()) == 2
@@ -251,14 +247,12 @@ def test_hostile_text_in_a_list_is_harmless(offline: Cli, tmp_path: Path) -> Non
     assert "\x1b" not in as_json.stdout and as_json.json["judgments"][0]["note"] == hostile
 
 
-def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
-    """What is said of a file that is not taken in, and of which nothing has come into the log."""
-    with JudgmentLog(log) as opened:
-        before = len(opened)
-    result = offline("judgments", "import", TASK, path, "--log", log, *more)
+def refused_import(offline: Cli, path: Path, log: Path, *options: object) -> str:
+    """Import a file that is refused, check that the log is unchanged, and return the message."""
+    before = events_of(log)
+    result = offline("judgments", "import", TASK, path, "--log", log, *options)
     assert result.code == 4 and "Traceback" not in result.stderr, result.stderr
-    with JudgmentLog(log) as opened:
-        assert len(opened) == before
+    assert events_of(log) == before
     return " ".join(result.stderr.split())
 
 
@@ -293,7 +287,7 @@ def test_invalid_events_are_refused(
     event = Author("eve").event(TASK, "t1", "d1", Action.grade, grade=1)
     path = tmp_path / "one.jsonl"
     path.write_text(json.dumps({**event.to_json(), **changes}) + "\n")
-    assert part in refused(offline, path, log)
+    assert part in refused_import(offline, path, log)
 
 
 @pytest.mark.parametrize(
@@ -311,31 +305,29 @@ def test_malformed_events_are_refused(
 ) -> None:
     path = tmp_path / "one.jsonl"
     path.write_bytes(content)
-    assert part in refused(offline, path, log)
+    assert part in refused_import(offline, path, log)
 
 
 @pytest.mark.own_indexes
-def test_odd_names_and_ids_go_out_and_in_as_they_are(offline: Cli, tmp_path: Path) -> None:
+def test_unusual_names_and_ids_can_be_exported_and_imported(offline: Cli, tmp_path: Path) -> None:
     log, again, out = tmp_path / "log.sqlite", tmp_path / "again.sqlite", tmp_path / "all.jsonl"
-    odd = ["Ann O'Neil", "\x1b[31mred", "\u202etfel", "a\x00b", "line\nline", "é", "e\u0301", '";--', "𝔸"]
-    with JudgmentLog(log) as opened:
-        for name in odd:
-            Session(opened, TASK, Author(name)).grade([SeenDocument(f"t {name}", name)], 1, reason=name)
+    names = ["Ann O'Neil", "\x1b[31mred", "\u202etfel", "a\x00b", "line\nline", "é", "e\u0301", '";--', "𝔸"]
+    with JudgmentLog(log) as events:
+        for name in names:
+            Session(events, TASK, Author(name)).grade([SeenDocument(f"t {name}", name)], 1, reason=name)
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
-    assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == len(odd)
-    with JudgmentLog(log) as one, JudgmentLog(again) as two:
-        assert list(one.events()) == list(two.events())
+    assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == len(names)
+    assert events_of(again) == events_of(log)
     for command in ("stats", "agreement"):
         result = offline("judgments", command, TASK, "--log", log)
         assert result.code == 0 and "\x1b" not in result.stdout and "\x00" not in result.stdout
     for format_ in ("qrels", "trec"):
-        result = offline(
-            "judgments", "export", TASK, "--format", format_, "--log", log, "--out", tmp_path / "x"
-        )
+        options = ("--format", format_, "--log", log, "--out", tmp_path / "x")
+        result = offline("judgments", "export", TASK, *options)
         assert result.code == 4 and not (tmp_path / "x").exists()
 
 
-def test_qrels_that_cannot_be_are_refused_in_a_sentence(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_invalid_qrels_are_refused(offline: Cli, log: Path, tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     for line, part in (
         ("t9 0 d1 -1", "negative grade"),
@@ -343,45 +335,44 @@ def test_qrels_that_cannot_be_are_refused_in_a_sentence(offline: Cli, log: Path,
         ("t9 0 d1 nan", "integer"),
     ):
         path.write_text(f"{line}\n")
-        assert part in refused(offline, path, log, "--format", "qrels", "--annotator", "eve")
+        assert part in refused_import(offline, path, log, "--format", "qrels", "--annotator", "eve")
     path.write_text("t9 0 d1 1\n")
-    whose = ("--format", "qrels", "--annotator", "bot")
-    assert "bot is a model elsewhere" in refused(offline, path, log, *whose)
+    options = ("--format", "qrels", "--annotator", "bot")
+    assert "bot is a model elsewhere" in refused_import(offline, path, log, *options)
 
 
-def test_every_annotators_grades_can_be_those_of_some(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_grades_of_single_annotators_can_be_exported(offline: Cli, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "trec"
     options = ("--format", "trec", "--log", log, "--out", out, "--annotator", "ben")
     assert offline("judgments", "export", TASK, *options).code == 0
     assert {row[1] for row in rows(out)} == {"ben"}
 
 
-def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_adjudication_resolves_a_disagreement(offline: Cli, log: Path, tmp_path: Path) -> None:
     result = offline(
         "judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve",
         "--topic", "t1", "--document", "d2", "--grade", 1, "--reason", "half of it",
     )  # fmt: skip
     assert result.code == 0
-    with JudgmentLog(log) as opened:
-        last = [event for _, event in opened.events()][-1]
+    _, last = events_of(log)[-1]
     assert (last.action, last.grade, last.text) == (Action.adjudicate, 1, "half of it")
     out = tmp_path / "qrels"
     offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", out)
     assert ["t1", "0", "d2", "1"] in rows(out)
-    assert (
-        "the only disputed document is decided"
-        in offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve").stderr
-    )
+    again = offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve")
+    assert "the only disputed document is decided" in again.stderr
 
 
-def test_an_annotators_own_grades_are_exported(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_exported_grades_are_aggregated_over_the_chosen_annotators(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
     decide = ("--topic", "t1", "--document", "d2", "--grade", 1, "--annotator", "eve", "--log", log)
     assert offline("judgments", "adjudicate", TASK, *decide).code == 0
     out = tmp_path / "qrels"
 
     def grade(*names: str) -> str:
-        named = [word for name in names for word in ("--annotator", name)]
-        options = ("--format", "qrels", "--log", log, "--out", out, "--overwrite", *named)
+        annotators = [word for name in names for word in ("--annotator", name)]
+        options = ("--format", "qrels", "--log", log, "--out", out, "--overwrite", *annotators)
         assert offline("judgments", "export", TASK, *options).code == 0
         return next(row[3] for row in rows(out) if row[2] == "d2")
 
@@ -391,7 +382,7 @@ def test_an_annotators_own_grades_are_exported(offline: Cli, log: Path, tmp_path
 
 
 @pytest.mark.own_indexes
-def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) -> None:
+def test_disagreements_are_adjudicated_with_prompts(offline: Cli, log: Path) -> None:
     arguments = ["judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve", "--plain"]
     result = run_command(*arguments, typed="1 half of it\n")
     assert result.code == 0, result.stderr
@@ -401,10 +392,9 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     assert "1 of 1 disputed document is decided" in result.stderr
     again = offline(*arguments)
     assert again.code == 0 and "the only disputed document is decided" in again.stderr
-    named = run_command(*arguments, "--between", "bot", "--between", "ben", typed="q\n")
-    assert (
-        "the only disputed document is decided" in named.stderr
-    )  # the same document, on which bot differs from ben
+    # Bot and ben disagree on the same document.
+    decided = run_command(*arguments, "--between", "bot", "--between", "ben", typed="q\n")
+    assert "the only disputed document is decided" in decided.stderr
     agreed = offline(*arguments, "--between", "bot", "--between", "ann")
     assert f"{TASK}: no grades disagree" in agreed.stderr
 
@@ -428,11 +418,12 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
 def test_invalid_decisions_are_refused(offline: Cli, log: Path, options: list[object], message: str) -> None:
     result = offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve", *options)
     assert (result.code, message in result.stderr) == (2, True), result.stderr
-    with JudgmentLog(log) as opened:
-        assert len(opened) == 7
+    assert len(events_of(log)) == 7
 
 
-def test_without_judgments_it_says_how_to_make_some(offline: Cli, log: Path, tmp_path: Path) -> None:
+def test_without_judgments_the_message_names_the_command_to_judge(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
     for command in ("stats", "agreement"):
         result = offline("judgments", command, TASK, "--log", tmp_path / "none")
         assert result.code == 4 and "`searchapp judge`" in result.stderr
@@ -449,71 +440,56 @@ def two_runs(indexed: Cli, tmp_path: Path) -> tuple[Path, Path]:
     return runs
 
 
-def test_a_pool_unites_the_top_of_runs(indexed: Cli, two_runs: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_pool_is_the_union_of_the_first_documents_of_runs(
+    indexed: Cli, two_runs: tuple[Path, Path], tmp_path: Path
+) -> None:
     out = tmp_path / "pool"
     result = indexed("judgments", "pool", *two_runs, "--depth", 3, "--out", out, "--json")
     assert result.code == 0
-    top: dict[str, set[str]] = {}
-    for run in two_runs:
-        for topic, _, document, rank, *_ in rows(run / "run.trec"):
-            if int(rank) <= 3:
-                top.setdefault(topic, set()).add(document)
-    pooled: dict[str, set[str]] = {}
-    for topic, _, document, *_ in rows(out / "run.trec"):
-        pooled.setdefault(topic, set()).add(document)
-    assert pooled == top
-    assert result.json["documents"] == sum(map(len, top.values()))
+    first, second = map(read_rankings, two_runs)
+    expected = {topic: {*first[topic][:3], *second[topic][:3]} for topic in first}
+    assert {topic: set(documents) for topic, documents in read_rankings(out).items()} == expected
+    assert result.json["documents"] == sum(map(len, expected.values()))
     assert indexed("runs", "verify", out).code == 0
 
 
-def test_topics_are_shared_out_by_a_seed(offline: Cli, tmp_path: Path) -> None:
-    def assigned(out: Path, *more: object) -> dict[str, object]:
+def test_topics_are_assigned_by_a_seed(offline: Cli, tmp_path: Path) -> None:
+    def assign(out: Path, *more: object) -> dict[str, object]:
         result = offline(
             "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--quota", "ann=4", "--quota", "ben=4",
             "--overlap", 0.5, "--out", out, "--json", *more,
         )  # fmt: skip
         assert result.code == 0, result.stderr
-        found: dict[str, object] = json.loads(out.read_text())
-        assert found == result.json
-        return found
+        content: dict[str, object] = json.loads(out.read_text())
+        assert content == result.json
+        return content
 
-    first = assigned(tmp_path / "a.json")
-    assert first == assigned(tmp_path / "b.json")
-    assert first["topics"] != assigned(tmp_path / "c.json", "--seed", 1)["topics"]
+    first = assign(tmp_path / "a.json")
+    assert first == assign(tmp_path / "b.json")
+    assert first["topics"] != assign(tmp_path / "c.json", "--seed", 1)["topics"]
     assert len(first["shared"]) == 2  # type: ignore[arg-type]
-    refused = offline(
-        "judgments",
-        "assign",
-        "nlps",
-        "--data",
-        SAMPLE,
-        "--split",
-        "dev",
-        "--quota",
-        "ann",
-        "--out",
-        tmp_path / "d",
-    )
+    options = ("--data", SAMPLE, "--split", "dev", "--quota", "ann", "--out", tmp_path / "d")
+    refused = offline("judgments", "assign", "nlps", *options)
     assert refused.code == 2 and "NAME=TOPICS" in refused.stderr
 
 
-def test_names_in_quotas_are_those_of_annotators(indexed_offline: Cli, tmp_path: Path) -> None:
+def test_names_in_quotas_are_normalised_as_annotators(indexed_offline: Cli, tmp_path: Path) -> None:
     out, run = tmp_path / "a.json", tmp_path / "run"
     assert indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
     options = ("nlps", "--data", SAMPLE, "--split", "dev", "--out", out)
     assert indexed_offline("judgments", "assign", *options, "--quota", " ann\u2028=2").code == 0
     assert list(json.loads(out.read_text())["topics"]) == ["ann"]
-    assigned = ("--run", run, "--plain", "--assignment", out, "--annotator", " ann\u2028")
-    assert indexed_offline("judge", "nlps", *assigned).code == 0
-    for twice in ([" =2"], ["ann=2", " ann=1"]):
-        more = [word for one in twice for word in ("--quota", one)]
-        assert indexed_offline("judgments", "assign", *options, *more, "--overwrite").code == 2
+    judging = ("--run", run, "--plain", "--assignment", out, "--annotator", " ann\u2028")
+    assert indexed_offline("judge", "nlps", *judging).code == 0
+    for pair in ([" =2"], ["ann=2", " ann=1"]):
+        quotas = [word for quota in pair for word in ("--quota", quota)]
+        assert indexed_offline("judgments", "assign", *options, *quotas, "--overwrite").code == 2
 
 
 def judge_like_gold(path: Path, topics: dict[str, list[str]], documents: dict[str, list[str]]) -> None:
-    """A scripted person who grades every given document of some topics as the gold does."""
-    with JudgmentLog(path) as opened:
-        session = Session(opened, "nlps", Author("ann"))
+    """Let an annotator grade every given document of some topics with the grade of the gold."""
+    with JudgmentLog(path) as events:
+        session = Session(events, "nlps", Author("ann"))
         for topic, relevant in topics.items():
             for document in dict.fromkeys([*documents[topic], *relevant]):
                 session.grade([SeenDocument(topic, document)], int(document in relevant))
@@ -525,19 +501,12 @@ def gold() -> dict[str, list[str]]:
     return {topic: list(map(str, entry["premises"])) for topic, entry in statements.items()}
 
 
-def ranked(run: Path) -> dict[str, list[str]]:
-    result: dict[str, list[str]] = {}
-    for topic, _, document, *_ in rows(run / "run.trec"):
-        result.setdefault(topic, []).append(document)
-    return result
-
-
-def test_judgments_like_the_gold_score_like_it(
+def test_judgments_with_the_grades_of_the_gold_have_its_figures(
     offline: Cli, indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     run, log = tmp_path / "run", tmp_path / "log.sqlite"
     assert indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
-    judge_like_gold(log, gold, ranked(run))
+    judge_like_gold(log, gold, read_rankings(run))
     by_gold = indexed_offline("evaluate", run, "--cutoff", 50, "--json", "--per-topic").json
     judged = indexed_offline(
         "evaluate", run, "--judgments", "--log", log, "--cutoff", 50, "--json", "--per-topic"
@@ -555,15 +524,15 @@ def test_judgments_like_the_gold_score_like_it(
     assert condensed["measures"]["AP"] == pytest.approx(by_gold["measures"]["AP"], abs=1e-12)
 
 
-def test_unjudged_documents_count_as_chosen(
+def test_unjudged_options_change_average_precision(
     indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     run, log = tmp_path / "run", tmp_path / "log.sqlite"
     indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
     topic = next(iter(gold))
-    first, _, third = ranked(run)[topic][:3]
-    with JudgmentLog(log) as opened:
-        session = Session(opened, "nlps", Author("ann"))
+    first, _, third = read_rankings(run)[topic][:3]
+    with JudgmentLog(log) as events:
+        session = Session(events, "nlps", Author("ann"))
         session.grade([SeenDocument(topic, first)], 0)
         session.grade([SeenDocument(topic, third)], 1)
 
@@ -590,7 +559,7 @@ def test_judging_half_the_topics_improves_the_rest(
     options = ("nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours")
     assert indexed_offline("rank", *options, "--out", before).code == 0
     half = dict(list(gold.items())[::2])
-    judge_like_gold(log, half, ranked(before))
+    judge_like_gold(log, half, read_rankings(before))
     result = indexed_offline("rank", *options, "--with-judgments", "--log", log, "--out", after)
     assert result.code == 0 and "5 judged topics" in result.stderr
     figures = []
@@ -611,7 +580,8 @@ def test_a_run_is_scored_against_qrels(
 ) -> None:
     run, qrels = tmp_path / "run", tmp_path / "qrels"
     indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
-    qrels.write_text("".join(f"{topic} 0 {one} 1\n" for topic, relevant in gold.items() for one in relevant))
+    lines = [f"{topic} 0 {document} 1\n" for topic, documents in gold.items() for document in documents]
+    qrels.write_text("".join(lines))
     by_qrels = indexed_offline("evaluate", run, "--qrels", qrels, "--cutoff", 50, "--json").json
     by_gold = indexed_offline("evaluate", run, "--cutoff", 50, "--json").json
     assert by_qrels["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=1e-12)
@@ -623,28 +593,17 @@ def indexed_offline(offline: Cli) -> Cli:
     return offline
 
 
-def test_official_files_of_judgments_score_as_gold(
+def test_official_files_of_judgments_can_be_used_as_gold(
     indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
 ) -> None:
     run, log, out = tmp_path / "run", tmp_path / "log.sqlite", tmp_path / "gold.json"
     indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
-    judge_like_gold(log, gold, ranked(run))
-    export = (
-        "judgments",
-        "export",
-        "nlps",
-        "--format",
-        "official",
-        "--data",
-        SAMPLE,
-        "--log",
-        log,
-        "--out",
-        out,
-    )
+    judge_like_gold(log, gold, read_rankings(run))
+    options = ("--format", "official", "--data", SAMPLE, "--log", log, "--out", out)
+    export = ("judgments", "export", "nlps", *options)
     assert indexed_offline(*export, "--split", "dev").code == 0
     own = indexed_offline("evaluate", run, "--cutoff", 50, "--gold", out, "--json").json["official"]
     official = indexed_offline("evaluate", run, "--cutoff", 50, "--json").json["official"]
     assert own["value"] == pytest.approx(official["value"], abs=1e-12)
-    assert indexed_offline(*export, "--split", "dev").code == 2  # the file is there
-    assert indexed_offline(*export, "--overwrite").code == 2  # which split?
+    assert indexed_offline(*export, "--split", "dev").code == 2  # the file exists
+    assert indexed_offline(*export, "--overwrite").code == 2  # no split is named
