@@ -15,26 +15,26 @@ BEGIN, END = "<!-- layers: begin -->", "<!-- layers: end -->"
 
 
 def layers() -> list[list[str]]:
-    """The layers of the package from top to bottom, each with its modules by their names inside the package."""
+    """Return the layers from top to bottom, each as the names of its modules inside the package."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     (contract,) = (
-        one
-        for one in contracts["contracts"]
-        if one["type"] == "layers" and one["containers"] == ["searchapp"]
+        contract
+        for contract in contracts["contracts"]
+        if contract["type"] == "layers" and contract["containers"] == ["searchapp"]
     )
     return [[module.strip() for module in re.split("[:|]", layer)] for layer in contract["layers"]]
 
 
-def picture() -> str:
-    """Return the layers as text, one line each, from top to bottom."""
+def diagram() -> str:
+    """Return the layers as text, a line for each, from top to bottom."""
     return "\n".join(["```text", *("  ".join(modules) for modules in layers()), "```"])
 
 
-def drawn(text: str) -> str:
-    """A document with the picture between its marks."""
+def updated(text: str) -> str:
+    """Return the document with the current diagram between its marks."""
     before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{picture()}\n{END}{rest.split(END)[1]}"
+    return f"{before}{BEGIN}\n{diagram()}\n{END}{rest.split(END)[1]}"
 
 
 if __name__ == "__main__":
-    TARGET.write_text(drawn(TARGET.read_text(encoding="utf-8")), encoding="utf-8")
+    TARGET.write_text(updated(TARGET.read_text(encoding="utf-8")), encoding="utf-8")

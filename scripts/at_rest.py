@@ -1,4 +1,4 @@
-"""Wait until a screen is at rest: its picture is then the same on every machine."""
+"""Wait until a screen is at rest, so that its picture is the same on all machines."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from textual.timer import Timer
 
 from searchapp.tui.kit.screen import KeyScreen
 
-PATIENCE_SECONDS = 60
-IDLE_LOOKS = 3
+TIMEOUT_SECONDS = 60
+EQUAL_PICTURES = 3
 SOON_SECONDS = 1.0
 
 
-async def still(pilot: Pilot[None]) -> None:
+async def wait_for_rest(pilot: Pilot[None]) -> None:
     """Wait until no screen works in the background, has pending drawing or a timer below a second, and the picture of
     the front screen has stopped changing.
     """
-    looks, before = 0, None
-    for _try in range(100 * PATIENCE_SECONDS):
+    equal, before = 0, None
+    for _ in range(100 * TIMEOUT_SECONDS):
         # Textual's own `pause` draws the screen early.
         await pilot._wait_for_screen()
         await pilot._wait_for_screen()
         # An answer arrives before it is shown, and may start further work.
         now = pilot.app.screen._compositor.render_strips() if is_at_rest(pilot.app) else None
-        looks = looks + 1 if now is not None and now == before else 0
-        if looks == IDLE_LOOKS:
+        equal = equal + 1 if now is not None and now == before else 0
+        if equal == EQUAL_PICTURES:
             return
         before = now
         await asyncio.sleep(0.01)
@@ -54,7 +54,7 @@ def is_at_rest(app: App[None]) -> bool:
 def _will_be_drawn(screen: Screen[Any]) -> bool:
     """Return whether a visible screen is about to be laid out or drawn."""
     if not screen.is_current:
-        return False  # it is drawn when it is shown again
+        return False  # Textual draws it when it becomes visible
     changed = screen._layout_required or screen._scroll_required
     if screen is screen.app.screen:  # screens below keep this mark
         changed = changed or screen._repaint_required

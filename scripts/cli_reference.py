@@ -1,8 +1,8 @@
-"""Writes docs/reference/cli.md, the reference of the command line, from the command line itself.
+"""Write docs/reference/cli.md, the reference of the command line.
 
     python scripts/cli_reference.py
 
-A test fails while the file is not what this writes.
+A test fails if the file is not up to date.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Made by `python scripts/cli_reference.py`. Every command also takes the global o
 
 
 def reference() -> str:
-    """The whole reference as Markdown."""
+    """Return the reference as Markdown."""
     root: Any = typer.main.get_command(app)
     parts = [HEAD, "## Global options\n", *_table(_globals(root))]
     for path, command in _commands(root, ("searchapp",)):

@@ -2,8 +2,8 @@
 
     python -m scripts.entered_paths [--list]
 
-As `scripts/entered.py` does for commands: a module counts if one of its functions is called. Each path is measured
-when it has been walked once before. The nlps sample is indexed and ranked in a home folder of its own.
+`scripts/entered.py` does the same for commands. A module counts if one of its functions is called. Each path is
+measured the second time. The nlps sample is indexed and ranked in a temporary home directory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ entered: set[str] = set()
 
 
 def trace(frame: FrameType, event: str, _argument: object) -> None:
-    """Note the module of a function that is called; bodies of modules and classes are not functions."""
+    """Record the module of a called function; bodies of modules and classes are not functions."""
     file = frame.f_code.co_filename
     if event == "call" and frame.f_code.co_flags & 1 and file.startswith(str(PACKAGE)):
         entered.add(file)
@@ -49,15 +49,15 @@ def run(*arguments: object) -> None:
 
     sys.argv = ["searchapp", *map(str, arguments)]
     try:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as said:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as output:
             main()
     except SystemExit as stop:
         if stop.code:
-            raise RuntimeError(f"exit {stop.code}: {said.getvalue()}") from stop
+            raise RuntimeError(f"exit {stop.code}: {output.getvalue()}") from stop
 
 
 def on_screen(keys: tuple[str, str], *command: object) -> list[str]:
-    """Open a screen, press one key, then measure the other until what it changes is saved and drawn."""
+    """Open a screen, press the first key, then measure the second until its result is saved and drawn."""
     from textual.app import App
 
     async def press(app: Any) -> None:
@@ -70,30 +70,30 @@ def on_screen(keys: tuple[str, str], *command: object) -> list[str]:
             await rest(pilot)
             result.extend(sorted(entered))
 
-    def open_screen(app: Any, *_given: Any, **_more: Any) -> None:
+    def open_screen(app: Any, *_arguments: Any, **_options: Any) -> None:
         asyncio.run(press(app))
 
     result: list[str] = []
-    opened = App.run
+    original = App.run
     App.run = open_screen  # type: ignore[assignment]
     try:
         run(*command)
     finally:
-        App.run = opened  # type: ignore[method-assign]
+        App.run = original  # type: ignore[method-assign]
     return result
 
 
 async def rest(pilot: Any) -> None:
-    """Wait until nothing is asked for and nothing is drawn any more."""
-    still: Callable[[], Awaitable[None]] = pilot.pause
+    """Wait until background work and drawing are complete."""
+    pause: Callable[[], Awaitable[None]] = pilot.pause
     for _ in range(40):
         await pilot.app.workers.wait_for_complete()
-        await still()
+        await pause()
         await asyncio.sleep(0.05)
 
 
 def search_body() -> list[str]:
-    """Search with three bodies, and measure the third, so that no answer is kept."""
+    """Search with three bodies and measure the third, for which no answer is cached."""
     from searchapp.app.index import open_index
     from searchapp.config.settings import Settings
     from searchapp.engines import open_engine
@@ -113,7 +113,7 @@ def search_body() -> list[str]:
 
 
 def measure(*, list_modules: bool) -> dict[str, int]:
-    """The number of modules entered on each path; `list_modules` prints them, too."""
+    """Return the number of modules entered on each path; `list_modules` prints the modules, too."""
     run("index", "nlps", "--data", SAMPLE)
     run("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", HOME / "run")
     threading.setprofile(trace)

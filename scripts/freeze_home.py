@@ -1,4 +1,4 @@
-"""Make the home directory of this version as a fixture; every later version must open it (`tests/test_homes.py`).
+"""Make the home directory of this version as a fixture; all later versions must open it (`tests/test_homes.py`).
 
     python -m scripts.freeze_home [tests/fixtures/homes]
 
@@ -7,7 +7,7 @@ Writes VERSION.tar.gz with these folders and files:
     data        samples and an own task
     home        indexes, a trained model, a tuning, the judgment log
     runs        run directories and a pool
-    steps.json  the commands that made all this
+    steps.json  the commands that made the home
     answers.json          commands with the JSON that they print
     judgments-VERSION.json  a team's judgments as that version of Elasticsearch stores them
 

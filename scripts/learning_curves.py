@@ -1,9 +1,9 @@
-"""Draws the learning curves in docs/images/curves from the official data: `make curves DATA=DIR`.
+"""Draw the learning curves in docs/images/curves from the official data: `make curves DATA=DIR`.
 
 python -m scripts.learning_curves DIR [NAME]...
 
-DIR holds the folders of `FOLDERS`. A curve has a line in `CURVES`, which is the command beside its picture in
-docs/use/learning-curve.md; a test says so where one has none. The table of each is printed.
+DIR contains the folders of `FOLDERS`. `CURVES` has the command of each curve, which docs/use/learning-curve.md shows
+with the picture; a test compares them. The script prints the table of each curve.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Curve:
 
     @property
     def command(self) -> str:
-        """What draws the curve, as a document says it."""
+        """The command that draws the curve, as in the documentation."""
         return f"searchapp learning-curve {self.task} {self.options} --out {self.task}.svg"
 
 
@@ -58,12 +58,12 @@ CURVES = (
 
 
 def main() -> None:
-    """Draw the curves that are named, all without a name."""
-    data, named = Path(sys.argv[1]), set(sys.argv[2:])
+    """Draw the names curves, or all."""
+    data, names = Path(sys.argv[1]), set(sys.argv[2:])
     IMAGES.mkdir(parents=True, exist_ok=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
     for curve in CURVES:
-        if named and curve.task not in named:
+        if names and curve.task not in names:
             continue
         with tempfile.TemporaryDirectory(prefix="searchapp-curve-") as home:
 

@@ -20,16 +20,16 @@ ALLOWED = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "ISC", "MIT", "MIT-0",
     "MPL-2.0", "PSF-2.0", "Zlib",
 }  # fmt: skip
-"""The SPDX identifiers of licences under which any package may be a dependency."""
+"""SPDX identifiers of the licences that all dependencies may have."""
 
 EXCEPTIONS = {
-    # Parts of it; it builds the documentation.
+    # Licences of parts of it; it only builds the documentation.
     "docutils": {"GPL-3.0-or-later", "LicenseRef-Public-Domain"},
     "krippendorff": {"GPL-3.0-or-later"},  # only a test imports it, as a reference
     "pygal": {"LGPL-3.0-or-later"},  # a library that users can replace
     "pyte": {"LGPL-3.0-only"},  # only tests import it
 }
-"""Further licences that one package may have."""
+"""Additional licences of single packages."""
 
 SPDX = {
     "2-clause BSD": "BSD-2-Clause",
@@ -48,7 +48,7 @@ SPDX = {
     "Public Domain": "LicenseRef-Public-Domain",
     "Python Software Foundation License": "PSF-2.0",
 }
-"""The identifiers of names that older metadata has."""
+"""SPDX identifiers by the names in older metadata."""
 
 
 def licence(package: Distribution) -> str:
@@ -57,7 +57,7 @@ def licence(package: Distribution) -> str:
     expression: str = (metadata.get_all("License-Expression") or [""])[0]
     if expression:
         return expression
-    # A classifier names one licence; the older field may contain anything, such as the whole text.
+    # A classifier names one licence; the older field may contain any text, such as the licence itself.
     classifiers = [line.split(" :: ") for line in metadata.get_all("Classifier") or []]
     names = [parts[-1] for parts in classifiers if parts[0] == "License" and parts[-1] in SPDX]
     text: str = (metadata.get_all("License") or [""])[0]
@@ -65,23 +65,23 @@ def licence(package: Distribution) -> str:
 
 
 def problem(package: Distribution) -> str | None:
-    """Return a sentence about a package whose licence is unknown or not allowed, None for all others."""
+    """Return an error message if the licence of a package is unknown or not allowed, else None."""
     expression = licence(package)
     title = f"{package.name} {package.version}"
     identifiers = set(re.findall(r"[\w.+-]+", expression)) - {"AND", "OR", "WITH"}
     if not identifiers:
         return f"{title} has no licence in its metadata: read its licence, and name it in SPDX of scripts/licences.py"
-    refused = identifiers - ALLOWED - EXCEPTIONS.get(package.name.lower(), set())
-    if refused:
+    forbidden = identifiers - ALLOWED - EXCEPTIONS.get(package.name.lower(), set())
+    if forbidden:
         return (
-            f"{title} has the licence {', '.join(sorted(refused))}, which is not allowed: use another package, or add "
-            "the licence to ALLOWED or EXCEPTIONS of scripts/licences.py"
+            f"{title} has the licence {', '.join(sorted(forbidden))}, which is not allowed: use another package, or "
+            "add the licence to ALLOWED or EXCEPTIONS of scripts/licences.py"
         )
     return None
 
 
 def installed(names: Iterable[str]) -> Iterator[Distribution]:
-    """Return the packages of these names that are installed; the others are for other systems."""
+    """Yield the installed packages of these names; the others are for other systems."""
     for name in sorted(names):
         try:
             yield distribution(name)

@@ -1,11 +1,10 @@
-"""Lists every sentence that searchapp says to people, with its place, so that all of them can be read in one go.
+"""List all messages of searchapp with file and line, to review them together.
 
-    python scripts/messages.py                all of them
-    python scripts/messages.py searchapp/tui  those of a folder or of a module
+    python scripts/messages.py                all messages
+    python scripts/messages.py searchapp/tui  messages of a folder or module
 
-Read from the source: what errors of searchapp are raised or made with, the help of commands and options, the details of
-problems, the questions and lists of dialogs, notices, the labels of progress, and what commands print. Values that are
-put in at run time stand in braces.
+The script reads the source. Messages are the arguments of errors, the help of commands and options, the details of
+problems, dialogs, notices, labels of progress, and output of commands. Values of the run time are in braces.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "searchapp"
 
-SAYING = {
+MESSAGE_FUNCTIONS = {
     "add", "note", "bad", "wrong", "warn", "warning", "say", "_say", "tell", "complain", "print_lines",
     "notify", "ask", "confirm", "choose", "prompt", "not_supported", "start", "phase", "task", "Choose",
     "WordsDialog", "Help", "Option", "Argument", "Typer", "Check", "KeyAction", "Foreign", "Failure",
     "entitle", "entered",
 }  # fmt: skip
-"""The functions, methods and classes whose arguments people read."""
+"""Functions, methods and classes whose arguments are messages."""
 
 
 def error_classes(trees: dict[Path, ast.Module]) -> set[str]:
-    """The names of SearchappError and of all classes below it."""
+    """Return the names of SearchappError and its subclasses."""
     bases = {
         node.name: [base.id for base in node.bases if isinstance(base, ast.Name)]
         for tree in trees.values()
@@ -36,13 +35,13 @@ def error_classes(trees: dict[Path, ast.Module]) -> set[str]:
         if isinstance(node, ast.ClassDef)
     }
     result = {"SearchappError"}
-    while more := {name for name, above in bases.items() if name not in result and result & set(above)}:
+    while more := {name for name, parents in bases.items() if name not in result and result & set(parents)}:
         result |= more
     return result
 
 
 def sentence(node: ast.expr) -> str | None:
-    """The text of a literal, with braces around what is put in at run time; None if it is something else."""
+    """Return the text of a literal with values of the run time in braces; None for other expressions."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -63,10 +62,12 @@ def _part(node: ast.expr) -> str:
 
 
 def messages(tree: ast.Module, errors: set[str]) -> Iterator[tuple[int, str]]:
-    """The sentences of a module, each with its line."""
+    """Yield the messages of a module, each with its line."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in errors | SAYING:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if (
+                name in errors | MESSAGE_FUNCTIONS
+            ):
                 for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                     if text := sentence(argument):
                         yield argument.lineno, text
@@ -74,7 +75,7 @@ def messages(tree: ast.Module, errors: set[str]) -> Iterator[tuple[int, str]]:
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
-                # A sentence is often made before it is said.
+                # Messages are often assigned before they are used.
                 if (text := sentence(value)) and " " in text.strip():
                     yield value.lineno, text
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
@@ -87,12 +88,12 @@ def messages(tree: ast.Module, errors: set[str]) -> Iterator[tuple[int, str]]:
 
 
 def main() -> None:
-    """Print the sentences."""
-    below = [Path(argument).resolve() for argument in sys.argv[1:]] or [SOURCE]
+    """Print the messages."""
+    folders = [Path(argument).resolve() for argument in sys.argv[1:]] or [SOURCE]
     trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
     errors = error_classes(trees)
     for path, tree in trees.items():
-        if any(path.is_relative_to(folder) for folder in below):
+        if any(path.is_relative_to(folder) for folder in folders):
             for line, text in sorted(set(messages(tree, errors))):
                 print(f"{path.relative_to(ROOT)}:{line}: {' '.join(text.split())}")
 

@@ -1,10 +1,10 @@
-"""Makes the pictures of the screens in docs/images, from the sample collections: `make pictures`.
+"""Make the pictures of screens in docs/images from the sample collections: `make pictures`.
 
 python scripts/pictures.py [NAME]...
 
-They show the same on every machine: no clock, no path and no name of it is in them, and they load nothing. Screens that
-show folders and the time are opened in a folder of their own that stands in for somebody's, at a moment that is fixed.
-A screen has a line in PICTURES; a test says so where one has none, and compares the pictures with those that are kept.
+The pictures are the same on all machines: they contain no time, path or name of the machine, and load no files. Screens
+that show folders and times are opened in a temporary home directory and at a fixed time. Each screen needs a line in
+PICTURES. Tests check this and compare the pictures with the stored ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import searchapp
-from scripts.at_rest import still
+from scripts.at_rest import wait_for_rest
 from searchapp.app import overview
 from searchapp.app.compare import CompareRequest
 from searchapp.app.evaluate import GoldSource
@@ -50,7 +50,7 @@ from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
 from searchapp.tui.config.screen import ConfigApp, ConfigScreen
-from searchapp.tui.home import overview as watching
+from searchapp.tui.home import overview as home_overview
 from searchapp.tui.home.screen import HomeApp, HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
@@ -66,17 +66,17 @@ IMAGES = ROOT / "docs" / "images"
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASK, SPLIT = "nlps", "dev"
 SPLITS = {TASK: SPLIT, "checkthat": "training"}
-"""The samples that are indexed and ranked, and the split that each is ranked for."""
+"""The indexed samples and their ranked splits."""
 
 CUTOFF, DEPTH = 50, 3
-"""How deep the sample is scored, which has fewer documents than the official scorer wants, and where gold is missed."""
+"""The cut-off of the official scorer, which its default exceeds for the small sample, and the depth of missed gold."""
 
 SIZE = (110, 26)
 FONTS = "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace"
 
 
 class Clock(datetime):
-    """A clock that goes on eleven seconds each time it is looked at."""
+    """A clock that advances by eleven seconds each time it is read."""
 
     ticks = 0
 
@@ -86,50 +86,50 @@ class Clock(datetime):
         return cls(2026, 1, 2, 3, cls.ticks // 60 % 60, cls.ticks % 60, tzinfo=tz)
 
 
-class Bench:
-    """Opens screens on the sample of a task, with a log of judgments that is empty at first.
+class SampleScreens:
+    """Opens screens with the samples, and with an empty judgment log.
 
     Args:
-        home: a folder that has the indexes
+        home: the home directory with the indexes
         runs: a run of each sample
-        own: an empty folder
+        folder: an empty folder
     """
 
-    def __init__(self, home: Path, runs: Mapping[str, Path], own: Path) -> None:
+    def __init__(self, home: Path, runs: Mapping[str, Path], folder: Path) -> None:
         self._home = home
         self._runs = runs
-        self._own = own
-        self._opened = ExitStack()
+        self._folder = folder
+        self._stack = ExitStack()
 
     def close(self) -> None:
-        self._opened.close()
+        self._stack.close()
 
     def search(self, name: str = TASK) -> SearchApp:
-        """The search screen, on one of the samples."""
+        """Open the search screen on a sample."""
         task = load(name)
-        engine = self._opened.enter_context(closing(open_engine(Settings(home=self._home))))
+        engine = self._stack.enter_context(closing(open_engine(Settings(home=self._home))))
         searcher = TaskSearcher.open(task, engine, SilentProgress(), self._home, SAMPLES / name)
-        opened = SearchSetup(
+        setup = SearchSetup(
             searcher,
             lambda progress: TaskSearcher.open(task, engine, progress, self._home, SAMPLES / name),
-            self._own,
+            self._folder,
             ("searchapp", "search"),
             SearchQuery(),
             lambda: self._session("ann"),
         )
-        return SearchApp(opened, actions.load(self._own, task.info.grades))
+        return SearchApp(setup, actions.load(self._folder, task.info.grades))
 
     def topics(self) -> KeyApp:
-        """The screen of topics, on what a recipe ranks."""
+        """Open the screen of topics on rankings of a recipe."""
         request = TopicsRequest(recipe="bm25", split=SPLIT, data=SAMPLES / TASK)
         settings = Settings(home=self._home)
-        topics = open_topics(self._opened, load(TASK), request, settings, SilentProgress(), print)
+        topics = open_topics(self._stack, load(TASK), request, settings, SilentProgress(), print)
         screen = topics_screen(topics, request, settings, lambda: self._session("ann"))
         return KeyApp(screen, THEMES[0])
 
     def compare(self) -> KeyApp:
-        """The compare screen, on the run of the sample and one of another recipe."""
-        runs = self._own / "bm25", self._own / "neighbours"
+        """Open the compare screen on two runs."""
+        runs = self._folder / "bm25", self._folder / "neighbours"
         shutil.copytree(self._runs[TASK], runs[0])
         task, settings = load(TASK), Settings(home=self._home)
         recipe = recipes.load(task.recipe_book(), "neighbours")
@@ -138,67 +138,69 @@ class Bench:
             make_run(task, engine, request, runs[1], SilentProgress())
         source = GoldSource(options=ScorerOptions(cutoff=CUTOFF))
         comparing = open_comparing(
-            self._opened,
+            self._stack,
             CompareRequest(runs, source, depth=DEPTH),
             settings,
             SilentProgress(),
             print,
-            lambda: judged_by_now(self._own / "judgments.sqlite", TASK),
+            lambda: judged_by_now(self._folder / "judgments.sqlite", TASK),
         )
         return KeyApp(compare_screen(comparing, settings, lambda: self._session("ann")), THEMES[0])
 
     def judge(self) -> WorkApp:
-        """The judging screen."""
+        """Open the judging screen."""
         pages = self._pages()
         judging = JudgingSession(
             self._session("ann"), pages.topics, pages.ranking, pages.scored, pages.name, None, None
         )
-        own = keys.load(self._own, load(TASK).info.grades)
-        return WorkApp(JudgeScreen(judging, pages, own.keys, f"{TASK} {SPLIT} · ann"), own)
+        settings = keys.load(self._folder, load(TASK).info.grades)
+        return WorkApp(JudgeScreen(judging, pages, settings.keys, f"{TASK} {SPLIT} · ann"), settings)
 
     def adjudicate(self) -> WorkApp:
-        """The adjudicating screen, after three people and a model have judged two topics."""
+        """Open the adjudicating screen after three people and a model have judged two topics."""
         pages = self._pages()
         documents = {topic: pages.ranking(topic)[:4] for topic in pages.topics[:2]}
         for name, grades in {"ann": (1, 0, 1, 1), "ben": (0, 0, 1, 0)}.items():
             for grade in (0, 1):
                 seen = [
                     SeenDocument(topic, document)
-                    for topic, own in documents.items()
-                    for document, given in zip(own, grades, strict=True)
-                    if given == grade
+                    for topic, ranked in documents.items()
+                    for document, opinion in zip(ranked, grades, strict=True)
+                    if opinion == grade
                 ]
                 self._session(name).grade(seen, grade, "by definition" if grade and name == "ann" else "")
         bot = Session(self._log, TASK, Author("bot", Kind.model))
-        bot.grade([SeenDocument(topic, own[1]) for topic, own in documents.items()], 1, "cosine 0.83")
-        topic, own = next(iter(documents.items()))
-        self._session("eve").cant_tell(SeenDocument(topic, own[0]), "needs the whole page")
+        bot.grade([SeenDocument(topic, ranked[1]) for topic, ranked in documents.items()], 1, "cosine 0.83")
+        topic, ranked = next(iter(documents.items()))
+        self._session("eve").cant_tell(SeenDocument(topic, ranked[0]), "needs the whole page")
         session = Session(self._log, TASK, Author("kim"), (Action.adjudicate,))
         adjudication = Adjudication(session, ("ann", "ben", "bot"))
-        own_settings = keys.load(self._own, load(TASK).info.grades)
-        screen = AdjudicateScreen(adjudication, pages, own_settings.keys, f"{TASK} · kim decides")
-        return WorkApp(screen, own_settings)
+        settings = keys.load(self._folder, load(TASK).info.grades)
+        screen = AdjudicateScreen(adjudication, pages, settings.keys, f"{TASK} · kim decides")
+        return WorkApp(screen, settings)
 
     def home(self) -> HomeApp:
-        """The home screen of somebody who has indexed and ranked two samples, and graded some documents."""
-        home = self._somebodys()
+        """Open the home screen of a user who has indexed and ranked two samples, and graded some documents."""
+        home = self._user_home()
         for task, split in SPLITS.items():
             index = Path(INDEXES) / f"{Settings(home=home).index_prefix}-{task}"
             shutil.copytree(self._home / index, home / index)
             shutil.copytree(SAMPLES / task, home / "data" / task)
             shutil.copytree(self._runs[task], home / "runs" / f"{task}-{split}")
-        self._opened.enter_context(patch.object(watching, "look", _at_a_fixed_moment))
+        self._stack.enter_context(patch.object(home_overview, "look", _look_at_fixed_time))
         pages = self._pages()
         with JudgmentLog(home / "judgments.sqlite") as log:
-            seen = [SeenDocument(pages.topics[0], one) for one in pages.ranking(pages.topics[0])[:12]]
+            seen = [
+                SeenDocument(pages.topics[0], document) for document in pages.ranking(pages.topics[0])[:12]
+            ]
             Session(log, TASK, Author("ann")).grade(seen, 1)
         app = HomeApp(resolution({}, {"SEARCHAPP_HOME": str(home)}, home), home)
-        self._opened.callback(app.home.opener.close)
+        self._stack.callback(app.home.opener.close)
         return app
 
     def settings(self) -> ConfigApp:
-        """The screen of settings of somebody who has some in each place."""
-        home = self._somebodys()
+        """Open the screen of settings of a user with user settings, project settings and variables."""
+        home = self._user_home()
         work = home.parents[2] / "projects"
         work.mkdir()
         (work / "searchapp.toml").write_text('url = "https://cluster:9200"\nindex_prefix = "lab"\n')
@@ -208,52 +210,52 @@ class Bench:
         environ = {"SEARCHAPP_HOME": str(home), "SEARCHAPP_API_KEY": "c2VjcmV0"}
         return ConfigApp(resolution({}, environ, work))
 
-    def _somebodys(self) -> Path:
-        """A folder of searchapp's in the folder that stands in for somebody's own."""
-        own = (self._own / "somebody").resolve()
-        home = own / ".local" / "share" / "searchapp"
+    def _user_home(self) -> Path:
+        """Make the home directory of searchapp of an imaginary user."""
+        user = (self._folder / "somebody").resolve()
+        home = user / ".local" / "share" / "searchapp"
         home.mkdir(parents=True)
-        self._opened.enter_context(patch.dict(os.environ, HOME=str(own), USERPROFILE=str(own)))
+        self._stack.enter_context(patch.dict(os.environ, HOME=str(user), USERPROFILE=str(user)))
         return home
 
     @cached_property
     def _log(self) -> JudgmentLog:
-        return self._opened.enter_context(JudgmentLog(self._own / "judgments.sqlite"))
+        return self._stack.enter_context(JudgmentLog(self._folder / "judgments.sqlite"))
 
     def _session(self, name: str) -> Session:
         return Session(self._log, TASK, Author(name))
 
     def _pages(self) -> RunPages:
         on_disk = LocalFirst(Settings(home=self._home), SilentProgress(), print, copy=False)
-        return RunPages.open(load(TASK), self._opened.enter_context(closing(on_disk)), self._runs[TASK])
+        return RunPages.open(load(TASK), self._stack.enter_context(closing(on_disk)), self._runs[TASK])
 
 
-MOMENT = "2026-01-02T03:04:05"
-"""The one at which everything was made; of no time zone, so that it is the same one in all of them."""
+FIXED_TIME = "2026-01-02T03:04:05"
+"""The time at which all shown files were made; without a time zone, so that all zones show the same."""
 
 
-def _at_a_fixed_moment(settings: Settings, folder: Path) -> overview.Overview:
-    """What there is, made at the moment, of files that are in the home folder."""
+def _look_at_fixed_time(settings: Settings, folder: Path) -> overview.Overview:
+    """Return the overview with the fixed time and with paths of data in the home directory."""
     data = settings.home / "data"
     result = overview.look(settings, folder)
     states = [
-        replace(task, index=None if task.index is None else replace(task.index, created=MOMENT))
+        replace(task, index=None if task.index is None else replace(task.index, created=FIXED_TIME))
         for task in result.tasks
     ]
     runs = [
-        replace(one, manifest=replace(one.manifest, created=MOMENT, data=str(data / one.manifest.task)))
-        for one in sorted(result.runs, key=lambda run: run.path.name)
+        replace(run, manifest=replace(run.manifest, created=FIXED_TIME, data=str(data / run.manifest.task)))
+        for run in sorted(result.runs, key=lambda run: run.path.name)
     ]
     return replace(result, tasks=tuple(states), runs=tuple(runs))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: the screen that it is of, how that is opened, and the keys that are pressed there."""
+    """A picture: its screen, how to open it, and the keys to press."""
 
     name: str
     screen: type[KeyScreen]
-    open: Callable[[Bench], KeyApp]
+    open: Callable[[SampleScreens], KeyApp]
     press: tuple[str, ...] = ()
     size: tuple[int, int] = SIZE
 
@@ -264,34 +266,34 @@ class Picture:
 
 WORDS = "normal subgroup of a group"
 PICTURES = (
-    Picture("search", SearchScreen, Bench.search, (*WORDS, *["down"] * 3)),
-    Picture("why", SearchScreen, Bench.search, (*WORDS, "enter", "w")),
-    Picture("jump", SearchScreen, Bench.search, (*WORDS, "enter", "apostrophe")),
-    Picture("home", HomeScreen, Bench.home, ("tab",), (130, 30)),
-    Picture("settings", ConfigScreen, Bench.settings, ("down",), (110, 30)),
-    Picture("topics", TopicsScreen, Bench.topics, ("g",), (130, 28)),
-    Picture("compare", CompareScreen, Bench.compare, ("j", "1", "0"), (150, 32)),
-    Picture("judging", JudgeScreen, Bench.judge,
+    Picture("search", SearchScreen, SampleScreens.search, (*WORDS, *["down"] * 3)),
+    Picture("why", SearchScreen, SampleScreens.search, (*WORDS, "enter", "w")),
+    Picture("jump", SearchScreen, SampleScreens.search, (*WORDS, "enter", "apostrophe")),
+    Picture("home", HomeScreen, SampleScreens.home, ("tab",), (130, 30)),
+    Picture("settings", ConfigScreen, SampleScreens.settings, ("down",), (110, 30)),
+    Picture("topics", TopicsScreen, SampleScreens.topics, ("g",), (130, 28)),
+    Picture("compare", CompareScreen, SampleScreens.compare, ("j", "1", "0"), (150, 32)),
+    Picture("judging", JudgeScreen, SampleScreens.judge,
             ("m", "1", "0", "1", "n", *"see 102", "enter", "s", "x", "1"), (130, 28)),
-    Picture("adjudicating", AdjudicateScreen, Bench.adjudicate,
+    Picture("adjudicating", AdjudicateScreen, SampleScreens.adjudicate,
             ("1", "r", "0", *"too general", "enter"), (130, 28)),
 )  # fmt: skip
 
 
-def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> dict[str, str]:
-    """A picture as SVG, in each of these looks, which are the first themes in their order."""
+def draw(picture: Picture, screens: SampleScreens, themes: Sequence[str] = THEMES[:1]) -> dict[str, str]:
+    """Return a picture as SVG in each of these themes, which must be the first themes in order."""
 
     async def run() -> dict[str, str]:
-        app = picture.open(bench)
+        app = picture.open(screens)
         async with app.run_test(size=picture.size) as pilot:
-            await still(pilot)
+            await wait_for_rest(pilot)
             for key in picture.press:
                 await pilot.press({" ": "space"}.get(key, key))
-                await still(pilot)
+                await wait_for_rest(pilot)
             pictures = {}
-            for look in looks:
-                await still(pilot)
-                pictures[look] = without_network(app.export_screenshot(title="searchapp"))
+            for theme in themes:
+                await wait_for_rest(pilot)
+                pictures[theme] = without_network(app.export_screenshot(title="searchapp"))
                 next_theme(app)
             return pictures
 
@@ -302,14 +304,14 @@ def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> 
 
 
 def without_network(svg: str) -> str:
-    """A picture whose letters are those of the machine that shows it, where Textual's are fetched from a server."""
+    """Replace the font of Textual, which browsers would fetch from a server, by fonts of the machine."""
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     return svg.replace("Fira Code, monospace", FONTS)
 
 
 @contextmanager
-def prepared() -> Iterator[tuple[Path, Mapping[str, Path]]]:
-    """A home folder with the indexes of the samples, and a run of each."""
+def sample_runs() -> Iterator[tuple[Path, Mapping[str, Path]]]:
+    """Index the samples and rank each; yield the home directory and the runs."""
     with tempfile.TemporaryDirectory(prefix="searchapp-pictures-") as folder:
         home, runs = Path(folder) / "home", {task: Path(folder) / task for task in SPLITS}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
@@ -323,19 +325,19 @@ def prepared() -> Iterator[tuple[Path, Mapping[str, Path]]]:
         yield home, runs
 
 
-def made(picture: Picture, home: Path, runs: Mapping[str, Path]) -> str:
-    """A picture, made with a log of judgments of its own."""
-    with tempfile.TemporaryDirectory() as own, closing(Bench(home, runs, Path(own))) as bench:
-        (svg,) = drawn(picture, bench).values()
+def draw_once(picture: Picture, home: Path, runs: Mapping[str, Path]) -> str:
+    """Return a picture, drawn with a new judgment log."""
+    with tempfile.TemporaryDirectory() as folder, closing(SampleScreens(home, runs, Path(folder))) as screens:
+        (svg,) = draw(picture, screens).values()
         return svg
 
 
 def main(names: list[str]) -> None:
-    """Write the pictures, or those of these names."""
-    with prepared() as (home, runs):
+    """Write all pictures, or the named ones."""
+    with sample_runs() as (home, runs):
         for picture in PICTURES:
             if not names or picture.name in names:
-                picture.path.write_text(made(picture, home, runs), encoding="utf-8")
+                picture.path.write_text(draw_once(picture, home, runs), encoding="utf-8")
                 print(picture.path.relative_to(ROOT))
 
 

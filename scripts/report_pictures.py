@@ -1,8 +1,8 @@
-"""Makes the pictures of the report in docs/images, from the sample of nlps, in a real browser: `make pictures`.
+"""Make the pictures of the report in docs/images from the sample of nlps in a real browser: `make pictures`.
 
 python scripts/report_pictures.py
 
-They show how the report looks in both colour schemes. Letters are those of the machine, so nothing compares them.
+They show the report in both colour schemes. No test compares them, because fonts depend on the machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PICTURES = {"light": IMAGES / "report.png", "dark": IMAGES / "report-dark.png"}
 
 
 def report(folder: Path) -> Path:
-    """The report of two runs of the sample."""
+    """Make the report of two runs of the sample."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
 
     def run(*words: str) -> None:
@@ -40,8 +40,8 @@ def report(folder: Path) -> Path:
     return folder / "report.html"
 
 
-def pictured(page: Path) -> dict[str, bytes]:
-    """The beginning of a page as PNG, in each colour scheme."""
+def screenshots(page: Path) -> dict[str, bytes]:
+    """Return the top of a page as PNG in each colour scheme."""
     options = webdriver.ChromeOptions()
     browser, driver = (shutil.which(name) for name in ("chromium", "chromedriver"))
     if not browser or not driver:
@@ -49,27 +49,27 @@ def pictured(page: Path) -> dict[str, bytes]:
     options.binary_location = browser
     for option in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={WIDTH},{HEIGHT}"):
         options.add_argument(option)
-    opened = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    chrome = webdriver.Chrome(options, webdriver.ChromeService(driver))
     try:
         result = {}
         clip = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": 1}
         for scheme in PICTURES:
             features = [{"name": "prefers-color-scheme", "value": scheme}]
-            opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-            opened.get(page.as_uri())
-            shot = opened.execute_cdp_cmd(
+            chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+            chrome.get(page.as_uri())
+            shot = chrome.execute_cdp_cmd(
                 "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True, "clip": clip}
             )
             result[scheme] = base64.b64decode(shot["data"])
         return result
     finally:
-        opened.quit()
+        chrome.quit()
 
 
 def main() -> None:
     """Write the pictures."""
     with tempfile.TemporaryDirectory(prefix="searchapp-report-") as folder:
-        for scheme, picture in pictured(report(Path(folder))).items():
+        for scheme, picture in screenshots(report(Path(folder))).items():
             PICTURES[scheme].write_bytes(picture)
             print(PICTURES[scheme].relative_to(IMAGES.parents[1]))
 

@@ -1,4 +1,4 @@
-"""Writes the table of docs/reference/settings.md from the settings that the program has.
+"""Write the table of docs/reference/settings.md from the declared settings.
 
 python scripts/settings_reference.py
 """
@@ -14,23 +14,23 @@ BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
 
 def table() -> str:
-    """A row a setting: its key, its flag, its variable, the files that may hold it, its default, what it is for."""
+    """Return a table with a row for each setting: key, flag, variable, files, default and description."""
     head = ["| setting | flag | variable | files | default | |", "|---|---|---|---|---|---|"]
     return "\n".join([*head, *map(_row, DECLARED)])
 
 
-def _row(one: SettingDeclaration) -> str:
-    files = ["user"] * one.by_user + ["project"] * one.by_project
-    default = one.unset if one.default is None else f"`{one.shown(one.default)}`"
-    flag, variable = (f"`{name}`" if name else "" for name in (one.flag, one.variable))
-    return f"| `{one.name}` | {flag} | {variable} | {', '.join(files)} | {default} | {one.about} |"
+def _row(setting: SettingDeclaration) -> str:
+    files = ["user"] * setting.by_user + ["project"] * setting.by_project
+    default = setting.unset if setting.default is None else f"`{setting.shown(setting.default)}`"
+    flag, variable = (f"`{name}`" if name else "" for name in (setting.flag, setting.variable))
+    return f"| `{setting.name}` | {flag} | {variable} | {', '.join(files)} | {default} | {setting.about} |"
 
 
-def written(text: str) -> str:
-    """A document with the table between its marks."""
+def updated(text: str) -> str:
+    """Return the document with the current table between its marks."""
     before, rest = text.split(BEGIN)
     return f"{before}{BEGIN}\n{table()}\n{END}{rest.split(END)[1]}"
 
 
 if __name__ == "__main__":
-    TARGET.write_text(written(TARGET.read_text(encoding="utf-8")), encoding="utf-8")
+    TARGET.write_text(updated(TARGET.read_text(encoding="utf-8")), encoding="utf-8")

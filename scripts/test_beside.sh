@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the wheel beside NumPy < 2.3, pandas and PyTerrier and ranks with it: `make test-beside` runs this.
+# Install the wheel together with NumPy < 2.3, pandas and PyTerrier, and rank with it: `make test-beside`.
 #
 # scripts/test_beside.sh UV FOLDER, where UV is the program uv and FOLDER the new environment.
 set -euo pipefail
@@ -21,7 +21,7 @@ if changed=$(LC_ALL=C comm -23 "$folder/before.txt" "$folder/after.txt" | grep .
 fi
 "$folder/bin/python" -m pip check
 
-# The program and the recorded answers, from the wheel: outside the checkout there is no other searchapp.
+# Run outside the checkout, so that only the wheel can be imported.
 mkdir "$folder/tested"
 cp -r pyproject.toml tests "$folder/tested"
 cd "$folder/tested"

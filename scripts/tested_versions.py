@@ -1,4 +1,4 @@
-"""Writes searchapp/tested_versions.json: the lowest and the highest tested version of Python and of each dependency.
+"""Write searchapp/tested_versions.json: the lowest and the highest tested version of Python and of each dependency.
 
 python scripts/tested_versions.py (`make lock` runs it)
 """
@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "searchapp" / "tested_versions.json"
 EXTRAS = ("cwl-eval", "learn", "parquet")
-"""The extras that users install; the others are tools of developers."""
+"""The extras for users; the others are for developers."""
 
 
 def project() -> dict[str, Any]:
@@ -24,11 +24,11 @@ def project() -> dict[str, Any]:
 
 
 def dependencies() -> list[str]:
-    """Return the requirements of searchapp and of its extras for users, as pyproject.toml has them."""
+    """Return the requirements of searchapp and of its extras for users, as in pyproject.toml."""
     table = project()
     return [
         *table["dependencies"],
-        *(one for extra in EXTRAS for one in table["optional-dependencies"][extra]),
+        *(text for extra in EXTRAS for text in table["optional-dependencies"][extra]),
     ]
 
 
@@ -45,7 +45,7 @@ def as_text() -> str:
     lowest, locked = pins("requirements-lowest.txt"), pins("requirements-dev.txt")
     pythons = re.findall(r"Python :: (\d+\.\d+)", "\n".join(project()["classifiers"]))
     versions = {"python": (pythons[0], pythons[-1])}
-    for name in sorted(re.match(r"[\w.-]+", one)[0] for one in dependencies()):  # type: ignore[index]
+    for name in sorted(re.match(r"[\w.-]+", text)[0] for text in dependencies()):  # type: ignore[index]
         versions[name] = (lowest[name], locked[name])
     lines = (f"  {json.dumps(name)}: {json.dumps(ends)}" for name, ends in versions.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"

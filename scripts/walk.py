@@ -1,11 +1,10 @@
-"""Follows a `rank` request through the layers, on the embedded engine and the sample that ships with a task.
+"""Trace a `rank` request through the layers, with the embedded engine and the sample of a task.
 
 python scripts/walk.py [TASK [RECIPE]]
 
-The sample is indexed in a folder of its own. Then `searchapp rank` runs in this process under `sys.setprofile`, which
-reports every call. Of those between modules of searchapp two things are kept: the stack at each moment when the engine
-is asked to search a batch, and every call from a lower layer to a higher one. Frames of other libraries are passed
-over: whoever calls them counts as the caller of what they call.
+The sample is indexed in a temporary folder. Then `searchapp rank` runs in this process under `sys.setprofile`. The
+script records the stack of each call of the engine's search, and all calls from a lower layer to a higher one. Frames
+of other libraries are skipped: their caller counts as the caller of the functions that they call.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from searchapp.tasks import load
 
 PACKAGE = "searchapp"
 SAMPLES = Path(searchapp.__file__).parent / "samples"
-MOST_MODULES = 8
+MAX_MODULES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One function on the way: the module that it stands in, and its name there."""
+    """A called function and its module."""
 
     module: str
     function: str
@@ -47,31 +46,31 @@ class Step:
         return self.module.removeprefix(f"{PACKAGE}.").partition(".")[0]
 
 
-Up = tuple[Step, Step]
-"""A caller, and what it calls in a higher layer."""
+Call = tuple[Step, Step]
+"""A caller and the called function."""
 
 
 @dataclass(slots=True)
-class Walk:
-    """What was seen: the distinct ways down to the engine's search, the command first, and the calls that go up."""
+class Trace:
+    """Distinct paths from the command to the engine's search, and all calls to higher layers."""
 
-    ways: list[tuple[Step, ...]] = field(default_factory=list)
-    ups: set[Up] = field(default_factory=set)
+    paths: list[tuple[Step, ...]] = field(default_factory=list)
+    upward_calls: set[Call] = field(default_factory=set)
 
     def modules(self) -> list[str]:
-        """The distinct modules of all ways, in the order in which they are entered."""
-        return list(dict.fromkeys(step.module for way in self.ways for step in way))
+        """Return the distinct modules of all paths in the order of their first call."""
+        return list(dict.fromkeys(step.module for path in self.paths for step in path))
 
-    def rises(self) -> list[Up]:
-        """The calls on the ways that go from a lower layer to a higher one."""
-        return [pair for way in self.ways for pair in itertools.pairwise(way) if goes_up(*pair)]
+    def upward_steps(self) -> list[Call]:
+        """Return the calls on the paths from a lower layer to a higher one."""
+        return [pair for path in self.paths for pair in itertools.pairwise(path) if goes_up(*pair)]
 
-    def not_handed_down(self) -> list[Up]:
-        """The calls to higher layers whose caller imports what it calls; all others were handed to it."""
+    def imported_calls(self) -> list[Call]:
+        """Return the calls to higher layers whose caller imports the module of the called function."""
         graph = grimp.build_graph(PACKAGE, cache_dir=None)
         return [
             (caller, callee)
-            for caller, callee in sorted(self.ups, key=str)
+            for caller, callee in sorted(self.upward_calls, key=str)
             if callee.module in graph.find_modules_directly_imported_by(caller.module)
         ]
 
@@ -80,15 +79,15 @@ HEIGHTS = {module: -height for height, layer in enumerate(layers()) for module i
 
 
 def goes_up(caller: Step, callee: Step) -> bool:
-    """Whether a call goes from a lower layer to a higher one."""
+    """Return whether a call goes from a lower layer to a higher one."""
     return HEIGHTS[callee.layer] > HEIGHTS[caller.layer]
 
 
-def walk(task: str, recipe: str | None = None) -> Walk:
-    """The walk of `searchapp rank TASK` over the dev topics of its sample, or those of its first split.
+def trace_rank(task: str, recipe: str | None = None) -> Trace:
+    """Trace `searchapp rank TASK` on the dev topics of its sample, or on the topics of its first split.
 
     Raises:
-        RuntimeError: a command failed; its words are the message.
+        RuntimeError: a command failed; its output is the message.
     """
     splits = load(task).info.splits
     split = "dev" if "dev" in splits else splits[0]
@@ -97,43 +96,43 @@ def walk(task: str, recipe: str | None = None) -> Walk:
         _run(["index", task, *data])
         rank = ["rank", task, *data, "--split", split, "--out", str(Path(home) / "run")]
         rank += ["--recipe", recipe] if recipe else []
-        _run(rank)  # a first time, for solved topics are indexed when they are first asked
-        seen = Walk()
-        with _profiled(seen):
+        _run(rank)  # the first run indexes training topics
+        trace = Trace()
+        with _profiled(trace):
             _run([*rank, "--overwrite"])
-    return seen
+    return trace
 
 
 def _run(arguments: list[str]) -> None:
-    """Run a command as `searchapp ARGUMENTS` does, without its output."""
-    words = io.StringIO()
+    """Run `searchapp ARGUMENTS` in this process without its output."""
+    output = io.StringIO()
     before, sys.argv = sys.argv, ["searchapp", *arguments]
     try:
-        with contextlib.redirect_stdout(words), contextlib.redirect_stderr(words):
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             main()
     except SystemExit as end:
         if end.code:
-            raise RuntimeError(f"searchapp {' '.join(arguments)}: {words.getvalue()}") from end
+            raise RuntimeError(f"searchapp {' '.join(arguments)}: {output.getvalue()}") from end
     finally:
         sys.argv = before
 
 
 @contextlib.contextmanager
-def _profiled(seen: Walk) -> Iterator[None]:
+def _profiled(trace: Trace) -> Iterator[None]:
     search = EmbeddedIndex.search.__code__
     known: dict[CodeType, bool] = {}
 
     def called(frame: FrameType, event: str, _argument: Any) -> None:
-        if event != "call" or not known.setdefault(frame.f_code, _is_ours(frame)):
+        if event != "call" or not known.setdefault(frame.f_code, _is_own(frame)):
             return
-        caller = _next_of_ours(frame.f_back)
+        caller = _next_own(frame.f_back)
         if caller is None:
             return
-        here, there = _step(frame), _step(caller)
-        if here.module != there.module and goes_up(there, here):
-            seen.ups.add((there, here))
-        if frame.f_code is search and (way := _way(frame)) not in seen.ways:
-            seen.ways.append(way)
+        callee_step, caller_step = _step(frame), _step(caller)
+        if callee_step.module != caller_step.module and goes_up(caller_step, callee_step):
+            trace.upward_calls.add((caller_step, callee_step))
+        if frame.f_code is search and (path := _path(frame)) not in trace.paths:
+            trace.paths.append(path)
 
     before: Callable[..., Any] | None = sys.getprofile()
     sys.setprofile(called)
@@ -143,22 +142,22 @@ def _profiled(seen: Walk) -> Iterator[None]:
         sys.setprofile(before)
 
 
-def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame runs a function of searchapp, not a module's body: what an import runs is no call of anybody."""
+def _is_own(frame: FrameType) -> bool:
+    """Return whether a frame runs a function of searchapp; the body of a module runs during an import."""
     module = str(frame.f_globals.get("__name__", ""))
     return (module == PACKAGE or module.startswith(f"{PACKAGE}.")) and frame.f_code.co_name != "<module>"
 
 
-def _next_of_ours(frame: FrameType | None) -> FrameType | None:
-    while frame is not None and not _is_ours(frame):
+def _next_own(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and not _is_own(frame):
         frame = frame.f_back
     return frame
 
 
-def _way(frame: FrameType | None) -> tuple[Step, ...]:
-    """The functions of searchapp on the stack, the outermost first."""
+def _path(frame: FrameType | None) -> tuple[Step, ...]:
+    """Return the functions of searchapp on the stack, outermost first."""
     steps = []
-    while (frame := _next_of_ours(frame)) is not None:
+    while (frame := _next_own(frame)) is not None:
         steps.append(_step(frame))
         frame = frame.f_back
     return tuple(reversed(steps))
@@ -168,24 +167,26 @@ def _step(frame: FrameType) -> Step:
     return Step(frame.f_globals["__name__"], frame.f_code.co_qualname)
 
 
-def report(seen: Walk) -> Iterator[str]:
-    """What was seen, as lines."""
-    for way in seen.ways:
-        modules = list(dict.fromkeys(step.module for step in way))
+def report(trace: Trace) -> Iterator[str]:
+    """Yield the lines of a report."""
+    for path in trace.paths:
+        modules = list(dict.fromkeys(step.module for step in path))
         yield f"{len(modules)} modules from the command down to the engine's search:"
         for module in modules:
-            functions = list(dict.fromkeys(step.function for step in way if step.module == module))
+            functions = list(dict.fromkeys(step.function for step in path if step.module == module))
             yield f"  {module:<40} {', '.join(name.replace('<locals>.', '') for name in functions)}"
-    yield f"calls on these ways that go up: {len(seen.rises())}"
-    yield "modules that call into a higher layer what was handed to them:"
-    for caller, callee in sorted({(a.module, b.module) for a, b in seen.ups}):
-        names = sorted({b.function for a, b in seen.ups if (a.module, b.module) == (caller, callee)})
+    yield f"calls to higher layers on these paths: {len(trace.upward_steps())}"
+    yield "calls to higher layers by module:"
+    for caller, callee in sorted({(a.module, b.module) for a, b in trace.upward_calls}):
+        names = sorted(
+            {b.function for a, b in trace.upward_calls if (a.module, b.module) == (caller, callee)}
+        )
         yield f"  {caller} calls {callee}: {', '.join(name.replace('<locals>.', '') for name in names)}"
-    yield f"of these are imported, and so not handed down: {len(seen.not_handed_down())}"
+    yield f"calls of imported functions among them: {len(trace.imported_calls())}"
 
 
 if __name__ == "__main__":
-    found = walk(*(sys.argv[1:3] or ["nlps"]))
-    print("\n".join(report(found)))
-    short = all(len({step.module for step in way}) <= MOST_MODULES for way in found.ways)
-    sys.exit(0 if found.ways and short and not found.rises() and not found.not_handed_down() else 1)
+    trace = trace_rank(*(sys.argv[1:3] or ["nlps"]))
+    print("\n".join(report(trace)))
+    short = all(len({step.module for step in path}) <= MAX_MODULES for path in trace.paths)
+    sys.exit(0 if trace.paths and short and not trace.upward_steps() and not trace.imported_calls() else 1)

@@ -38,7 +38,7 @@ def test_the_reference_of_commands_is_up_to_date() -> None:
 
 def test_the_table_of_settings_is_up_to_date() -> None:
     text = settings_reference.TARGET.read_text(encoding="utf-8")
-    assert settings_reference.written(text) == text, "run python scripts/settings_reference.py"
+    assert settings_reference.updated(text) == text, "run python scripts/settings_reference.py"
 
 
 def test_the_example_files_of_the_page_on_settings_are_valid(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_example_files_of_the_page_on_settings_are_valid(tmp_path: Path) -> 
 
 def test_the_diagram_of_the_layers_shows_the_import_contract() -> None:
     text = architecture.TARGET.read_text(encoding="utf-8")
-    assert architecture.drawn(text) == text, "run python scripts/architecture.py"
+    assert architecture.updated(text) == text, "run python scripts/architecture.py"
 
 
 PACKAGE = ROOT / "searchapp"

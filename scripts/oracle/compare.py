@@ -2,8 +2,8 @@
 
     python -m scripts.oracle.compare BEFORE AFTER [--update]
 
-Each changed line of the human layer must stand in `approved.txt`, which people review: lines `- old` and `+ new` below
-the name of the recorded file. `--update` adds those that are missing. Exits with 1 if anything else differs.
+Each changed line of the human layer must be in `approved.txt`, which people review: lines `- old` and `+ new` below
+the name of the recorded file. `--update` adds missing lines. Other differences give exit code 1.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def read_recording(folder: Path) -> dict[str, str]:
 
 
 def changed_lines(before: str | None, after: str | None) -> list[str]:
-    """Return the lines that went and came, marked `- ` and `+ `; a file that appears or disappears is one line."""
+    """Return removed and added lines, marked `- ` and `+ `; a new or missing file is one line."""
     if before is None or after is None:
-        return ["- the whole file" if after is None else "+ the whole file"]
+        return ["- the file" if after is None else "+ the file"]
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     return [f"{line[0]} {line[1:]}" for line in lines if line[0] in "+-" and line[:3] not in ("---", "+++")]
 

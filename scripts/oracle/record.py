@@ -1,12 +1,13 @@
-"""Record what searchapp does with the samples: output, exit codes, files and screens.
+"""Record the behaviour of searchapp with the samples: output, exit codes, files and screens.
 
     python -m scripts.oracle.record FOLDER [--tree CHECKOUT] [--only SCENARIO ...]
 
 Run once for each of two checkouts, then compare both folders with `python -m scripts.oracle.compare`. Each checkout
-needs its `.venv`. Nothing of searchapp is imported: every command is a process, every screen a real pseudo-terminal.
+needs its `.venv`. The script does not import searchapp: it runs commands as processes, and screens on
+pseudo-terminals.
 
-`FOLDER/machine` has what must stay identical: exit codes, JSON, CSV, the files of runs, exports and reports.
-`FOLDER/human` has what people read: messages, tables, help, screens. Times, versions and folders are normalised.
+`FOLDER/machine` has the output for programs: exit codes, JSON, CSV, the files of runs, exports and reports.
+`FOLDER/human` has the output for people: messages, tables, help, screens. Times, versions and folders are normalised.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tests.emulator import UNREAD, Screen, Stream
 
 SIZES = (80, 24), (160, 45)
 QUIET_SECONDS = 0.8
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 COMMAND_SECONDS = 900.0
 
 NORMALISED = [
@@ -51,23 +52,23 @@ NORMALISED = [
     (re.compile(r"-\d\d \d\d:\d\d,"), "TIME,"),
     (re.compile(r'"pid": \d+'), '"pid": 0'),
 ]
-"""Patterns of what differs between two recordings of the same program, and what takes their place."""
+"""Patterns of text that varies between recordings of the same program, and their replacements."""
 
 UNRECORDED = {".lock", "figures.jsonl"}
 """Files of a bench folder: a process number, and a cache whose key covers the time that a run took."""
 
 Step = tuple[str, str]
-"""What is typed, and the name of the picture taken when the screen is at rest afterwards; "" takes none."""
+"""Typed keys, and the name of the picture that is taken when the screen is at rest; "" takes no picture."""
 
 
 class Recorder:
-    """Runs the commands of one scenario, in a home folder and working folder of its own."""
+    """Runs the commands of a scenario in a separate home directory and working directory."""
 
     def __init__(self, tree: Path, folder: Path, scenario: str) -> None:
         self.tree = tree
         self.scenario = scenario
         self.folder = folder
-        # A path of the same length in every recording: screens cut long ones.
+        # Screens cut long paths, so that all recordings need a path of the same length.
         self.work = Path(tempfile.gettempdir()) / "searchapp-oracle" / scenario
         self.work.mkdir(parents=True)
         self.samples = tree / "searchapp" / "samples"
@@ -105,14 +106,14 @@ class Recorder:
         return done.stdout
 
     def keep(self, name: str, path: Path) -> None:
-        """Record a file, or every file of a folder, that a command has written."""
+        """Record a file, or all files of a folder, that a command has written."""
         for file in sorted(path.rglob("*")) if path.is_dir() else [path] * path.exists():
             if file.is_file() and file.name not in UNRECORDED:
-                where = name if file == path else f"{name}/{file.relative_to(path)}"
-                self.write("machine", where, file.read_bytes().decode("utf-8", "backslashreplace"))
+                record = name if file == path else f"{name}/{file.relative_to(path)}"
+                self.write("machine", record, file.read_bytes().decode("utf-8", "backslashreplace"))
 
     def screen(self, name: str, arguments: Sequence[object], steps: Iterable[Step]) -> None:
-        """Drive a screen in each size, in a copy of the home folder, and record its pictures."""
+        """Operate a screen in each size with a copy of the home directory, and record its pictures."""
         for columns, lines in SIZES:
             home = self.work / "home"
             saved = self.work / "home.saved"
@@ -135,7 +136,7 @@ class Recorder:
         path.write_text(text, encoding="utf-8")
 
     def run_digests(self) -> dict[str, str]:
-        """Return the folder of each run by the digest of its manifest, which covers the seconds that it took."""
+        """Return the folder of each run by the digest of its manifest, which covers the time of ranking."""
         manifests = sorted(self.work.rglob("run.json"))
         digests = {json.loads(manifest.read_bytes())["digest"]: manifest.parent for manifest in manifests}
         return {digest: str(folder.relative_to(self.work)) for digest, folder in digests.items()}
@@ -172,17 +173,17 @@ class Recorder:
 
 
 def _read_until_quiet(end: int, stream: Stream, pid: int) -> bool:
-    """Feed the screen until the program writes nothing and no thread of it runs; False once it has ended."""
+    """Read output until the program writes nothing and none of its threads runs; return False after its end."""
     begun = quiet_since = time.monotonic()
-    while time.monotonic() < begun + PATIENCE_SECONDS:
+    while time.monotonic() < begun + TIMEOUT_SECONDS:
         if select.select([end], [], [], 0.1)[0]:
             try:
-                written = os.read(end, 1 << 16)
+                output = os.read(end, 1 << 16)
             except OSError:
                 return False
-            if not written:
+            if not output:
                 return False
-            stream.feed(UNREAD.sub(b"", written))
+            stream.feed(UNREAD.sub(b"", output))
             quiet_since = time.monotonic()
         elif _runs(pid):
             quiet_since = time.monotonic()
@@ -192,7 +193,7 @@ def _read_until_quiet(end: int, stream: Stream, pid: int) -> bool:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a thread of the process, or of a process that it has started, is computing or waits for the disk."""
+    """Return whether a thread of the process or of its children is computing or waits for the disk."""
     try:
         program = psutil.Process(pid)
         processes = [program, *program.children(recursive=True)]
@@ -216,11 +217,11 @@ TASKS = {
     "smart-relations-dbpedia": ("fold0", "birth place", None),
     "smart-relations-wikidata": ("fold0", "birth place", None),
 }
-"""For each shared task the split that is ranked, words to search for, and the scorer's cut-off for its small sample."""
+"""For each shared task: the ranked split, words to search for, and the scorer's cut-off for the small sample."""
 
 
 def record_shared_task(recorder: Recorder) -> None:
-    """Record every command that concerns one of the shared tasks, on its sample."""
+    """Record all commands on a shared task with its sample."""
     task = recorder.scenario
     split, words, cutoff = TASKS[task]
     run = recorder.run
@@ -261,16 +262,16 @@ def record_shared_task(recorder: Recorder) -> None:
     recorder.keep("report.html", report)
     topics = json.loads(run("topics", "topics", task, "--run", runs[0], "--json") or "{}")
     run("topics-text", "topics", task, "--run", runs[0], "--plain")
-    if found := _first_id(topics):
-        run("topic", "topics", task, "--run", runs[0], "--topic", found, "--json")
-        run("topic-text", "topics", task, "--run", runs[0], "--topic", found, "--failures", "--plain")
+    if topic := _first_id(topics):
+        run("topic", "topics", task, "--run", runs[0], "--topic", topic, "--json")
+        run("topic-text", "topics", task, "--run", runs[0], "--topic", topic, "--failures", "--plain")
         if document := _first_document(hits):
-            run("explain", "explain", task, document, "--topic", found, "--split", split, "--json")
-            run("explain-text", "explain", task, document, "--topic", found, "--split", split)
+            run("explain", "explain", task, document, "--topic", topic, "--split", split, "--json")
+            run("explain-text", "explain", task, document, "--topic", topic, "--split", split)
     for command in ("list", "show", "verify"):
-        of = [] if command == "list" else [runs[0]]
-        run(f"runs-{command}", "runs", command, *of, "--json")
-        run(f"runs-{command}-text", "runs", command, *of)
+        arguments = [] if command == "list" else [runs[0]]
+        run(f"runs-{command}", "runs", command, *arguments, "--json")
+        run(f"runs-{command}-text", "runs", command, *arguments)
     run("ablate", "ablate", task, "--split", split, "--recipe", "neighbours", *scoring, "--json")
     run("train", "train", task, "--split", split, "--json")
     run("indexes", "indexes", "list", "--json")
@@ -281,22 +282,10 @@ def record_shared_task(recorder: Recorder) -> None:
 def record_judgments(
     recorder: Recorder, task: str, runs: list[Path], split: str, scoring: Sequence[object]
 ) -> None:
-    """Record judging in prompts by two annotators, and the commands on what they have judged."""
+    """Record judging in prompts by two annotators, and the commands on their judgments."""
     run = recorder.run
-    run(
-        "judge-ada",
-        "judge",
-        task,
-        "--run",
-        runs[0],
-        "--plain",
-        "--annotator",
-        "ada",
-        typed="1\n0\n1\ns\nu\n0\nq\n",
-    )
-    run(
-        "judge-ben", "judge", task, "--run", runs[0], "--plain", "--annotator", "ben", typed="1\n1\n0\n?\nq\n"
-    )
+    for name, typed in (("ada", "1\n0\n1\ns\nu\n0\nq\n"), ("ben", "1\n1\n0\n?\nq\n")):
+        run(f"judge-{name}", "judge", task, "--run", runs[0], "--plain", "--annotator", name, typed=typed)
     for command in ("list", "stats", "agreement", "imports"):
         run(f"judgments-{command}", "judgments", command, task, "--json")
         run(f"judgments-{command}-text", "judgments", command, task)
@@ -316,7 +305,7 @@ def record_judgments(
 
 
 def record_own_task(recorder: Recorder) -> None:
-    """Record a task described by a TOML file, and the experiments on it: tune, bench, learning curve."""
+    """Record a task of a TOML file and the experiments on it: tune, bench, learning curve."""
     folder = recorder.work / "own"
     shutil.copytree(recorder.samples / "own", folder)
     task = folder / "cooking.toml"
@@ -333,18 +322,8 @@ def record_own_task(recorder: Recorder) -> None:
     run("compare-text", "compare", *runs)
     run("search", "search", task, "soup for a cold day", "--json")
     run("search-filter", "search", task, "soup", "--filter", "kind=soup", "--explain-document", "1")
-    over = [
-        "--param",
-        "half=0,0.5,1",
-        "--recipe",
-        "half",
-        "--search",
-        "grid",
-        "--folds",
-        2,
-        "--split",
-        "train",
-    ]
+    over: list[object] = ["--param", "half=0,0.5,1", "--recipe", "half", "--search", "grid"]
+    over += ["--folds", 2, "--split", "train"]
     run("tune", "tune", task, *over, "--out", recorder.work / "tuned.toml", "--json")
     recorder.keep("tuned.toml", recorder.work / "tuned.toml")
     run("tune-text", "tune", task, *over)
@@ -365,9 +344,9 @@ def record_own_task(recorder: Recorder) -> None:
 
 
 def record_general(recorder: Recorder) -> None:
-    """Record what concerns no task: help, settings, checks, the demonstration, and wrong use."""
+    """Record commands without a task: help, settings, checks, the demonstration and usage errors."""
     run = recorder.run
-    reference = (recorder.tree / "docs" / "cli.md").read_text(encoding="utf-8")
+    reference = (recorder.tree / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for command in re.findall(r"^## `searchapp (.+)`$", reference, re.MULTILINE):
         run(f"help-{command.replace(' ', '-')}", *command.split(), "--help")
     run("help", "--help")
@@ -396,15 +375,15 @@ def record_general(recorder: Recorder) -> None:
 
 
 def record_screens(recorder: Recorder) -> None:
-    """Record every screen, driven by keys, in each size."""
-    home = recorder.work / "runs"
+    """Record all screens in each size."""
+    runs = recorder.work / "runs"
     recorder.run("index", "index", "nlps", "--data", recorder.samples / "nlps")
     for recipe in ("bm25", "neighbours"):
         recorder.run(
-            f"rank-{recipe}", "rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", home / recipe
+            f"rank-{recipe}", "rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", runs / recipe
         )
     for name, typed in (("ada", "1\n0\n1\nq\n"), ("ben", "0\n0\n1\nq\n")):
-        words = ["judge", "nlps", "--run", home / "bm25", "--plain", "--annotator", name]
+        words = ["judge", "nlps", "--run", runs / "bm25", "--plain", "--annotator", name]
         recorder.run(f"judge-{name}", *words, typed=typed)
     recorder.screen("home", ["browse"], [
         ("\x1bOP", "help"), ("\x1b", ""), ("\x10", "palette"), ("\x1b", ""), ("\t", "next-pane"), ("q", ""),
@@ -412,16 +391,16 @@ def record_screens(recorder: Recorder) -> None:
     recorder.screen("search", ["search", "nlps"], [
         ("compact set", "hits"), ("\r", "document"), ("w", "why"), ("\x1b", ""), ("\x1bOP", "help"), ("\x1b", ""),
     ])  # fmt: skip
-    recorder.screen("judge", ["judge", "nlps", "--run", home / "neighbours"], [
+    recorder.screen("judge", ["judge", "nlps", "--run", runs / "neighbours"], [
         ("1", "graded"), ("0", "graded-again"), ("u", "undone"), ("n", "note"), ("unsure\r", "noted"), ("l", "list"),
         ("\x1b", ""), ("]", "next-topic"), ("t", "topics"), ("?", "help"), ("\x1b", ""), ("m", "markup"),
         ("'", "labels"), ("\x1b", ""), ("z", "zoomed"),
     ])  # fmt: skip
-    recorder.screen("topics", ["topics", "nlps", "--run", home / "bm25"], [
+    recorder.screen("topics", ["topics", "nlps", "--run", runs / "bm25"], [
         ("o", "worst-first"), ("\r", "opened"), ("w", "why"), ("\x1b", ""), ("e", "missed"), ("F", "failures"),
         ("?", "help"), ("\x1b", ""), ("J1", "judged"),
     ])  # fmt: skip
-    recorder.screen("compare", ["compare", home / "bm25", home / "neighbours", "--cutoff", 50, "--screen"], [
+    recorder.screen("compare", ["compare", runs / "bm25", runs / "neighbours", "--cutoff", 50, "--screen"], [
         ("v", "moved"), ("M", "measure"), ("w", "why"), ("\x1b", ""), ("?", "help"),
     ])  # fmt: skip
     recorder.screen("adjudicate", ["judgments", "adjudicate", "nlps", "--annotator", "cyd"], [

@@ -23,8 +23,8 @@ from textual import screen as textual_screen
 from textual.strip import Strip
 from textual.worker import Worker
 
-from scripts.at_rest import still
-from scripts.pictures import SPLITS, Bench, Clock
+from scripts.at_rest import wait_for_rest
+from scripts.pictures import SPLITS, Clock, SampleScreens
 from searchapp.judging import events
 from searchapp.tui.kit import background
 from searchapp.tui.kit.background import BackgroundQueue, SearchQueue
@@ -51,7 +51,7 @@ class Walk:
     """Keys on a screen; everything comes to rest after each step."""
 
     name: str
-    open: Callable[[Bench], KeyApp]
+    open: Callable[[SampleScreens], KeyApp]
     steps: Sequence[Step]
     size: tuple[int, int] = (110, 30)
 
@@ -61,28 +61,28 @@ WORDS = "normal subgroup"
 WALKS = (
     Walk(
         "search",
-        Bench.search,
+        SampleScreens.search,
         ([*WORDS], ["escape"], ["w"], ["escape"], ["down", "down"], ["apostrophe"], ["escape"]),
     ),
     Walk(
         "search-recipes",
-        Bench.search,
+        SampleScreens.search,
         ([*WORDS, "enter"], ["r"], [*"neigh", "enter"], ["w"], ["enter"], ["escape"], ["e"]),
     ),
     Walk(
         "search-pages",
-        Bench.search,
+        SampleScreens.search,
         (["enter"], ["end"], ["pageup"], ["home"], ["down", "down", "pagedown"]),
         (80, 24),
     ),
     Walk(
         "search-topic",
-        Bench.search,
+        SampleScreens.search,
         ([*WORDS, "enter"], ["t"], ["down", "enter"], ["1"], ["0"], ["u"], ["down", "a"], ["right"]),
     ),
     Walk(
         "search-broken",
-        Bench.search,
+        SampleScreens.search,
         ([*WORDS, "enter"], ["s"], ["tab", "slash"], ['"'], ["ctrl+u", *"ring"]),
         (80, 24),
     ),
@@ -102,41 +102,46 @@ WALKS = (
     ),
     Walk(
         "search-palette",
-        Bench.search,
+        SampleScreens.search,
         ([*WORDS], ["ctrl+p"], [*"theme"], ["escape"], ["ctrl+p", "down", "down"]),
         (80, 24),
     ),
     Walk(
         "search-help",
-        Bench.search,
+        SampleScreens.search,
         ([*WORDS], ["f1"], ["escape"], ["enter", "v"], ["down", "v"], ["escape"], ["h"]),
     ),
     Walk(
         "topics",
-        Bench.topics,
+        SampleScreens.topics,
         (["g", "e", "e"], ["w"], ["escape"], ["right_square_bracket", "down", "down"], ["o"], ["W"]),
     ),
     Walk(
         "topics-narrow",
-        Bench.topics,
+        SampleScreens.topics,
         (["t"], ["down", "down"], ["enter"], ["j"], ["1"], ["n", *"why", "enter"], ["apostrophe"]),
         (80, 24),
     ),
     Walk(
         "topics-failures",
-        Bench.topics,
+        SampleScreens.topics,
         (["F"], ["w"], ["escape"], ["m"], ["m"], ["ctrl+p"], [*"worst", "enter"]),
     ),
-    Walk("compare", Bench.compare, (["j"], ["1", "0"], ["v"], ["w"], ["escape"], ["M"], ["r"]), (150, 32)),
+    Walk(
+        "compare",
+        SampleScreens.compare,
+        (["j"], ["1", "0"], ["v"], ["w"], ["escape"], ["M"], ["r"]),
+        (150, 32),
+    ),
     Walk(
         "compare-narrow",
-        Bench.compare,
+        SampleScreens.compare,
         (["right_square_bracket"], ["e"], ["tab"], ["apostrophe"], ["escape"], ["t"]),
         (80, 24),
     ),
     Walk(
         "judge",
-        Bench.judge,
+        SampleScreens.judge,
         (
             ["1", "0"],
             ["n", *"see", "enter"],
@@ -150,19 +155,23 @@ WALKS = (
     ),
     Walk(
         "judge-topics",
-        Bench.judge,
+        SampleScreens.judge,
         (["t"], ["down", "enter"], ["r", "1", *"so", "enter"], ["space", "space", "1"], ["y"], ["u"]),
     ),
     Walk(
         "adjudicate",
-        Bench.adjudicate,
+        SampleScreens.adjudicate,
         (["1"], ["r", "0", *"why", "enter"], ["n", *"x", "enter"], ["down", "down"], ["f1"]),
     ),
-    Walk("config", Bench.settings, (["down", "down"], ["f1"], ["escape"], ["apostrophe"])),
-    Walk("home", Bench.home, (["tab"], ["v"], ["escape"], ["e"], ["escape"], ["ctrl+p"], [*"topics of"])),
+    Walk("config", SampleScreens.settings, (["down", "down"], ["f1"], ["escape"], ["apostrophe"])),
+    Walk(
+        "home",
+        SampleScreens.home,
+        (["tab"], ["v"], ["escape"], ["e"], ["escape"], ["ctrl+p"], [*"topics of"]),
+    ),
     Walk(
         "home-search",
-        Bench.home,
+        SampleScreens.home,
         (["down"], ["enter"], [*"group"], ["escape"], ["q"], ["apostrophe"]),
         (80, 24),
     ),
@@ -233,7 +242,10 @@ class Walking:
         own = self._folder / f"way-{next(self._ways)}"
         own.mkdir()
         runs = {task: self._prepared.run(task) for task in SPLITS}
-        with closing(Bench(self._prepared.home, runs, own)) as bench, pytest.MonkeyPatch.context() as patch:
+        with (
+            closing(SampleScreens(self._prepared.home, runs, own)) as bench,
+            pytest.MonkeyPatch.context() as patch,
+        ):
             patch.delenv("NO_COLOR", raising=False)
             patch.setattr(events, "datetime", Clock)
             patch.setattr(Clock, "ticks", 0)
@@ -247,12 +259,12 @@ class Walking:
     async def _walked(self, app: KeyApp, walk: Walk) -> Looks:
         looks: Looks = []
         async with app.run_test(size=walk.size) as pilot:
-            await still(pilot)
+            await wait_for_rest(pilot)
             looks.append(list(app.screen._compositor.render_strips()))
             for step in walk.steps:
                 for key in step:
                     app.post_message(key_event(key))
-                await still(pilot)
+                await wait_for_rest(pilot)
                 looks.append(list(app.screen._compositor.render_strips()))
         return looks
 

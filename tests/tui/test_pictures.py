@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, made
+from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, draw_once
 from searchapp.tui.gold.screen import GoldScreen
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.screen import KeyScreen
@@ -47,6 +47,6 @@ def test_a_picture_is_shown_by_a_document_and_loads_nothing(picture: Picture) ->
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
 def test_pictures_are_what_is_seen(picture: Picture, prepared: Prepared) -> None:
     runs = {task: prepared.run(task) for task in SPLITS}
-    assert made(picture, prepared.home, runs) == picture.path.read_text(encoding="utf-8"), (
+    assert draw_once(picture, prepared.home, runs) == picture.path.read_text(encoding="utf-8"), (
         "run: make pictures"
     )

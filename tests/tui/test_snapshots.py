@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from scripts.at_rest import still
-from scripts.pictures import SPLITS, Bench, Picture, drawn
+from scripts.at_rest import wait_for_rest
+from scripts.pictures import SPLITS, Picture, SampleScreens, draw
 from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
 from searchapp.tui.compare.screen import CompareScreen
@@ -40,13 +40,15 @@ DECIDING = {
 AROUND = {
     one.name: one
     for one in (
-        Picture("home", HomeScreen, Bench.home),
-        Picture("home-run", HomeScreen, Bench.home, ("tab",)),
-        Picture("settings", ConfigScreen, Bench.settings, ("down",)),
-        Picture("walking", TopicsScreen, Bench.topics),
-        Picture("comparing", CompareScreen, Bench.compare),
-        Picture("comparing-judged", CompareScreen, Bench.compare, ("v", "j", "1", "w")),
-        Picture("walking-gold", TopicsScreen, Bench.topics, ("right_square_bracket", "g", "j", "1", "w")),
+        Picture("home", HomeScreen, SampleScreens.home),
+        Picture("home-run", HomeScreen, SampleScreens.home, ("tab",)),
+        Picture("settings", ConfigScreen, SampleScreens.settings, ("down",)),
+        Picture("walking", TopicsScreen, SampleScreens.topics),
+        Picture("comparing", CompareScreen, SampleScreens.compare),
+        Picture("comparing-judged", CompareScreen, SampleScreens.compare, ("v", "j", "1", "w")),
+        Picture(
+            "walking-gold", TopicsScreen, SampleScreens.topics, ("right_square_bracket", "g", "j", "1", "w")
+        ),
     )
 }
 """Screens on which nobody judges, or not yet."""
@@ -83,8 +85,8 @@ def test_screens_around_judging_look_as_they_did(
 ) -> None:
     picture = AROUND[name]
     runs = {task: prepared.run(task) for task in SPLITS}
-    with closing(Bench(prepared.home, runs, tmp_path)) as bench:
-        pictures = drawn(replace(picture, size=size), bench, ("dark", "light"))
+    with closing(SampleScreens(prepared.home, runs, tmp_path)) as bench:
+        pictures = draw(replace(picture, size=size), bench, ("dark", "light"))
     for look, picture_ in pictures.items():
         require_same(picture_, picture.name, size, look)
 
@@ -115,7 +117,7 @@ def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, in
         await pilot.press(*pressed)
         for look in ("dark", "light"):
             await settled(pilot)
-            await still(pilot)
+            await wait_for_rest(pilot)
             pictures[look] = app.export_screenshot(title="searchapp judge")
             next_theme(app)
 

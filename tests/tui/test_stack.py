@@ -11,7 +11,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from scripts.at_rest import still
+from scripts.at_rest import wait_for_rest
 from searchapp.config.resolution import resolution
 from searchapp.judging.event_log import NotSaved
 from searchapp.judging.events import Action, Author
@@ -74,13 +74,13 @@ def seen(pilot: P) -> str:
     return text_of(pilot.app)
 
 
-async def drawn(pilot: P) -> str:
+async def draw(pilot: P) -> str:
     """A picture of the screen once all is there, without the names that differ from picture to picture."""
     screen = front(pilot.app)
     if isinstance(screen, SearchScreen):
         await answered(pilot, screen)
     await settled(pilot)
-    await still(pilot)
+    await wait_for_rest(pilot)
     picture = re.sub(r"terminal-\d+", "terminal", pilot.app.export_screenshot())
     return re.sub(r"\d\d:\d\d", "time", picture)
 
@@ -93,7 +93,7 @@ def test_a_screen_looks_on_another_one_as_it_does_alone(
     for name in KINDS:
 
         async def look(pilot: P, _screen: KeyScreen, name: str = name) -> None:
-            alone[name] = await drawn(pilot)
+            alone[name] = await draw(pilot)
 
         drive(screens.app(name), look, size)
 
@@ -102,11 +102,11 @@ def test_a_screen_looks_on_another_one_as_it_does_alone(
             if name == below:
                 continue
             await pilot.app.push_screen(screens.screen(name))
-            assert await drawn(pilot) == alone[name], name
+            assert await draw(pilot) == alone[name], name
             front(pilot.app).leave()  # type: ignore[union-attr]
             await pilot.pause()
             assert pilot.app.screen is lowest and not pilot.app._exit
-            assert await drawn(pilot) == alone[below], name
+            assert await draw(pilot) == alone[below], name
 
     drive(screens.app(below), steps, size)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from scripts.at_rest import still
+from scripts.at_rest import wait_for_rest
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import drive
 from tests.tui.pictures import pinned, require_same
@@ -62,7 +62,7 @@ def test_the_search_screen_looks_as_it_did(
                 for key in keys:
                     await enter(pilot, screen, key)
             if name in names:
-                await still(pilot)
+                await wait_for_rest(pilot)
                 pictures[name] = app.export_screenshot(title="searchapp search")
 
     drive(app, steps, size)
