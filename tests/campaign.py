@@ -1,9 +1,8 @@
-"""Faults by chance while an index on Elasticsearch is built, and what must hold after each of them.
+"""Random faults during builds of an index on Elasticsearch, and checks after each of them.
 
-A fault is one of these, and counts once it was hit: an answer that is lost, broken off, shortened or doubled, a request
-that comes too late for its sender; a builder that dies with a request under way, which reaches the server while the
-next builder works, or later. What happens in between is by chance too: a removal, other documents, nothing. Every
-document of the version that serves is then compared, past the code under test.
+Faults are lost, truncated and shortened responses, doubled and delayed requests, and a killed builder whose request
+reaches the server during the next build or later. A fault counts after it occurred. Removals and other documents happen
+randomly between faults. Then every document of the live version is compared by own requests.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from tests.server.faults import FaultProxy, Request, Response
 from tests.server.rest import Server
 
 PATIENCE_SECONDS = 30.0
-"""Of a builder; one that dies has none."""
+"""Patience of a builder; a killed builder has almost none."""
 
 TIMEOUT_SECONDS, LATE_SECONDS = 1.5, 2.0
-"""How long a request may take where one of them comes too late."""
+"""Timeout of requests, and the longer delay of a delayed one."""
 
 KINDS: Mapping[str, tuple[str | None, str]] = {
     "create": ("PUT", r"-groups-\d+-\w+$"),
@@ -45,9 +44,9 @@ KINDS: Mapping[str, tuple[str | None, str]] = {
     "delete": ("DELETE", ""),
     "lock": ("PUT", r"-locks/_(doc|create)/"),
 }
-"""The requests that change something, by method and path."""
+"""Methods and paths of the requests that change something."""
 
-LIVE: Mapping[str, Callable[..., None]] = {
+REQUEST_FAULTS: Mapping[str, Callable[..., None]] = {
     "dropped": lambda proxy, **fitting: proxy.lose(**fitting),
     "dropped behind a gateway": lambda proxy, **fitting: proxy.lose(status=504, **fitting),
     "broken off": lambda proxy, **fitting: proxy.cut(**fitting),
@@ -55,11 +54,11 @@ LIVE: Mapping[str, Callable[..., None]] = {
     "doubled": lambda proxy, **fitting: proxy.double(**fitting),
     "delayed": lambda proxy, **fitting: proxy.delay(LATE_SECONDS, **fitting),
 }
-"""What happens to a request of a builder that lives on."""
+"""Faults of a request whose builder continues."""
 
 
 def collections(dice: random.Random) -> list[list[Document]]:
-    """Some collections that share ids and differ in texts and numbers."""
+    """Return three collections that share ids and differ in texts and sizes."""
     return [
         [Document(str(number), f"text {dice.randrange(9)} of {number}") for number in range(size)]
         for size in dice.sample(range(25, 80), 3)
@@ -68,10 +67,10 @@ def collections(dice: random.Random) -> list[list[Document]]:
 
 @dataclass
 class Campaign:
-    """Faults one after the other in the index `groups` of a prefix.
+    """A sequence of faults in the index `groups` of a prefix.
 
-    `target` is the address of the node that builders reach through proxies, and that is asked past the code under test.
-    `counts` has how often each kind of fault was hit.
+    `target` is the address of the node, which builders reach through proxies and which gets the requests of checks.
+    `counts` counts the faults of each kind that occurred.
     """
 
     settings: Settings
@@ -84,14 +83,14 @@ class Campaign:
         self.dice = random.Random(self.seed)
         self.server = Server(self.target)
         self.alias = f"{self.settings.index_prefix}-groups"
-        self.known: dict[str, list[Document]] = {}
+        self.collections: dict[str, list[Document]] = {}
 
     def fault(self) -> None:
-        """Make one fault that is hit, and look at what serves."""
+        """Cause one fault, and check the live version."""
         before, first, second = collections(self.dice)
         for documents in (before, first, second):
-            self.known[self.spec(documents).digest] = documents
-        if self.dice.random() < 0.3:  # else what the fault before left serves
+            self.collections[self.spec(documents).digest] = documents
+        if self.dice.random() < 0.3:  # otherwise the version of the previous fault is live
             self.try_remove(self.target)
         self.disturb(before, first, self.dice.choice([first, first, second]))
         self.require_sound()
@@ -100,43 +99,43 @@ class Campaign:
         assert list(self.indexes().values()) == [[self.alias]], self.indexes()
 
     def disturb(self, before: list[Document], documents: list[Document], after: list[Document]) -> None:
-        """Make a fault, in turn one that a builder survives and one that it does not."""
+        """Cause a fault: alternately of a request and of a builder."""
         kind = self.dice.choice(list(KINDS))
         if sum(self.counts.values()) % 2:
-            self.live(kind, before, documents)
+            self.disturb_request(kind, before, documents)
         else:
-            self.late(kind, before, documents, after)
+            self.delay_request_of_killed_builder(kind, before, documents, after)
 
-    def live(self, kind: str, before: list[Document], documents: list[Document]) -> None:
-        """Disturb a request of a builder that lives on; it builds, or ends with a sentence."""
-        what = self.dice.choice(list(LIVE))
+    def disturb_request(self, kind: str, before: list[Document], documents: list[Document]) -> None:
+        """Disturb a request of a builder, which succeeds or ends with an error message."""
+        fault = self.dice.choice(list(REQUEST_FAULTS))
         method, path = KINDS[kind]
         with FaultProxy(self.target) as proxy:
-            LIVE[what](proxy, method=method, path=path)
-            timeout = TIMEOUT_SECONDS if what == "delayed" else 60.0
+            REQUEST_FAULTS[fault](proxy, method=method, path=path)
+            timeout = TIMEOUT_SECONDS if fault == "delayed" else 60.0
             built = self.try_build(proxy.url, documents, timeout=timeout)
-            if proxy.open_rules:  # as a deletion, where there is nothing to delete
+            if proxy.open_rules:  # such as a deletion without an index to delete
                 self.build(self.target, before)
                 built = self.try_build(proxy.url, documents, timeout=timeout)
-            assert not proxy.open_rules, f"no {kind} was {what}"
+            assert not proxy.open_rules, f"no {kind} was {fault}"
             if built:
                 self.require_sound(documents)
-        self.count(f"{kind} {what}")
+        self.count(f"{kind} {fault}")
 
-    def late(
+    def delay_request_of_killed_builder(
         self, kind: str, before: list[Document], documents: list[Document], after: list[Document]
     ) -> None:
-        """Let a builder die with a request under way, which arrives while the next one works, or later."""
+        """Kill a builder with a held request, which arrives during the next build or later."""
         method, path = KINDS[kind]
         number = self.dice.randint(1, 3) if kind in ("bulk", "swap", "lock") else 1
         with FaultProxy(self.target) as dying, FaultProxy(self.target) as meeting:
             removes = kind == "delete" and self.dice.random() < 0.5
             if kind == "delete":
                 self.build(self.target, before)
-            for which in (number, 1):
+            for position in (number, 1):
                 if dying.held:
                     break
-                dying.hold(which, method=method, path=path)
+                dying.hold(position, method=method, path=path)
                 if removes:
                     self.try_remove(dying.url)
                 else:
@@ -149,10 +148,10 @@ class Campaign:
             if between == "arrives at once":
                 dying.release()
                 self.require_sound()
-            releasing(self.dice.randint(1, 40), dying, meeting)
+            release_before(self.dice.randint(1, 40), dying, meeting)
             built = self.try_build(meeting.url, after)
             dying.release()
-            if built and not removes:  # a removal that comes late removes what it was asked to remove
+            if built and not removes:  # a late removal can remove the new version
                 self.require_sound(after)
         self.count(f"{kind} late")
 
@@ -168,7 +167,7 @@ class Campaign:
         timeout: float = 60.0,
         source: Iterable[Document] | None = None,
     ) -> bool:
-        """Build, and tell whether that succeeded; a failure is one sentence. The documents may come from a source."""
+        """Build the documents, optionally read from a source, and return whether the build succeeded."""
         try:
             with closing(self.engine(url, patience, timeout)) as engine:
                 engine.build("groups", self.spec(documents), documents if source is None else source)
@@ -193,23 +192,23 @@ class Campaign:
         return ElasticsearchEngine(opened, settings.index_prefix)
 
     def indexes(self) -> dict[str, list[str]]:
-        """The versions with their aliases."""
-        result = self.server.request("GET", f"/{self.alias}-*/_alias").json()
-        return {name: sorted(described["aliases"]) for name, described in result.items()}
+        """Return the aliases of each version."""
+        response = self.server.request("GET", f"/{self.alias}-*/_alias").json()
+        return {name: sorted(index["aliases"]) for name, index in response.items()}
 
     def require_sound(self, expected: Sequence[Document] | None = None) -> None:
-        """Make sure that what serves holds the documents that it says it was built from, each once, and is closed.
+        """Check that the live version has each document of its collection once, and accepts no writes.
 
-        With `expected` it serves, and holds these.
+        With `expected`, there must be a live version with these documents.
         """
-        serving = [index for index, aliases in self.indexes().items() if self.alias in aliases]
-        assert len(serving) <= 1, serving
+        live = [index for index, aliases in self.indexes().items() if self.alias in aliases]
+        assert len(live) <= 1, live
         if expected is not None:
-            assert serving, f"nothing serves: {self.indexes()}"
-        for index in serving:
-            described = self.server.request("GET", f"/{index}").json()[index]
-            documents = self.known[described["mappings"]["_meta"]["searchapp"]["digest"]]
-            assert expected is None or documents == expected, f"{index} is of other documents"
+            assert live, f"no version is live: {self.indexes()}"
+        for index in live:
+            index_response = self.server.request("GET", f"/{index}").json()[index]
+            documents = self.collections[index_response["mappings"]["_meta"]["searchapp"]["digest"]]
+            assert expected is None or documents == expected, f"{index} has other documents"
             hits = self.server.request("GET", f"/{index}/_search?size=1000").json()["hits"]["hits"]
             assert {hit["_id"]: hit["_source"] for hit in hits} == {
                 document.id: document.source() for document in documents
@@ -217,7 +216,7 @@ class Campaign:
             assert len(hits) == len(documents)
             stats = self.server.request("GET", f"/{index}/_stats/docs").json()
             assert stats["_all"]["total"]["docs"]["deleted"] == 0
-            settings: dict[str, Any] = described["settings"]["index"]
+            settings: dict[str, Any] = index_response["settings"]["index"]
             assert settings["blocks"]["write"] == "true", settings
             assert settings.get("refresh_interval") != "-1", settings
             assert settings.get("auto_expand_replicas") == "0-1", settings
@@ -226,19 +225,19 @@ class Campaign:
         self.counts[fault] = self.counts.get(fault, 0) + 1
 
 
-def releasing(before: int, dying: FaultProxy, meeting: FaultProxy) -> None:
-    """Let what is held arrive just before the n-th request through another proxy."""
+def release_before(number: int, dying: FaultProxy, meeting: FaultProxy) -> None:
+    """Release the held request just before the n-th request through another proxy."""
 
-    def act(request: Request) -> Response | None:
+    def release(request: Request) -> Response | None:
         dying.release()
         return meeting._forward(request)
 
-    meeting._add(act, None, "", 1, skip=before - 1)
+    meeting._add(release, None, "", 1, skip=number - 1)
 
 
 @contextmanager
-def impatient() -> Iterator[None]:
-    """Builders that wait for milliseconds, and send small batches."""
+def short_waits() -> Iterator[None]:
+    """Make builders wait for milliseconds and send small batches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
         patch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
@@ -248,19 +247,19 @@ def impatient() -> Iterator[None]:
 
 
 def run_batch(batch: str, campaign: Campaign, faults: int) -> None:
-    """Make some faults.
+    """Cause the faults of a batch.
 
-    The file that SEARCHAPP_TEST_CAMPAIGN names has the batches that were done before; a session that was interrupted
-    goes on behind them.
+    The file in SEARCHAPP_TEST_CAMPAIGN lists the completed batches, so that an interrupted session can be resumed.
     """
-    named = os.environ.get("SEARCHAPP_TEST_CAMPAIGN")
-    done = Path(named) if named else None
-    if done is not None and done.exists() and batch in done.read_text(encoding="utf-8").splitlines():
-        pytest.skip(f"{batch} was done before: {done}")
-    with impatient():
+    path = os.environ.get("SEARCHAPP_TEST_CAMPAIGN")
+    completed = Path(path) if path else None
+    batches = completed.read_text(encoding="utf-8").splitlines() if completed and completed.exists() else []
+    if batch in batches:
+        pytest.skip(f"{batch} was completed before: {completed}")
+    with short_waits():
         for _ in range(faults):
             campaign.fault()
-    print(f"{batch}: {faults} faults were hit, none left a wrong document: {campaign.counts}")
-    if done is not None:
-        with done.open("a", encoding="utf-8") as file:
+    print(f"{batch}: {faults} faults left no wrong document: {campaign.counts}")
+    if completed is not None:
+        with completed.open("a", encoding="utf-8") as file:
             file.write(f"{batch}\n")

@@ -1,8 +1,8 @@
-"""A terminal's screen by pyte with fast paths for the output of screens.
+"""A terminal emulator based on pyte, with fast paths for the output of screens.
 
-pyte reads all that is no plain text character by character, and makes each cell with the names of all of its nine
-attributes: half of what a test on a terminal takes itself. Here colours and looks, nearly all that is no text, are read
-at once, and cells of text made with all that the one before had; whatever else there is, pyte does.
+pyte parses control sequences character by character and sets all nine attributes of each cell, which takes half of the
+time of a test on a terminal. This module parses colours and styles, the most frequent sequences, at once, and copies
+the attributes of the cursor to cells of text. pyte handles all other output.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import pyte
 from pyte import modes
 from pyte.screens import Char, wcwidth
 
-LOOK = re.compile(r"\x1b\[([0-9;]*)m")
+STYLE = re.compile(r"\x1b\[([0-9;]*)m")
 UNREAD = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]")
-"""Sequences that pyte mistakes for text in part: dropped."""
+"""Sequences that pyte takes for text in part; they are dropped."""
 
 LARGEST = 9999
-"""The value that pyte gives larger parameters."""
+"""The limit of parameters in pyte."""
 
-REMEMBERED = 50_000
+CACHED_STYLES = 50_000
 
 
 class Screen(pyte.Screen):
-    """As pyte's, with `text`."""
+    """pyte's screen with fast drawing and `text`."""
 
     def __init__(self, columns: int, lines: int) -> None:
-        self._looks: dict[tuple[Char, Char, tuple[int, ...]], Char] = {}
+        self._styles: dict[tuple[Char, Char, tuple[int, ...]], Char] = {}
         self._texts: dict[int, str] = {}
         super().__init__(columns, lines)
 
@@ -51,16 +51,16 @@ class Screen(pyte.Screen):
     def select_graphic_rendition(self, *attrs: int) -> None:
         """Set colours and attributes."""
         key = (self.cursor.attrs, self.default_char, attrs)
-        if (known := self._looks.get(key)) is None:
+        if (style := self._styles.get(key)) is None:
             super().select_graphic_rendition(*attrs)
-            if len(self._looks) >= REMEMBERED:
-                self._looks.clear()
-            known = self._looks[key] = self.cursor.attrs
-        self.cursor.attrs = known
+            if len(self._styles) >= CACHED_STYLES:
+                self._styles.clear()
+            style = self._styles[key] = self.cursor.attrs
+        self.cursor.attrs = style
 
     @property
     def text(self) -> str:
-        """The lines of the screen; pyte's `display` fails where half of a wide character was overwritten."""
+        """The lines of the screen. pyte's `display` fails if half of a wide character is overwritten."""
         for number in self.dirty:
             self._texts.pop(number, None)
         self.dirty.clear()
@@ -74,22 +74,22 @@ class Screen(pyte.Screen):
 
 
 class Stream(pyte.ByteStream):
-    """As pyte's."""
+    """pyte's stream with fast parsing of styles."""
 
     def feed(self, data: bytes) -> None:  # type: ignore[override]  # as in `pyte.ByteStream`
-        """Read output of a program, which may begin and end within a sequence."""
+        """Parse output of a program, which may begin and end within a sequence."""
         text = self.utf8_decoder.decode(data) if self.use_utf8 else "".join(map(chr, data))
         assert self.listener is not None
-        done = 0
-        for look in LOOK.finditer(text):
-            self._feed(text[done : look.start()])
+        position = 0
+        for style in STYLE.finditer(text):
+            self._feed(text[position : style.start()])
             if self._taking_plain_text:
-                numbers = [min(int(one or 0), LARGEST) for one in look[1].split(";")]
+                numbers = [min(int(number or 0), LARGEST) for number in style[1].split(";")]
                 self.listener.select_graphic_rendition(*numbers)
-            else:  # in the middle of something else
-                self._feed(look[0])
-            done = look.end()
-        self._feed(text[done:])
+            else:  # within another sequence
+                self._feed(style[0])
+            position = style.end()
+        self._feed(text[position:])
 
     def _feed(self, text: str) -> None:
         if text:

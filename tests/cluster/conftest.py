@@ -1,4 +1,4 @@
-"""Three nodes that the tests of this folder share, and commands that know the addresses of all of them."""
+"""Three nodes that the tests of this folder share, and commands with the addresses of all nodes."""
 
 from __future__ import annotations
 
@@ -23,33 +23,36 @@ PREFIX = "test-cluster"
 ONLY_FULL = ("certificates", "comparison", "red", "rolling", "search_screen", "snapshots")
 
 collect_ignore = [] if FULL else [f"test_{name}.py" for name in ONLY_FULL]
-"""The short form is what finds most in a minute: a kill, full disks, a slow node, aliases that others move."""
+"""The short profile runs the most effective tests in a minute: a kill, full disks, a slow node, moved aliases."""
 
 KILLS = int(os.environ.get("SEARCHAPP_TEST_KILLS", "20" if FULL else "1"))
-"""How often each loss of a node is repeated."""
+"""Number of repetitions of each loss of a node."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have those tests come last here that leave a node dead: it needn't start again for the next one."""
-    here = [place for place, item in enumerate(items) if item.path.is_relative_to(Path(__file__).parent)]
-    for place, item in zip(here, sorted((items[place] for place in here), key=leaves_dead), strict=True):
-        items[place] = item
+    """Run tests that leave a dead node last, so that it must not start again for the next test."""
+    positions = [
+        number for number, item in enumerate(items) if item.path.is_relative_to(Path(__file__).parent)
+    ]
+    ordered = sorted((items[number] for number in positions), key=leaves_dead)
+    for number, item in zip(positions, ordered, strict=True):
+        items[number] = item
 
 
 def leaves_dead(item: pytest.Item) -> bool:
-    """Whether a test is marked as one that kills a node and does not start it again."""
+    """Whether a test has the mark of tests that kill a node and do not start it again."""
     return item.get_closest_marker("leaves_dead") is not None
 
 
-@pytest.fixture(scope="package", params=[CLUSTER])  # the parameter puts the word into the name of each test
+@pytest.fixture(scope="package", params=[CLUSTER])  # the parameter adds the word to the name of each test
 def _nodes() -> Iterator[Cluster]:
-    """The cluster, which belongs to one process: see `tests.scheduling`."""
+    """Start the cluster, in one process, see `tests.scheduling`."""
     with tempfile.TemporaryDirectory(prefix="searchapp-snapshots-") as snapshots:
         Path(snapshots).chmod(0o777)  # the nodes run as another user
         more: dict[str, Setting] = {"path.repo": [snapshots], "cluster.info.update.interval": "10s"}
         try:
-            # Nodes are started again and again: none of them lives for long, in the full form either.
+            # nodes are restarted often, so that none runs for long, also in the full profile
             cluster = Cluster(3, java=BRIEF_LIFE, settings={**QUICK_DETECTION, **more}, within=MEMORY)
         except ServerUnavailable as error:
             no_server(error)
@@ -59,24 +62,24 @@ def _nodes() -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(_nodes: Cluster) -> Iterator[Cluster]:
-    """Three nodes that run and are whole; indexes that begin with `PREFIX` are deleted afterwards."""
+    """Recover the three nodes before a test, and delete indexes that begin with `PREFIX` after it."""
     _nodes.recover()
     yield _nodes
-    there = [node for node in _nodes.nodes if node.running]
-    for node in there:
+    running = [node for node in _nodes.nodes if node.running]
+    for node in running:
         node.resume()
-    if there:  # one that is gone misses nothing: it forgets what was deleted meanwhile
+    if running:  # dead nodes drop deleted indexes when they start
         _nodes.server.delete_indices(PREFIX)
 
 
 @pytest.fixture
 def commands(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
-    """Runs commands of searchapp that have the addresses of all nodes."""
+    """Return a function that runs commands with the addresses of all nodes."""
     return commands_on(",".join(cluster.urls), PREFIX, monkeypatch, tmp_path)
 
 
 def commands_on(url: str, prefix: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Cli:
-    """Runs commands of searchapp at an address, with a home folder of the test's own."""
+    """Return a function that runs commands with an address and the test's own home folder."""
     clear_variables(monkeypatch)
     monkeypatch.setenv("SEARCHAPP_HOME", str(folder / "home"))
     monkeypatch.setenv("SEARCHAPP_URL", url)
@@ -86,5 +89,5 @@ def commands_on(url: str, prefix: str, monkeypatch: pytest.MonkeyPatch, folder: 
 
 @pytest.fixture(scope="session")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Words:
-    """A small task and its undisturbed run."""
+    """Make a small task and its undisturbed run."""
     return Words.make(tmp_path_factory.mktemp("words"))

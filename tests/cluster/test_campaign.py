@@ -1,4 +1,4 @@
-"""Faults by chance on three nodes, some of which are paused or killed while an index is built, see `tests.campaign`."""
+"""Random faults on three nodes, some of which are paused or killed, see `tests.campaign`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(3600 if FULL else 600)
 
 @dataclass
 class ClusterCampaign(Campaign):
-    """Faults on three nodes: those on one node, and nodes that are paused, or killed and started again."""
+    """Faults of a single node, and nodes that are paused, or killed and started again."""
 
     cluster: Cluster | None = None
 
@@ -39,53 +39,55 @@ class ClusterCampaign(Campaign):
             super().disturb(before, documents, after)
 
     def pause(self, documents: list[Document], after: list[Document]) -> None:
-        """Pause the node that a builder asks until the builder is gone; its last requests are done afterwards."""
+        """Pause the node of a builder until the builder has ended; the node executes its last requests later."""
         assert self.cluster is not None
         paused = self.dice.choice(self.cluster.nodes[1:])
-        others = ",".join(node.url for node in self.cluster.nodes if node is not paused)
-        place = self.dice.randrange(len(documents))
+        other_urls = ",".join(node.url for node in self.cluster.nodes if node is not paused)
+        position = self.dice.randrange(len(documents))
 
-        def pausing() -> Iterator[Document]:
+        def pause_node() -> Iterator[Document]:
             for number, document in enumerate(documents):
-                if number == place:
+                if number == position:
                     paused.pause()
                 yield document
 
-        built = self.try_build(paused.url, documents, patience=0.2, timeout=TIMEOUT_SECONDS, source=pausing())
+        built = self.try_build(
+            paused.url, documents, patience=0.2, timeout=TIMEOUT_SECONDS, source=pause_node()
+        )
         assert not built
-        going_on = threading.Timer(self.dice.uniform(0, 5), paused.resume)
-        going_on.start()
+        timer = threading.Timer(self.dice.uniform(0, 5), paused.resume)
+        timer.start()
         try:
-            self.try_build(others, after, patience=60.0)
+            self.try_build(other_urls, after, patience=60.0)
         finally:
-            going_on.join()
-        self.cluster.await_whole(status="yellow")
-        self.count("node paused, builder gone, node goes on")
+            timer.join()
+        self.cluster.await_complete(status="yellow")
+        self.count("node paused until its builder ended")
 
     def kill(self, documents: list[Document]) -> None:
-        """Kill a node in the middle of a build, and start it again at once."""
+        """Kill a node during a build, and start it again at once."""
         assert self.cluster is not None
         killed = self.dice.choice(self.cluster.nodes[1:])
-        place = self.dice.randrange(len(documents))
+        position = self.dice.randrange(len(documents))
         readings = 0
 
-        class Killing:
+        class DocumentsWithKill:
             def __iter__(self) -> Iterator[Document]:
                 nonlocal readings
                 readings += 1
                 for number, document in enumerate(documents):
-                    if number == place and readings == 1:
+                    if number == position and readings == 1:
                         killed.kill()
                         killed.launch()
                     yield document
 
-        self.try_build(",".join(self.cluster.urls), documents, patience=60.0, source=Killing())
+        self.try_build(",".join(self.cluster.urls), documents, patience=60.0, source=DocumentsWithKill())
         self.cluster.start()
-        self.count("node killed, and back at once")
+        self.count("node killed and restarted")
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_no_fault_leaves_a_wrong_document(
+def test_faults_leave_no_wrong_document(
     cluster: Cluster,
     tmp_path: Path,
     batch: int,

@@ -1,6 +1,6 @@
-"""Runs on three nodes, in three shards with a replica each, are byte by byte those of the embedded engine.
+"""Runs on three nodes, with three shards and a replica, equal those of the embedded engine byte by byte.
 
-All topics of the real data of three tasks.
+The tests rank all topics of the real data of three tasks.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ RUNS = [
 
 
 @pytest.mark.parametrize("task", list(dict.fromkeys(task for task, _, _ in RUNS)))
-def test_runs_are_those_of_the_embedded_engine(commands: Cli, tmp_path: Path, task: str) -> None:
+def test_runs_equal_those_of_the_embedded_engine(commands: Cli, tmp_path: Path, task: str) -> None:
     data = real_data(task)
-    found = []
+    runs_by_engine = []
     for engine in ("embedded", "elasticsearch"):
-        spread = ["--shards", 3, "--replicas", 1] if engine == "elasticsearch" else []
-        indexed = commands("index", task, "--data", data, "--engine", engine, *spread)
+        shards = ["--shards", 3, "--replicas", 1] if engine == "elasticsearch" else []
+        indexed = commands("index", task, "--data", data, "--engine", engine, *shards)
         assert indexed.code == 0, indexed.stderr
         runs = []
         for split, recipe in [(split, recipe) for name, split, recipe in RUNS if name == task]:
             out = tmp_path / engine / f"{split}-{recipe}"
             options = ["--data", data, "--engine", engine, "--split", split, "--recipe", recipe, "--out", out]
-            made = commands("rank", task, *options)
-            assert made.code == 0, made.stderr
+            result = commands("rank", task, *options)
+            assert result.code == 0, result.stderr
             runs.append(
                 {path.name: path.read_bytes() for path in out.rglob("*.*") if path.name != "run.json"}
             )
-        found.append(runs)
-    assert found[0] == found[1]
-    assert all(run["run.trec"] for run in found[0])
+        runs_by_engine.append(runs)
+    embedded, elasticsearch = runs_by_engine
+    assert embedded == elasticsearch
+    assert all(run["run.trec"] for run in embedded)

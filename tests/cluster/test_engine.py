@@ -1,6 +1,6 @@
-"""A cluster of three real nodes, one of which is killed, frozen or gone while an index is built or searched.
+"""Loss of a cluster's node while an index is built or searched.
 
-Requests go to the first node; it is another one that fails.
+Requests go to the first node, and another one fails.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def meanwhile(action: Callable[[], None], after: float) -> Iterator[None]:
 
 
 @contextmanager
-def once(told: threading.Event, action: Callable[[], None]) -> Iterator[None]:
-    """Run an action as soon as something was told, or after 30 seconds: a busy machine may take its time."""
+def run_after(event: threading.Event, action: Callable[[], None]) -> Iterator[None]:
+    """Run an action after an event, or after 30 seconds, because a busy machine can be slow."""
 
     def run() -> None:
-        told.wait(30)
+        event.wait(30)
         action()
 
     thread = threading.Thread(target=run)
@@ -87,22 +87,22 @@ def ranked(engine: ElasticsearchEngine, bodies: list[Body], name: str = "words")
 
 
 @pytest.mark.parametrize("shards", [1, 3, 7] if FULL else [3])
-def test_every_copy_ranks_as_one_shard_alone_does(
+def test_every_copy_ranks_like_a_single_shard(
     cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], bodies: list[Body], shards: int
 ) -> None:
     bodies = bodies if FULL else bodies[::2]
     engine.build("one", replace(spec_of(documents), replicas=0), documents)
-    alone = ranked(engine, bodies, "one")
-    said: list[str] = []
-    engine._connection.notify = said.append
+    expected = ranked(engine, bodies, "one")
+    messages: list[str] = []
+    engine._connection.notify = messages.append
     info = engine.build("words", replace(spec_of(documents, shards=shards), replicas=2), documents)
-    assert len(copies.copies(engine._connection, info.version, shards).copies) == 3 * shards and not said
-    for _ in range(3):  # each time the cluster chooses which copies answer
-        assert ranked(engine, bodies) == alone
+    assert len(copies.copies(engine._connection, info.version, shards).copies) == 3 * shards and not messages
+    for _ in range(3):  # each time the cluster selects other copies
+        assert ranked(engine, bodies) == expected
 
 
-class Slowly:
-    """Documents that come over some seconds; each time that they are asked for."""
+class SlowDocuments:
+    """Documents whose iteration takes some seconds; `readings` counts the iterations."""
 
     def __init__(self, documents: list[Document], seconds: float) -> None:
         self.documents = documents
@@ -111,26 +111,26 @@ class Slowly:
 
     def __iter__(self) -> Iterator[Document]:
         self.readings += 1
-        for place, document in enumerate(self.documents):
-            if place % 100 == 0:
+        for number, document in enumerate(self.documents):
+            if number % 100 == 0:
                 time.sleep(self.seconds * 100 / len(self.documents))
             yield document
 
 
 def other_than_first(cluster: Cluster, index: str) -> Node:
-    """A node that holds a primary of the index, and is not the one that requests go to."""
-    held = [cluster.holder(index, shard) for shard in range(SHARDS)]
-    return next(node for node in held if node is not cluster.nodes[0])
+    """Return a node with a primary of the index, other than the one that gets the requests."""
+    holders = [cluster.holder(index, shard) for shard in range(SHARDS)]
+    return next(node for node in holders if node is not cluster.nodes[0])
 
 
 FAULTS: dict[str, Callable[[Node], None]] = {"killed": Node.kill, "frozen": Node.pause}
-LOST = list(FAULTS) if FULL else ["frozen"]
-"""The short profile kills a node in `test_kills` alone: it has to start again, where a frozen one only goes on."""
+TESTED_FAULTS = list(FAULTS) if FULL else ["frozen"]
+"""The short profile kills nodes only in `test_kills`, because they must start again."""
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", TESTED_FAULTS)
 @pytest.mark.parametrize("_time", range(TIMES))
-def test_a_node_lost_while_topics_are_ranked_changes_nothing(
+def test_the_loss_of_a_node_changes_no_ranking(
     cluster: Cluster,
     engine: ElasticsearchEngine,
     documents: list[Document],
@@ -145,15 +145,15 @@ def test_a_node_lost_while_topics_are_ranked_changes_nothing(
     victim = other_than_first(cluster, "test-cluster-words")
     with after(random.randint(1, 4), "/_msearch$", lambda: FAULTS[fault](victim)):
         assert ranked(engine, bodies * 3) == undisturbed * 3
-    begun = time.monotonic()  # and as long as it is gone, another index can be built
+    start = time.monotonic()  # another index can be built without the node
     engine.build("more", spec_of(documents, shards=SHARDS), documents)
-    assert time.monotonic() - begun < 90
+    assert time.monotonic() - start < 90
     assert ranked(engine, bodies, "more") == undisturbed
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", TESTED_FAULTS)
 @pytest.mark.parametrize("_time", range(TIMES))
-def test_a_node_lost_while_an_index_is_built_costs_a_new_start_at_most(
+def test_the_loss_of_a_node_restarts_a_build_at_most_once(
     cluster: Cluster,
     engine: ElasticsearchEngine,
     documents: list[Document],
@@ -165,86 +165,86 @@ def test_a_node_lost_while_an_index_is_built_costs_a_new_start_at_most(
     monkeypatch.setattr(copies, "LOST_SECONDS", 3.0)
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 100)
     engine.build("undisturbed", spec_of(documents, shards=SHARDS), documents)
-    said: list[str] = []
-    engine._connection.notify = said.append
-    source = Slowly(documents, 4)
+    messages: list[str] = []
+    engine._connection.notify = messages.append
+    source = SlowDocuments(documents, 4)
 
     def fail() -> None:
         (version,) = cluster.server.request("GET", "/_alias/test-cluster-words-*-building-*").json()
         FAULTS[fault](other_than_first(cluster, version))
 
-    begun = time.monotonic()
+    start = time.monotonic()
     with meanwhile(fail, after=3):
         engine.build("words", spec_of(documents, shards=SHARDS), source)
-    assert time.monotonic() - begun < 90
-    assert source.readings == 2 and "starting over" in " ".join(said)
+    assert time.monotonic() - start < 90
+    assert source.readings == 2 and "starting over" in " ".join(messages)
     assert ranked(engine, bodies) == ranked(engine, bodies, "undisturbed")
 
 
-def test_documents_that_can_be_drawn_once_are_not_begun_anew(
+def test_a_build_of_documents_that_can_be_read_only_once_is_not_restarted(
     cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copies, "LOST_SECONDS", 2.0)
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 100)
 
-    def once() -> Iterator[Document]:
-        for place, document in enumerate(documents):
-            if place == len(documents) // 2:
+    def pause_halfway() -> Iterator[Document]:
+        for number, document in enumerate(documents):
+            if number == len(documents) // 2:
                 (version,) = cluster.server.request("GET", "/_alias/test-cluster-words-*-building-*").json()
                 other_than_first(cluster, version).pause()
             yield document
 
     with pytest.raises(EngineUnreachable, match=r"shards? .* without a node for 2 s: .* index again"):
-        engine.build("words", spec_of(documents, shards=SHARDS), once())
+        engine.build("words", spec_of(documents, shards=SHARDS), pause_halfway())
 
 
-def without_replicas(cluster: Cluster, index: str) -> None:
+def remove_replicas(cluster: Cluster, index: str) -> None:
     settings = {"index.auto_expand_replicas": False, "index.number_of_replicas": 0}
     assert cluster.server.request("PUT", f"/{index}/_settings", settings).status == 200
 
 
-@pytest.mark.parametrize("fault", LOST)
-def test_shards_that_are_gone_are_waited_for_and_never_left_out(
+@pytest.mark.parametrize("fault", TESTED_FAULTS)
+def test_missing_shards_are_waited_for_and_never_ignored(
     cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], bodies: list[Body], fault: str
 ) -> None:
-    """No replica serves in their place: an answer without them must not be used."""
+    """The index has no replicas, and incomplete results must not be used."""
     engine.build("words", spec_of(documents, shards=SHARDS), documents)
     undisturbed = ranked(engine, bodies)
-    without_replicas(cluster, "test-cluster-words")
-    cluster.await_whole()
+    remove_replicas(cluster, "test-cluster-words")
+    cluster.await_complete()
     index = engine.open("words")
     version = index.info.version
     FAULTS[fault](other_than_first(cluster, "test-cluster-words"))
 
     engine._connection.own_patience = 3
-    begun = time.monotonic()
-    sentence = rf"searched only some shards of {version}, even after 3 s .*: check the cluster's health"
-    with pytest.raises(EngineUnreachable, match=sentence):
+    start = time.monotonic()
+    message = rf"searched only some shards of {version}, even after 3 s .*: check the cluster's health"
+    with pytest.raises(EngineUnreachable, match=message):
         list(index.search(bodies))
-    with pytest.raises(EngineUnreachable, match=sentence):
+    with pytest.raises(EngineUnreachable, match=message):
         index.find(bodies[0])
-    assert time.monotonic() - begun < 60  # not the minutes of a batch
+    assert time.monotonic() - start < 60  # less than the minutes for a batch
 
-    said: list[str] = []
-    told = threading.Event()
+    messages: list[str] = []
+    notified = threading.Event()
 
-    def notify(sentence: str) -> None:
-        said.append(sentence)
-        told.set()
+    def notify(text: str) -> None:
+        messages.append(text)
+        notified.set()
 
     engine._connection.notify = notify
     engine._connection.own_patience = connection.PATIENCE_SECONDS
-    with once(told, cluster.recover):
+    with run_after(notified, cluster.recover):
         assert list(index.search(bodies)) == undisturbed
-    (sentence,) = said
-    assert f"could not search in {version} yet: trying again for up to 120 s" in sentence
+    (notification,) = messages
+    assert f"could not search in {version} yet: trying again for up to 120 s" in notification
 
 
-def test_every_copy_is_looked_at_for_deleted_documents(
+def test_every_copy_is_checked_for_deleted_documents(
     cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document]
 ) -> None:
     info = engine.build("words", spec_of(documents), documents)
     assert len(copies.copies(engine._connection, info.version, 1).copies) == 2
     spoil(cluster.nodes[0].url, "test-cluster-words")
-    with pytest.raises(EngineRefused, match="has 1 deleted copy"):  # one, on each copy
+    with pytest.raises(EngineRefused, match="has 1 deleted copy"):  # one on each copy
         engine.open("words")

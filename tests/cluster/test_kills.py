@@ -1,7 +1,7 @@
-"""A node that commands ask is killed while they index, rank and share judgments, `KILLS` times.
+"""A node is killed, `KILLS` times, while commands index, rank and share judgments.
 
-Every command goes on with the other addresses and comes to its end, every run is the undisturbed one, and no judgment
-is lost or there twice. What it took is printed in the full form.
+Every command continues with the other addresses and succeeds, every run equals the undisturbed one, and no judgment is
+lost or duplicated. The full profile prints durations.
 """
 
 from __future__ import annotations
@@ -40,59 +40,59 @@ pytestmark = pytest.mark.timeout(KILLS * 240 + 120)
 SHARDS = 3
 MEMBERS = ("ann", "ben")
 EVENTS = 500 if FULL else 60
-"""Of each member in a round."""
-LOOK_SECONDS = 0.05 if FULL else 0.3
-"""Between two looks whether a judgment is shared: the full form says when."""
+"""Events of each annotator in a round."""
+POLL_SECONDS = 0.05 if FULL else 0.3
+"""Between two checks whether a judgment is shared; the full profile prints when."""
 PAUSE_SECONDS = 0.0 if FULL else 0.2
-"""Between two runs: those that rank without one take as much of the processors as there is."""
+"""Between two runs, which without a pause use all processors."""
 
 Report = Callable[[str, list[float]], None]
 
 
 @pytest.fixture
 def report(capsys: pytest.CaptureFixture[str]) -> Report:
-    """Prints what a series of kills took."""
+    """Return a function that prints the durations of a series of kills."""
 
-    def told(what: str, seconds: list[float]) -> None:
+    def print_durations(name: str, seconds: list[float]) -> None:
         figures = f"{min(seconds):.1f} to {max(seconds):.1f} s, median {statistics.median(seconds):.1f} s"
         with capsys.disabled():
-            print(f"\n{what}: {figures} ({len(seconds)} times)", flush=True)
+            print(f"\n{name}: {figures} ({len(seconds)} times)", flush=True)
 
-    return told if FULL else lambda _what, _seconds: None
+    return print_durations if FULL else lambda _name, _seconds: None
 
 
 def victim(cluster: Cluster, number: int, dice: random.Random) -> Node:
-    """The node that is killed: every third time the master, else one of the others."""
+    """Return the node to kill: every third time the master, otherwise another node."""
     master = cluster.master
     return master if number % 3 == 0 else dice.choice([node for node in cluster.nodes if node is not master])
 
 
 class Kill:
-    """A node that is ended as `kill -9` does; one that comes back is started again at once, as by a service manager."""
+    """Kill a node by SIGKILL; one that comes back is started again at once, as a service manager does."""
 
     def __init__(self, node: Node, *, comes_back: bool) -> None:
         self.node = node
         self._comes_back = comes_back
-        self._done = threading.Event()
+        self._killed = threading.Event()
         self.moment = 0.0
 
     def __call__(self) -> None:
         self.node.kill()
         self.moment = time.monotonic()
-        self._done.set()
+        self._killed.set()
         if self._comes_back:
             self.node.launch()
 
     @property
-    def done(self) -> bool:
-        return self._done.is_set()
+    def is_done(self) -> bool:
+        return self._killed.is_set()
 
     def wait(self) -> None:
-        assert self._done.wait(120), "no node was killed in two minutes"
+        assert self._killed.wait(120), "no node was killed in two minutes"
 
 
-class Ranking(threading.Thread):
-    """Somebody who ranks the topics of a task again and again, as `rank` does, until `stop`."""
+class RankingThread(threading.Thread):
+    """Rank the topics of a task repeatedly, as `rank` does, until `stop`."""
 
     def __init__(self, settings: Settings, words: Words, folder: Path) -> None:
         super().__init__()
@@ -100,38 +100,39 @@ class Ranking(threading.Thread):
         self._task = load(str(words.task))
         self._data = words.task.parent
         self._folder = folder
-        self._enough = threading.Event()
+        self._stopped = threading.Event()
         self.runs: list[tuple[float, float, bytes]] = []
-        """Of each run when it began and ended, and its bytes."""
+        """Begin, end and bytes of each run."""
 
     def stop(self) -> None:
-        self._enough.set()
+        self._stopped.set()
         self.join()
 
     def run(self) -> None:
         recipe = recipes.load(self._task.recipe_book(), "bm25")
-        while not self._enough.is_set():
+        while not self._stopped.is_set():
             out = self._folder / f"run{len(self.runs)}"
             request = RunRequest(self._task.collection(self._data), "dev", recipe, 50, "searchapp-bm25")
             began = time.monotonic()
             with closing(open_engine(self._settings)) as engine:
                 make_run(self._task, engine, request, out, SilentProgress())
             self.runs.append((began, time.monotonic(), (out / "run.trec").read_bytes()))
-            self._enough.wait(PAUSE_SECONDS)
+            self._stopped.wait(PAUSE_SECONDS)
 
 
 class Member(threading.Thread):
-    """An annotator who judges a task with others, as `judge --shared` does; part of it after a node was killed.
+    """An annotator who judges with others, as `judge --shared` does, also after a node was killed.
 
-    The session stays open until `leave`: judgments made while the cluster elects a master are sent in the background.
+    The session stays open until `leave`, because judgments made during the election of a master are sent in the
+    background.
     """
 
     def __init__(self, name: str, settings: Settings, kill: Kill) -> None:
         super().__init__()
         self.settings = settings
         self.judged: list[tuple[float, Event]] = []
-        """What was judged so far, each with its time."""
-        self.said: list[str] = []
+        """Judgments with their times."""
+        self.messages: list[str] = []
         """The warnings of the exchange."""
         self._author = Author(name)
         self._kill = kill
@@ -144,18 +145,18 @@ class Member(threading.Thread):
 
     def run(self) -> None:
         with JudgmentLog(self.settings.judgments) as log:
-            with team(self.settings, log, "nlps", self.said.append, self.said.append):
+            with team(self.settings, log, "nlps", self.messages.append, self.messages.append):
                 for number in range(EVENTS):
                     if number == EVENTS * 9 // 10:
                         self._kill.wait()
                     event = self._author.event("nlps", "t", f"d{number}", Action.grade, grade=number % 3)
                     log.append([event])
                     self.judged.append((time.monotonic(), event))
-                    time.sleep(0.01 if self._kill.done or number < EVENTS // 2 else 0.1)
+                    time.sleep(0.01 if self._kill.is_done or number < EVENTS // 2 else 0.1)
                 assert self._leaving.wait(300), "the session was not ended in five minutes"
 
     def exchange(self) -> None:
-        """What `judgments sync` does."""
+        """Exchange events, as `judgments sync` does."""
         with JudgmentLog(self.settings.judgments) as log:
             exchange(self.settings, log)
 
@@ -164,21 +165,21 @@ class Member(threading.Thread):
             return sorted(event.id for _, event in log.events())
 
 
-def held(cluster: Cluster, index: str) -> tuple[int, int, int]:
-    """The indexes, documents, and deleted documents in any copy, asked for past the code under test."""
-    answer = cluster.server.request("GET", f"/{index}/_stats/docs", timeout=60).json()
-    every = answer["_all"]
+def document_counts(cluster: Cluster, index: str) -> tuple[int, int, int]:
+    """Return the numbers of indexes, documents, and deleted documents in all copies, by own requests."""
+    response = cluster.server.request("GET", f"/{index}/_stats/docs", timeout=60).json()
+    counts = response["_all"]
     return (
-        len(answer["indices"]),
-        every["primaries"]["docs"]["count"],
-        every["total"]["docs"]["deleted"],
+        len(response["indices"]),
+        counts["primaries"]["docs"]["count"],
+        counts["total"]["docs"]["deleted"],
     )
 
 
-class Shared(threading.Thread):
-    """Waits, while commands run, until a judgment that each member made after the kill is in the index.
+class SharingMonitor(threading.Thread):
+    """Wait until the index has a judgment that each annotator made after the kill.
 
-    `seconds` is how long after the kill the last of them was, None if it was not within two minutes.
+    `seconds` is the time from the kill until then, None if it is longer than two minutes.
     """
 
     def __init__(self, cluster: Cluster, alias: str, members: list[Member], kill: Kill) -> None:
@@ -192,11 +193,11 @@ class Shared(threading.Thread):
     def run(self) -> None:
         self._kill.wait()
         moment = self._kill.moment
-        left = list(self._members)
-        while left and time.monotonic() < moment + 120:
-            left = [member for member in left if not self._is_shared(member, moment)]
-            time.sleep(LOOK_SECONDS)
-        if not left:
+        waiting = list(self._members)
+        while waiting and time.monotonic() < moment + 120:
+            waiting = [member for member in waiting if not self._is_shared(member, moment)]
+            time.sleep(POLL_SECONDS)
+        if not waiting:
             self.seconds = time.monotonic() - moment
 
     def _is_shared(self, member: Member, moment: float) -> bool:
@@ -208,7 +209,7 @@ class Shared(threading.Thread):
 
 
 @pytest.mark.leaves_dead
-def test_commands_go_on_when_a_node_that_they_ask_is_killed(
+def test_commands_continue_when_a_node_is_killed(
     cluster: Cluster,
     commands: Cli,
     words: Words,
@@ -216,9 +217,9 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
     monkeypatch: pytest.MonkeyPatch,
     report: Report,
 ) -> None:
-    """In every other round the node comes back at once; else an index that is built begins anew without it.
+    """In every other round the node comes back at once; otherwise the build of an index restarts without it.
 
-    In the short form it doesn't come back, so that none has to start.
+    In the short profile it never comes back, which saves its start.
     """
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 100)
     monkeypatch.setattr(searching, "BATCH_BODIES", BATCH)
@@ -240,53 +241,51 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
         folder, prefix = tmp_path / str(number), f"{PREFIX}-{number}"
         comes_back = FULL and number % 2 == 0
         kill = Kill(victim(cluster, number, dice), comes_back=comes_back)
-        ranking = Ranking(settings(home=tmp_path / "home", index_prefix=PREFIX), words, folder)
+        ranking = RankingThread(settings(home=tmp_path / "home", index_prefix=PREFIX), words, folder)
         members = [Member(name, settings(home=folder / name, index_prefix=prefix), kill) for name in MEMBERS]
         ranking.start()
         for member in members:
             member.start()
-        watch = Shared(cluster, f"{prefix}-judgments", members, kill)
-        watch.start()
+        monitor = SharingMonitor(cluster, f"{prefix}-judgments", members, kill)
+        monitor.start()
         began = time.monotonic()
         with after(dice.randint(3, len(words) * 3 // 400), "/test-cluster-own-again-.*/_bulk$", kill):
-            done = commands(*index)
+            result = commands(*index)
         longer[comes_back].append(time.monotonic() - began - usual)
         ranking.stop()
-        watch.join()
+        monitor.join()
         for member in members:
             member.leave()
 
-        if comes_back:  # what is asked for past the code under test is asked of any node
+        if comes_back:  # the checks send requests to any node
             kill.node.await_answer(time.monotonic() + START_SECONDS)
-        else:  # nothing of it is left but its data
+        else:  # no process of the node is left
             assert not kill.node.running and not kill.node.processes()
             with pytest.raises(ConnectionRefusedError):
                 kill.node.server.request("GET", "/")
-        assert watch.seconds is not None, [member.said for member in members]
-        shared.append(watch.seconds)
-        assert done.code == 0, done.stderr
-        assert held(cluster, f"{PREFIX}-own-again-*") == (1, len(words), 0)
+        assert monitor.seconds is not None, [member.messages for member in members]
+        shared.append(monitor.seconds)
+        assert result.code == 0, result.stderr
+        assert document_counts(cluster, f"{PREFIX}-own-again-*") == (1, len(words), 0)
         words.require_same(commands, folder / "again", task=another)
         assert {run for _, _, run in ranking.runs} == {words.runs["dev"]}
         ranked += [end - kill.moment for begin, end, _ in ranking.runs if begin <= kill.moment < end]
-        later = Member("eve", settings(home=folder / "eve", index_prefix=prefix), kill)
+        late_member = Member("eve", settings(home=folder / "eve", index_prefix=prefix), kill)
         for member in (
             *members,
             *members,
-            later,
-        ):  # what came too late for the first is there the second time
+            late_member,
+        ):  # the second exchange gets events that were too late for the first
             member.exchange()
         judged = sorted(event.id for member in members for _, event in member.judged)
         assert len(judged) == len(set(judged)) == len(MEMBERS) * EVENTS
         assert sorted(stored(cluster, f"{prefix}-judgments")) == judged
-        assert held(cluster, f"{prefix}-judgments") == (1, len(judged), 0)
-        for member in (*members, later):
+        assert document_counts(cluster, f"{prefix}-judgments") == (1, len(judged), 0)
+        for member in (*members, late_member):
             assert member.events() == judged
     for comes_back, seconds in longer.items():
         if seconds:
-            how = "and back at once" if comes_back else "and gone"
-            report(
-                f"a node killed {how} while an index is built, longer than the usual {usual:.1f} s", seconds
-            )
-    report("until a run that was under way is complete", ranked)
-    report(f"until the next of {len(MEMBERS) * EVENTS:,} judgments is shared", shared)
+            state = "restarted" if comes_back else "missing"
+            report(f"additional time of a build, usually {usual:.1f} s, with a {state} node", seconds)
+    report("time until a run under way was complete", ranked)
+    report(f"time until the next of {len(MEMBERS) * EVENTS:,} judgments was shared", shared)

@@ -1,4 +1,4 @@
-"""An index that has lost a shard: it is refused with a sentence, and never gives fewer hits."""
+"""An index without one of its shards is rejected and never returns fewer hits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from searchapp.engines.elasticsearch import connection
 from tests.cli.conftest import Cli
 from tests.cluster.collection import Words
 from tests.cluster.conftest import PREFIX
-from tests.cluster.test_faults import refused
+from tests.cluster.test_faults import engine_error
 from tests.server.cluster import Cluster
 
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_an_index_without_one_of_its_shards_is_refused_until_it_is_back(
+def test_an_index_without_one_of_its_shards_is_rejected_until_the_shard_is_back(
     cluster: Cluster, commands: Cli, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert commands("index", words.task, "--shards", 3, "--replicas", 0).code == 0
@@ -27,9 +27,11 @@ def test_an_index_without_one_of_its_shards_is_refused_until_it_is_back(
         ("rank", words.task, "--split", "few", "--out", tmp_path / "run"),
         ("search", words.task, "word1 word2"),
     ):
-        said = refused(commands(*command))
-        assert re.search(rf"searched only some shards of {PREFIX}-own-words-000001-\w+, even after 3 s", said)
-        assert said.endswith("check the cluster's health and run the command again")
+        message = engine_error(commands(*command))
+        assert re.search(
+            rf"searched only some shards of {PREFIX}-own-words-000001-\w+, even after 3 s", message
+        )
+        assert message.endswith("check the cluster's health and run the command again")
     assert not (tmp_path / "run").exists()
     cluster.recover()
     words.require_same(commands, tmp_path / "run")

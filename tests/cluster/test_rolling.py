@@ -1,4 +1,4 @@
-"""Nodes that are stopped and started one after the other, as the same version or a newer one, while commands run."""
+"""Rolling restarts and upgrades of a cluster while commands run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.server.node import BRIEF_LIFE
 pytestmark = pytest.mark.timeout(1800)
 
 
-class Day:
-    """What people do with a task again and again: index, rank, share a judgment."""
+class Workload:
+    """The usual commands on a task: index, rank and share a judgment."""
 
     def __init__(self, commands: Cli, words: Words, folder: Path) -> None:
         self.commands = commands
@@ -32,8 +32,8 @@ class Day:
         self.judged: list[str] = []
         self.rounds = 0
 
-    def go_on(self) -> None:
-        """Do all of it once more; everything comes to its end, and is what it always was."""
+    def repeat(self) -> None:
+        """Run the commands once more, and check that they succeed with the same run."""
         self.rounds += 1
         indexed = self.commands("index", self.words.task, "--shards", 3, "--rebuild")
         assert indexed.code == 0, indexed.stderr
@@ -45,43 +45,43 @@ class Day:
         with closing(JudgmentLog(self.folder / "home" / "judgments.sqlite")) as log:
             log.append([event])
         self.judged.append(event.id)
-        done = self.commands("judgments", "sync")
-        assert done.code == 0, done.stderr
+        result = self.commands("judgments", "sync")
+        assert result.code == 0, result.stderr
 
     def is_stored(self, cluster: Cluster) -> bool:
-        """Whether the index holds just the judgments that were shared."""
+        """Whether the index has exactly the shared judgments."""
         return sorted(stored(cluster, f"{PREFIX}-judgments")) == sorted(self.judged)
 
 
-def test_a_rolling_restart_disturbs_nobody(
+def test_a_rolling_restart_disturbs_no_command(
     cluster: Cluster, commands: Cli, words: Words, tmp_path: Path
 ) -> None:
-    day = Day(commands, words, tmp_path)
-    day.go_on()
+    workload = Workload(commands, words, tmp_path)
+    workload.repeat()
 
     def restart() -> None:
         for node in cluster.nodes:
             node.restart()
-            cluster.await_whole()
+            cluster.await_complete()
 
     restarting = threading.Thread(target=restart)
     restarting.start()
     while restarting.is_alive():
-        day.go_on()
+        workload.repeat()
     restarting.join()
-    day.go_on()
-    assert day.rounds > 3 and day.is_stored(cluster)
+    workload.repeat()
+    assert workload.rounds > 3 and workload.is_stored(cluster)
 
 
 @pytest.fixture
 def older(cluster: Cluster, commands: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Cluster]:
-    """Makes three nodes of version 8 in place of the others, for the same commands."""
+    """Return a function that makes three nodes of version 8 for the same commands."""
 
     def make() -> Cluster:
         cluster.stop()
-        older = Cluster(3, java=BRIEF_LIFE, settings=QUICK_DETECTION, version=OLDER)
-        monkeypatch.setenv("SEARCHAPP_URL", ",".join(older.urls))
-        return older
+        old_cluster = Cluster(3, java=BRIEF_LIFE, settings=QUICK_DETECTION, version=OLDER)
+        monkeypatch.setenv("SEARCHAPP_URL", ",".join(old_cluster.urls))
+        return old_cluster
 
     return make
 
@@ -93,21 +93,23 @@ def test_a_rolling_upgrade_changes_no_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An index of version 8 is ranked all the time; others are built while nodes of both versions are there."""
-    monkeypatch.setattr(shards, "COPIES_SECONDS", 5.0)  # no copy of a newer node's shard goes to an older one
+    """An index of version 8 stays searchable, and another one is built in the mixed cluster."""
+    monkeypatch.setattr(
+        shards, "COPIES_SECONDS", 5.0
+    )  # copies of shards of newer nodes can't be on older ones
     task = renamed(words.task, tmp_path / "another", "again")
     with older() as cluster:
-        day = Day(commands, words, tmp_path)
-        day.go_on()
-        for place, node in enumerate(cluster.nodes, 1):
+        workload = Workload(commands, words, tmp_path)
+        workload.repeat()
+        for number, node in enumerate(cluster.nodes, 1):
             cluster.upgrade(node, VERSION)
-            words.require_same(commands, tmp_path / f"upgraded{place}", "dev")
+            words.require_same(commands, tmp_path / f"upgraded{number}", "dev")
             indexed = commands("index", task, "--shards", 3, "--rebuild")
             assert indexed.code == 0, indexed.stderr
-            words.require_same(commands, tmp_path / f"again{place}", task=task)
-            day.judge()
-        told = commands("doctor", "--json")
-        assert VERSION in told.stdout and OLDER not in told.stdout
-        cluster.await_whole()
-        day.go_on()
-        assert day.is_stored(cluster) and len(day.judged) == 5
+            words.require_same(commands, tmp_path / f"again{number}", task=task)
+            workload.judge()
+        report = commands("doctor", "--json").stdout
+        assert VERSION in report and OLDER not in report
+        cluster.await_complete()
+        workload.repeat()
+        assert workload.is_stored(cluster) and len(workload.judged) == 5

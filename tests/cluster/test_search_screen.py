@@ -1,4 +1,4 @@
-"""The search screen on a cluster of three nodes that loses one, and then the one that it asks."""
+"""The search screen on a cluster that loses a node, and then the node of its requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tui.search.on_server import OnServer, shows, typed
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_a_node_that_is_lost_is_gone_without(
+def test_the_screen_works_without_a_lost_node(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "REQUEST_SECONDS", 3.0)
@@ -37,7 +37,7 @@ def test_a_node_that_is_lost_is_gone_without(
             await asyncio.sleep(0.1)
         await shows(pilot, screen, "prime number")
         assert ids(screen) == expected["prime number"]
-        cluster.nodes[0].pause()  # the one that is asked hangs
+        cluster.nodes[0].pause()  # the node of the requests hangs
         await typed(pilot, screen, "s")
         await until(pilot, lambda: "no answer for" in text_of(app) or "did not answer" in text_of(app))
         assert "the hits below are from an earlier query" in text_of(app)
@@ -50,7 +50,7 @@ def test_a_node_that_is_lost_is_gone_without(
         assert "earlier query" not in text_of(app).lower()
 
     with closing(OnServer(tmp_path, url, url, PREFIX)) as on_server:
-        cluster.await_whole()
+        cluster.await_complete()
         expected = {text: on_server.expected(text) for text in ("prime number", "prime numbers and")}
         app = on_server.app()
         drive(app, steps)

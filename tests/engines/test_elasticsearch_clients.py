@@ -515,7 +515,7 @@ def test_a_server_is_reached_through_a_proxy(elasticsearch_url: str, settings_fo
     with HttpProxy() as proxy:
         with closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url, proxy=proxy.url))) as engine:
             assert engine.build("groups", spec_of(GROUPS), GROUPS).documents == len(GROUPS)
-        assert f"GET {elasticsearch_url}/" in proxy.asked and len(proxy.asked) > 10
+        assert f"GET {elasticsearch_url}/" in proxy.request_lines and len(proxy.request_lines) > 10
 
 
 @pytest.mark.parametrize("option", ["ca_certs", "fingerprint"])
@@ -530,7 +530,7 @@ def test_a_server_with_tls_is_reached_through_a_tunnel(
     with HttpProxy(authorization) as proxy:
         with_password = proxy.url.replace("://", "://me:p%40ss@")
         assert "." in version(settings_for(secured_node.url, proxy=with_password, **credentials))
-        assert set(proxy.asked) == {f"CONNECT {address}"}
+        assert set(proxy.request_lines) == {f"CONNECT {address}"}
         error = refusal(settings_for(secured_node.url, proxy=proxy.url, **credentials))
         assert isinstance(error, EngineUnreachable)
 

@@ -1,13 +1,13 @@
 """A real Elasticsearch for tests and developers.
 
-    shared.py         where the server comes from: SEARCHAPP_TEST_URL, or a node that several processes share
-    node.py           one node: configure, start, wait, stop, kill, restart, close
-    cluster.py        several nodes that make one cluster
-    distribution.py   the genuine distribution, fetched once into a cache folder, and a Java that is new enough
-    supervisor.py     ends the server when all who use it are gone
-    rest.py           plain HTTP requests, so that the starter does not depend on the client under test
-    faults.py         a proxy that injects faults, other proxies, and stand-ins for servers that cannot be real
+    shared.py         the server of the tests: SEARCHAPP_TEST_URL, or a node that several processes share
+    node.py           a node: configure, start, wait, stop, kill, restart, close
+    cluster.py        a cluster of several nodes
+    distribution.py   the official distribution, downloaded into a cache folder, and a Java that is new enough
+    supervisor.py     ends the server after all processes that use it
+    rest.py           plain HTTP requests, independent of the client under test
+    faults.py         a proxy that injects faults, other proxies, and stand-ins for other servers
 
-`python -m tests.server` starts a node to work with; the fixtures in `tests/conftest.py` start one for a
-session. Linux and macOS.
+`python -m tests.server` starts a node for developers; the fixtures in `tests/conftest.py` start one for a
+session. The package supports Linux and macOS.
 """

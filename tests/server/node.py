@@ -1,4 +1,4 @@
-"""One Elasticsearch node on the loopback address, with a temporary folder of its own."""
+"""An Elasticsearch node on the loopback address, with its own temporary folder."""
 
 from __future__ import annotations
 
@@ -26,21 +26,20 @@ from .distribution import LAUNCHER_OPTIONS, UNPRIVILEGED, Distribution, ServerFa
 from .rest import Server
 
 START_SECONDS = 180.0
-STOP_SECONDS = 40.0  # longer than the supervisor's patience, after which it kills
+STOP_SECONDS = 40.0  # longer than the supervisor's patience, after which it kills the server
 PAUSE_SECONDS = 10.0
 LOG_LINES = 30
 
 LOWEST_PORT = 12000
-"""Well-known servers, and those that a developer starts, listen on lower ones."""
+"""Well-known servers and servers of developers listen on lower ports."""
 
-GIVEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
-# Options of Java for a server that lives for minutes and never earns back what the optimizing compiler takes: without
-# it a start takes two thirds of the processor time, and requests just after it half. Nor does it earn back that every
-# class is verified, and every page of the heap touched, before anything asks for it. Its small heap is collected with
-# the least work by the collector that does nothing beside the program: a sixth of what an index takes is saved. The
-# other compiler is so cheap that it pays after a fifth of the usual number of calls: a tenth of what requests take.
-# Room for classes and compiled code is there from the beginning; to make more of it takes a collection each time.
+# Java options for a server that runs only for minutes. Without the optimizing compiler a start needs two thirds of the
+# processor time, and the first requests half. The other compiler is cheap and pays off after a fifth of the usual
+# number of calls, which saves a tenth of the time of requests. The serial collector saves a sixth of the time of
+# indexing. Verified classes and touched heap pages do not pay off. Enough room for classes and compiled code avoids
+# collections.
 BRIEF_LIFE = (
     "-XX:TieredStopAtLevel=1",
     "-XX:CompileThresholdScaling=0.2",
@@ -53,7 +52,7 @@ BRIEF_LIFE = (
     "-XX:-AlwaysPreTouch",
 )
 
-# One log on the console in place of the distribution's ten rolling files.
+# Log to the console instead of the distribution's ten rolling files.
 LOG4J2 = """\
 status = error
 appender.console.type = Console
@@ -68,30 +67,30 @@ Setting = str | bool | list[str]
 
 
 class Node:
-    """One node: `with Node() as node: ... node.url`.
+    """A node: `with Node() as node: ... node.url`.
 
-    A secured node speaks TLS on HTTP with a certificate of a throw-away authority, and knows the user `elastic`.
+    A secured node has HTTPS with a certificate of a temporary authority, and the user `elastic`.
 
     Args:
-        distribution: what it runs from; that of the session's tests if not given
-        security: whether it is secured
-        heap: of the server's Java, such as `512m`
-        port: of 127.0.0.1; a free one if not given
-        name: of the node; a random one if not given
-        java: further options of its Java, such as `BRIEF_LIFE`
-        settings: further lines of elasticsearch.yml; with `cluster.name` it is one of several nodes
-        within: where its temporary folder is made; where such folders are made on this machine if not given
-        line: a named pipe on which the node takes orders; the node ends when the last process closes it
+        distribution: The distribution to run; by default that of the session's tests.
+        security: Whether the node is secured.
+        heap: Heap size of Java, such as `512m`.
+        port: Port of 127.0.0.1; by default a free one.
+        name: Name of the node; by default a random one.
+        java: Further options of Java, such as `BRIEF_LIFE`.
+        settings: Further settings of elasticsearch.yml; with `cluster.name` the node belongs to a cluster.
+        within: Folder for the temporary folder; by default the system's.
+        line: A named pipe on which the node takes orders; the node ends when the last process closes it.
 
     Raises:
-        ServerUnavailable: this machine has no means to run one
+        ServerUnavailable: This machine can't run a node.
     """
 
     user: str | None = UNPRIVILEGED if os.geteuid() == 0 else None
-    """As whom the server runs, if not as this process."""
+    """The user that runs the server, if it differs from this process's user."""
 
     patience = 20.0
-    """Seconds that the server has to end after SIGTERM."""
+    """Seconds in which the server must end after SIGTERM."""
 
     def __init__(
         self,
@@ -136,7 +135,7 @@ class Node:
 
     @property
     def server(self) -> Server:
-        """The node as something to send plain requests to, with its credentials."""
+        """The node as a server for plain requests, with its credentials."""
         return Server(self.url, self.username, self.password, self.ca_certs)
 
     @property
@@ -144,14 +143,14 @@ class Node:
         return self._supervisor is not None and self._supervisor.poll() is None
 
     def processes(self) -> list[psutil.Process]:
-        """What runs of the node: those whose command names its folder."""
-        return [one for one in psutil.process_iter() if names(one, self.folder)]
+        """Return the node's processes, whose commands contain its folder."""
+        return [process for process in psutil.process_iter() if mentions_folder(process, self.folder)]
 
     def start(self) -> Self:
-        """Start the node and wait until it answers; nothing happens if it runs already.
+        """Start the node, if it does not run, and wait until it answers.
 
         Raises:
-            ServerFailed: it died, or did not answer in time; the message ends with the last lines of its log
+            ServerFailed: The node ended or did not answer in time; the message has the end of its log.
         """
         if not self.running:
             self.launch()
@@ -159,7 +158,7 @@ class Node:
         return self
 
     def launch(self) -> None:
-        """Start the node without waiting for it; the nodes of a cluster answer only once they are enough."""
+        """Start the node without waiting; nodes of a cluster answer only after a majority has started."""
         try:
             if not self._prepared:
                 self._certificates.mkdir(parents=True)
@@ -173,53 +172,56 @@ class Node:
             raise
 
     def await_answer(self, deadline: float) -> None:
-        """Wait until the node answers, at most until `deadline` of the monotonic clock; one that does not is stopped.
+        """Wait until the node answers; stop it if it does not before `deadline` of the monotonic clock.
 
         Raises:
-            ServerFailed: as `start`
+            ServerFailed: As in `start`.
         """
         try:
             while not self._answers():
                 if time.monotonic() > deadline:
-                    late = f"Elasticsearch did not answer within {START_SECONDS:.0f} s"
-                    raise ServerFailed(f"{late}; its log ends:\n{self.log_tail()}")
+                    raise ServerFailed(
+                        f"Elasticsearch did not answer within {START_SECONDS:.0f} s; its log ends:\n{self.log_tail()}"
+                    )
                 time.sleep(0.1)
         except BaseException:
             self.stop()
             raise
 
     def pause(self) -> None:
-        """Freeze the node as SIGSTOP does: its connections stay open, and nothing answers."""
+        """Stop the node by SIGSTOP: its connections stay open without answers."""
         self._signal("pause", stopped=True)
 
     def resume(self) -> None:
-        """Let a paused node go on."""
+        """Resume a paused node."""
         self._signal("resume", stopped=False)
 
     def recover(self) -> None:
-        """Let the node go on if it is paused, and start it if it does not run.
+        """Resume the node if it is paused, and start it if it does not run.
 
         Raises:
-            ServerFailed: as `start`
+            ServerFailed: As in `start`.
         """
         if self.running:
             self.resume()
         self.start()
 
     def stop(self) -> None:
-        """Stop the node as SIGTERM does; its data stay for another `start`."""
+        """Stop the node by SIGTERM; its data remain for another `start`."""
         self._end("stop")
 
     def kill(self) -> None:
-        """End the node at once as `kill -9` does; its data stay for another `start`."""
+        """End the node by SIGKILL; its data remain for another `start`."""
         self._end("kill")
 
     def leave(self) -> None:
-        """Leave the node to the processes that hold its line, and to the supervisor, which removes its folder."""
+        """Leave the node to the processes that hold its pipe, and to the supervisor, which removes its folder."""
         atexit.unregister(self.close)
         assert self._line is not None and self._supervisor is not None
         self._line.close()
-        atexit.register(self._supervisor.poll)  # one that nobody refers to is complained of while it runs
+        atexit.register(
+            self._supervisor.poll
+        )  # keeps a reference, because Popen warns if it is deleted while it runs
 
     def restart(self) -> None:
         """Stop and start on the same port with the same data."""
@@ -227,13 +229,13 @@ class Node:
         self.start()
 
     def upgrade(self, version: str) -> None:
-        """Stop the node; from the next start on it is one of a newer version with the same data."""
+        """Stop the node; the next start runs a newer version with the same data."""
         self.stop()
         self.distribution = Distribution.find(version)
         self.prepare()
 
     def renew_certificates(self) -> None:
-        """Write certificate, key and the authority that signed them anew; a node that runs shows them after seconds."""
+        """Write a new certificate, key and authority, which a running node uses after seconds."""
         import trustme
 
         authority = trustme.CA()
@@ -244,7 +246,7 @@ class Node:
             pem.write_to_path(str(self._certificates / "http.pem"), append=number > 0)
 
     def close(self) -> None:
-        """Stop the node and remove all that it left."""
+        """Stop the node and remove its folder."""
         atexit.unregister(self.close)
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -260,15 +262,15 @@ class Node:
         self.close()
 
     def log_tail(self, lines: int = LOG_LINES) -> str:
-        """The last lines that the server wrote."""
+        """Return the last lines of the server's log."""
         log = self.folder / "console.log"
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         return "\n".join(text.splitlines()[-lines:])
 
     def prepare(self) -> None:
-        """Write the configuration folder and the keystore, and make all of it the server's own.
+        """Write the configuration folder and the keystore, owned by the server's user.
 
-        Data of another version stay as they are.
+        Data of another version are not changed.
         """
         for name in ("data", "logs", "tmp"):
             (self.folder / name).mkdir(exist_ok=True)
@@ -282,15 +284,15 @@ class Node:
             for path in (self.folder, *self.folder.rglob("*")):
                 os.chown(path, account.pw_uid, account.pw_gid)
         if self.password:
-            # Forced, it makes the keystore as well: another start of Java would do no more.
-            self._keystore("add", "--force", "--stdin", "bootstrap.password", given=self.password)
+            # `--force` also creates the keystore, which saves another start of Java
+            self._keystore("add", "--force", "--stdin", "bootstrap.password", text=self.password)
 
     def settings(self) -> dict[str, Setting]:
-        """The lines of elasticsearch.yml."""
+        """Return the settings of elasticsearch.yml."""
         settings: dict[str, Setting] = {
             "node.name": self.name,
             "action.destructive_requires_name": True,
-            # A developer's nearly full disk must not turn indices read-only.
+            # a nearly full disk of a developer must not make indexes read-only
             "cluster.routing.allocation.disk.threshold_enabled": False,
             "xpack.ml.enabled": False,
             "xpack.watcher.enabled": False,
@@ -311,18 +313,18 @@ class Node:
         return settings | self._more
 
     def command(self) -> list[str]:
-        """The launcher, which starts the server, waits for it, and passes SIGTERM on."""
-        # It takes the folder it stands in for the distribution's.
+        """Return the command of the launcher, which starts the server, waits for it and forwards SIGTERM."""
+        # the launcher expects the distribution as its working folder
         enter = ["/usr/bin/env", "sh", "-c", 'cd "$ES_HOME" && exec "$@"', "launcher"]
         home = self.distribution.home
         classes = home / "lib" / "tools" / "server-launcher"
-        if not classes.is_dir():  # before 9.4 the server was one of the tools
+        if not classes.is_dir():  # before 9.4 the server is one of the tools
             return [*enter, *self.distribution.tool("server", self._conf)]
         launcher = ["-cp", f"{classes}/*", "org.elasticsearch.server.launcher.ServerLauncher"]
         return [*enter, self.distribution.java, *LAUNCHER_OPTIONS, f"-Des.path.home={home}", *launcher]
 
     def environment(self) -> dict[str, str]:
-        """What the distribution's `elasticsearch-env` would set, and nothing of the developer's own."""
+        """Return the variables that the distribution's `elasticsearch-env` sets, and no others."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.folder),
@@ -331,21 +333,21 @@ class Node:
             "ES_DISTRIBUTION_TYPE": "tar",
             "ES_JAVA_HOME": str(self.distribution.java_home),
             "ES_JAVA_OPTS": self._java_options,
-            "CLI_JAVA_OPTS": " ".join(LAUNCHER_OPTIONS),  # of what works out the server's own options
+            "CLI_JAVA_OPTS": " ".join(LAUNCHER_OPTIONS),  # for the process that computes the server's options
             "ES_TMPDIR": str(self.folder / "tmp"),
             "LIBFFI_TMPDIR": str(self.folder / "tmp"),
             "JAVA": self.distribution.java,
             "JAVA_TYPE": "ES_JAVA_HOME",
         }
 
-    def _keystore(self, *arguments: str, given: str) -> None:
-        """Run the keystore tool, which is a class in the distribution as well."""
+    def _keystore(self, *arguments: str, text: str) -> None:
+        """Run the keystore tool of the distribution."""
         account = pwd.getpwnam(self.user) if self.user else None
-        answer = subprocess.run(
+        process = subprocess.run(
             [*self.distribution.tool("keystore", self._conf), *arguments],
             cwd=self.distribution.home,
             env=self.environment(),
-            input=given,
+            input=text,
             text=True,
             capture_output=True,
             timeout=120,
@@ -354,12 +356,12 @@ class Node:
             group=account and account.pw_gid,
             extra_groups=[] if account else None,
         )
-        if answer.returncode != 0:
-            raise ServerFailed(f"the keystore tool failed: {answer.stdout}{answer.stderr}".strip())
+        if process.returncode != 0:
+            raise ServerFailed(f"the keystore tool failed: {process.stdout}{process.stderr}".strip())
 
     def _launch(self) -> subprocess.Popen[bytes]:
         if self._line_path:
-            reader = os.open(self._line_path, os.O_RDONLY | os.O_NONBLOCK)  # or it would wait for a writer
+            reader = os.open(self._line_path, os.O_RDONLY | os.O_NONBLOCK)  # otherwise it waits for a writer
             writer = os.open(self._line_path, os.O_WRONLY)
         else:
             reader, writer = os.pipe()
@@ -374,21 +376,21 @@ class Node:
                     stdout=log,
                     stderr=log,
                     env=self.environment(),
-                    start_new_session=True,  # out of reach of the terminal's Ctrl-C: stopping is our decision
+                    start_new_session=True,  # Ctrl-C on the terminal must not stop the server
                 )
         finally:
             os.close(reader)
 
     def _answers(self) -> bool:
-        """Whether the node that was started answers, and its security index is ready."""
+        """Whether the started node answers and its security index is ready."""
         if not self.running:
             raise ServerFailed(f"Elasticsearch ended while it started; its log ends:\n{self.log_tail()}")
         try:
             answer = self.server.request("GET", "/_cluster/health?wait_for_status=yellow&timeout=1s")
             if answer.status != 200 or not self.password:
                 return answer.status == 200
-            # A secured node makes that index on its own some time after it began to answer, and takes nobody's
-            # password while it does. Once the password was written into it, the index is there.
+            # A secured node creates the index some time after it begins to answer, and rejects passwords meanwhile.
+            # After a successful change of the password the index exists.
             account = f"/_security/user/{self.username}/_password"
             return self.server.request("POST", account, {"password": self.password}).status == 200
         except ssl.SSLCertVerificationError as error:
@@ -397,52 +399,54 @@ class Node:
             return False  # not listening yet
 
     def _signal(self, order: str, *, stopped: bool) -> None:
-        """Send an order after which the supervisor goes on listening, and wait until it was obeyed."""
+        """Send an order after which the supervisor keeps running, and wait until it is executed."""
         if self._supervisor is None or self._line is None:
             raise ServerFailed(f"the node {self.name} does not run")
         self._line.write(f"{order}\n".encode())
         deadline = time.monotonic() + PAUSE_SECONDS
         while True:
             processes = psutil.Process(self._supervisor.pid).children(recursive=True)
-            if processes and all((one.status() == psutil.STATUS_STOPPED) == stopped for one in processes):
+            if processes and all(
+                (process.status() == psutil.STATUS_STOPPED) == stopped for process in processes
+            ):
                 return
             if time.monotonic() > deadline:
                 raise ServerFailed(f"the node {self.name} did not {order}")
             time.sleep(0.02)
 
     def _end(self, order: str) -> None:
-        """Send an order after which the supervisor ends, and wait for its end."""
+        """Send an order after which the supervisor ends, and wait for it."""
         if self._line is not None:
-            with self._line, suppress(BrokenPipeError):  # the supervisor is gone already
+            with self._line, suppress(BrokenPipeError):  # the supervisor has ended
                 self._line.write(f"{order}\n".encode())
         supervisor, self._supervisor, self._line = self._supervisor, None, None
         if supervisor is not None:
             supervisor.wait(STOP_SECONDS)
 
 
-def names(process: psutil.Process, folder: Path) -> bool:
-    """Whether a process still runs whose command names a folder."""
+def mentions_folder(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process runs and its command contains a folder."""
     try:
         return any(str(folder) in argument for argument in process.cmdline())
     except psutil.Error:
-        return False  # it has ended meanwhile
+        return False  # it has ended
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on, nor is given by the system meanwhile.
+    """Return a free port of 127.0.0.1 outside the range of ephemeral ports.
 
-    A node takes it only when it has started, on a busy machine minutes later. One of those that the system gives to
-    whoever connects would then be somebody's.
+    A node listens on its port only after it has started, on a busy machine minutes later. Meanwhile the system could
+    assign an ephemeral port to another connection.
     """
     try:
-        first = int(GIVEN_PORTS.read_text(encoding="ascii").split()[0])
+        first = int(EPHEMERAL_PORTS.read_text(encoding="ascii").split()[0])
     except OSError:
-        first = 32768  # as of Linux; those of other systems are higher
+        first = 32768  # the first one of Linux; other systems have higher ones
     while first - LOWEST_PORT > 1000:
         port = LOWEST_PORT + secrets.randbelow(first - LOWEST_PORT)
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
-    with socket.socket() as probe:  # there are hardly any others
+    with socket.socket() as probe:  # there are hardly any other ports
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Plain HTTP requests to Elasticsearch, so that the starter does not depend on the client under test."""
+"""Plain HTTP requests to Elasticsearch, independent of the client under test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a server is and what it takes to be let in; user and password may also stand in the URL."""
+    """Address and credentials of a server; the URL can contain user name and password."""
 
     url: str
     username: str | None = None
@@ -34,7 +34,7 @@ class Server:
     ca_certs: Path | None = None
 
     def connect(self, timeout: float = 10) -> http.client.HTTPConnection:
-        """A connection to the server; the caller closes it."""
+        """Return a connection to the server, which the caller closes."""
         parts = urlsplit(self.url)
         host = parts.hostname or "127.0.0.1"
         if parts.scheme == "https":
@@ -43,17 +43,17 @@ class Server:
         return http.client.HTTPConnection(host, parts.port or 80, timeout=timeout)
 
     def request(self, method: str, path: str, body: object = None, timeout: float = 10) -> Answer:
-        """Send one request and read the whole answer.
+        """Send a request and read the response.
 
         Args:
             method: `GET`, `PUT`, ...
-            path: path and query, such as `/_cluster/health?timeout=1s`
-            body: bytes as they stand, anything else as JSON
-            timeout: seconds for connecting and for each read
+            path: Path and query, such as `/_cluster/health?timeout=1s`.
+            body: Bytes, which are sent unchanged, or an object, which is sent as JSON.
+            timeout: Seconds for connecting and for each read.
 
         Raises:
-            OSError: no connection, or TLS that does not verify
-            http.client.HTTPException: an answer that is not HTTP, or breaks off
+            OSError: No connection, or TLS verification failed.
+            http.client.HTTPException: The response is not HTTP or is truncated.
         """
         headers = self._authorization()
         if body is not None:
@@ -73,15 +73,15 @@ class Server:
     def delete_indices(self, prefix: str) -> None:
         """Delete the indices and aliases whose names begin with a prefix.
 
-        Each by its name, because a node does not delete by a pattern unless it is told to; all in one request, because
-        each is a change of the cluster's state. Aliases go with their indices, but for those on others. They are listed
-        without what they hold, which takes a node several times as long.
+        Indices are deleted by their names, because nodes reject patterns by default, and in one request, because each
+        request changes the cluster state. Aliases on other indices are deleted separately. `_resolve` lists names
+        several times faster than requests that return the indices.
         """
-        there = self.request("GET", f"/_resolve/index/{prefix}*?expand_wildcards=all").json()
-        indices = {entry["name"] for entry in there["indices"]}
+        resolved = self.request("GET", f"/_resolve/index/{prefix}*?expand_wildcards=all").json()
+        indices = {entry["name"] for entry in resolved["indices"]}
         if indices:
             self.request("DELETE", f"/{','.join(sorted(indices))}", timeout=60)
-        for alias in there["aliases"]:
+        for alias in resolved["aliases"]:
             for index in set(alias["indices"]) - indices:
                 self.request("DELETE", f"/{index}/_alias/{alias['name']}", timeout=60)
 

@@ -1,4 +1,4 @@
-"""Which server is used: one that is given, or a node of our own, which several processes may share."""
+"""The server of the tests: the one in SEARCHAPP_TEST_URL, or a node that several processes share."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ VARIABLE = "SEARCHAPP_TEST_URL"
 
 
 def given_server() -> Server | None:
-    """The server that SEARCHAPP_TEST_URL names, or None when it is unset.
+    """Return the server in SEARCHAPP_TEST_URL, None if it is unset.
 
     Raises:
-        ServerFailed: it does not answer as Elasticsearch does. Whoever names a server means it, so that
-            this is never a reason to look for another one.
+        ServerFailed: The server does not answer as Elasticsearch does. An explicit server is never replaced by another.
     """
     url = os.environ.get(VARIABLE, "").rstrip("/")
     if not url:
@@ -40,7 +39,7 @@ def given_server() -> Server | None:
 
 @contextmanager
 def any_server() -> Iterator[Server]:
-    """The server that is given, or a node for the length of the block."""
+    """Yield the server in SEARCHAPP_TEST_URL, or a node that runs during the block."""
     if server := given_server():
         yield server
         return
@@ -50,34 +49,34 @@ def any_server() -> Iterator[Server]:
 
 @contextmanager
 def shared_server(folder: Path, make: Callable[[Path], Node]) -> Iterator[Server]:
-    """One server for all processes that name the same folder.
+    """Yield one server for all processes that use the same folder.
 
-    The first process starts it, while the others wait, and leaves its address in the folder. Each process holds the
-    line on which the node takes orders. When the last process has closed it, or has ended, the node ends.
+    The first process starts the node, while the others wait, and writes its address into the folder. Each process holds
+    the pipe of the node's orders open. The node ends when the last process has closed the pipe or has ended.
 
     Args:
-        folder: where the processes find each other; made if it is not there
-        make: a node that takes orders on the named pipe it is given
+        folder: Folder of the lock, the pipe and the address; created if it is missing.
+        make: Makes a node that takes orders on a named pipe.
 
     Raises:
-        ServerFailed: the server died while it started, or did not answer in time
+        ServerFailed: The server ended during its start, or did not answer in time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     line, address = folder / "line", folder / "address"
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # given back with the file, as at the end of the process
-        held = None
-        with suppress(OSError):  # there is none, or nobody takes orders there any more
-            held = os.open(line, os.O_WRONLY | os.O_NONBLOCK)
-        if held is None:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released with the file, also at the end of the process
+        pipe = None
+        with suppress(OSError):  # there is no pipe, or no node reads it
+            pipe = os.open(line, os.O_WRONLY | os.O_NONBLOCK)
+        if pipe is None:
             line.unlink(missing_ok=True)
             os.mkfifo(line)
             node = make(line).start()
-            held = os.open(line, os.O_WRONLY)
+            pipe = os.open(line, os.O_WRONLY)
             address.write_text(node.url, encoding="utf-8")
             node.leave()
         server = Server(address.read_text(encoding="utf-8"))
     try:
         yield server
     finally:
-        os.close(held)
+        os.close(pipe)

@@ -1,17 +1,17 @@
-"""Run a server and end it, also when all processes that use it are gone.
+"""Run a server and end it, at the latest when all processes that use it have ended.
 
     python supervisor.py --patience S --remove FOLDER [--user NAME] -- COMMAND...
 
-Standard input is the line to whoever uses the server, one order a line:
+Standard input has one order of the users of the server in each line:
 
-    stop    SIGTERM, then SIGKILL after the patience is over
-    kill    SIGKILL, as `kill -9` does
-    pause   SIGSTOP to all that the command started
+    stop    SIGTERM, then SIGKILL after the patience
+    kill    SIGKILL
+    pause   SIGSTOP to all processes of the command
     resume  SIGCONT
-    (end)   nobody holds the other end any more, as who holds it may be killed: stop the server, remove the folder
+    (end)   all users have closed the pipe or have ended: stop the server and remove the folder
 
-A pipe that closes is the one sign of a process's death that works on every system, and that survives the
-change of user that Elasticsearch needs. This file uses the standard library only and is run by its path.
+The end of a pipe shows the death of a process on every system, and despite the change of user that Elasticsearch
+needs. This file uses only the standard library and is run by its path.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIGNALS = {"pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 
 
 def main() -> int:
-    """Run the command until it ends or an order comes; answers with its exit code."""
+    """Run the command until it ends or an order ends it, and return its exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--patience", type=float)
     parser.add_argument("--remove")
@@ -43,7 +43,7 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, _leave)
     account = pwd.getpwnam(options.user) if options.user else None
-    # A session of its own: the server and all that it starts can then be ended as one group.
+    # In its own session, the server and its child processes can be ended as a group.
     child = subprocess.Popen(
         options.command,
         stdin=subprocess.DEVNULL,
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> str:
-    """The order: `stop` or `kill`; `gone` when the child ended by itself, empty when nobody can order any more."""
+    """Return the order `stop` or `kill`, `gone` if the child ended, or an empty text if the pipe was closed."""
     while child.poll() is None:
         readable, _, _ = select.select([sys.stdin], [], [], 0.2)
         if not readable:
@@ -71,7 +71,7 @@ def _wait(child: subprocess.Popen[bytes]) -> str:
         orders = os.read(sys.stdin.fileno(), 64).decode().split()
         for order in orders or [""]:
             if order not in SIGNALS:
-                sys.stdin.close()  # from here on nobody can open a named pipe as its writer
+                sys.stdin.close()  # so that no process can open a named pipe for writing
                 return order
             os.killpg(child.pid, SIGNALS[order])
     return "gone"
@@ -79,15 +79,15 @@ def _wait(child: subprocess.Popen[bytes]) -> str:
 
 def _end(child: subprocess.Popen[bytes], patience: float) -> None:
     if patience and child.poll() is None:
-        os.killpg(child.pid, signal.SIGCONT)  # a paused one would hear nothing
-        child.send_signal(signal.SIGTERM)  # to the launcher alone, which waits for its server to close
+        os.killpg(child.pid, signal.SIGCONT)  # a paused process would not receive SIGTERM
+        child.send_signal(signal.SIGTERM)  # only to the launcher, which waits for its server
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience)
-    # Whatever is left of the group: mostly nothing, which macOS calls "not permitted" if it has zombies.
+    # The rest of the group is mostly empty; with zombies macOS reports that as "not permitted".
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-        # A killed server with a large heap still holds its port and its lock on the data for a moment.
+        # A killed server with a large heap keeps its port and its lock on the data for a moment.
         deadline = time.monotonic() + GONE_SECONDS
         while time.monotonic() < deadline:
             os.killpg(child.pid, 0)
