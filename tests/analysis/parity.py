@@ -1,4 +1,4 @@
-"""Compare analyzers with `_analyze` of a real Elasticsearch, many texts a request."""
+"""Compare analyzers with `_analyze` of a real Elasticsearch, in requests of many texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from searchapp.engines.elasticsearch.analysis import (
     with_short_stems,
     without_added,
 )
-from searchapp.engines.elasticsearch.client import Server as Answering
+from searchapp.engines.elasticsearch.client import Server as ServerVersion
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer
 from searchapp.lucene.analysis.characters import from_utf16_units
 from searchapp.lucene.analysis.token_filters import TokenStream
@@ -26,16 +26,16 @@ TEXTS_PER_REQUEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A text of which the two analyses differ."""
+    """A text with two different analyses."""
 
     analyzer: str
     text: str
     expected: list[Token]
-    got: list[Token]
+    actual: list[Token]
 
 
 class AnalysisOracle:
-    """An index on a real server that has the analyzers of some settings."""
+    """An index on a real server with analyzers."""
 
     def __init__(self, server: Server, index: str, analysis: Mapping[str, Any]) -> None:
         self._server = server
@@ -50,40 +50,42 @@ class AnalysisOracle:
                 "analysis": analysis_for(version, analysis),
             }
         }
-        answer = server.request("PUT", f"/{index}", body, timeout=60)
-        if answer.status != 200:
-            raise Rejected(answer.json()["error"]["reason"])
+        response = server.request("PUT", f"/{index}", body, timeout=60)
+        if response.status != 200:
+            raise Rejected(response.json()["error"]["reason"])
 
     def close(self) -> None:
         self._server.request("DELETE", f"/{self._index}", timeout=60)
 
     def difference(self, analyzer: str, texts: Iterable[str]) -> Difference | None:
-        """The first text that the server analyses in another way, or None."""
+        """Return the first text that the server analyzes differently, None if there is none."""
         ours = self.registry.analyzer(analyzer)
         for batch in _batches(texts):
-            if self._tokens(analyzer, batch) != _joined(ours, batch):
+            if self._tokens(analyzer, batch) != _joined_tokens(ours, batch):
                 for text in batch:
-                    expected, got = self._tokens(analyzer, [text]), ours.tokens(text)
-                    if expected != got:
-                        return Difference(analyzer, text, expected, got)
-                raise AssertionError(f"{analyzer}: the texts differ only together: where do they end?")
+                    expected, actual = self._tokens(analyzer, [text]), ours.tokens(text)
+                    if expected != actual:
+                        return Difference(analyzer, text, expected, actual)
+                raise AssertionError(
+                    f"{analyzer}: the texts differ only as a list, probably in their end offsets"
+                )
         return None
 
     def steps(self, analyzer: str, text: str) -> list[AnalysisStep]:
-        """What the server says of each piece."""
+        """Return the server's analysis step by step."""
         return list(_steps(self._analyze({"analyzer": analyzer, "text": text, "explain": True})["detail"]))
 
     def _tokens(self, analyzer: str, texts: Sequence[str]) -> list[Token]:
         return [_token(token) for token in self._analyze({"analyzer": analyzer, "text": texts})["tokens"]]
 
     def _analyze(self, body: Mapping[str, Any]) -> Any:
-        answer = self._server.request("POST", f"/{self._index}/_analyze", body, timeout=120)
-        assert answer.status == 200, answer.body[:1000]
-        return json.loads(answer.body)
+        response = self._server.request("POST", f"/{self._index}/_analyze", body, timeout=120)
+        assert response.status == 200, response.body[:1000]
+        return json.loads(response.body)
 
 
 class InlineOracle:
-    """Analyzers that are defined in the request, over one connection: for many small ones."""
+    """Many small analyzers, defined in requests over one connection."""
 
     def __init__(self, server: Server) -> None:
         self.is_older = server_of(server).is_older
@@ -96,51 +98,51 @@ class InlineOracle:
         self._connection.close()
 
     def ours(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[Token]:
-        """The tokens of the texts by the registry, which are the same whether offsets are asked for or not."""
+        """Return the tokens of the registry, and check that they are the same with and without offsets."""
         built = built_analyzer(analyzer)
         streams = [built.stream(text, offsets=True) for text in texts]
         for text, stream in zip(texts, streams, strict=True):
             assert built.terms(text) == list(zip(stream.terms, stream.positions, strict=True))
-        tokens = _together(built, streams)
+        tokens = _join(built, streams)
         terms = [(token.term, token.position) for token in tokens]
-        assert list(zip(*built.joined(texts), strict=True)) == terms, "as it would be indexed"
+        assert list(zip(*built.joined(texts), strict=True)) == terms, "indexing gives other terms"
         return tokens
 
     def servers(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[Token]:
-        """The tokens of the texts by the server."""
-        return [_token(token) for token in self._analyzed(analyzer, texts)]
+        """Return the tokens of the server."""
+        return [_token(token) for token in self._analyze(analyzer, texts)]
 
     def lengths(self, analyzer: str | Mapping[str, Any], text: str) -> list[int]:
-        """Over how many positions each token of a text reaches, by the server."""
-        return [token.get("positionLength", 1) for token in self._analyzed(analyzer, [text])]
+        """Return the position lengths of a text's tokens by the server."""
+        return [token.get("positionLength", 1) for token in self._analyze(analyzer, [text])]
 
-    def _analyzed(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[dict[str, Any]]:
+    def _analyze(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[dict[str, Any]]:
         definition = {"analyzer": analyzer} if isinstance(analyzer, str) else self._adapted(analyzer)
         body = json.dumps({**definition, "text": texts})
         self._connection.request("POST", "/_analyze", body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
-        answer = json.loads(response.read())
+        content = json.loads(response.read())
         if response.status != 200:
-            raise Rejected(answer["error"]["reason"])
-        tokens: list[dict[str, Any]] = answer["tokens"]
+            raise Rejected(content["error"]["reason"])
+        tokens: list[dict[str, Any]] = content["tokens"]
         return tokens
 
     def _adapted(self, analyzer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An analyzer that is defined in place, with what the engine tells a server of an older version besides."""
+        """Return an inline analyzer with the filters that the engine adds for servers of the older version."""
         if not self.is_older:
             return analyzer
-        told = with_short_stems(analyzer.get("filter", ()), lambda piece: piece)
-        adapted = [SHORT_STEMS.get(piece, piece) if isinstance(piece, str) else piece for piece in told]
-        return {**analyzer, "filter": adapted}
+        filters = with_short_stems(analyzer.get("filter", ()), lambda piece: piece)
+        inline = [SHORT_STEMS.get(piece, piece) if isinstance(piece, str) else piece for piece in filters]
+        return {**analyzer, "filter": inline}
 
 
-def server_of(server: Server) -> Answering:
-    """What the engine knows of a server."""
-    return Answering(server.request("GET", "/").json()["version"]["number"])
+def server_of(server: Server) -> ServerVersion:
+    """Return the version of a server as the engine knows it."""
+    return ServerVersion(server.request("GET", "/").json()["version"]["number"])
 
 
 def built_analyzer(analyzer: str | Mapping[str, Any]) -> Analyzer:
-    """The analyzer of this name, or of a definition that has its pieces in place."""
+    """Return the analyzer with a name or an inline definition."""
     if isinstance(analyzer, str):
         return AnalysisRegistry({}).analyzer(analyzer)
     sections: dict[str, dict[str, Any]] = {"char_filter": {}, "filter": {}}
@@ -154,7 +156,7 @@ def built_analyzer(analyzer: str | Mapping[str, Any]) -> Analyzer:
 
 
 class Rejected(Exception):
-    """The server does not take settings, or an analyzer that is defined in place."""
+    """The server rejects settings or an inline analyzer."""
 
 
 def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
@@ -163,17 +165,19 @@ def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
         yield batch
 
 
-def _joined(analyzer: Analyzer, texts: Iterable[str]) -> list[Token]:
-    """The tokens of several texts as the server gives them for a list: as the values of one field."""
-    return _together(analyzer, (analyzer.stream(text, offsets=True) for text in texts))
+def _joined_tokens(analyzer: Analyzer, texts: Iterable[str]) -> list[Token]:
+    """Return the tokens of several texts as values of one field, as the server does for a list."""
+    return _join(analyzer, (analyzer.stream(text, offsets=True) for text in texts))
 
 
-def _together(analyzer: Analyzer, streams: Iterable[TokenStream]) -> list[Token]:
+def _join(analyzer: Analyzer, streams: Iterable[TokenStream]) -> list[Token]:
     tokens = []
     position, offset = -1, 0
     for stream in streams:
-        for term, at, (start, end) in zip(stream.terms, stream.positions, stream.spans or (), strict=True):
-            tokens.append(Token(term, position + 1 + at, offset + start, offset + end))
+        for term, term_position, (start, end) in zip(
+            stream.terms, stream.positions, stream.spans or (), strict=True
+        ):
+            tokens.append(Token(term, position + 1 + term_position, offset + start, offset + end))
         position += stream.end_position
         position += analyzer.position_increment_gap
         offset += stream.end_offset + 1
@@ -181,7 +185,7 @@ def _together(analyzer: Analyzer, streams: Iterable[TokenStream]) -> list[Token]
 
 
 def _token(token: Mapping[str, Any]) -> Token:
-    # `_analyze` shows half a surrogate pair, which `truncate` can leave; the index has U+FFFD instead.
+    # `_analyze` returns half a surrogate pair, which `truncate` can leave; the index has U+FFFD instead
     return Token(
         from_utf16_units(token["token"]), token["position"], token["start_offset"], token["end_offset"]
     )

@@ -1,3 +1,5 @@
+"""Terms, positions, offsets and steps of analyzers."""
+
 from __future__ import annotations
 
 import pytest
@@ -20,7 +22,7 @@ SETTINGS = {
 }
 
 
-def test_terms_come_with_their_positions() -> None:
+def test_terms_have_positions() -> None:
     assert AnalysisRegistry({}).analyzer("english").terms("The running foxes") == [("run", 1), ("fox", 2)]
 
 
@@ -31,7 +33,7 @@ def test_offsets_count_utf16_code_units() -> None:
     ]
 
 
-def test_steps_are_those_of_a_custom_analyzer() -> None:
+def test_a_custom_analyzer_has_a_step_for_each_piece() -> None:
     assert AnalysisRegistry(SETTINGS).analyzer("mine").steps("Dog’s") == [
         AnalysisStep("char_filter", "quotes", text="Dog's"),
         AnalysisStep("tokenizer", "standard", tokens=(Token("Dog's", 0, 0, 5),)),
@@ -40,37 +42,37 @@ def test_steps_are_those_of_a_custom_analyzer() -> None:
     ]
 
 
-def test_a_built_in_analyzer_is_one_step() -> None:
+def test_a_built_in_analyzer_has_one_step() -> None:
     assert AnalysisRegistry({}).analyzer("simple").steps("A") == [
         AnalysisStep("analyzer", "simple", tokens=(Token("a", 0, 0, 1),))
     ]
 
 
-def test_the_position_gap_is_the_analyzers_own_or_a_hundred() -> None:
+def test_the_position_gap_is_set_by_the_analyzer_or_100() -> None:
     registry = AnalysisRegistry(SETTINGS)
     assert registry.analyzer("mine").position_increment_gap == 7
     assert registry.analyzer("standard").position_increment_gap == 100
 
 
-def test_a_defined_analyzer_hides_the_built_in_one_of_its_name() -> None:
+def test_a_custom_analyzer_replaces_the_built_in_one_of_its_name() -> None:
     registry = AnalysisRegistry({"analyzer": {"standard": {"type": "keyword"}}})
     assert registry.analyzer("standard").terms("A b") == [("A b", 0)]
 
 
-def test_built_in_analyzers_take_their_settings() -> None:
+def test_built_in_analyzers_accept_settings() -> None:
     registry = AnalysisRegistry(
         {"analyzer": {"mine": {"type": "english", "stem_exclusion": ["foxes"], "stopwords": ["a"]}}}
     )
     assert registry.analyzer("mine").terms("a the foxes dogs") == [("the", 1), ("foxes", 2), ("dog", 3)]
 
 
-def test_holes_after_the_last_token_are_known() -> None:
+def test_holes_after_the_last_token_are_counted() -> None:
     stream = AnalysisRegistry({}).analyzer("english").stream("foxes of the", offsets=True)
     assert (stream.trailing, stream.end_offset) == (2, 12)
 
 
 @pytest.mark.parametrize("name", ["standard", "simple", "whitespace", "keyword", "stop", "english"])
-def test_an_empty_text_has_no_tokens_but_for_keyword(name: str) -> None:
+def test_only_keyword_has_a_token_for_an_empty_text(name: str) -> None:
     assert AnalysisRegistry({}).analyzer(name).terms("") == ([("", 0)] if name == "keyword" else [])
 
 
@@ -82,8 +84,8 @@ def test_each_character_has_the_class_of_its_table() -> None:
     ]
     letters = tokenizers._RULES.classes.letters
     assert len(set(letters.values())) == len(letters)
-    for code in {one + step for _name, low, high in table for one in (low, high) for step in (-1, 0, 1)}:
+    for code in {edge + step for _name, low, high in table for edge in (low, high) for step in (-1, 0, 1)}:
         names = [name for name, low, high in table if low <= code <= high]
-        assert len(names) <= 1  # or one letter would not do
+        assert len(names) <= 1  # so that one letter identifies the class
         expected = letters[names[0]] if names else tokenizers._ClassLetters.NONE
         assert tokenizers._RULES.classes[code] == expected

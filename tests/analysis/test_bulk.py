@@ -1,4 +1,4 @@
-"""Texts that are analyzed together give what each of them gives by itself."""
+"""Bulk analysis gives the terms of analyzing each text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, bulk
 from searchapp.lucene.analysis.tokenizers import _RULES
 from tests.analysis.test_shared import MAPPINGS, hostile
 
-Found = tuple[list[str], list[int]]
+Terms = tuple[list[str], list[int]]
 
 CUSTOM: dict[str, Any] = {
     "tokenizer": {
@@ -43,22 +43,22 @@ CUSTOM: dict[str, Any] = {
 }
 
 
-def one_by_one(analyzer: Analyzer, texts: Sequence[str]) -> list[Found]:
+def analyze_each(analyzer: Analyzer, texts: Sequence[str]) -> list[Terms]:
     return [analyzer.joined([text]) for text in texts]
 
 
-def together(analyzer: Analyzer, texts: Sequence[str]) -> list[Found] | None:
-    """The terms and positions of each text, None where they are not found together."""
+def analyze_bulk(analyzer: Analyzer, texts: Sequence[str]) -> list[Terms] | None:
+    """Return the terms and positions of each text, None if the texts need the analysis of each."""
     assert analyzer.bulk is not None
-    found = analyzer.bulk.tokens(texts)
-    if found is None:
+    tokens = analyzer.bulk.tokens(texts)
+    if tokens is None:
         return None
-    assert len(set(found.vocabulary)) == len(found.vocabulary)
-    assert len(found.counts) == len(texts)
-    ends = np.cumsum(found.counts)[:-1]
-    pieces = zip(np.split(found.terms, ends), np.split(found.positions, ends), strict=True)
+    assert len(set(tokens.vocabulary)) == len(tokens.vocabulary)
+    assert len(tokens.counts) == len(texts)
+    ends = np.cumsum(tokens.counts)[:-1]
+    pieces = zip(np.split(tokens.terms, ends), np.split(tokens.positions, ends), strict=True)
     return (
-        [([found.vocabulary[term] for term in terms], positions.tolist()) for terms, positions in pieces]
+        [([tokens.vocabulary[term] for term in terms], positions.tolist()) for terms, positions in pieces]
         if texts
         else []
     )
@@ -71,51 +71,51 @@ def registry(mapping: Path) -> AnalysisRegistry:
 
 @pytest.mark.parametrize("mapping", MAPPINGS, ids=[path.stem for path in MAPPINGS])
 @hypothesis.given(st.lists(hostile, max_size=4))
-def test_texts_together_give_what_each_gives_in_shipped_mappings(mapping: Path, texts: list[str]) -> None:
+def test_bulk_analysis_equals_single_analysis_in_shipped_mappings(mapping: Path, texts: list[str]) -> None:
     for name in registry(mapping)._analyzers:
         analyzer = registry(mapping).analyzer(name)
         if analyzer.bulk:
-            found = together(analyzer, texts)
-            assert found is None or found == one_by_one(analyzer, texts)
+            terms = analyze_bulk(analyzer, texts)
+            assert terms is None or terms == analyze_each(analyzer, texts)
 
 
 CUSTOM_REGISTRY = AnalysisRegistry(CUSTOM)
 
 
 @hypothesis.given(st.lists(hostile | st.text("ab😀 \U0001f98a", max_size=8), max_size=4))
-def test_texts_together_give_what_each_gives_in_others(texts: list[str]) -> None:
+def test_bulk_analysis_equals_single_analysis_of_other_analyzers(texts: list[str]) -> None:
     for name in CUSTOM["analyzer"]:
         analyzer = CUSTOM_REGISTRY.analyzer(name)
-        found = together(analyzer, texts)
-        assert found is None or found == one_by_one(analyzer, texts)
+        terms = analyze_bulk(analyzer, texts)
+        assert terms is None or terms == analyze_each(analyzer, texts)
 
 
-def test_the_analyzers_of_the_premises_take_texts_together() -> None:
+def test_the_analyzers_of_the_premises_support_bulk_analysis() -> None:
     texts = ["'''Definition''': the $x^2$ of foxes", "", "[[Set|A set]] is 😀 what it is"]
     premises = registry(next(path for path in MAPPINGS if path.stem == "premises"))
     for name in premises._analyzers:
         if not name.endswith("_query"):
             analyzer = premises.analyzer(name)
-            assert together(analyzer, texts) == one_by_one(analyzer, texts), name
+            assert analyze_bulk(analyzer, texts) == analyze_each(analyzer, texts), name
 
 
-def test_pairs_around_holes_and_halves_of_characters_are_left_to_the_filter() -> None:
+def test_pairs_around_holes_and_halves_of_characters_need_the_filter() -> None:
     holes = CUSTOM_REGISTRY.analyzer("holes")
-    assert together(holes, ["red foxes run"]) == [(["red foxes", "foxes run"], [0, 1])]
-    assert together(holes, ["red foxes run", "red the foxes"]) is None
+    assert analyze_bulk(holes, ["red foxes run"]) == [(["red foxes", "foxes run"], [0, 1])]
+    assert analyze_bulk(holes, ["red foxes run", "red the foxes"]) is None
     halves = CUSTOM_REGISTRY.analyzer("truncated_pairs")
-    assert together(halves, ["ab😀 ab"]) is None
-    assert together(halves, ["abc ab"]) == [(["abcab"], [0])]
+    assert analyze_bulk(halves, ["ab😀 ab"]) is None
+    assert analyze_bulk(halves, ["abc ab"]) == [(["abcab"], [0])]
 
 
-def test_pairs_of_other_terms_may_be_the_same_term() -> None:
+def test_pairs_of_different_terms_can_be_the_same_term() -> None:
     analyzer = CUSTOM_REGISTRY.analyzer("joined")
     texts = ["ab c", "a bc"]
-    assert together(analyzer, texts) == one_by_one(analyzer, texts) == [(["abc"], [0]), (["abc"], [0])]
+    assert analyze_bulk(analyzer, texts) == analyze_each(analyzer, texts) == [(["abc"], [0]), (["abc"], [0])]
 
 
 @pytest.mark.parametrize(("terms", "characters"), [(3, 10**9), (10**9, 12)])
-def test_terms_are_forgotten_and_found_again(
+def test_numbered_terms_are_bounded_and_numbered_again(
     monkeypatch: pytest.MonkeyPatch, terms: int, characters: int
 ) -> None:
     monkeypatch.setattr(bulk, "NUMBERED_TERMS", terms)
@@ -123,33 +123,35 @@ def test_terms_are_forgotten_and_found_again(
     analyzer = AnalysisRegistry(CUSTOM).analyzer("marked")
     for number in range(10):
         texts = [f"Running foxes number{number}", "the fox runs"]
-        assert together(analyzer, texts) == one_by_one(analyzer, texts)
+        assert analyze_bulk(analyzer, texts) == analyze_each(analyzer, texts)
         assert analyzer.bulk is not None
         assert len(analyzer.bulk.work.terms) < 10
 
 
-def test_texts_are_cut_once_for_all_analyzers_that_begin_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut: list[str] = []
-    own = AnalysisRegistry(
+def test_texts_are_tokenized_once_for_analyzers_with_the_same_tokenizer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tokenized: list[str] = []
+    custom_registry = AnalysisRegistry(
         {
             "analyzer": {
-                name: {"tokenizer": "whitespace", "filter": some}
-                for name, some in [("plain", ["lowercase"]), ("stemmed", ["porter_stem"])]
+                name: {"tokenizer": "whitespace", "filter": filters}
+                for name, filters in [("plain", ["lowercase"]), ("stemmed", ["porter_stem"])]
             }
         }
     )
-    tokenizer = own.analyzer("plain")._tokenizer
-    assert own.analyzer("stemmed")._tokenizer is tokenizer
+    tokenizer = custom_registry.analyzer("plain")._tokenizer
+    assert custom_registry.analyzer("stemmed")._tokenizer is tokenizer
     terms = tokenizer.terms
 
-    def counted(text: str) -> list[str]:
-        cut.append(text)
+    def record(text: str) -> list[str]:
+        tokenized.append(text)
         return terms(text)
 
-    monkeypatch.setattr(tokenizer, "terms", counted)
+    monkeypatch.setattr(tokenizer, "terms", record)
     for name in ("plain", "stemmed"):
-        together(own.analyzer(name), ["Foxes run", "Foxes"])
-    assert cut == ["Foxes run", "Foxes"]
+        analyze_bulk(custom_registry.analyzer(name), ["Foxes run", "Foxes"])
+    assert tokenized == ["Foxes run", "Foxes"]
 
 
 ascii_parts = st.sampled_from(
@@ -158,7 +160,7 @@ ascii_parts = st.sampled_from(
 
 
 @hypothesis.given(st.lists(ascii_parts, max_size=12).map("".join) | st.text("ab1'.:_,; \"", max_size=12))
-def test_plain_words_of_ascii_are_what_the_rules_for_all_text_find(text: str) -> None:
+def test_the_rules_for_ascii_find_the_words_of_the_general_rules(text: str) -> None:
     classes = text.translate(_RULES.classes)
-    for_all = [match.span(1) for match in _RULES.scan.finditer(classes) if match[1]]
-    assert [match.span(1) for match in _RULES.scan_ascii.finditer(text) if match[1]] == for_all
+    general = [match.span(1) for match in _RULES.scan.finditer(classes) if match[1]]
+    assert [match.span(1) for match in _RULES.scan_ascii.finditer(text) if match[1]] == general

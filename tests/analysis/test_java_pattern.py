@@ -1,4 +1,4 @@
-"""Two patterns stand behind one of Java's with word boundaries: without combining marks they find the same."""
+"""The two regular expressions of a Java pattern with word boundaries match the same without combining marks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATTERNS = {name: JavaRegex(0, name, re.ASCII, True, True, False) for name in (W
 def test_without_combining_marks_both_find_the_same(pattern: JavaRegex, text: str) -> None:
     assert pattern._pattern_for(text) is pattern._quick
     quick, exact = (
-        [found.start() for found in one.finditer(text)] for one in (pattern._quick, pattern._exact)
+        [match.start() for match in regex.finditer(text)] for regex in (pattern._quick, pattern._exact)
     )
     assert quick == exact
 
@@ -42,10 +42,10 @@ def test_without_combining_marks_both_find_the_same(pattern: JavaRegex, text: st
 def test_a_counted_quantifier_after_another_one_repeats_nothing(
     pattern: str, text: str, replaced: str
 ) -> None:
-    """As Elasticsearch 9.4.3 answers: in Java the second one repeats the empty text before it."""
+    """Elasticsearch 9.4.3 does the same: in Java the second quantifier repeats the empty text before it."""
     assert compile_java(Options("p", {"pattern": pattern})).substitute("_", text) == replaced
 
 
-def test_a_combining_mark_is_of_the_letter_before_it() -> None:
+def test_a_combining_mark_belongs_to_the_preceding_letter() -> None:
     pattern = PATTERNS[WORD_BOUNDARY]
-    assert [found.start() for found in pattern.find("e\u0301 x")] == [0, 2, 3, 4]
+    assert [match.start() for match in pattern.find("e\u0301 x")] == [0, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Every analyzer of every index mapping, on all real texts, against a real Elasticsearch."""
+"""Every analyzer of every index mapping on real texts, compared with a real Elasticsearch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.scheduling import OLDER
 from tests.server.rest import Server
 
 OWN_TEXTS = "premises"
-"""The mapping that these texts are for."""
+"""The mapping of these texts."""
 
 
-def every(mapping: str) -> int:
-    """Every how many texts the analyzers of a mapping see one."""
+def step_of(mapping: str) -> int:
+    """Return n if the analyzers of a mapping are tested on every n-th text."""
     if FULL:
         return 1
     return 16 if mapping == OWN_TEXTS else 48
@@ -30,7 +30,7 @@ MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
 
 @pytest.fixture(scope="module")
 def real_texts(nlps_data: Path) -> list[str]:
-    """All statements and all topics, each text once."""
+    """Read all statements and topics, each text once."""
     problems = Problems()
     texts = [document.text for document in read_knowledge_base(nlps_data / "knowledge_base.json", problems)]
     for split in ("train", "dev"):
@@ -41,7 +41,7 @@ def real_texts(nlps_data: Path) -> list[str]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mapping", MAPPINGS, ids=[path.stem for path in MAPPINGS])
-def test_every_analyzer_gives_what_the_server_gives(
+def test_every_analyzer_gives_the_tokens_of_the_server(
     mapping: Path,
     real_texts: list[str],
     compared_url: str,
@@ -50,7 +50,7 @@ def test_every_analyzer_gives_what_the_server_gives(
 ) -> None:
     analysis = json.loads(mapping.read_text(encoding="utf-8"))["settings"]["analysis"]
     oracle = AnalysisOracle(Server(compared_url), compared_prefix, analysis)
-    step = every(mapping.stem) * (5 if OLDER in request.node.name and not FULL else 1)
+    step = step_of(mapping.stem) * (5 if OLDER in request.node.name and not FULL else 1)
     texts = real_texts[SEED % step :: step]
     for analyzer in analysis["analyzer"]:
         assert oracle.difference(analyzer, texts) is None

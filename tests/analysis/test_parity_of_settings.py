@@ -1,4 +1,4 @@
-"""Random settings on random texts, against a real Elasticsearch."""
+"""Random settings on random texts, compared with a real Elasticsearch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def oracle(elasticsearch_url: str) -> Iterator[InlineOracle]:
         yield oracle
 
 
-def test_random_analyzers_give_what_the_server_gives(
+def test_random_analyzers_give_the_tokens_of_the_server(
     compared_url: str, request: pytest.FixtureRequest
 ) -> None:
     number = 20_000 if FULL else 100 if OLDER in request.node.name else 300
@@ -35,7 +35,7 @@ def test_random_analyzers_give_what_the_server_gives(
     assert compared > 0.98 * number
 
 
-def test_html_strip_by_name_is_the_servers(oracle: InlineOracle) -> None:
+def test_html_strip_without_settings_gives_the_tokens_of_the_server(oracle: InlineOracle) -> None:
     definition = {"tokenizer": "standard", "char_filter": ["html_strip"]}
     text = "<p>The <b>ru</b>nning &amp; f&ouml;xes<br>a &lt;b&gt;</p>"
     analyzer = AnalysisRegistry({"analyzer": {"it": definition}}).analyzer("it")
@@ -46,9 +46,7 @@ NEEDS_SETTINGS = {"keyword_marker", "pattern_replace", "stemmer_override", "simp
 
 
 @pytest.mark.parametrize("name", sorted({*TOKENIZERS, *TOKEN_FILTERS} - NEEDS_SETTINGS))
-def test_pieces_that_go_by_the_name_of_their_type_have_the_servers_defaults(
-    oracle: InlineOracle, name: str
-) -> None:
+def test_pieces_named_by_their_type_have_the_defaults_of_the_server(oracle: InlineOracle, name: str) -> None:
     definition = {"tokenizer": name} if name in TOKENIZERS else {"tokenizer": "standard", "filter": [name]}
     text = "The running foxes' a 12 abcdefghijklmno \\frac É The"
     analyzer = AnalysisRegistry({"analyzer": {"it": definition}}).analyzer("it")
@@ -56,7 +54,9 @@ def test_pieces_that_go_by_the_name_of_their_type_have_the_servers_defaults(
 
 
 @pytest.mark.parametrize("type_", sorted(TOKEN_FILTERS.keys() - NEEDS_SETTINGS - {"truncate"}))
-def test_defined_filters_without_settings_have_the_servers_defaults(oracle: InlineOracle, type_: str) -> None:
+def test_defined_filters_without_settings_have_the_defaults_of_the_server(
+    oracle: InlineOracle, type_: str
+) -> None:
     analyzer = {"char_filter": [], "tokenizer": {"type": "whitespace"}, "filter": [{"type": type_}]}
     texts = ["The running foxes' a 12 abcdefghijklmno \\frac É The"]
     assert oracle.ours(analyzer, texts) == oracle.servers(analyzer, texts)

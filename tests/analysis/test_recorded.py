@@ -1,6 +1,6 @@
-"""Each piece on its own, with tokens recorded from Elasticsearch 9.4.3 in `tests/fixtures/analysis`.
+"""Each piece gives the tokens recorded from Elasticsearch 9.4.3 in `tests/fixtures/analysis`.
 
-Tokens are written `term@position[start:end]`.
+Tokens have the notation `term@position[start:end]`.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ def _analyzer(case: dict[str, Any]) -> str | dict[str, Any]:
     return analyzer if isinstance(analyzer, str) else {**NO_PIECES, **analyzer}
 
 
-def _shown(tokens: Iterable[Token]) -> str:
+def _notation(tokens: Iterable[Token]) -> str:
     return " ".join(f"{token.term}@{token.position}[{token.start}:{token.end}]" for token in tokens)
 
 
 @pytest.mark.parametrize("case", RECORDED)
-def test_tokens_are_those_recorded(case: dict[str, Any]) -> None:
+def test_pieces_give_the_recorded_tokens(case: dict[str, Any]) -> None:
     analyzer = built_analyzer(_analyzer(case))
     tokens = analyzer.tokens(case["text"])
-    assert _shown(tokens) == case["tokens"]
+    assert _notation(tokens) == case["tokens"]
     assert analyzer.terms(case["text"]) == [(token.term, token.position) for token in tokens]
 
 
-def test_the_recorded_tokens_are_the_servers(elasticsearch_url: str) -> None:
+def test_a_server_gives_the_recorded_tokens(elasticsearch_url: str) -> None:
     with InlineOracle(Server(elasticsearch_url)) as oracle:
         for param in RECORDED:
             (case,) = param.values
             assert isinstance(case, dict)
-            assert _shown(oracle.servers(_analyzer(case), [case["text"]])) == case["tokens"]
+            assert _notation(oracle.servers(_analyzer(case), [case["text"]])) == case["tokens"]

@@ -1,4 +1,4 @@
-"""What the embedded engine can't do is refused by name; what makes no sense is called bad settings."""
+"""Unsupported pieces are rejected by name, and invalid settings with a reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _synonym(**settings: Any) -> Settings:
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
+    ("settings", "name"),
     [
         (_filter(type="hunspell"), "the filter type hunspell of `mine`"),
         (_filter(type="stemmer", language="light_english"), "the language light_english of filter `mine`"),
@@ -84,17 +84,17 @@ def _synonym(**settings: Any) -> Settings:
         (_pattern("(a|(b))+", replacement="$2"), "a group inside a repeated, atomic or negative group"),
     ],
 )
-def test_a_piece_that_only_elasticsearch_has_is_named(settings: Settings, named: str) -> None:
-    with pytest.raises(NotSupported) as refused:
+def test_the_error_names_a_piece_that_only_elasticsearch_supports(settings: Settings, name: str) -> None:
+    with pytest.raises(NotSupported) as error:
         AnalysisRegistry(settings)
-    message = str(refused.value)
-    assert named in message
+    message = str(error.value)
+    assert name in message
     assert "the embedded engine does not support " in message
     assert message.endswith("; Elasticsearch does")
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (_filter(type="length", min=3, max=1), "`min` 3 must be at least 0 and at most `max` 1"),
         (_filter(type="length", min="x"), "`min` must be an integer, not 'x'"),
@@ -127,13 +127,13 @@ def test_a_piece_that_only_elasticsearch_has_is_named(settings: Settings, named:
         ({"analyzer": ["standard"]}, "must be an object of objects"),
     ],
 )
-def test_settings_that_make_no_sense_are_bad_settings(settings: Settings, said: str) -> None:
-    with pytest.raises((BadSettings, NotSupported)) as bad:
+def test_invalid_settings_are_rejected_with_a_reason(settings: Settings, message: str) -> None:
+    with pytest.raises((BadSettings, NotSupported)) as error:
         AnalysisRegistry(settings)
-    assert said in str(bad.value)
+    assert message in str(error.value)
 
 
-def test_an_unknown_analyzer_is_refused_when_it_is_asked_for() -> None:
+def test_an_unknown_analyzer_is_rejected_when_it_is_used() -> None:
     with pytest.raises(
         Undefined, match="unknown analyzer `french`: define it under `settings.analysis.analyzer`"
     ):
@@ -143,17 +143,19 @@ def test_an_unknown_analyzer_is_refused_when_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         (_analyzer(tokenizer="standard", filter=["cjk_width"]), "unknown filter `cjk_width`: define"),
         (_analyzer(tokenizer="thai"), "unknown tokenizer `thai`: define"),
         (_analyzer(tokenizer="standard", filter=["lowrcase"]), "(did you mean lowercase?)"),
     ],
 )
-def test_a_name_that_nothing_has_is_not_ascribed_to_elasticsearch(settings: Settings, told: str) -> None:
-    with pytest.raises(Undefined) as refused:
+def test_unknown_names_are_not_reported_as_features_of_elasticsearch(
+    settings: Settings, message: str
+) -> None:
+    with pytest.raises(Undefined) as error:
         AnalysisRegistry(settings)
-    assert told in str(refused.value) and str(refused.value).endswith("use Elasticsearch if it defines it")
+    assert message in str(error.value) and str(error.value).endswith("use Elasticsearch if it defines it")
 
 
 def test_all_problems_are_reported_with_their_paths() -> None:
@@ -165,9 +167,9 @@ def test_all_problems_are_reported_with_their_paths() -> None:
             "other": {"tokenizer": "mine", "filter": ["lowercase", "x", "y"]},
         },
     }
-    with pytest.raises(NotSupported) as refused:
+    with pytest.raises(NotSupported) as error:
         AnalysisRegistry(settings)
-    paths = [line.partition(": ")[0] for line in refused.value.lines]
+    paths = [line.partition(": ")[0] for line in error.value.lines]
     assert [path.removeprefix("settings.analysis.") for path in paths] == [
         "tokenizer.mine",
         "filter.stems",
@@ -175,23 +177,23 @@ def test_all_problems_are_reported_with_their_paths() -> None:
         "analyzer.other.filter[1]",
         "analyzer.other.filter[2]",
     ]
-    assert "`a` and `b` of filter `stems`" in str(refused.value)
+    assert "`a` and `b` of filter `stems`" in str(error.value)
 
 
-def test_a_pattern_that_was_refused_before_is_refused_by_each_setting_s_name() -> None:
+def test_a_repeatedly_rejected_pattern_is_reported_with_the_name_of_each_setting() -> None:
     for name in ("one", "other"):
         settings = {"char_filter": {name: {"type": "pattern_replace", "pattern": "a{2}+(?u)"}}}
         with pytest.raises(NotSupported, match=f"char_filter `{name}`"):
             AnalysisRegistry(settings)
 
 
-def test_a_pattern_with_other_flags_is_another_pattern() -> None:
-    def replaced(**flags: str) -> str:
+def test_patterns_with_different_flags_are_different_patterns() -> None:
+    def replace(**flags: str) -> str:
         own = {"type": "pattern_replace", "pattern": "A.", "replacement": "-", **flags}
         analyzer = {"mine": {"tokenizer": "keyword", "char_filter": ["own"]}}
         registry = AnalysisRegistry({"char_filter": {"own": own}, "analyzer": analyzer})
         return registry.analyzer("mine").terms("abA.A-")[0][0]
 
-    case = replaced(flags="CASE_INSENSITIVE")
-    literal = replaced(flags="LITERAL")
-    assert (replaced(), case, literal) == ("ab--", "---", "ab-A-")
+    case = replace(flags="CASE_INSENSITIVE")
+    literal = replace(flags="LITERAL")
+    assert (replace(), case, literal) == ("ab--", "---", "ab-A-")

@@ -1,4 +1,4 @@
-"""Analyzers that share pieces, and patterns with trees of words, give what each piece gives by itself."""
+"""Shared pieces of analyzers and patterns with word trees give the tokens of separate and plain ones."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PIECES = [
     "中文",
     "ไทย",
 ]
-"""What the shipped analyzers look for, and what is seldom met."""
+"""Texts that the shipped analyzers handle specially, and rare characters."""
 
 hostile = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map(
     lambda parts: "".join(part + " " * (len(part) % 2) for part in parts)
@@ -77,62 +77,64 @@ def _settings(mapping: Path) -> Mapping[str, Any]:
 
 
 @cache
-def _together(mapping: Path) -> AnalysisRegistry:
+def _shared_registry(mapping: Path) -> AnalysisRegistry:
     return AnalysisRegistry(_settings(mapping))
 
 
 @cache
-def _alone(mapping: Path) -> dict[str, Analyzer]:
-    """Each analyzer in a registry of its own, its patterns as they are written."""
+def _separate_analyzers(mapping: Path) -> dict[str, Analyzer]:
+    """Return each analyzer from its own registry, with unchanged patterns."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(java_regex, "with_word_trees", lambda source, _ignores_case: source)
         patch.setattr(java_regex, "with_first_characters", lambda source: source)
         analyzers = _settings(mapping)["analyzer"]
         registries = {
-            name: AnalysisRegistry({**_settings(mapping), "analyzer": {name: described}})
-            for name, described in analyzers.items()
+            name: AnalysisRegistry({**_settings(mapping), "analyzer": {name: definition}})
+            for name, definition in analyzers.items()
         }
     return {name: registry.analyzer(name) for name, registry in registries.items()}
 
 
-def _said(tokens: TokenStream) -> tuple[Any, ...]:
+def _content(tokens: TokenStream) -> tuple[Any, ...]:
     return tokens.terms, tokens.positions, tokens.spans, tokens.lengths, tokens.trailing
 
 
 @pytest.mark.parametrize("mapping", MAPPINGS, ids=[path.stem for path in MAPPINGS])
 @hypothesis.given(st.lists(hostile, min_size=1, max_size=3), st.randoms(use_true_random=False))
-def test_what_is_shared_is_what_each_analyzer_gives_by_itself(
+def test_analyzers_with_shared_pieces_give_the_tokens_of_separate_ones(
     mapping: Path, texts: list[str], order: Any
 ) -> None:
-    alone = _alone(mapping)
-    asked = [(name, text) for name in alone for text in texts] * 2
-    order.shuffle(asked)
-    for name, text in asked:
-        analyzer = _together(mapping).analyzer(name)
-        assert _said(analyzer.stream(text)) == _said(alone[name].stream(text))
-        with_offsets = alone[name].stream(text, offsets=True)
-        assert _said(analyzer.stream(text, offsets=True)) == _said(with_offsets)
+    separate = _separate_analyzers(mapping)
+    calls = [(name, text) for name in separate for text in texts] * 2
+    order.shuffle(calls)
+    for name, text in calls:
+        analyzer = _shared_registry(mapping).analyzer(name)
+        assert _content(analyzer.stream(text)) == _content(separate[name].stream(text))
+        with_offsets = separate[name].stream(text, offsets=True)
+        assert _content(analyzer.stream(text, offsets=True)) == _content(with_offsets)
         assert analyzer.terms(text) == list(zip(with_offsets.terms, with_offsets.positions, strict=True))
 
 
-def test_a_text_is_cut_once_for_all_analyzers_that_begin_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut: list[str] = []
+def test_a_text_is_tokenized_once_for_analyzers_with_the_same_tokenizer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tokenized: list[str] = []
     registry = AnalysisRegistry(_settings(FACTS))
     tokenizer = registry._tokenizers["standard"]
     assert tokenizer is not None
     terms = tokenizer.terms
 
-    def counted(text: str) -> list[str]:
-        cut.append(text)
+    def record(text: str) -> list[str]:
+        tokenized.append(text)
         return terms(text)
 
-    monkeypatch.setattr(tokenizer, "terms", counted)
+    monkeypatch.setattr(tokenizer, "terms", record)
     for name in ("fact", "fact_query"):
         registry.analyzer(name).terms("Foxes are animals")
-    assert len(cut) == 1
+    assert len(tokenized) == 1
 
 
-def test_long_texts_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_are_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "LONGEST_REMEMBERED", 3)
     registry = AnalysisRegistry(_settings(FACTS))
     for _ in range(2):
@@ -142,32 +144,33 @@ def test_long_texts_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("mapping", MAPPINGS, ids=[path.stem for path in MAPPINGS])
 @hypothesis.given(st.lists(hostile, min_size=1, max_size=3))
-def test_different_terms_are_those_of_all_steps(mapping: Path, texts: list[str]) -> None:
-    for name, alone in _alone(mapping).items():
-        different = _together(mapping).analyzer(name).distinct_terms
-        if different is None:
+def test_distinct_terms_equal_those_of_the_complete_analysis(mapping: Path, texts: list[str]) -> None:
+    for name, analyzer in _separate_analyzers(mapping).items():
+        distinct_terms = _shared_registry(mapping).analyzer(name).distinct_terms
+        if distinct_terms is None:
             continue
         for text in texts:
-            stream = alone.stream(text)
+            stream = analyzer.stream(text)
             assert len(set(stream.terms)) == len(stream.terms) == len(set(stream.positions))
-            assert different(text) == tuple(stream.terms)
+            assert distinct_terms(text) == tuple(stream.terms)
 
 
-def test_queries_by_all_shipped_mappings_ask_for_different_terms_alone() -> None:
-    others = {
+def test_nearly_all_shipped_analyzers_with_unique_terms_have_distinct_terms() -> None:
+    exceptions = {
         name
         for mapping in MAPPINGS
-        for name, described in _settings(mapping)["analyzer"].items()
-        if "unique_terms" in described["filter"] and not _together(mapping).analyzer(name).distinct_terms
+        for name, definition in _settings(mapping)["analyzer"].items()
+        if "unique_terms" in definition["filter"]
+        and not _shared_registry(mapping).analyzer(name).distinct_terms
     }
-    assert others == {"beginnings", "beginnings_query", "compounds"}
+    assert exceptions == {"beginnings", "beginnings_query", "compounds"}
 
 
 PAIRS = {"type": "shingle", "output_unigrams": False}
 
 
 @pytest.mark.parametrize(
-    ("filters", "text", "different"),
+    ("filters", "text", "distinct"),
     [
         (["unique"], "b a b", ("b", "a")),
         (["lowercase", "unique"], "B a b A", ("b", "a")),
@@ -179,17 +182,17 @@ PAIRS = {"type": "shingle", "output_unigrams": False}
         (["blank", "pairs", "unique"], "a x b", ("a ", " b")),
     ],
 )
-def test_different_terms_by_few_filters(
-    filters: list[str], text: str, different: tuple[str, ...] | None
+def test_distinct_terms_of_few_filters(
+    filters: list[str], text: str, distinct: tuple[str, ...] | None
 ) -> None:
     blank = {"type": "pattern_replace", "pattern": "x", "replacement": ""}
-    described = {"type": "custom", "tokenizer": "standard", "filter": filters}
-    settings = {"filter": {"pairs": PAIRS, "blank": blank}, "analyzer": {"some": described}}
+    definition = {"type": "custom", "tokenizer": "standard", "filter": filters}
+    settings = {"filter": {"pairs": PAIRS, "blank": blank}, "analyzer": {"some": definition}}
     analyzer = AnalysisRegistry(settings).analyzer("some")
     assert analyzer.distinct_terms is not None
-    assert analyzer.distinct_terms(text) == different
-    if different is not None:
-        assert analyzer.stream(text).terms == list(different)
+    assert analyzer.distinct_terms(text) == distinct
+    if distinct is not None:
+        assert analyzer.stream(text).terms == list(distinct)
 
 
 @pytest.mark.parametrize(
@@ -206,20 +209,20 @@ def test_different_terms_by_few_filters(
         ["halves", "unique"],
     ],
 )
-def test_other_analyzers_tell_different_terms_by_all_steps_only(filters: list[str]) -> None:
+def test_other_analyzers_have_no_distinct_terms(filters: list[str]) -> None:
     pieces = {
         "pairs": PAIRS,
         "same_position": {"type": "unique", "only_on_same_position": True},
         "halves": {"type": "truncate", "length": 3},
     }
-    described = {"type": "custom", "tokenizer": "standard", "filter": filters}
-    registry = AnalysisRegistry({"filter": pieces, "analyzer": {"some": described}})
+    definition = {"type": "custom", "tokenizer": "standard", "filter": filters}
+    registry = AnalysisRegistry({"filter": pieces, "analyzer": {"some": definition}})
     assert registry.analyzer("some").distinct_terms is None
 
 
-def test_halves_of_characters_that_may_meet_in_a_pair_take_all_steps() -> None:
-    described = {"type": "custom", "tokenizer": "whitespace", "filter": ["pairs", "unique"]}
-    analyzer = AnalysisRegistry({"filter": {"pairs": PAIRS}, "analyzer": {"some": described}}).analyzer(
+def test_halves_of_characters_that_can_join_need_the_complete_analysis() -> None:
+    definition = {"type": "custom", "tokenizer": "whitespace", "filter": ["pairs", "unique"]}
+    analyzer = AnalysisRegistry({"filter": {"pairs": PAIRS}, "analyzer": {"some": definition}}).analyzer(
         "some"
     )
     assert analyzer.distinct_terms is not None
@@ -234,31 +237,31 @@ ends = st.sampled_from(["", "(?![a-z])", "b", "(?=a)", "+", "{2}", "$"])
 
 @st.composite
 def patterns(draw: st.DrawFn) -> tuple[str, bool]:
-    """Patterns with words among their alternatives, beside other things, and whether case is ignored."""
+    """Return a pattern with words and other expressions as alternatives, and whether case is ignored."""
     opening = draw(st.sampled_from(["(?:", "(?i:", "(", "(?=", "(?!", "(?P<name>"]))
-    others = draw(
+    expressions = draw(
         st.lists(st.sampled_from(["[ab]", "a?", "\\x20", "(?:a|b|ab)", "[|a]", "\\u00e9b"]), max_size=3)
     )
-    alternatives = draw(st.permutations([*draw(words), *others]))
+    alternatives = draw(st.permutations([*draw(words), *expressions]))
     return f"{opening}{'|'.join(alternatives)}){draw(ends)}", draw(st.booleans())
 
 
 @hypothesis.given(patterns(), st.text("abAB1 é|K", max_size=20))
-def test_a_tree_of_words_finds_what_the_words_find(pattern: tuple[str, bool], text: str) -> None:
+def test_word_trees_match_like_the_words(pattern: tuple[str, bool], text: str) -> None:
     source, ignores_case = pattern
     flags = re.ASCII | (re.IGNORECASE if ignores_case else 0)
     plain, tree = re.compile(source, flags), re.compile(with_word_trees(source, ignores_case), flags)
-    assert list(_found(tree, text)) == list(_found(plain, text))
+    assert list(_matches(tree, text)) == list(_matches(plain, text))
 
 
 @hypothesis.given(patterns(), patterns(), st.text("abAB1 é|K", max_size=20))
-def test_behind_a_look_at_its_first_character_a_pattern_finds_the_same(
+def test_a_look_ahead_for_the_first_character_does_not_change_matches(
     first: tuple[str, bool], second: tuple[str, bool], text: str
 ) -> None:
     source = f"{first[0]}|{second[0].replace('(?P<name>', '(?P<other>')}"
     flags = re.ASCII | (re.IGNORECASE if first[1] else 0)
-    plain, looking = re.compile(source, flags), re.compile(with_first_characters(source), flags)
-    assert list(_found(looking, text)) == list(_found(plain, text))
+    plain, optimized = re.compile(source, flags), re.compile(with_first_characters(source), flags)
+    assert list(_matches(optimized, text)) == list(_matches(plain, text))
 
 
 @pytest.mark.parametrize(
@@ -287,9 +290,9 @@ def test_the_first_characters_of_patterns(source: str, first: str) -> None:
     assert with_first_characters(source) == (f"(?={first})(?:{source})" if first else source)
 
 
-def _found(pattern: re.Pattern[str], text: str) -> Iterator[tuple[Any, ...]]:
-    for at in range(len(text) + 1):  # not just where the last match ended
-        if match := pattern.match(text, at):
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[Any, ...]]:
+    for start in range(len(text) + 1):  # not only at the end of the last match
+        if match := pattern.match(text, start):
             yield match.span(), match.groups()
 
 

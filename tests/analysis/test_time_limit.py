@@ -1,4 +1,4 @@
-"""A pattern that takes too long on a text is rejected; it never gives a part of its matches."""
+"""A pattern that takes too long on a text is rejected and never returns a part of its matches."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ TEXT = "a" * 60 + "b"
 
 
 @pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A time limit that a test reaches soon."""
+def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the time limit of patterns."""
     monkeypatch.setattr(java_pattern, "SECONDS", 0.05)
 
 
-def pattern(written: str) -> Any:
-    return compile_java(Options("p", {"pattern": written}))
+def pattern(source: str) -> Any:
+    return compile_java(Options("p", {"pattern": source}))
 
 
-@pytest.mark.usefixtures("soon")
+@pytest.mark.usefixtures("short_limit")
 @pytest.mark.parametrize("text", [TEXT, f"e\u0301 {TEXT}"], ids=["plain", "combining mark"])
 def test_a_search_that_takes_too_long_is_rejected(text: str) -> None:
     slow = pattern(rf"(?:\b|x){SLOW}")
@@ -53,7 +53,7 @@ def test_a_search_that_takes_too_long_is_rejected(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "longest"),
+    ("source", "longest"),
     [
         ("(a+)+$", 0),
         ("(?:a{1,2}){30}", 0),
@@ -66,8 +66,8 @@ def test_a_search_that_takes_too_long_is_rejected(text: str) -> None:
         (r"^a*+(b++)c{2,3}\d?$", java_pattern.ALWAYS_SHORT),
     ],
 )
-def test_only_what_can_take_long_has_a_time_limit(written: str, longest: int) -> None:
-    assert pattern(written)._longest == longest
+def test_only_patterns_that_can_take_long_have_a_time_limit(source: str, longest: int) -> None:
+    assert pattern(source)._longest == longest
 
 
 @pytest.mark.parametrize("name", ["premises", "facts", "sentences", "questions", "relations", "types"])
@@ -76,21 +76,24 @@ def test_patterns_find_the_same_with_a_time_limit(name: str) -> None:
     pieces = [*r"ab A1 \{}[]|$'é.,-=", "\\math", "{{eqn", "begin{x}", "the ", "'s", "12.5 cm", "\n"]
     texts = ["".join(random.choices(pieces, k=random.randrange(60))) for _ in range(200)]
     analysis = resources.index_mapping(name)["settings"]["analysis"]
-    described = [
-        one for kind in ("char_filter", "tokenizer", "filter") for one in analysis.get(kind, {}).items()
+    definitions = [
+        item for kind in ("char_filter", "tokenizer", "filter") for item in analysis.get(kind, {}).items()
     ]
-    patterns = [compile_java(Options(key, one)) for key, one in described if "pattern" in one]
+    patterns = [
+        compile_java(Options(key, settings)) for key, settings in definitions if "pattern" in settings
+    ]
     assert patterns
     for compiled in patterns:
         for text in texts:
             quick, limited = (
-                [found.span() for found in one.finditer(text)] for one in (compiled._quick, compiled._limited)
+                [match.span() for match in regex.finditer(text)]
+                for regex in (compiled._quick, compiled._limited)
             )
             assert quick == limited
 
 
-@pytest.mark.usefixtures("soon")
-def test_the_document_is_named_while_indexing_and_a_query_is_rejected(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("short_limit")
+def test_indexing_names_the_document_and_searching_rejects_the_query(tmp_path: Path) -> None:
     mapping = copy.deepcopy(MAPPING)
     analysis = mapping["settings"]["analysis"]
     analysis["char_filter"] = {"slow": {"type": "pattern_replace", "pattern": SLOW, "replacement": ""}}
@@ -99,14 +102,14 @@ def test_the_document_is_named_while_indexing_and_a_query_is_rejected(tmp_path: 
     slow = [*documents, Document("slow", TEXT)]
     with closing(EmbeddedEngine.at(Settings(home=tmp_path))) as engine:
         engine.build("one", IndexSpec(mapping, 5, "1"), documents)
-        with pytest.raises(DataError, match=r"^the document slow: the pattern .* takes longer") as rejected:
+        with pytest.raises(DataError, match=r"^the document slow: the pattern .* takes longer") as error:
             engine.build("one", IndexSpec(mapping, 6, "2"), slow)
-        assert rejected.value.exit_code == 4
+        assert error.value.exit_code == 4
         index = engine.open("one")
         assert index.info.digest == "1"
-        for ask in (
+        for use in (
             lambda: list(index.search([body({"match": {"text": TEXT}})])),
             lambda: index.analyze(TEXT, field="text"),
         ):
             with pytest.raises(DataError):
-                ask()
+                use()

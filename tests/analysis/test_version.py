@@ -1,6 +1,6 @@
-"""`analysis.VERSION` stands for the terms that each piece gives: whoever changes them must raise it.
+"""`analysis.VERSION` must be raised when a piece gives other terms.
 
-python -m tests.analysis.test_version        records the terms again, once the version was raised
+`python -m tests.analysis.test_version` records the terms after the version was raised.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ TEXT = (
 
 
 def terms() -> dict[str, str]:
-    """A digest of the terms and positions that each analyzer of the recorded cases gives to the text and the cases'."""
-    found = {}
+    """Return digests of the terms and positions of the cases' texts and of `TEXT`, by each recorded analyzer."""
+    digests = {}
     for param in RECORDED:
         (case,) = param.values
         assert isinstance(case, dict) and isinstance(param.id, str)
         analyzer = built_analyzer(_analyzer(case))
-        found[param.id] = digest_json([analyzer.terms(text) for text in (case["text"], TEXT)])[:16]
-    return found
+        digests[param.id] = digest_json([analyzer.terms(text) for text in (case["text"], TEXT)])[:16]
+    return digests
 
 
-def test_the_terms_are_those_of_the_version() -> None:
+def test_terms_change_only_with_the_version() -> None:
     recorded = json.loads(FILE.read_text(encoding="utf-8"))
     changed = [name for name, digest in terms().items() if recorded["terms"].get(name) != digest]
     assert not changed or recorded["version"] != analysis.VERSION, (
@@ -54,29 +54,23 @@ def test_every_piece_is_recorded() -> None:
     assert {*BUILT_IN, *CHAR_FILTERS, *TOKENIZERS, *TOKEN_FILTERS} <= used
 
 
-def _names(described: Any) -> list[str]:
-    """All names and types of pieces in the description of an analyzer."""
-    if isinstance(described, str):
-        return [described]
-    inner = (
-        described.values()
-        if isinstance(described, dict)
-        else described
-        if isinstance(described, list)
-        else ()
-    )
-    return [name for one in inner for name in _names(one)]
+def _names(definition: Any) -> list[str]:
+    """Return all names and types of pieces in the definition of an analyzer."""
+    if isinstance(definition, str):
+        return [definition]
+    inner = definition.values() if isinstance(definition, dict) else definition
+    return [name for part in inner for name in _names(part)] if isinstance(definition, dict | list) else []
 
 
 def main() -> int:
-    """Record the terms, unless they have changed without another version."""
-    before = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    known, now = before.get("terms", {}), terms()
-    if before.get("version") == analysis.VERSION and any(known[name] != now.get(name) for name in known):
+    """Record the terms, unless they have changed without a new version."""
+    recorded = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    old, new = recorded.get("terms", {}), terms()
+    if recorded.get("version") == analysis.VERSION and any(old[name] != new.get(name) for name in old):
         print("the terms have changed: raise VERSION in searchapp/lucene/analysis first", file=sys.stderr)
         return 1
-    described = {"version": analysis.VERSION, "terms": now}
-    FILE.write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+    content = {"version": analysis.VERSION, "terms": new}
+    FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
