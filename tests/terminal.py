@@ -1,4 +1,4 @@
-"""The program on a pseudo-terminal, whose screen and bytes a test can read."""
+"""A program on a pseudo-terminal whose screen and output a test can read."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SEARCHAPP = ("-m", "searchapp")
 class Terminal:
     """A program on a pseudo-terminal whose screen can be read; `raw` is its complete output.
 
-    `program` are Python's arguments, `environment` variables besides those of the tests. The full profile starts a new
-    interpreter; the short one forks searchapp from a process that has imported it, see `tests.forkserver`.
+    `program` are Python's arguments, `environment` adds variables. The full profile starts a new interpreter; the
+    short one forks searchapp from a process that has imported it, see `tests.forkserver`.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class Terminal:
     ) -> None:
         self._screen = Screen(columns, lines)
         self._stream = Stream(self._screen)
-        # Processes that run tests say in COLUMNS and LINES how large theirs is, and programs believe it.
-        kept = {
+        # A test runner may set COLUMNS and LINES to the size of its own terminal, and programs prefer them.
+        variables = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("SEARCHAPP_") and name not in ("COLUMNS", "LINES")
         }
-        kept |= {
+        variables |= {
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "SEARCHAPP_HOME": str(home),
@@ -61,13 +61,13 @@ class Terminal:
         self._end, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         if self._fork_server:
-            self._pid = self._fork_server.start(list(map(str, arguments)), kept, terminal)
+            self._pid = self._fork_server.start(list(map(str, arguments)), variables, terminal)
         else:
             self._pid = os.fork()
             if self._pid == 0:
                 os.login_tty(terminal)
                 command = [sys.executable, *program, *map(str, arguments)]
-                os.execve(sys.executable, command, kept)
+                os.execve(sys.executable, command, variables)
         os.close(terminal)
         self.raw = b""
         self._text: str | None = None
@@ -86,7 +86,7 @@ class Terminal:
 
     @property
     def is_raw(self) -> bool:
-        """Whether keys reach the program one by one without echo, as on a screen."""
+        """Whether each key reaches the program at once and without echo."""
         return not termios.tcgetattr(self._end)[3] & (termios.ICANON | termios.ECHO)
 
     def press(self, *keys: str) -> None:
@@ -94,17 +94,17 @@ class Terminal:
             os.write(self._end, KEYS.get(key, key).encode())
 
     def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
-        """Wait until the screen shows a text."""
-        until = time.monotonic() + seconds
+        """Wait until the text of the screen matches `pattern`."""
+        deadline = time.monotonic() + seconds
         while not (result := re.search(pattern, self.text)):
-            assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}"
+            assert time.monotonic() < deadline, f"{pattern!r} is not in:\n{self.text}"
             self._read(0.05)
         return result
 
     def wait_for_end(self, seconds: float = 30) -> int:
-        until = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         while self._read(0.05):
-            assert time.monotonic() < until, self.text
+            assert time.monotonic() < deadline, self.text
         return os.waitstatus_to_exitcode(self._ended())
 
     def signal(self, number: signal.Signals) -> None:
@@ -129,10 +129,10 @@ class Terminal:
         """Read the output of the program; False after its end."""
         if select.select([self._end], [], [], seconds)[0]:
             try:
-                written = os.read(self._end, 1 << 16)
+                output = os.read(self._end, 1 << 16)
             except OSError:
                 return False
-            self.raw += written
+            self.raw += output
             self._text = None
-            self._stream.feed(UNREAD.sub(b"", written))
+            self._stream.feed(UNREAD.sub(b"", output))
         return True

@@ -13,9 +13,9 @@ from searchapp.tui.kit import background
 from searchapp.tui.search.screen import SearchScreen
 from tests.cluster.conftest import PREFIX
 from tests.server.cluster import Cluster
-from tests.tui.conftest import drive, text_of, until
-from tests.tui.search.conftest import answered, ids
-from tests.tui.search.on_server import OnServer, shows, typed
+from tests.tui.conftest import drive, screen_text, wait_until
+from tests.tui.search.conftest import ids, wait_until_answered
+from tests.tui.search.on_server import ServerSearchHarness, type_text, wait_for_ranking
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -28,29 +28,30 @@ def test_the_screen_works_without_a_lost_node(
     index = f"{PREFIX}-nlps"
 
     async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         holder = cluster.holder(index)
         lost = holder if holder is not cluster.nodes[0] else cluster.holder(index, primary=False)
         lost.kill()
         for character in "prime number":
-            await typed(pilot, screen, character)
+            await type_text(pilot, screen, character)
             await asyncio.sleep(0.1)
-        await shows(pilot, screen, "prime number")
+        await wait_for_ranking(pilot, screen, "prime number")
         assert ids(screen) == expected["prime number"]
         cluster.nodes[0].pause()  # the node of the requests hangs
-        await typed(pilot, screen, "s")
-        await until(pilot, lambda: "no answer for" in text_of(app) or "did not answer" in text_of(app))
-        assert "the hits below are from an earlier query" in text_of(app)
+        await type_text(pilot, screen, "s")
+        await wait_until(
+            pilot, lambda: "no answer for" in screen_text(pilot) or "did not answer" in screen_text(pilot)
+        )
+        assert "the hits below are from an earlier query" in screen_text(pilot)
         assert ids(screen) == expected["prime number"]
-        await typed(pilot, screen, " and")
-        await until(pilot, lambda: "did not answer" in text_of(app))
+        await type_text(pilot, screen, " and")
+        await wait_until(pilot, lambda: "did not answer" in screen_text(pilot))
         cluster.nodes[0].resume()
-        await shows(pilot, screen, "prime numbers and")
+        await wait_for_ranking(pilot, screen, "prime numbers and")
         assert ids(screen) == expected["prime numbers and"]
-        assert "earlier query" not in text_of(app).lower()
+        assert "earlier query" not in screen_text(pilot).lower()
 
-    with closing(OnServer(tmp_path, url, url, PREFIX)) as on_server:
+    with closing(ServerSearchHarness(tmp_path, url, url, PREFIX)) as server_harness:
         cluster.await_complete()
-        expected = {text: on_server.expected(text) for text in ("prime number", "prime numbers and")}
-        app = on_server.app()
-        drive(app, steps)
+        expected = {text: server_harness.expected(text) for text in ("prime number", "prime numbers and")}
+        drive(server_harness.app(), steps)

@@ -110,15 +110,15 @@ gold = "gold.txt"
         for run, depth in zip(runs, (7, 2), strict=True):
             tag = ("--tag", "<script>window.pwned=8</script>")
             run_quietly(home, "rank", task, "--split", "dev", "--depth", depth, "--out", run, *tag)
-        two, one = folder / "two.html", folder / "one.html"
-        run_quietly(home, "report", *runs, "--out", two)
-        run_quietly(home, "report", runs[0], "--out", one)
+        two_runs, one_run = folder / "two.html", folder / "one.html"
+        run_quietly(home, "report", *runs, "--out", two_runs)
+        run_quietly(home, "report", runs[0], "--out", one_run)
         plan, bench = folder / "<b>plan.toml", folder / "bench.html"
         plan.write_text(PLAN)
         run_quietly(home, "bench", plan, "--out", folder / "benched")
         _insert_payloads(folder / "benched" / FILE)
         run_quietly(home, "report", folder / "benched", "--out", bench)
-    return Reports(folder, PAYLOADS, two, one, bench)
+    return Reports(folder, PAYLOADS, two_runs, one_run, bench)
 
 
 @pytest.fixture(scope="module")

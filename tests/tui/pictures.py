@@ -1,6 +1,6 @@
-"""Pictures of screens that people have looked at, which what is drawn is compared with.
+"""Compare pictures of screens with stored ones that people have approved.
 
-SEARCHAPP_UPDATE_SNAPSHOTS=1 writes them again, after a change of the design or of Textual.
+SEARCHAPP_UPDATE_SNAPSHOTS=1 stores them anew, after a change of the design or of Textual.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ pinned = pytest.mark.skipif(
 
 
 def in_sizes(names: Iterable[str]) -> list[ParameterSet]:
-    """Each name with each of the sizes; with one of them by turns in the short profile, unless pictures are written."""
+    """Return each name with each size; the short profile alternates sizes unless pictures are being stored."""
     return [
         pytest.param(name, size, id=f"{name}-{size[0]}x{size[1]}")
-        for place, name in enumerate(names)
-        for size in (SIZES if FULL or UPDATED else [SIZES[place % len(SIZES)]])
+        for position, name in enumerate(names)
+        for size in (SIZES if FULL or UPDATED else [SIZES[position % len(SIZES)]])
     ]
 
 
 def require_same(picture: str, name: str, size: tuple[int, int], look: str) -> None:
-    """Compare a picture with the one that is kept of that name."""
+    """Compare a picture with the stored one of this name."""
     path = FOLDER / f"{name}-{size[0]}x{size[1]}-{look}.svg.gz"
     if UPDATED:
         path.write_bytes(gzip.compress(picture.encode(), mtime=0))
-    there = gzip.decompress(path.read_bytes()).decode() if path.exists() else None
-    assert there == picture, (
+    expected = gzip.decompress(path.read_bytes()).decode() if path.exists() else None
+    assert expected == picture, (
         f"if {path.name} should look so now: SEARCHAPP_UPDATE_SNAPSHOTS=1, and look at it"
     )

@@ -1,4 +1,4 @@
-"""The screen with all settings."""
+"""The settings screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from searchapp.config.settings import DECLARED
 from searchapp.errors import DataError
 from searchapp.tui.config.screen import ConfigApp, ConfigScreen, SettingRows
 from searchapp.tui.kit.dialogs import Help
-from tests.tui.conftest import press, require_complete
+from tests.tui.conftest import press, require_complete, screen_text
 
 P = Pilot[None]
 
@@ -26,7 +26,7 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
-def opened(home: Path, environ: Mapping[str, str] | None = None) -> ConfigApp:
+def make_app(home: Path, environ: Mapping[str, str] | None = None) -> ConfigApp:
     return ConfigApp(resolution({}, {"SEARCHAPP_HOME": str(home), **(environ or {})}, home))
 
 
@@ -39,79 +39,74 @@ def drive(app: ConfigApp, steps: Callable[[P], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def lines_of(app: ConfigApp) -> list[str]:
-    strips = app.screen._compositor.render_strips()
-    return ["".join(segment.text for segment in line) for line in strips]
-
-
-def text_of(app: ConfigApp) -> str:
-    return "\n".join(lines_of(app))
+def screen_lines(pilot: P) -> list[str]:
+    return screen_text(pilot).split("\n")
 
 
 def test_every_setting_is_in_the_list_and_described(home: Path) -> None:
-    app = opened(home)
+    app = make_app(home)
 
     async def steps(pilot: P) -> None:
         for setting in DECLARED:
-            text = text_of(app)
+            text = screen_text(pilot)
             assert f"▶ {setting.name} " in text and f"─{setting.name}─" in text
             assert setting.about.split()[0] in text and "set by" in text
             await press(pilot, "down")
         await press(pilot, "home")
-        assert "▶ engine " in text_of(app)
+        assert "▶ engine " in screen_text(pilot)
         await press(pilot, "end")
-        assert f"▶ {DECLARED[-1].name} " in text_of(app)
+        assert f"▶ {DECLARED[-1].name} " in screen_text(pilot)
         await press(pilot, "pageup", "k", "j")
         assert app.screen.query_one(SettingRows).cursor < len(DECLARED) - 1
 
     drive(app, steps)
 
 
-def test_the_value_its_source_and_the_line_are_in_sight(home: Path) -> None:
+def test_value_source_and_line_of_a_setting_are_shown(home: Path) -> None:
     (home / "settings.toml").write_text('# mine\nannotator = "ann"\n')
-    app = opened(home, {"SEARCHAPP_URL": "http://me:hunter2@there:9200", "SEARCHAPP_API_KEY": "opensesame"})
+    app = make_app(home, {"SEARCHAPP_URL": "http://me:hunter2@there:9200", "SEARCHAPP_API_KEY": "opensesame"})
 
     async def steps(pilot: P) -> None:
         assert isinstance(app.screen, ConfigScreen)
         require_complete(app.screen)
-        assert all(len(line) <= 80 for line in lines_of(app)) and len(lines_of(app)) == 24
-        lines = lines_of(app)
+        assert all(len(line) <= 80 for line in screen_lines(pilot)) and len(screen_lines(pilot)) == 24
+        lines = screen_lines(pilot)
         assert any(
             "url " in line and "http://there:9200" in line and "SEARCHAPP_URL" in line for line in lines
         )
         assert any("api_key" in line and " set " in line for line in lines)
-        app.screen.query_one(SettingRows).move([one.name for one in DECLARED].index("annotator"))
+        app.screen.query_one(SettingRows).move([setting.name for setting in DECLARED].index("annotator"))
         await pilot.pause()
-        lines = lines_of(app)
+        lines = screen_lines(pilot)
         assert any("annotator" in line and "ann" in line and "user file" in line for line in lines)
-        assert "settings.toml:2)" in "".join(text_of(app).split())
+        assert "settings.toml:2)" in "".join(screen_text(pilot).split())
         for _ in DECLARED:
             await press(pilot, "down")
-            assert "hunter2" not in text_of(app) and "opensesame" not in text_of(app)
+            assert "hunter2" not in screen_text(pilot) and "opensesame" not in screen_text(pilot)
 
     drive(app, steps)
 
 
-def test_values_of_others_are_shown_harmlessly(home: Path) -> None:
+def test_hostile_values_are_escaped(home: Path) -> None:
     (home / "settings.toml").write_text('annotator = "\\u001b[2J\\u202e[bold]ann\\n2"\n')
-    app = opened(home)
+    app = make_app(home)
 
     async def steps(pilot: P) -> None:
-        app.screen.query_one(SettingRows).move([one.name for one in DECLARED].index("annotator"))
+        app.screen.query_one(SettingRows).move([setting.name for setting in DECLARED].index("annotator"))
         await pilot.pause()
-        text = text_of(app)
+        text = screen_text(pilot)
         assert "␛[2J<U+202E>[bold]ann" in text and "\x1b" not in text
 
     drive(app, steps)
 
 
 @pytest.mark.parametrize("key", ["q", "escape", "ctrl+q"])
-def test_a_key_leaves(home: Path, key: str) -> None:
-    app = opened(home)
+def test_keys_leave_the_screen(home: Path, key: str) -> None:
+    app = make_app(home)
 
     async def steps(pilot: P) -> None:
         await press(pilot, "1", "u", "question_mark")
-        assert isinstance(app.screen, Help) and "Grade" not in text_of(app)
+        assert isinstance(app.screen, Help) and "Grade" not in screen_text(pilot)
         await press(pilot, "escape", "d")
         assert app.theme == "searchapp-light" and app.is_running
         await press(pilot, key)
@@ -120,30 +115,30 @@ def test_a_key_leaves(home: Path, key: str) -> None:
     drive(app, steps)
 
 
-def test_above_another_screen_it_goes_back_to_that(home: Path) -> None:
-    app = opened(home)
+def test_leaving_shows_the_screen_below(home: Path) -> None:
+    app = make_app(home)
 
     async def steps(pilot: P) -> None:
         below = app.screen
-        found = resolution({}, {"SEARCHAPP_HOME": str(home)}, home)
+        settings = resolution({}, {"SEARCHAPP_HOME": str(home)}, home)
         assert isinstance(below, ConfigScreen)
-        await app.push_screen(ConfigScreen(found, below.keys))
+        await app.push_screen(ConfigScreen(settings, below.keys))
         await press(pilot, "q")
         assert app.screen is below and not app._exit
 
     drive(app, steps)
 
 
-def test_keys_and_look_of_the_users_file_hold(home: Path) -> None:
+def test_keys_and_theme_of_the_user_file_apply(home: Path) -> None:
     (home / "settings.toml").write_text('[judge]\ntheme = "light"\n[judge.keys]\ndown = "v"\ngrade_7 = "h"\n')
-    app = opened(home)
+    app = make_app(home)
 
     async def steps(pilot: P) -> None:
         assert app.theme == "searchapp-light"
         await press(pilot, "v", "h")
-        assert "▶ url " in text_of(app)
+        assert "▶ url " in screen_text(pilot)
 
     drive(app, steps)
     (home / "settings.toml").write_text('[judge.keys]\ndown = "v"\nup = "v"\n')
     with pytest.raises(DataError, match="the key 'v'"):
-        opened(home)
+        make_app(home)

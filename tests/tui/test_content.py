@@ -1,4 +1,4 @@
-"""What a widget shows of others' texts is harmless, however it is put together."""
+"""Widgets escape texts of others, and texts are shown with or without markup."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tests.test_visible import HOSTILE
 MARKUP = "[/] [bold]x[/bold] [@click=app.quit]y[/]"
 
 
-def harmless(content: Content) -> bool:
+def is_harmless(content: Content) -> bool:
     return visible(content.plain) == content.plain
 
 
-def test_content_is_harmless_whatever_it_is_made_of() -> None:
-    made = [
+def test_content_is_escaped_by_every_constructor() -> None:
+    contents = [
         Content(HOSTILE),
         Content.styled(HOSTILE, "bold"),
         Content.assemble(HOSTILE, (HOSTILE, "bold"), Content(HOSTILE)),
         Content(HOSTILE).join([HOSTILE, Content(HOSTILE)]),
         Content(HOSTILE).stylize("bold", 1, 4),
     ]
-    assert all(map(harmless, made))
+    assert all(map(is_harmless, contents))
 
 
 def test_styles_stay_on_their_words() -> None:
@@ -51,18 +51,18 @@ def test_styles_stay_on_their_words() -> None:
     assert content.plain[span.start : span.end] == "word"
 
 
-def test_lines_of_lists_are_harmless_and_fit() -> None:
+def test_lines_of_lists_are_escaped_and_cut() -> None:
     assert one_line(HOSTILE, AS_WRITTEN) == visible_line(" ".join(HOSTILE.split()))
     assert len(fitted("\u202e" * 40, 20)) == 20
 
 
 class HostileRows(RowList):
-    def parts(self, place: int, width: int) -> list[tuple[str, str]]:
+    def parts(self, index: int, width: int) -> list[tuple[str, str]]:
         return [(HOSTILE, "rows--text"), (MARKUP, "rows--faint")]
 
 
 class HostileApp(App[None]):
-    """Every widget of the screens, with hostile text in each of its fields."""
+    """All widgets of the screens, with hostile text in each field."""
 
     def compose(self) -> ComposeResult:
         yield Plain(HOSTILE + MARKUP)
@@ -78,7 +78,7 @@ class HostileApp(App[None]):
             entitle(widget, HOSTILE + MARKUP)
 
 
-async def drawn() -> str:
+async def draw_text() -> str:
     app = HostileApp()
     async with app.run_test(size=(200, 40)) as pilot:
         line = app.query_one(TextLine)
@@ -91,14 +91,14 @@ async def drawn() -> str:
         return "".join(segment.text for strip in strips for segment in strip)
 
 
-def test_every_widget_draws_others_text_harmlessly() -> None:
-    text = asyncio.run(drawn())
+def test_every_widget_escapes_hostile_text() -> None:
+    text = asyncio.run(draw_text())
     assert "\u202e" not in text
     assert visible_line(text) == text
     assert "[bold]x[/bold]" in text
 
 
-async def keys_drawn(entries: list[KeyEntry]) -> str:
+async def draw_keys(entries: list[KeyEntry]) -> str:
     class Keys(App[None]):
         def compose(self) -> ComposeResult:
             yield KeyLine(entries, 2, id="keys")
@@ -109,15 +109,15 @@ async def keys_drawn(entries: list[KeyEntry]) -> str:
         return "".join(segment.text for strip in app.screen._compositor.render_strips() for segment in strip)
 
 
-def test_long_names_of_grades_leave_all_keys_in_sight() -> None:
+def test_all_keys_are_visible_beside_long_names_of_grades() -> None:
     entries = [KeyEntry(str(grade), str(grade), f"{grade}th grade " + "of all " * 40) for grade in range(3)]
-    drawn = asyncio.run(keys_drawn([*entries, KeyEntry("note", "n", "note")]))
+    text = asyncio.run(draw_keys([*entries, KeyEntry("note", "n", "note")]))
     assert all(
-        f" {key} {word}" in drawn for key, word in zip("012n", ("0th", "1th", "2th", "note"), strict=True)
+        f" {key} {word}" in text for key, word in zip("012n", ("0th", "1th", "2th", "note"), strict=True)
     )
 
 
-def test_a_text_that_comes_while_the_screen_is_measured_has_its_own_height() -> None:
+def test_a_text_set_during_layout_gets_its_own_height() -> None:
     class Measured(App[None]):
         def compose(self) -> ComposeResult:
             yield Plain("one line", id="text")
@@ -136,9 +136,9 @@ def test_a_text_that_comes_while_the_screen_is_measured_has_its_own_height() -> 
 
 
 def unicode_maths(text: str, spans: Sequence[Span] = ()) -> tuple[str, list[Span]]:
-    """A text with its formulas as Unicode, and where ranges of its characters are then."""
-    found = with_formulas(text)
-    return found.text, found.moved(spans)
+    """Return a text with its formulas as Unicode and the moved ranges of characters."""
+    readable_text = with_formulas(text)
+    return readable_text.text, readable_text.moved(spans)
 
 
 @pytest.mark.parametrize(
@@ -166,18 +166,18 @@ def test_formulas_read_as_mathematics(latex: str, shown: str) -> None:
 @pytest.mark.parametrize(
     "text", ["100% sure & more # here", "costs $5", r"C:\temp", "", "a_b^c", r"\$5 and \$6"]
 )
-def test_what_is_no_formula_stays(text: str) -> None:
+def test_text_that_is_not_a_formula_stays(text: str) -> None:
     assert unicode_maths(text) == (text, [])
 
 
 @pytest.mark.parametrize(
     "formula", ["$x_{$", r"$\frac$", "$}{$", r"$\left($", r"$\begin{x}$", "$^$", "$_{}^{}$"]
 )
-def test_broken_formulas_break_nothing(formula: str) -> None:
+def test_broken_formulas_leave_the_other_text(formula: str) -> None:
     assert unicode_maths(f"a {formula} b")[0].startswith("a ")
 
 
-def test_ranges_move_with_the_text() -> None:
+def test_ranges_move_with_their_text() -> None:
     text = r"Let $x \le y$ hold, $\alpha$ too."
     spans = [(0, 3), (7, 10), (14, 18)]
     shown, moved = unicode_maths(text, spans)
@@ -188,7 +188,11 @@ def test_ranges_move_with_the_text() -> None:
     st.text(r"ab $\{}^_%&é" + "\n", max_size=60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)))
 )
 def test_ranges_stay_within_the_text(text: str, ranges: list[tuple[int, int]]) -> None:
-    spans = [(min(one), max(one)) for one in ranges if max(one) <= len(text) and min(one) < max(one)]
+    spans = [
+        (min(bounds), max(bounds))
+        for bounds in ranges
+        if max(bounds) <= len(text) and min(bounds) < max(bounds)
+    ]
     shown, moved = unicode_maths(text, spans)
     assert all(0 <= start <= end <= len(shown) for start, end in moved)
 
@@ -217,49 +221,53 @@ def test_a_text_is_shown_in_a_form(markup: Markup, form: Form, shown: str) -> No
     assert readable(TEXT, (), Notation(markup, form)).text == shown
 
 
-def test_money_is_no_formula_where_texts_have_no_markup() -> None:
+def test_dollar_signs_in_plain_texts_are_not_formulas() -> None:
     text = "It costs $5 million, not $10 million."
     assert readable(text, (), Notation(Markup.plain)).text == text
 
 
 @pytest.mark.parametrize(("markup", "forms"), [(Markup.wiki, 3), (Markup.latex, 3), (Markup.plain, 2)])
-def test_a_key_goes_through_all_forms(markup: Markup, forms: int) -> None:
-    seen = [Notation(markup)]
-    while seen[-1].next != seen[0]:
-        seen.append(seen[-1].next)
-    assert len(seen) == forms == len({one.about for one in seen})
-    assert seen[1].form is Form.stored, "the raw text is one key away"
-    assert Notation(markup, Form.written).next in seen
+def test_next_cycles_through_all_forms(markup: Markup, forms: int) -> None:
+    notations = [Notation(markup)]
+    while notations[-1].next != notations[0]:
+        notations.append(notations[-1].next)
+    assert len(notations) == forms == len({notation.about for notation in notations})
+    assert notations[1].form is Form.stored, "the raw text is one key away"
+    assert Notation(markup, Form.written).next in notations
 
 
-def test_what_is_marked_and_emphasized_stays_on_its_words() -> None:
+def test_matches_and_emphasis_stay_on_their_words() -> None:
     text = f"\x1b{TEXT}"
     start = text.index("set]]")
-    found = readable(text.replace("== A ==", "A"), [(start - 6, start - 3)], WIKI)
-    assert [found.text[a:b] for a, b in found.spans] == ["set"]
-    looks = {(one.name, found.text[one.start : one.end]) for one in found.styles}
+    readable_text = readable(text.replace("== A ==", "A"), [(start - 6, start - 3)], WIKI)
+    assert [readable_text.text[a:b] for a, b in readable_text.spans] == ["set"]
+    looks = {(style.name, readable_text.text[style.start : style.end]) for style in readable_text.styles}
     assert looks == {("bold", "Let"), ("link", "a set")}
-    content = found.content("reverse")
-    assert {content.plain[one.start : one.end] for one in content.spans if one.style == "reverse"} == {"set"}
+    content = readable_text.content("reverse")
+    assert {content.plain[span.start : span.end] for span in content.spans if span.style == "reverse"} == {
+        "set"
+    }
 
 
 @given(TEXTS, st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=4))
-def test_whatever_a_text_has_is_shown_harmlessly(text: str, spans: list[tuple[int, int]]) -> None:
+def test_any_text_is_shown_harmlessly(text: str, spans: list[tuple[int, int]]) -> None:
     for form in Form:
         notation = Notation(Markup.wiki, form)
-        found = readable(text, [(min(one), max(one)) for one in spans], notation)
-        assert visible(found.text) == found.text
-        assert all(0 <= start < end <= len(found.text) for start, end in found.spans if start < end)
-        assert found.content("reverse").plain == found.text
+        readable_text = readable(text, [(min(bounds), max(bounds)) for bounds in spans], notation)
+        assert visible(readable_text.text) == readable_text.text
+        assert all(
+            0 <= start < end <= len(readable_text.text) for start, end in readable_text.spans if start < end
+        )
+        assert readable_text.content("reverse").plain == readable_text.text
         assert all(word not in one_line(text, notation) for word in ("\x1b", "\u202e", "\u200b", "\n"))
 
 
 @given(TEXTS)
-def test_the_text_as_it_stands_has_every_blank(text: str) -> None:
+def test_the_stored_form_keeps_all_white_space(text: str) -> None:
     assert readable(text, (), Notation(Markup.wiki, Form.stored)).text == visible(text)
 
 
-def test_a_very_long_text_is_shown_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_long_text_is_shown_with_its_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notation_module, "LONGEST", 20)
     text = "'''a''' " * 3
     assert readable(text, [(8, 11)], WIKI).text == text.rstrip()
@@ -271,13 +279,13 @@ def test_lines_of_lists_have_no_markup() -> None:
     assert one_line(text, WIKI) == "x = α A ring if and only if"
     start = text.index("ring")
     parts = piece(text, [(start, start + 4)], 60, WIKI)
-    assert "".join(words for words, _look in parts).strip() == "x = α A ring if and only if"
-    assert [words for words, look in parts if look == "rows--match"] == ["ring"]
+    assert "".join(text for text, _look in parts).strip() == "x = α A ring if and only if"
+    assert [text for text, look in parts if look == "rows--match"] == ["ring"]
 
 
-def test_the_piece_of_a_long_text_has_what_matches_in_it() -> None:
+def test_the_excerpt_of_a_long_text_contains_the_match() -> None:
     text = "'''a''' [[b|c]] {{iff}}\n" * 400 + "the '''needle''' here"
     start = text.index("needle")
     parts = piece(text, [(start, start + 6)], 50, WIKI)
-    assert [words for words, look in parts if look == "rows--match"] == ["needle"]
-    assert "'''" not in "".join(words for words, _look in parts)
+    assert [text for text, look in parts if look == "rows--match"] == ["needle"]
+    assert "'''" not in "".join(text for text, _look in parts)

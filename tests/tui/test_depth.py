@@ -1,6 +1,8 @@
-"""How many documents of a ranking are offered to be judged, and those without a score."""
+"""The depth of judging, and documents without a score."""
 
 from __future__ import annotations
+
+import io
 
 from textual.pilot import Pilot
 
@@ -8,57 +10,56 @@ from searchapp.judging.session import JudgingSession
 from searchapp.tui.judge.prompts import JudgePrompts
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.widgets import TextPane
-from tests.tui.conftest import Judging, drive, text_of
-from tests.tui.test_plain import talk
+from tests.tui.conftest import JudgingHarness, drive, screen_text
+from tests.tui.test_prompts import run_prompts
 
 P = Pilot[None]
 
 
-def test_documents_without_a_score_are_left_out(judging: Judging) -> None:
+def test_documents_without_a_score_are_left_out(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         scores = judging.run_pages.rankings.ranking(screen.topic_id).hits.scores
         assert len(screen.ranking.documents) == sum(score != 0 for score in scores) == 19 < len(scores)
-        assert "0/19" in text_of(app) and "– " not in text_of(app).split("Topic 602")[0]
+        assert "0/19" in screen_text(pilot) and "– " not in screen_text(pilot).split("Topic 602")[0]
         await pilot.press("end")
-        assert "rank 19 · " in text_of(app) and "no score" not in text_of(app)
+        assert "rank 19 · " in screen_text(pilot) and "no score" not in screen_text(pilot)
 
-    app = judging.app(unscored=False)
-    drive(app, steps)
+    drive(judging.app(unscored=False), steps)
 
 
-def test_all_documents_are_offered_on_demand_and_those_without_a_score_marked(judging: Judging) -> None:
+def test_all_documents_can_be_judged_and_documents_without_a_score_are_marked(
+    judging: JudgingHarness,
+) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         assert len(screen.ranking.documents) == 69
         await pilot.press("i", *screen.ranking.documents[18], "enter")
-        assert "rank 19 · 0.6287" in text_of(app)
+        assert "rank 19 · 0.6287" in screen_text(pilot)
         await pilot.press("down")
-        assert "rank 20 · no score" in text_of(app)
-        rows = [line for line in text_of(app).splitlines() if "  – " in line]
+        assert "rank 20 · no score" in screen_text(pilot)
+        rows = [line for line in screen_text(pilot).splitlines() if "  – " in line]
         assert rows and all(int(line.split("·")[1].split()[0]) > 19 for line in rows if "│▶" not in line)
 
-    app = judging.app()
-    drive(app, steps)
+    drive(judging.app(), steps)
 
 
-def test_blind_judging_does_not_tell_which_have_no_score(judging: Judging) -> None:
+def test_blind_judging_does_not_mark_documents_without_a_score(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        assert len(screen.ranking.documents) == 69 and "  – " not in text_of(app)
+        assert len(screen.ranking.documents) == 69 and "  – " not in screen_text(pilot)
         await pilot.press("end")
-        assert "no score" not in text_of(app)
+        assert "no score" not in screen_text(pilot)
 
-    app = judging.app(seed=1)
-    drive(app, steps)
-    assert "no score" not in talk(judging, "# 30", "# 69", seed=1)
+    drive(judging.app(seed=1), steps)
+    assert "no score" not in run_prompts(judging, "# 30", "# 69", seed=1)
 
 
-def test_prompts_say_which_have_no_score(judging: Judging) -> None:
-    shown = talk(judging, "# 19", "# 20")
-    first, second = shown.split("Document 19 of 69")[1].split("Document 20 of 69")
+def test_prompts_mark_documents_without_a_score(judging: JudgingHarness) -> None:
+    text = run_prompts(judging, "# 19", "# 20")
+    first, second = text.split("Document 19 of 69")[1].split("Document 20 of 69")
     assert "which has no score" not in first and "which has no score" in second
 
 
-def nothing_found(judging: Judging) -> JudgingSession:
-    """A session whose first topic has no document with a score."""
+def session_without_scores(judging: JudgingHarness) -> JudgingSession:
+    """Make a session whose first topic has no document with a score."""
     run_pages = judging.run_pages
     first = run_pages.topics[0]
     return JudgingSession(
@@ -71,38 +72,36 @@ def nothing_found(judging: Judging) -> JudgingSession:
     )
 
 
-def test_a_topic_without_a_document_that_has_a_score_is_told_and_passed_over(judging: Judging) -> None:
+def test_a_topic_without_scores_is_reported_and_skipped(judging: JudgingHarness) -> None:
     app = judging.app()
-    session = nothing_found(judging)
-    fresh = JudgeScreen(session, judging.run_pages, app.work.keys, "title")
-    assert fresh.topic_index == 1
+    session = session_without_scores(judging)
+    judge_screen = JudgeScreen(session, judging.run_pages, app.work.keys, "title")
+    assert judge_screen.topic_index == 1
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        await app.push_screen(fresh)
+        await app.push_screen(judge_screen)
         await pilot.press("[")
-        said = fresh.query_one("#document", TextPane).text.plain
+        message = judge_screen.query_one("#document", TextPane).text.plain
         assert (
-            said
+            message
             == "No document of this topic has a score: `--depth all` also offers documents without a score."
         )
-        assert "0/0" in text_of(app)
+        assert "0/0" in screen_text(pilot)
         for key in ("1", "s", "x", "n", "r", "space", "0", "down", "end", "g", "u", ".", "m", "escape"):
             await pilot.press(key)
         assert judging.events() == []
         await pilot.press("G")
-        assert fresh.topic_index == 1
+        assert judge_screen.topic_index == 1
 
     drive(app, steps)
 
 
-def test_prompts_go_on_from_a_topic_without_documents(judging: Judging) -> None:
-    import io
-
+def test_prompts_continue_after_a_topic_without_documents(judging: JudgingHarness) -> None:
     judging.app()
     out = io.StringIO()
     lines = iter(["[", "1", "s", "x", "n odd", "d", "u", "bulk 1-2 1", "", "/ring", "G", "1", "q"])
     JudgePrompts(
-        nothing_found(judging), judging.run_pages, "title", None, lambda _: next(lines), out
+        session_without_scores(judging), judging.run_pages, "title", None, lambda _: next(lines), out
     ).converse()
     assert "this topic has no document with a score" in out.getvalue()
-    assert [event.topic_id for event in judging.events()] == [judging.judging.topics[1]]
+    assert [event.topic_id for event in judging.events()] == [judging.own_session.topics[1]]

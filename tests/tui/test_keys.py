@@ -1,4 +1,4 @@
-"""Keys from the settings, and the help, which begins with the pane that has the focus."""
+"""Keys of the settings file, and the help, which starts with the focused pane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.keys import KEY_ACTIONS, ScreenSettings, grade_actions, load
 from searchapp.tui.kit.screen import KeyApp
-from tests.tui.conftest import Judging, drive, require_complete, text_of
+from tests.tui.conftest import JudgingHarness, drive, require_complete, screen_text
 
 LABELS = ("not relevant", "relevant")
 
@@ -29,26 +29,22 @@ def test_every_setting_of_a_screen_has_its_field() -> None:
     screens = {name.partition(".")[0] for name in BY_NAME if name.endswith(".keys")}
     declared = [name.partition(".") for name in BY_NAME]
     assert {key for screen, _, key in declared if screen in screens} == {
-        one.name for one in fields(ScreenSettings)
+        field.name for field in fields(ScreenSettings)
     }, "give ScreenSettings in searchapp/tui/kit/keys.py a field of the setting's name"
 
 
-def test_no_two_doings_have_one_key_by_default() -> None:
-    every = [key for action in (*grade_actions([""] * 10), *KEY_ACTIONS) for key in action.keys]
-    assert len(every) == len(set(every))
+def test_each_default_key_has_one_action() -> None:
+    keys = [key for action in (*grade_actions([""] * 10), *KEY_ACTIONS) for key in action.keys]
+    assert len(keys) == len(set(keys))
 
 
-def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+def test_without_a_file_the_defaults_apply(tmp_path: Path) -> None:
     own = load(tmp_path, LABELS)
-    assert (own.keys.action("1"), own.keys.action("u"), own.keys.action("2"), own.theme) == (
-        "grade_1",
-        "undo",
-        None,
-        "dark",
-    )
+    actions = [own.keys.action(key) for key in "1u2"]
+    assert actions == ["grade_1", "undo", None] and own.theme == "dark"
 
 
-def test_keys_are_given_to_other_doings(tmp_path: Path) -> None:
+def test_keys_are_assigned_to_other_actions(tmp_path: Path) -> None:
     own = load(settings(tmp_path, '[judge.keys]\nundo = ["z", "["]\nprevious_topic = "{"\n'), LABELS).keys
     assert (own.action("z"), own.action("left_square_bracket"), own.action("u")) == ("undo", "undo", None)
     assert own.shown("undo") == "z" and own.all_shown("undo") == "z ["
@@ -61,7 +57,7 @@ def test_a_grade_above_9_can_be_given_a_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('[judge.keys]\nundone = "z"\n', r"unknown action 'undone' \(did you mean undo\?\)"),
         ('[judge.keys]\nundo = "z"\nredo = "z"\n', "assigns the key 'z' to both 'undo' and 'redo'"),
@@ -76,53 +72,53 @@ def test_a_grade_above_9_can_be_given_a_key(tmp_path: Path) -> None:
         ("[judge.keys", "invalid TOML"),
     ],
 )
-def test_what_is_wrong_with_the_file_is_named(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(DataError, match=told):
+def test_an_error_in_the_file_is_reported(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         load(settings(tmp_path, text), LABELS)
 
 
-def test_the_documentation_has_every_action_and_its_keys() -> None:
+def test_the_documentation_lists_every_action_and_its_keys() -> None:
     text = (Path(__file__).parents[2] / "docs" / "use" / "judge.md").read_text(encoding="utf-8")
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
         row = f"| `{action.name}` | {keys} |"
         assert row in text, f"docs/use/judge.md lacks a row that begins with {row}"
-        assert action.about in text, f"docs/use/judge.md does not say of `{action.name}`: {action.about}"
+        assert action.about in text, f"docs/use/judge.md does not describe `{action.name}`: {action.about}"
 
 
 P = Pilot[None]
 
 
-async def helped(pilot: P, app: KeyApp) -> list[str]:
-    """The first lines of the help, which F1 opens."""
+async def help_lines(pilot: P, app: KeyApp) -> list[str]:
+    """Return the lines of the help, which F1 opens."""
     await pilot.press("f1")
     assert isinstance(app.screen, Help)
-    shown = [line.strip(" │") for line in text_of(app).splitlines() if "│" in line]
+    lines = [line.strip(" │") for line in screen_text(pilot).splitlines() if "│" in line]
     await pilot.press("escape")
-    return [line for line in shown if line]
+    return [line for line in lines if line]
 
 
-def test_the_judging_screen_says_what_its_panes_are_for(judging: Judging) -> None:
+def test_the_help_of_judging_starts_with_the_focused_pane(judging: JudgingHarness) -> None:
     app = judging.app()
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         require_complete(screen)
         for name, title in (("ranking", "The ranking"), ("topic", "The topic"), ("document", "The document")):
             screen.set_focus(screen.query_one(f"#{name}"))
-            assert any(title in line for line in (await helped(pilot, app))[:8])
+            assert any(title in line for line in (await help_lines(pilot, app))[:8])
         await pilot.press("f")
-        lines = "\n".join(await helped(pilot, app))
+        lines = "\n".join(await help_lines(pilot, app))
         assert "The topic filter" in lines and screen.query_one("#filter").has_focus
-        assert "^o " in lines and "' ^o" not in lines.split("Judge")[0]  # ' would be typed
+        assert "^o " in lines and "' ^o" not in lines.split("Judge")[0]  # in an input line ' is text
 
     drive(app, steps)
 
 
-def test_the_adjudicating_screen_says_what_its_panes_are_for(judging: Judging) -> None:
+def test_the_help_of_adjudication_starts_with_the_focused_pane(judging: JudgingHarness) -> None:
     app = judging.adjudicating()
 
     async def steps(pilot: P, screen: AdjudicateScreen) -> None:
         require_complete(screen)
-        assert any("The disagreements" in line for line in (await helped(pilot, app))[:8])
+        assert any("The disagreements" in line for line in (await help_lines(pilot, app))[:8])
 
     drive(app, steps)

@@ -1,4 +1,4 @@
-"""The screens on topics as people meet them, on documents that are indexed on a server."""
+"""The topics and judging screens in a real terminal, on documents that are indexed on a server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Open = Callable[..., Terminal]
 
 @pytest.fixture
 def settings(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Settings:
-    """Those of a server on which the sample is indexed."""
+    """Return the settings of a server on which the sample is indexed."""
     settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix, engine=SERVER)
     task = load("nlps")
     with closing(open_engine(settings)) as engine:
@@ -36,30 +36,30 @@ def settings(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Setti
 
 
 @pytest.fixture
-def on_server(settings: Settings) -> Iterator[Open]:
-    """Opens a command's screen on the server."""
-    opened: list[Terminal] = []
+def open_screen(settings: Settings) -> Iterator[Open]:
+    """Return a function that opens the screen of a command on the server."""
+    terminals: list[Terminal] = []
 
     def start(*arguments: object) -> Terminal:
-        given = ("--url", settings.url, *arguments, "--data", DATA, "--annotator", "ann")
+        options = ("--url", settings.url, *arguments, "--data", DATA, "--annotator", "ann")
         prefix = settings.index_prefix
-        opened.append(
-            Terminal(*given, home=settings.home, columns=80, lines=24, SEARCHAPP_INDEX_PREFIX=prefix)
+        terminals.append(
+            Terminal(*options, home=settings.home, columns=80, lines=24, SEARCHAPP_INDEX_PREFIX=prefix)
         )
-        return opened[-1]
+        return terminals[-1]
 
     yield start
-    for terminal in opened:
+    for terminal in terminals:
         terminal.close()
 
 
-def judged(settings: Settings) -> list[Event]:
+def judgments(settings: Settings) -> list[Event]:
     with JudgmentLog(settings.home / "judgments.sqlite") as log:
-        return [event for _place, event in log.events()]
+        return [event for _position, event in log.events()]
 
 
-def test_topics_are_walked_and_judged(settings: Settings, on_server: Open) -> None:
-    terminal = on_server("topics", "nlps", "--recipe", "neighbours", "--split", "dev")
+def test_topics_are_shown_and_judged(settings: Settings, open_screen: Open) -> None:
+    terminal = open_screen("topics", "nlps", "--recipe", "neighbours", "--split", "dev")
     terminal.wait_for(r"Topic \d+ · AP \S+ · \d of \d missed", 60)
     first = terminal.wait_for(r"Document (\d+) .*rank 1 ")[1]
     terminal.press("]")
@@ -68,21 +68,21 @@ def test_topics_are_walked_and_judged(settings: Settings, on_server: Open) -> No
     terminal.press("w")
     terminal.wait_for(rf"{document} is at rank 1, with the score")
     terminal.press("escape")
-    terminal.wait_for(rf"Document {document} .*rank 1 ")  # which was behind the reason
+    terminal.wait_for(rf"Document {document} .*rank 1 ")  # the reason is closed
     terminal.press("j", "1")
     terminal.wait_for("saved  1 relevant")
     terminal.press("q")
     assert terminal.wait_for_end() == 0
-    (event,) = judged(settings)
+    (event,) = judgments(settings)
     assert (event.topic_id, event.document_id, event.grade, event.rank) == (topic, document, 1, 1)
 
 
-def test_what_a_recipe_ranks_now_is_judged(settings: Settings, on_server: Open) -> None:
-    terminal = on_server("judge", "nlps", "--recipe", "bm25", "--split", "dev")
+def test_rankings_of_a_recipe_are_judged(settings: Settings, open_screen: Open) -> None:
+    terminal = open_screen("judge", "nlps", "--recipe", "bm25", "--split", "dev")
     document = terminal.wait_for(r"(?:Document |▶.* 1 +)(\d+)", 60)[1]
     terminal.press("1")
     terminal.wait_for("saved")
     terminal.press("q")
     assert terminal.wait_for_end() == 0
-    (event,) = judged(settings)
+    (event,) = judgments(settings)
     assert (event.document_id, event.grade, event.rank) == (document, 1, 1)

@@ -1,4 +1,4 @@
-"""The pictures of the documentation, which `scripts/pictures.py` makes."""
+"""The pictures in the documentation, which `scripts/pictures.py` draws."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.search.panes import SearchView
 from searchapp.tui.search.requests import RankingScreen
-from tests.tui.conftest import Prepared
+from tests.tui.conftest import SampleRuns
 from tests.tui.pictures import pinned
 
-NO_SCREEN = {WorkScreen, GoldScreen, RankingScreen, SearchView}
-"""What other screens are made of."""
+BASE_CLASSES = {WorkScreen, GoldScreen, RankingScreen, SearchView}
+"""Base classes of screens."""
 
 
-def every_screen(of: type[KeyScreen] = KeyScreen) -> Iterator[type[KeyScreen]]:
-    for one in of.__subclasses__():
-        if one.__module__.startswith("searchapp.") and one not in NO_SCREEN:
-            yield one
-        yield from every_screen(one)
+def screen_classes(base: type[KeyScreen] = KeyScreen) -> Iterator[type[KeyScreen]]:
+    for subclass in base.__subclasses__():
+        if subclass.__module__.startswith("searchapp.") and subclass not in BASE_CLASSES:
+            yield subclass
+        yield from screen_classes(subclass)
 
 
 def test_every_screen_has_a_picture() -> None:
-    pictured = {one.screen for one in PICTURES}
-    assert set(every_screen()) == pictured, "give each screen a line in PICTURES of scripts/pictures.py"
-    assert {one.path for one in PICTURES} == set(IMAGES.glob("*.svg")), "run: make pictures"
+    classes = {picture.screen for picture in PICTURES}
+    assert set(screen_classes()) == classes, "give each screen a line in PICTURES of scripts/pictures.py"
+    assert {picture.path for picture in PICTURES} == set(IMAGES.glob("*.svg")), "run: make pictures"
 
 
-@pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
-def test_a_picture_is_shown_by_a_document_and_loads_nothing(picture: Picture) -> None:
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_a_picture_is_used_in_the_documentation_and_loads_nothing(picture: Picture) -> None:
     documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    shown = f"images/{picture.name}.svg)"
-    assert any(shown in one.read_text(encoding="utf-8") for one in documents), f"no document has ![](…{shown}"
+    link = f"images/{picture.name}.svg)"
+    assert any(link in document.read_text(encoding="utf-8") for document in documents), (
+        f"no document has ![](…{link}"
+    )
     text = picture.path.read_text(encoding="utf-8")
     assert "font-face" not in text and "url(http" not in text and "href" not in text and "@import" not in text
     assert str(Path.home()) not in text and "/tmp" not in text
 
 
 @pinned
-@pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
-def test_pictures_are_what_is_seen(picture: Picture, prepared: Prepared) -> None:
-    runs = {task: prepared.run(task) for task in SPLITS}
-    assert draw_once(picture, prepared.home, runs) == picture.path.read_text(encoding="utf-8"), (
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_pictures_are_current(picture: Picture, samples: SampleRuns) -> None:
+    runs = {task: samples.run(task) for task in SPLITS}
+    assert draw_once(picture, samples.home, runs) == picture.path.read_text(encoding="utf-8"), (
         "run: make pictures"
     )

@@ -1,4 +1,4 @@
-"""Pictures of the screens but that of searching, compared with those that people have looked at: see `pictures`."""
+"""Compare all screens except the search screen with approved pictures: see `tests.tui.pictures`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
 from searchapp.tui.kit.themes import next_theme
 from searchapp.tui.topics.screen import TopicsScreen
-from tests.tui.conftest import Judging, Prepared, drive, settled
+from tests.tui.conftest import JudgingHarness, SampleRuns, drive, wait_until_idle
 from tests.tui.pictures import in_sizes, pinned, require_same
 
-SCREENS = {
+JUDGING_KEYS = {
     "judging": ("1", "0", "1", "s", "x", "m"),
     "help": ("question_mark",),
     "question": ("space", "space", "space", "1"),
@@ -33,13 +33,13 @@ SCREENS = {
     "note": ("n", *"seen before"),
     "judged": ("1", "0", "n", *"odd", "enter", "s", "l", "tab", "shift+tab"),
 }
-DECIDING = {
+ADJUDICATION_KEYS = {
     "deciding": ("1", "r", "0", *"too general", "enter", "n", *"see 1.2", "enter"),
     "deciding-help": ("question_mark",),
 }
-AROUND = {
-    one.name: one
-    for one in (
+OTHER_PICTURES = {
+    picture.name: picture
+    for picture in (
         Picture("home", HomeScreen, SampleScreens.home),
         Picture("home-run", HomeScreen, SampleScreens.home, ("tab",)),
         Picture("settings", ConfigScreen, SampleScreens.settings, ("down",)),
@@ -51,56 +51,58 @@ AROUND = {
         ),
     )
 }
-"""Screens on which nobody judges, or not yet."""
+"""Screens that are not opened for judging."""
 
 
 @pinned
-@pytest.mark.parametrize(("name", "size"), in_sizes(SCREENS))
-def test_screens_look_as_they_did(
-    judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "size"), in_sizes(JUDGING_KEYS))
+def test_the_judging_screen_is_unchanged(
+    judging: JudgingHarness, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "datetime", TickingClock)  # so that pace and order are always the same ones
+    monkeypatch.setattr(events, "datetime", TickingClock)  # keeps pace and order the same
     monkeypatch.setattr(TickingClock, "ticks", 0)
     app = judging.app()
-    topic = judging.judging.topics[0]
-    documents = judging.judging.order(topic).documents
-    judging.session("ben").grade([SeenDocument(topic, one) for one in documents[4:7]], 1, "by definition")
-    judging.judging.refresh()
-    compare(app, SCREENS[name], name, size)
+    topic = judging.own_session.topics[0]
+    documents = judging.own_session.order(topic).documents
+    judging.session("ben").grade(
+        [SeenDocument(topic, document) for document in documents[4:7]], 1, "by definition"
+    )
+    judging.own_session.refresh()
+    compare_pictures(app, JUDGING_KEYS[name], name, size)
 
 
 @pinned
-@pytest.mark.parametrize(("name", "size"), in_sizes(DECIDING))
-def test_the_adjudicating_screen_looks_as_it_did(
-    judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "size"), in_sizes(ADJUDICATION_KEYS))
+def test_the_adjudication_screen_is_unchanged(
+    judging: JudgingHarness, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "datetime", StandingClock)
-    compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size)
+    monkeypatch.setattr(events, "datetime", FixedClock)
+    compare_pictures(judging.adjudicating(("ann", "ben", "bot")), ADJUDICATION_KEYS[name], name, size)
 
 
 @pinned
-@pytest.mark.parametrize(("name", "size"), in_sizes(AROUND))
-def test_screens_around_judging_look_as_they_did(
-    name: str, size: tuple[int, int], prepared: Prepared, tmp_path: Path
+@pytest.mark.parametrize(("name", "size"), in_sizes(OTHER_PICTURES))
+def test_other_screens_are_unchanged(
+    name: str, size: tuple[int, int], samples: SampleRuns, tmp_path: Path
 ) -> None:
-    picture = AROUND[name]
-    runs = {task: prepared.run(task) for task in SPLITS}
-    with closing(SampleScreens(prepared.home, runs, tmp_path)) as bench:
-        pictures = draw(replace(picture, size=size), bench, ("dark", "light"))
+    picture = OTHER_PICTURES[name]
+    runs = {task: samples.run(task) for task in SPLITS}
+    with closing(SampleScreens(samples.home, runs, tmp_path)) as screens:
+        pictures = draw(replace(picture, size=size), screens, ("dark", "light"))
     for look, picture_ in pictures.items():
         require_same(picture_, picture.name, size, look)
 
 
-class StandingClock(datetime):
-    """A clock that tells the same time in every picture."""
+class FixedClock(datetime):
+    """A clock with a fixed time."""
 
     @classmethod
-    def now(cls, tz: tzinfo | None = None) -> StandingClock:
+    def now(cls, tz: tzinfo | None = None) -> FixedClock:
         return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
 
 
 class TickingClock(datetime):
-    """A clock that goes on eleven seconds each time it is looked at."""
+    """A clock that advances by eleven seconds each time it is read."""
 
     ticks = 0
 
@@ -110,13 +112,13 @@ class TickingClock(datetime):
         return cls(2026, 1, 2, 3, cls.ticks // 60 % 60, cls.ticks % 60, tzinfo=tz)
 
 
-def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, int]) -> None:
-    """Press keys, and compare the pictures with those that are kept: in the dark, and then in the light."""
+def compare_pictures(app: WorkApp, keys: Sequence[str], name: str, size: tuple[int, int]) -> None:
+    """Press keys and compare the pictures in the dark and the light theme with the approved ones."""
 
     async def steps(pilot: Pilot[None], screen: WorkScreen) -> None:
-        await pilot.press(*pressed)
+        await pilot.press(*keys)
         for look in ("dark", "light"):
-            await settled(pilot)
+            await wait_until_idle(pilot)
             await wait_for_rest(pilot)
             pictures[look] = app.export_screenshot(title="searchapp judge")
             next_theme(app)

@@ -24,25 +24,25 @@ from searchapp.tasks.base import Grades
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
 from searchapp.tui.kit.screen import KeyApp
 from tests.cli.conftest import EMBEDDED, run_command
-from tests.tui.conftest import SAMPLES, Prepared, press, until
+from tests.tui.conftest import SAMPLES, SampleRuns, press, wait_until
 
 CUTOFF = 50
-"""How deep the sample is scored, which has fewer documents than the official scorer wants."""
+"""The sample has fewer documents than the official scorer requires."""
 
 TASK = "nlps"
 RECIPES = ("bm25", "neighbours", "tfidf")
 
 
 class Runs:
-    """Runs of the sample by recipes."""
+    """Runs of the sample, one for each recipe, made on first use."""
 
-    def __init__(self, prepared: Prepared, folder: Path) -> None:
-        self.home = prepared.home
+    def __init__(self, samples: SampleRuns, folder: Path) -> None:
+        self.home = samples.home
         self._folder = folder
-        prepared.run(TASK)
+        samples.run(TASK)
 
-    @cache  # noqa: B019  # there is one for all tests
-    def made(self, recipe: str) -> Path:
+    @cache  # noqa: B019  # one object serves all tests
+    def path(self, recipe: str) -> Path:
         path = self._folder / recipe
         arguments = ["rank", TASK, "--data", SAMPLES / TASK, "--split", "dev", "--recipe", recipe]
         result = run_command(*arguments, "--out", path, "--home", self.home, environment=EMBEDDED)
@@ -51,23 +51,23 @@ class Runs:
 
 
 @pytest.fixture(scope="session")
-def runs(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(prepared, tmp_path_factory.mktemp("compared"))
+def runs(samples: SampleRuns, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(samples, tmp_path_factory.mktemp("compared"))
 
 
-class Compared:
-    """Opens the screen; what is judged goes into a log in `home`."""
+class CompareHarness:
+    """Opens the compare screen, with a judgment log in `home`."""
 
     def __init__(self, runs: Runs, home: Path) -> None:
         self.runs = runs
         self.log = home / "judgments.sqlite"
-        self.warned: list[str] = []
+        self.warnings: list[str] = []
         self._opened = ExitStack()
 
-    def request(self, recipes: Sequence[str] = RECIPES[:2], **asked: Any) -> CompareRequest:
-        measures = asked.pop("measures", ())
+    def request(self, recipes: Sequence[str] = RECIPES[:2], **options: Any) -> CompareRequest:
+        measures = options.pop("measures", ())
         source = GoldSource(options=ScorerOptions(cutoff=CUTOFF), measures=measures)
-        return CompareRequest(tuple(map(self.runs.made, recipes)), source, **asked)
+        return CompareRequest(tuple(map(self.runs.path, recipes)), source, **options)
 
     def judged(self) -> Grades:
         return judged_by_now(self.log, TASK)
@@ -79,17 +79,17 @@ class Compared:
         request: CompareRequest | None = None,
         start: str | None = None,
         follows: bool = False,
-        **asked: Any,
+        **options: Any,
     ) -> KeyApp:
         if follows:
-            asked["judgments"] = Judgments(self.judged())
+            options["judgments"] = Judgments(self.judged())
         settings = Settings(home=self.runs.home)
         comparing = open_comparing(
             self._opened,
-            request or self.request(recipes, **asked),
+            request or self.request(recipes, **options),
             settings,
             SilentProgress(),
-            self.warned.append,
+            self.warnings.append,
             self.judged,
             follows=follows,
         )
@@ -98,33 +98,33 @@ class Compared:
 
     def events(self) -> list[Event]:
         with JudgmentLog(self.log) as log:
-            return [event for _place, event in log.events()]
+            return [event for _position, event in log.events()]
 
     def close(self) -> None:
         self._opened.close()
 
 
 @pytest.fixture
-def compared(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compared]:
+def compare_harness(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompareHarness]:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    compared = Compared(runs, tmp_path)
-    yield compared
-    compared.close()
+    compare_harness = CompareHarness(runs, tmp_path)
+    yield compare_harness
+    compare_harness.close()
 
 
-async def answered(pilot: Pilot[None], screen: CompareScreen) -> None:
-    """Wait until nothing is asked any more, and everything that came is drawn."""
+async def wait_until_answered(pilot: Pilot[None], screen: CompareScreen) -> None:
+    """Wait until all requests are answered and the answers are drawn."""
 
     def is_idle() -> bool:
         return all(side.is_idle for side in screen.sides) and screen.figure_queue.is_idle
 
-    for _again in range(3):  # what came is shown, which may be a reason to ask for more
-        await until(pilot, is_idle)
+    for _attempt in range(3):  # showing an answer may cause further requests
+        await wait_until(pilot, is_idle)
         await pilot.pause(0)
     await pilot.pause()
 
 
-async def enter(pilot: Pilot[None], screen: CompareScreen, *keys: str) -> None:
-    """Press keys, and wait for what comes of them."""
+async def press_and_wait(pilot: Pilot[None], screen: CompareScreen, *keys: str) -> None:
+    """Press keys and wait until their requests are answered."""
     await press(pilot, *keys)
-    await answered(pilot, screen)
+    await wait_until_answered(pilot, screen)

@@ -1,4 +1,4 @@
-"""The compare screen as people meet it: the program on a terminal, driven by keys alone."""
+"""The compare screen in a real terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.tui.compare.conftest import CUTOFF, Runs
 
 def test_runs_are_compared_and_judged_by_keys_alone(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "indexes").symlink_to(runs.home / "indexes")
-    both = [runs.made(recipe) for recipe in ("bm25", "neighbours")]
+    paths = [runs.path(recipe) for recipe in ("bm25", "neighbours")]
     with Terminal(
-        "compare", *both, "--screen", "--cutoff", CUTOFF, home=tmp_path, columns=80, lines=24,
+        "compare", *paths, "--screen", "--cutoff", CUTOFF, home=tmp_path, columns=80, lines=24,
         SEARCHAPP_ANNOTATOR="ann",
     ) as terminal:  # fmt: skip
         terminal.wait_for(r"bm25 → neighbours")
@@ -31,13 +31,13 @@ def test_runs_are_compared_and_judged_by_keys_alone(runs: Runs, tmp_path: Path) 
         terminal.press("q")
         assert terminal.wait_for_end() == 0
     with JudgmentLog(tmp_path / "judgments.sqlite") as log:
-        ((_place, event),) = log.events()
+        ((_position, event),) = log.events()
     assert (event.document_id, event.grade, event.rank, event.annotator) == (document, 1, 1, "ann")
 
 
-def test_without_a_terminal_or_beside_a_table_it_is_refused(runs: Runs, tmp_path: Path) -> None:
-    both = [runs.made(recipe) for recipe in ("bm25", "neighbours")]
-    for options, said in (
+def test_the_screen_is_refused_without_a_terminal_and_with_output_formats(runs: Runs, tmp_path: Path) -> None:
+    paths = [runs.path(recipe) for recipe in ("bm25", "neighbours")]
+    for options, message in (
         (["--screen"], "the compare screen needs a terminal: leave out --screen"),
         (
             ["--screen", "--json"],
@@ -45,6 +45,6 @@ def test_without_a_terminal_or_beside_a_table_it_is_refused(runs: Runs, tmp_path
         ),
         (["--topic", "1"], "--topic requires --screen"),
     ):
-        done = run_command("--home", tmp_path, "compare", *both, *options)
-        assert done.code == 2 and done.stdout == ""
-        assert done.stderr == f"searchapp: {said}\n"
+        result = run_command("--home", tmp_path, "compare", *paths, *options)
+        assert result.code == 2 and result.stdout == ""
+        assert result.stderr == f"searchapp: {message}\n"

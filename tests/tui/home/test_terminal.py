@@ -1,4 +1,4 @@
-"""The home screen as people meet it: the program on a terminal, driven by keys alone."""
+"""The home screen in a real terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.terminal import Terminal
 
 
-def test_from_nothing_to_a_search_on_a_small_terminal(tmp_path: Path) -> None:
+def test_the_sample_is_indexed_and_searched_on_a_small_terminal(tmp_path: Path) -> None:
     with Terminal("browse", home=tmp_path, columns=80, lines=24, NO_COLOR="1") as terminal:
         terminal.wait_for("Nothing is indexed yet")
         terminal.press("i")
@@ -34,10 +34,10 @@ def test_from_nothing_to_a_search_on_a_small_terminal(tmp_path: Path) -> None:
         assert b"\x1b[?1049l" in terminal.raw and not terminal.is_raw
 
 
-def test_without_a_terminal_it_is_refused(tmp_path: Path) -> None:
+def test_the_screen_is_refused_without_a_terminal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "searchapp", "--home", str(tmp_path), "browse"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == (
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr == (
         "searchapp: the home screen needs a terminal: `searchapp tasks` lists the tasks without one\n"
     )

@@ -1,4 +1,4 @@
-"""The search screen on a sample, whose index can be made slow, or fail."""
+"""The search screen on a sample whose index can be made slow or fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from searchapp.app.saved_searches import SearchQuery
 from searchapp.app.search import TaskSearcher
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.engines.base import NO_TERMS, SearchHit, Terms
+from searchapp.engines.base import NO_TERMS, Engine, SearchHit, Terms
 from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineUnreachable
 from searchapp.judging.events import Author
@@ -32,18 +32,18 @@ from searchapp.tui.search import actions
 from searchapp.tui.search.actions import KEY_ACTIONS
 from searchapp.tui.search.requests import request_of
 from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
-from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Prepared, press, text_of, until
+from tests.tui.conftest import SAMPLES, TIMEOUT_SECONDS, SampleRuns, press, screen_text, wait_until
 
 
 class FickleIndex:
-    """An index that answers when `may_answer` is set, and fails while `fails` is."""
+    """An index that waits for `may_answer` and fails while `fails` is true."""
 
     def __init__(self, index: EmbeddedIndex) -> None:
         self._index = index
         self.may_answer = threading.Event()
         self.may_answer.set()
         self.fails = False
-        self.finds = 0
+        self.searches = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)
@@ -61,20 +61,20 @@ class FickleIndex:
         return self._index.counts(query, fields)
 
     def _ask(self) -> None:
-        self.finds += 1
+        self.searches += 1
         self._wait()
 
     def _wait(self) -> None:
-        self.may_answer.wait(PATIENCE_SECONDS)
+        self.may_answer.wait(TIMEOUT_SECONDS)
         if self.fails:
             raise EngineUnreachable("the server does not answer")
 
 
-class SearchingOn:
-    """Opens the screen on a sample."""
+class SearchHarness:
+    """Opens the search screen on a sample, with a judgment log in `home`."""
 
-    def __init__(self, prepared: Prepared, home: Path) -> None:
-        self._prepared = prepared
+    def __init__(self, samples: SampleRuns, home: Path) -> None:
+        self._samples = samples
         self._opened = ExitStack()
         self.home = home
 
@@ -87,17 +87,17 @@ class SearchingOn:
         *,
         restore: bool = False,
     ) -> SearchApp:
-        self._prepared.run(task)
+        self._samples.run(task)
         loaded = load(task)
-        engine = self._opened.enter_context(closing(open_engine(Settings(home=self._prepared.home))))
+        engine = self._opened.enter_context(self.engine())
 
         def searcher(progress: Progress) -> TaskSearcher:
-            return TaskSearcher.open(loaded, engine, progress, self._prepared.home, SAMPLES / task)
+            return TaskSearcher.open(loaded, engine, progress, self._samples.home, SAMPLES / task)
 
         first = searcher(SilentProgress())
         self.index = FickleIndex(first.index)  # type: ignore[arg-type]
         first.index = self.index  # type: ignore[assignment]
-        opened = SearchSetup(
+        setup = SearchSetup(
             first,
             searcher,
             self.home,
@@ -106,7 +106,10 @@ class SearchingOn:
             self._session,
             restore=restore,
         )
-        return SearchApp(opened, actions.load(self.home, loaded.info.grades))
+        return SearchApp(setup, actions.load(self.home, loaded.info.grades))
+
+    def engine(self) -> closing[Engine]:
+        return closing(open_engine(Settings(home=self._samples.home)))
 
     def _session(self) -> Session:
         self.log = self._opened.enter_context(JudgmentLog(self.home / "judgments.sqlite"))
@@ -117,17 +120,19 @@ class SearchingOn:
 
 
 @pytest.fixture
-def searching(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchingOn]:
+def search_harness(
+    samples: SampleRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SearchHarness]:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    searching = SearchingOn(prepared, tmp_path)
-    yield searching
-    searching.close()
+    search_harness = SearchHarness(samples, tmp_path)
+    yield search_harness
+    search_harness.close()
 
 
-async def answered(pilot: Pilot[None], screen: SearchScreen) -> None:
-    """Wait until nothing is asked any more, and everything that came is drawn."""
-    for _again in range(3):  # what comes may be a reason to ask for more
-        await until(
+async def wait_until_answered(pilot: Pilot[None], screen: SearchScreen) -> None:
+    """Wait until all requests are answered and the answers are drawn."""
+    for _attempt in range(3):  # showing an answer may cause further requests
+        await wait_until(
             pilot,
             lambda: not screen.loader.is_waiting and screen.quick.is_idle and screen.slow.is_idle,
         )
@@ -135,61 +140,61 @@ async def answered(pilot: Pilot[None], screen: SearchScreen) -> None:
         await pilot.pause()
 
 
-async def enter(pilot: Pilot[None], screen: SearchScreen, *keys: str) -> None:
-    """Press keys, and wait for what comes of them."""
+async def press_and_wait(pilot: Pilot[None], screen: SearchScreen, *keys: str) -> None:
+    """Press keys and wait until their requests are answered."""
     await press(pilot, *keys)
-    await answered(pilot, screen)
+    await wait_until_answered(pilot, screen)
 
 
-async def solved(pilot: Pilot[None], screen: SearchScreen) -> None:
-    """Wait until the solved topics are read."""
-    await until(pilot, lambda: screen.training_topics.topics is not None)
+async def wait_for_training_topics(pilot: Pilot[None], screen: SearchScreen) -> None:
+    """Wait until the training topics are read."""
+    await wait_until(pilot, lambda: screen.training_topics.topics is not None)
     await pilot.pause()
 
 
 def ids(screen: SearchScreen) -> list[str]:
-    """The hits that are there, from the first on."""
-    found = []
-    for place in range(screen.hits.count):
-        result = screen.hits.listing.hit(place)
+    """Return the loaded hits from the first one to the first gap."""
+    document_ids = []
+    for position in range(screen.hits.count):
+        result = screen.hits.listing.hit(position)
         if result is None:
             break
-        found.append(result.hit.document_id)
-    return found
+        document_ids.append(result.hit.document_id)
+    return document_ids
 
 
-TYPED = [*'prime number +-"(*:\\', "space", "backspace", "ctrl+w", "left", "right", "home", "end"]
-NEVER = {"quit", "pager", "palette", "theme"}
-"""What ends the program or leaves it, offers to, or only draws everything again."""
+EDITING_KEYS = [*'prime number +-"(*:\\', "space", "backspace", "ctrl+w", "left", "right", "home", "end"]
+EXCLUDED = {"quit", "pager", "palette", "theme"}
+"""Actions that leave the program, offer to, or only draw everything again."""
 
 
-async def random_keys(pilot: Pilot[None], screen: SearchScreen, seed: int, count: int) -> None:
-    """Press a hundred keys a second at most, of those that edit the text and of every action, in the line and outside.
+async def press_random_keys(pilot: Pilot[None], screen: SearchScreen, seed: int, count: int) -> None:
+    """Press random keys that edit the query or start actions, at most a hundred a second, then check the hits.
 
-    In the end the ranking in sight is that of the text; or it says what is wrong with that, and another text is found.
+    In the end either the hits are those of the query, or an error is shown; then another query gets its hits.
     """
-    dice = random.Random(seed)
-    keys = [key for action in KEY_ACTIONS if action.name not in NEVER for key in action.keys]
-    every = [*keys, "enter", "escape", "tab"]
+    random_source = random.Random(seed)
+    keys = [key for action in KEY_ACTIONS if action.name not in EXCLUDED for key in action.keys]
+    all_keys = [*keys, "enter", "escape", "tab"]
     for _key in range(count):
-        begin = time.monotonic()
-        await press(pilot, dice.choice(TYPED if dice.random() < 0.6 else every))
-        assert time.monotonic() - begin < 3
-        await asyncio.sleep(max(0.0, 0.01 - (time.monotonic() - begin)))
+        start = time.monotonic()
+        await press(pilot, random_source.choice(EDITING_KEYS if random_source.random() < 0.6 else all_keys))
+        assert time.monotonic() - start < 3
+        await asyncio.sleep(max(0.0, 0.01 - (time.monotonic() - start)))
     while pilot.app.screen is not screen:
         await press(pilot, "escape")
-    await answered(pilot, screen)
+    await wait_until_answered(pilot, screen)
     if screen.loader.is_current:
         assert_current(screen)
     else:
-        assert screen.error is not None and "▲" in text_of(pilot.app)  # type: ignore[arg-type]
+        assert screen.error is not None and "▲" in screen_text(pilot)
     await press(pilot, *([] if screen.words.has_focus else ["escape"]))
-    await enter(pilot, screen, "ctrl+u", "ctrl+k", *"ring")
+    await press_and_wait(pilot, screen, "ctrl+u", "ctrl+k", *"ring")
     assert screen.words.value == "ring" and screen.loader.is_current
     assert_current(screen)
 
 
 def assert_current(screen: SearchScreen) -> None:
-    """That the hits are those that the use case finds for what is sought."""
-    found = screen.searcher.search(request_of(screen.loader.query))
-    assert ids(screen)[: len(found)] == [one.hit.document_id for one in found]
+    """Require that the screen shows the hits of the current query."""
+    results = screen.searcher.search(request_of(screen.loader.query))
+    assert ids(screen)[: len(results)] == [result.hit.document_id for result in results]

@@ -1,4 +1,4 @@
-"""The search screen on the sample of nlps, which is indexed on a server."""
+"""The search screen on the sample of nlps, indexed on a server."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from searchapp.tasks import load
 from searchapp.tui.search import actions
 from searchapp.tui.search.requests import PAGE
 from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
-from tests.tui.conftest import SAMPLES, press, text_of, until
+from tests.tui.conftest import SAMPLES, press, screen_text, wait_until
 
 DRAWN_SECONDS = 0.5
-"""In which a key is drawn while a request hangs: on a machine that does much else."""
+"""A key is drawn within this time while a request hangs, even on a busy machine."""
 
 
-class OnServer:
-    """Opens the screen on the sample of nlps, which is indexed on a server that is reached through a proxy."""
+class ServerSearchHarness:
+    """Opens the search screen on the sample of nlps, indexed on a server that it reaches through a proxy."""
 
     def __init__(self, home: Path, url: str, direct: str, prefix: str) -> None:
         self._opened = ExitStack()
@@ -38,45 +38,45 @@ class OnServer:
         self.index()
 
     def index(self) -> None:
-        """Build the index anew, past the proxy."""
+        """Rebuild the index without the proxy."""
         with closing(open_engine(self.direct)) as engine:
             collection = self.task.collection(SAMPLES / "nlps")
             index_task(self.task, engine, collection, SilentProgress(), rebuild=True)
 
-    def app(self, **given: Any) -> SearchApp:
+    def app(self, **options: Any) -> SearchApp:
         engine = self._opened.enter_context(closing(open_engine(self.settings)))
 
         def searcher(progress: Any) -> TaskSearcher:
             return TaskSearcher.open(self.task, engine, progress, self.home, SAMPLES / "nlps")
 
         def session() -> Session:
-            raise AssertionError("nobody judges here")
+            raise AssertionError("this screen does not judge")
 
-        sought = SearchQuery(given.get("text", ""), given.get("recipe"))
-        opened = SearchSetup(
-            searcher(SilentProgress()), searcher, self.home, ("searchapp", "search"), sought, session
+        query = SearchQuery(options.get("text", ""), options.get("recipe"))
+        setup = SearchSetup(
+            searcher(SilentProgress()), searcher, self.home, ("searchapp", "search"), query, session
         )
-        return SearchApp(opened, actions.load(self.home, self.task.info.grades))
+        return SearchApp(setup, actions.load(self.home, self.task.info.grades))
 
     def expected(self, text: str) -> list[str]:
         with closing(open_engine(self.direct)) as engine:
             searcher = TaskSearcher.open(self.task, engine, SilentProgress(), self.home)
-            return [one.hit.document_id for one in searcher.search(SearchRequest(text, size=PAGE))]
+            return [result.hit.document_id for result in searcher.search(SearchRequest(text, size=PAGE))]
 
     def close(self) -> None:
         self._opened.close()
 
 
-async def typed(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
-    """Type, and see each key drawn at once."""
+async def type_text(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
+    """Type a text and require that each key is drawn at once."""
     for character in text:
-        begin = time.monotonic()
+        start = time.monotonic()
         await press(pilot, {" ": "space"}.get(character, character))
-        assert time.monotonic() - begin < DRAWN_SECONDS
-        assert screen.words.value in text_of(pilot.app)  # type: ignore[arg-type]
+        assert time.monotonic() - start < DRAWN_SECONDS
+        assert screen.words.value in screen_text(pilot)
 
 
-async def shows(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
-    """Wait until the ranking in sight is that of a text."""
-    await until(pilot, lambda: screen.hits.listing.request.text == text and not screen.loader.is_waiting)
+async def wait_for_ranking(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
+    """Wait until the screen wait_for_ranking the ranking of a text."""
+    await wait_until(pilot, lambda: screen.hits.listing.request.text == text and not screen.loader.is_waiting)
     await pilot.pause()

@@ -1,4 +1,4 @@
-"""The search screen, driven by keys."""
+"""The search screen: queries, hits, filters, recipes and keys."""
 
 from __future__ import annotations
 
@@ -11,193 +11,196 @@ from textual.pilot import Pilot
 from searchapp.app.search import SearchRequest
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.tui.kit import background
-from searchapp.tui.search import requests as searching_module
+from searchapp.tui.search import requests as requests
 from searchapp.tui.search.choices import FilterDialog
 from searchapp.tui.search.requests import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen
 from tests.cli.conftest import run_command
-from tests.tui.conftest import PATIENCE_SECONDS, drive, settled, text_of, until
-from tests.tui.search.conftest import SearchingOn, answered, enter, ids, solved
+from tests.tui.conftest import TIMEOUT_SECONDS, drive, screen_text, wait_until, wait_until_idle
+from tests.tui.search.conftest import (
+    SearchHarness,
+    ids,
+    press_and_wait,
+    wait_for_training_topics,
+    wait_until_answered,
+)
 
 P = Pilot[None]
 SIZES = [(160, 45), (80, 24)]
 
 
-def expected(screen: SearchScreen, text: str, **more: Any) -> list[str]:
-    """What the use case finds, whose hits the command prints."""
-    found = screen.searcher.search(SearchRequest(text, size=PAGE, **more))
-    return [one.hit.document_id for one in found]
+def expected(screen: SearchScreen, text: str, **options: Any) -> list[str]:
+    """Return the hits that the command `search` prints."""
+    results = screen.searcher.search(SearchRequest(text, size=PAGE, **options))
+    return [result.hit.document_id for result in results]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_typed_is_searched_for(searching: SearchingOn, size: tuple[int, int]) -> None:
+def test_typing_searches(search_harness: SearchHarness, size: tuple[int, int]) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await answered(pilot, screen)
-        assert screen.hits.count == 70  # without words: all documents
-        await enter(pilot, screen, *"prime", "space", *"number")
+        await wait_until_answered(pilot, screen)
+        assert screen.hits.count == 70  # an empty query finds all documents
+        await press_and_wait(pilot, screen, *"prime", "space", *"number")
         assert ids(screen)[:PAGE] == expected(screen, "prime number") != []
         total = screen.searcher.counts(SearchRequest("prime number")).total
-        shown = text_of(app)
-        assert f"{total} documents · words" in shown
-        assert f"Document {ids(screen)[0]} · rank 1" in shown
-        await enter(pilot, screen, "ctrl+u")
+        text = screen_text(pilot)
+        assert f"{total} documents · words" in text
+        assert f"Document {ids(screen)[0]} · rank 1" in text
+        await press_and_wait(pilot, screen, "ctrl+u")
         assert screen.hits.count == 70
 
-    app = searching.app()
-    drive(app, steps, size)
+    drive(search_harness.app(), steps, size)
 
 
-def test_only_the_answer_to_the_last_text_is_shown(
-    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+def test_only_the_answer_to_the_last_query_is_shown(
+    search_harness: SearchHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(background, "OVERTAKE_SECONDS", TIMEOUT_SECONDS)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         shown: list[str] = []
-        found = screen.show_ranking
+        show_ranking = screen.show_ranking
 
-        def noted(listing: Listing, cursor: int) -> None:
+        def record_ranking(listing: Listing, cursor: int) -> None:
             shown.append(listing.request.text)
-            found(listing, cursor)
+            show_ranking(listing, cursor)
 
-        monkeypatch.setattr(screen, "show_ranking", noted)
-        index, before = searching.index, screen.hits.listing
+        monkeypatch.setattr(screen, "show_ranking", record_ranking)
+        index, before = search_harness.index, screen.hits.listing
         index.may_answer.clear()
-        index.finds = 0
+        index.searches = 0
         await pilot.press("p")
-        await until(pilot, lambda: index.finds)
+        await wait_until(pilot, lambda: index.searches)
         await pilot.press(*"rime")
-        assert screen.words.value == "prime"  # typing waits for nothing
+        assert screen.words.value == "prime"  # typing does not wait for answers
         assert screen.hits.listing is before
-        await pilot.press("down", "down")  # nor does moving
+        await pilot.press("down", "down")  # nor do cursor keys
         assert screen.hits.cursor == 2
         index.may_answer.set()
-        await answered(pilot, screen)
-        assert shown == ["prime"] and index.finds == 2
+        await wait_until_answered(pilot, screen)
+        assert shown == ["prime"] and index.searches == 2
         assert ids(screen) == expected(screen, "prime") and screen.hits.cursor == 0
 
-    drive(searching.app(), steps)
+    drive(search_harness.app(), steps)
 
 
-def test_keys_that_follow_each_other_fast_are_one_search(
-    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(searching_module, "QUIET_SECONDS", 0.5)
+def test_fast_keys_cause_one_search(search_harness: SearchHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "QUIET_SECONDS", 0.5)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await answered(pilot, screen)
-        searching.index.finds = 0
-        await enter(pilot, screen, *"prime number")
-        assert searching.index.finds <= 2  # the first letter, and all of them
+        await wait_until_answered(pilot, screen)
+        search_harness.index.searches = 0
+        await press_and_wait(pilot, screen, *"prime number")
+        assert search_harness.index.searches <= 2  # the first letter, and the whole query
         assert screen.hits.listing.request.text == "prime number"
 
-    drive(searching.app(), steps)
+    drive(search_harness.app(), steps)
 
 
-def test_a_broken_query_is_explained_at_its_place_and_the_ranking_stays(searching: SearchingOn) -> None:
+def test_a_broken_query_is_explained_below_its_error_and_the_hits_stay(
+    search_harness: SearchHarness,
+) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime")
-        good = ids(screen)
-        await enter(pilot, screen, "space", *'"number')
-        lines = text_of(app).splitlines()
-        place = next(number for number, line in enumerate(lines) if '"number' in line)
-        assert lines[place + 1].index("▲") == lines[place].index('"')
-        assert "this quotation mark is not closed" in lines[place + 1]
-        assert ids(screen) == good
-        await enter(pilot, screen, '"')
-        assert "▲" not in text_of(app)
+        await press_and_wait(pilot, screen, *"prime")
+        before = ids(screen)
+        await press_and_wait(pilot, screen, "space", *'"number')
+        lines = screen_text(pilot).splitlines()
+        position = next(number for number, line in enumerate(lines) if '"number' in line)
+        assert lines[position + 1].index("▲") == lines[position].index('"')
+        assert "this quotation mark is not closed" in lines[position + 1]
+        assert ids(screen) == before
+        await press_and_wait(pilot, screen, '"')
+        assert "▲" not in screen_text(pilot)
         assert ids(screen) == expected(screen, 'prime "number"')
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
 @pytest.mark.parametrize("sizes", [((80, 24), (200, 45)), ((200, 45), (80, 24))])
-@pytest.mark.parametrize("words", ["normal subgroup", f'{"a" * 60} "b'])
-def test_another_size_of_the_terminal_is_drawn_with_all_that_comes_of_it(
-    searching: SearchingOn, words: str, sizes: tuple[tuple[int, int], tuple[int, int]]
+@pytest.mark.parametrize("query", ["normal subgroup", f'{"a" * 60} "b'])
+def test_a_resized_terminal_shows_what_a_new_one_does(
+    search_harness: SearchHarness, query: str, sizes: tuple[tuple[int, int], tuple[int, int]]
 ) -> None:
-    seen: list[str] = []
+    drawings: list[str] = []
 
-    async def look(pilot: P, screen: SearchScreen) -> None:
-        screen.words.value = words
-        screen.typed(words)
-        await answered(pilot, screen)
-        await solved(pilot, screen)
-        known = screen.training_topics.topics
-        assert known is not None
-        screen.hits.move(next(place for place, one in enumerate(ids(screen)) if known.citing(one)))
-        await answered(pilot, screen)
+    async def draw(pilot: P, screen: SearchScreen) -> None:
+        screen.words.value = query
+        screen.typed(query)
+        await wait_until_answered(pilot, screen)
+        await wait_for_training_topics(pilot, screen)
+        gold_topics = screen.training_topics.topics
+        assert gold_topics is not None
+        screen.hits.move(
+            next(position for position, document in enumerate(ids(screen)) if gold_topics.citing(document))
+        )
+        await wait_until_answered(pilot, screen)
         if app.size != sizes[1]:
-            await enter(pilot, screen, "f1")
+            await press_and_wait(pilot, screen, "f1")
             await pilot.resize_terminal(*sizes[1])
-            await settled(pilot)
-            await enter(pilot, screen, "escape")
-        seen.append(f"{text_of(app)}\n{screen.reading._pane.text.plain}")
+            await wait_until_idle(pilot)
+            await press_and_wait(pilot, screen, "escape")
+        drawings.append(f"{screen_text(pilot)}\n{screen.reading._pane.text.plain}")
 
     for size in reversed(sizes):
-        app = searching.app()
-        drive(app, look, size)
-    assert seen[0] == seen[1]
+        app = search_harness.app()
+        drive(app, draw, size)
+    assert drawings[0] == drawings[1]
 
 
-@pytest.mark.parametrize("before", [0, 30, 60, 300])
-def test_a_broken_query_is_explained_wherever_it_is_broken(searching: SearchingOn, before: int) -> None:
+@pytest.mark.parametrize("prefix_length", [0, 30, 60, 300])
+def test_an_error_anywhere_in_a_query_is_explained(search_harness: SearchHarness, prefix_length: int) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        screen.words.value = f'{"a" * before} "b'
+        screen.words.value = f'{"a" * prefix_length} "b'
         screen.typed(screen.words.value)
-        await answered(pilot, screen)
-        (line,) = [line for line in text_of(app).splitlines() if "▲" in line]
+        await wait_until_answered(pilot, screen)
+        (line,) = [line for line in screen_text(pilot).splitlines() if "▲" in line]
         assert "quotation mark" in line
 
-    app = searching.app()
-    drive(app, steps, (80, 24))
+    drive(search_harness.app(), steps, (80, 24))
 
 
 def test_an_engine_that_fails_is_asked_again_until_it_answers(
-    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+    search_harness: SearchHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching_module, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(requests, "RETRY_SECONDS", 0.05)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime")
-        good = ids(screen)
-        searching.index.fails = True
+        await press_and_wait(pilot, screen, *"prime")
+        before = ids(screen)
+        search_harness.index.fails = True
         await pilot.press("space", *"number")
-        await until(pilot, lambda: "the server does not answer" in text_of(app))
-        assert ids(screen) == good and "the hits below are from an earlier query" in text_of(app)
-        searching.index.fails = False
-        await until(pilot, lambda: screen.loader.is_current)
-        await answered(pilot, screen)
+        await wait_until(pilot, lambda: "the server does not answer" in screen_text(pilot))
+        assert ids(screen) == before and "the hits below are from an earlier query" in screen_text(pilot)
+        search_harness.index.fails = False
+        await wait_until(pilot, lambda: screen.loader.is_current)
+        await wait_until_answered(pilot, screen)
         assert ids(screen) == expected(screen, "prime number")
-        assert "the server" not in text_of(app)
+        assert "the server" not in screen_text(pilot)
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_pages_come_while_one_scrolls_to_any_depth(searching: SearchingOn) -> None:
+def test_further_pages_are_loaded_while_scrolling(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         await pilot.press("enter")
-        await enter(pilot, screen, "end")
+        await press_and_wait(pilot, screen, "end")
         last = screen.searcher.search(SearchRequest("", size=1, first=69))[0].hit.document_id
-        assert screen.hits.cursor == 69 and f"Document {last} · rank 70" in text_of(app)
-        await enter(pilot, screen, "home", *["pagedown"] * 2)
-        every = [one.document_id for one in screen.searcher.ranking(SearchRequest(""))]
-        assert ids(screen) == every
+        assert screen.hits.cursor == 69 and f"Document {last} · rank 70" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "home", *["pagedown"] * 2)
+        all_documents = [ranked.document_id for ranked in screen.searcher.ranking(SearchRequest(""))]
+        assert ids(screen) == all_documents
         screen.hits.scroll_to(y=0, animate=False, immediate=True)
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         assert "…" not in [
-            line.split("│")[0].split()[-1] for line in text_of(app).splitlines()[4:] if line.strip()
+            line.split("│")[0].split()[-1] for line in screen_text(pilot).splitlines()[4:] if line.strip()
         ]
 
-    app = searching.app()
-    drive(app, steps, (80, 24))
+    drive(search_harness.app(), steps, (80, 24))
 
 
-def test_pages_of_a_ranking_that_is_gone_are_not_mixed_in(searching: SearchingOn) -> None:
+def test_late_pages_of_an_earlier_ranking_are_discarded(search_harness: SearchHarness) -> None:
     listing = Listing(SearchRequest("a"), 45)
     assert [
         listing.missing(range(45)),
@@ -206,162 +209,159 @@ def test_pages_of_a_ranking_that_is_gone_are_not_mixed_in(searching: SearchingOn
     ] == [0, 2, None]
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         await pilot.press("enter")
-        searching.index.may_answer.clear()
+        search_harness.index.may_answer.clear()
         await pilot.press("end")
         await pilot.press("slash", *"prime")
-        searching.index.may_answer.set()
-        await answered(pilot, screen)
+        search_harness.index.may_answer.set()
+        await wait_until_answered(pilot, screen)
         assert ids(screen) == expected(screen, "prime") and screen.hits.cursor == 0
 
-    drive(searching.app(), steps, (80, 24))
+    drive(search_harness.app(), steps, (80, 24))
 
 
-def test_values_are_chosen_and_dropped_as_filters(searching: SearchingOn) -> None:
+def test_filters_are_added_and_removed(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"jobs")
-        every = ids(screen)
-        await enter(pilot, screen, "f2")
-        assert "Only documents with" in text_of(app) and "○ debate: valley_governors" in text_of(app)
-        await enter(pilot, screen, *"speaker: castell", "enter")
-        wanted = (FieldFilter("speaker", "CASTELL"),)
-        assert screen.loader.query.filters == wanted
-        assert ids(screen) == expected(screen, "jobs", filters=wanted)
-        assert "● speaker: CASTELL" in text_of(app)
-        await enter(pilot, screen, "escape")
-        assert "speaker: CASTELL " in text_of(app) and screen.hits.count < len(every)
-        await enter(pilot, screen, "f2", "ctrl+x", "escape")
-        assert ids(screen) == every
+        await press_and_wait(pilot, screen, *"jobs")
+        all_documents = ids(screen)
+        await press_and_wait(pilot, screen, "f2")
+        assert "Only documents with" in screen_text(pilot)
+        assert "○ debate: valley_governors" in screen_text(pilot)
+        await press_and_wait(pilot, screen, *"speaker: castell", "enter")
+        filters = (FieldFilter("speaker", "CASTELL"),)
+        assert screen.loader.query.filters == filters
+        assert ids(screen) == expected(screen, "jobs", filters=filters)
+        assert "● speaker: CASTELL" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "escape")
+        assert "speaker: CASTELL " in screen_text(pilot) and screen.hits.count < len(all_documents)
+        await press_and_wait(pilot, screen, "f2", "ctrl+x", "escape")
+        assert ids(screen) == all_documents
 
-    app = searching.app("checkthat")
-    drive(app, steps)
+    drive(search_harness.app("checkthat"), steps)
 
 
-def test_values_that_come_late_are_all_in_sight(searching: SearchingOn) -> None:
+def test_late_values_of_filters_are_all_visible(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"jobs", "escape")
-        searching.index.may_answer.clear()
+        await press_and_wait(pilot, screen, *"jobs", "escape")
+        search_harness.index.may_answer.clear()
         await pilot.press("f2")
         dialog = cast(FilterDialog, app.screen)
-        await until(pilot, lambda: dialog.rows.size.height)
-        assert dialog.rows.count == 0 and "Only documents with" in text_of(app)
-        searching.index.may_answer.set()
-        await answered(pilot, screen)
+        await wait_until(pilot, lambda: dialog.rows.size.height)
+        assert dialog.rows.count == 0 and "Only documents with" in screen_text(pilot)
+        search_harness.index.may_answer.set()
+        await wait_until_answered(pilot, screen)
         assert dialog.rows.count == len(dialog.rows.visible_rows) == 7
-        assert "○ speaker: HOST" in text_of(app)
+        assert "○ speaker: HOST" in screen_text(pilot)
         before = dialog.rows.region
-        await enter(pilot, screen, *"debate:")
-        assert dialog.rows.count == 2 and dialog.rows.region == before  # what is typed moves nothing
+        await press_and_wait(pilot, screen, *"debate:")
+        assert dialog.rows.count == 2 and dialog.rows.region == before  # typing does not move the list
 
-    app = searching.app("checkthat")
+    app = search_harness.app("checkthat")
     drive(app, steps, (80, 24))
 
 
-def test_a_task_without_fields_says_so(searching: SearchingOn) -> None:
+def test_a_task_without_fields_reports_it(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, "f2")
-        assert "no fields to filter by" in text_of(app)
+        await press_and_wait(pilot, screen, "f2")
+        assert "no fields to filter by" in screen_text(pilot)
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_recipes_that_learn_rank_what_is_typed(searching: SearchingOn) -> None:
+def test_recipes_that_learn_rank_queries(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime number")
-        await enter(pilot, screen, "f3", *"neighbours", "enter")
+        await press_and_wait(pilot, screen, *"prime number")
+        await press_and_wait(pilot, screen, "f3", *"neighbours", "enter")
         assert screen.loader.query.recipe == "neighbours"
         assert ids(screen) == expected(screen, "prime number", recipe="neighbours")
-        assert "documents · neighbours" in text_of(app)
-        await enter(pilot, screen, "enter", "w")
-        assert "fused by" in text_of(app)
+        assert "documents · neighbours" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "enter", "w")
+        assert "fused by" in screen_text(pilot)
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_why_shows_what_each_term_gave(searching: SearchingOn, size: tuple[int, int]) -> None:
+def test_why_shows_the_contribution_of_each_term(
+    search_harness: SearchHarness, size: tuple[int, int]
+) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime number", "enter", "w")
-        shown = text_of(app)
-        assert f"{ids(screen)[0]} is at rank 1, with the score" in shown
-        assert "text: prime" in shown and "█" in shown and "idf" in shown and "df" in shown
+        await press_and_wait(pilot, screen, *"prime number", "enter", "w")
+        text = screen_text(pilot)
+        assert f"{ids(screen)[0]} is at rank 1, with the score" in text
+        assert "text: prime" in text and "█" in text and "idf" in text and "df" in text
         await pilot.press("down", "escape")
         assert app.screen is screen
 
-    app = searching.app()
+    app = search_harness.app()
     drive(app, steps, size)
 
 
-def test_a_document_is_gone_to_by_its_id_or_why_it_is_not_there(searching: SearchingOn) -> None:
+def test_the_cursor_goes_to_an_id_or_its_absence_is_explained(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime", "enter")
-        every = [one.document_id for one in screen.searcher.ranking(SearchRequest(""))]
-        there = ids(screen)[2]
-        missing = next(one for one in every if one not in ids(screen))
-        await enter(pilot, screen, "i", *there, "enter")
+        await press_and_wait(pilot, screen, *"prime", "enter")
+        all_documents = [ranked.document_id for ranked in screen.searcher.ranking(SearchRequest(""))]
+        listed = ids(screen)[2]
+        missing = next(document for document in all_documents if document not in ids(screen))
+        await press_and_wait(pilot, screen, "i", *listed, "enter")
         assert screen.hits.cursor == 2
-        await enter(pilot, screen, "i", *missing, "enter")
-        assert f"{missing} matches no part of the query" in text_of(app)
-        await enter(pilot, screen, "escape", "i", *"none", "enter")
-        assert "no document of nlps has this id" in text_of(app)
+        await press_and_wait(pilot, screen, "i", *missing, "enter")
+        assert f"{missing} matches no part of the query" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "escape", "i", *"none", "enter")
+        assert "no document of nlps has this id" in screen_text(pilot)
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_more_like_a_document_and_back(searching: SearchingOn) -> None:
+def test_similar_documents_are_searched_and_left_again(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime", "enter")
+        await press_and_wait(pilot, screen, *"prime", "enter")
         await pilot.press("down")
         first, chosen = ids(screen), ids(screen)[1]
-        await enter(pilot, screen, "s")
-        assert f"like {chosen} ›" in text_of(app) and ids(screen)[0] == chosen
+        await press_and_wait(pilot, screen, "s")
+        assert f"like {chosen} ›" in screen_text(pilot) and ids(screen)[0] == chosen
         result = screen.hits.listing.hit(0)
         assert result is not None
         assert ids(screen)[:PAGE] == expected(screen, result.text, literal=True)
-        await enter(pilot, screen, "backspace")
+        await press_and_wait(pilot, screen, "backspace")
         assert ids(screen) == first and screen.hits.cursor == 1 and screen.words.value == "prime"
-        await enter(pilot, screen, "alt+right")
+        await press_and_wait(pilot, screen, "alt+right")
         assert ids(screen)[0] == chosen
-        await enter(pilot, screen, "slash", "x")
-        assert "like" not in text_of(app).splitlines()[1] and screen.words.value == "x"
+        await press_and_wait(pilot, screen, "slash", "x")
+        assert "like" not in screen_text(pilot).splitlines()[1] and screen.words.value == "x"
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_what_was_searched_for_is_found_again_in_the_next_session(searching: SearchingOn) -> None:
+def test_recent_queries_are_listed_in_the_next_session(search_harness: SearchHarness) -> None:
     async def first(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime number", "enter", "slash", "ctrl+u", *"ring", "enter")
+        await press_and_wait(pilot, screen, *"prime number", "enter", "slash", "ctrl+u", *"ring", "enter")
 
     async def second(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, "ctrl+r")
-        shown = text_of(app)
-        assert shown.index("ring") < shown.index("prime number")
-        await enter(pilot, screen, *"num", "enter")
+        await press_and_wait(pilot, screen, "ctrl+r")
+        text = screen_text(pilot)
+        assert text.index("ring") < text.index("prime number")
+        await press_and_wait(pilot, screen, *"num", "enter")
         assert screen.words.value == "prime number"
         assert ids(screen) == expected(screen, "prime number")
 
-    drive(searching.app(), first)
-    app = searching.app()
-    drive(app, second)
+    drive(search_harness.app(), first)
+    drive(search_harness.app(), second)
 
 
-def test_the_command_that_is_copied_finds_the_same(
-    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+def test_the_copied_command_finds_the_same_hits(
+    search_harness: SearchHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"-prime +number", "enter")
+        await press_and_wait(pilot, screen, *"-prime +number", "enter")
         await pilot.press("c")
         (command,) = copied
         _program, *arguments = shlex.split(command)
-        options = ["--json", "--home", searching._prepared.home]
+        options = ["--json", "--home", search_harness._samples.home]
         result = run_command(*arguments[:1], *options, *arguments[1:])
         assert result.code == 0, result.stderr
-        assert [one["id"] for one in result.json["hits"]] == ids(screen)[: len(screen.hits.visible_rows)]
+        assert [hit["id"] for hit in result.json["hits"]] == ids(screen)[: len(screen.hits.visible_rows)]
         await pilot.press("y")
         result_ = screen.hits.result
         assert result_ is not None and copied[-1] == result_.hit.document_id
@@ -369,143 +369,141 @@ def test_the_command_that_is_copied_finds_the_same(
         assert copied[-1] == result_.text
 
     copied: list[str] = []
-    app = searching.app()
+    app = search_harness.app()
     monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
     drive(app, steps)
 
 
-def test_keys_of_the_hits_are_letters_in_the_line_and_the_other_way_round(searching: SearchingOn) -> None:
+def test_keys_are_text_in_the_query_and_actions_in_the_hits(
+    search_harness: SearchHarness,
+) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"qwsd")
+        await press_and_wait(pilot, screen, *"qwsd")
         assert screen.words.value == "qwsd" and screen.words.has_focus
-        assert "↵ to the hits" in text_of(app)
-        await enter(pilot, screen, "escape")
-        assert screen.hits.has_focus and "/ words" in text_of(app)
-        await enter(pilot, screen, "x")
-        assert "x does nothing here: ? lists the keys" in text_of(app)
-        await enter(pilot, screen, "slash", "f1")
-        assert "these words next to each other" in text_of(app)
+        assert "↵ to the hits" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "escape")
+        assert screen.hits.has_focus and "/ words" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "x")
+        assert "x does nothing here: ? lists the keys" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "slash", "f1")
+        assert "these words next to each other" in screen_text(pilot)
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_the_form_of_the_text_is_changed(searching: SearchingOn) -> None:
+def test_the_form_of_the_text_is_changed(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime", "enter")
-        maths = text_of(app)
-        await enter(pilot, screen, "m")
-        assert "raw text" in text_of(app) and "$" in text_of(app) and "$" not in maths
-        await enter(pilot, screen, "m", "m")
-        assert text_of(app).splitlines()[3:] == maths.splitlines()[3:]
+        await press_and_wait(pilot, screen, *"prime", "enter")
+        maths = screen_text(pilot)
+        await press_and_wait(pilot, screen, "m")
+        assert "raw text" in screen_text(pilot) and "$" in screen_text(pilot) and "$" not in maths
+        await press_and_wait(pilot, screen, "m", "m")
+        assert screen_text(pilot).splitlines()[3:] == maths.splitlines()[3:]
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_neighbours_in_a_text_are_shown(searching: SearchingOn) -> None:
+def test_neighbours_in_a_text_are_shown(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"jobs")
+        await press_and_wait(pilot, screen, *"jobs")
         result = screen.hits.result
         assert result is not None
         beside = screen.searcher.search(
             SearchRequest(f"debate:{result.source['debate']} line:{int(result.source['line']) + 1}")
         )
-        assert beside[0].text.split()[0] in text_of(app)
-        assert "▎" in text_of(app)
+        assert beside[0].text.split()[0] in screen_text(pilot)
+        assert "▎" in screen_text(pilot)
 
-    app = searching.app("checkthat")
-    drive(app, steps)
+    drive(search_harness.app("checkthat"), steps)
 
 
-def test_a_failure_that_nobody_foresaw_is_told(
-    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+def test_an_unexpected_failure_is_reported(
+    search_harness: SearchHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime")
-        monkeypatch.setattr(searching.index, "page", lambda *_given: 1 / 0)
-        await enter(pilot, screen, "s")
-        assert "the search failed: ZeroDivisionError" in text_of(app)
+        await press_and_wait(pilot, screen, *"prime")
+        monkeypatch.setattr(search_harness.index, "page", lambda *_given: 1 / 0)
+        await press_and_wait(pilot, screen, "s")
+        assert "the search failed: ZeroDivisionError" in screen_text(pilot)
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_a_broken_query_is_none_of_the_engines_faults(searching: SearchingOn) -> None:
+def test_a_broken_query_is_not_retried(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"(a")
+        await press_and_wait(pilot, screen, *"(a")
         assert isinstance(screen.error, BrokenQuery) and not screen.loader.tries_again
 
-    drive(searching.app(), steps)
+    drive(search_harness.app(), steps)
 
 
-def test_a_click_goes_to_a_hit_and_a_key_of_the_last_line_is_clicked(searching: SearchingOn) -> None:
+def test_hits_and_keys_can_be_clicked(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime")
+        await press_and_wait(pilot, screen, *"prime")
         await pilot.click("#hits", offset=(10, 3))
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         assert screen.hits.cursor == 2 and screen.hits.has_focus
-        assert f"Document {ids(screen)[2]} · rank 3" in text_of(app)
-        line = text_of(app).splitlines()[-1]
+        assert f"Document {ids(screen)[2]} · rank 3" in screen_text(pilot)
+        line = screen_text(pilot).splitlines()[-1]
         await pilot.click("#keys", offset=(line.index("recipe"), 0))
-        assert "Rank with" in text_of(app)
+        assert "Rank with" in screen_text(pilot)
         await pilot.click("#choices", offset=(5, 1))
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         assert screen.loader.query.recipe == screen.searcher.recipes[1]
 
-    app = searching.app()
-    drive(app, steps)
+    drive(search_harness.app(), steps)
 
 
-def test_panes_are_zoomed_hidden_and_gone_through(searching: SearchingOn) -> None:
+def test_panes_are_zoomed_hidden_and_focused(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime", "enter")
+        await press_and_wait(pilot, screen, *"prime", "enter")
         await pilot.press("tab")
         assert screen.query_one("#document").has_focus
         await pilot.press("z")
-        assert "documents · words" not in text_of(app)
+        assert "documents · words" not in screen_text(pilot)
         await pilot.press("z", "b", "down")
-        assert "documents · words" not in text_of(app) and "rank 2" in text_of(app)
+        assert "documents · words" not in screen_text(pilot) and "rank 2" in screen_text(pilot)
         await pilot.press("b")
-        assert "documents · words" in text_of(app)
+        assert "documents · words" in screen_text(pilot)
         await pilot.press(">", "<", "d", "d")
 
-    app = searching.app()
-    drive(app, steps, (80, 24))
+    drive(search_harness.app(), steps, (80, 24))
 
 
 def test_matches_are_underlined_without_colours(
-    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+    search_harness: SearchHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await enter(pilot, screen, *"prime")
+        await press_and_wait(pilot, screen, *"prime")
         strips = screen._compositor.render_strips()
-        words = {one.text for strip in strips for one in strip if one.style and one.style.underline}
-        assert any("prime" in one for one in words)
+        underlined = {
+            segment.text for strip in strips for segment in strip if segment.style and segment.style.underline
+        }
+        assert any("prime" in text for text in underlined)
 
-    drive(searching.app(), steps)
+    drive(search_harness.app(), steps)
 
 
-def test_a_text_that_is_put_into_the_line_is_harmless(searching: SearchingOn) -> None:
+def test_hostile_text_in_the_query_is_escaped(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         screen.words.value = "a\x1b[2Jb"
         assert screen.words.value == "a␛[2Jb"
 
-    drive(searching.app(), steps)
+    drive(search_harness.app(), steps)
 
 
-def test_the_document_goes_with_the_cursor_into_one_frame(searching: SearchingOn) -> None:
+def test_cursor_and_document_change_in_the_same_frame(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await answered(pilot, screen)
-        await enter(pilot, screen, "enter")
+        await wait_until_answered(pilot, screen)
+        await press_and_wait(pilot, screen, "enter")
         for name in ("down", "down", "page_down", "up"):
-            place = screen.hits.cursor
-            screen.do(name)  # nothing is drawn before it is back
-            assert screen.hits.cursor != place
+            position = screen.hits.cursor
+            screen.do(name)  # nothing is drawn before it returns
+            assert screen.hits.cursor != position
             title = str(screen.query_one("#document").border_title)
             assert f"· rank {screen.hits.cursor + 1} ·" in title
-            await answered(pilot, screen)
+            await wait_until_answered(pilot, screen)
 
-    drive(searching.app(), steps, SIZES[0])
+    drive(search_harness.app(), steps, SIZES[0])

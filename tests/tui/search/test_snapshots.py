@@ -1,4 +1,4 @@
-"""Pictures of the search screen, compared with those that people have looked at: see `tests.tui.pictures`."""
+"""Compare the search screen with approved pictures: see `tests.tui.pictures`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scripts.at_rest import wait_for_rest
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import drive
 from tests.tui.pictures import pinned, require_same
-from tests.tui.search.conftest import SearchingOn, answered, enter
+from tests.tui.search.conftest import SearchHarness, press_and_wait, wait_until_answered
 
 STAGES = {
     "search": ("down",),
@@ -21,9 +21,9 @@ STAGES = {
     "search-jump": ("apostrophe",),
     "search-help": ("escape", "f1"),
 }
-"""What is pressed for each picture, one after the other; what each key brings is waited for."""
+"""The keys before each picture, one picture after the other; the test waits for the answers to each key."""
 
-FEW = ("search", "search-filters")
+FEW_NAMES = ("search", "search-filters")
 
 
 @pinned
@@ -32,16 +32,16 @@ FEW = ("search", "search-filters")
     [
         ((80, 24), "dark", STAGES),
         ((160, 45), "dark", STAGES),
-        ((80, 24), "light", FEW),
-        ((80, 24), "ansi-dark", FEW),
-        ((160, 45), "ansi-light", FEW),
-        ((80, 24), "NO_COLOR", FEW),
-        ((80, 24), "compact", FEW),
+        ((80, 24), "light", FEW_NAMES),
+        ((80, 24), "ansi-dark", FEW_NAMES),
+        ((160, 45), "ansi-light", FEW_NAMES),
+        ((80, 24), "NO_COLOR", FEW_NAMES),
+        ((80, 24), "compact", FEW_NAMES),
     ],
-    ids=lambda one: one if isinstance(one, str) else "x".join(map(str, one))[:6],
+    ids=lambda value: value if isinstance(value, str) else "x".join(map(str, value))[:6],
 )
-def test_the_search_screen_looks_as_it_did(
-    searching: SearchingOn,
+def test_the_search_screen_is_unchanged(
+    search_harness: SearchHarness,
     size: tuple[int, int],
     look: str,
     names: tuple[str, ...],
@@ -49,18 +49,18 @@ def test_the_search_screen_looks_as_it_did(
 ) -> None:
     if look == "NO_COLOR":
         monkeypatch.setenv("NO_COLOR", "1")
-    own = {"compact": 'spacing = "compact"', "NO_COLOR": ""}.get(look, f'theme = "{look}"')
-    (searching.home / "settings.toml").write_text(f"[search]\n{own}\n")
-    app = searching.app("checkthat")
+    setting = {"compact": 'spacing = "compact"', "NO_COLOR": ""}.get(look, f'theme = "{look}"')
+    (search_harness.home / "settings.toml").write_text(f"[search]\n{setting}\n")
+    app = search_harness.app("checkthat")
     pictures: dict[str, str] = {}
 
     async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
-        await answered(pilot, screen)
-        await enter(pilot, screen, *"jobs")
+        await wait_until_answered(pilot, screen)
+        await press_and_wait(pilot, screen, *"jobs")
         for name, keys in STAGES.items():
             if name in names or not set(names) <= pictures.keys():
                 for key in keys:
-                    await enter(pilot, screen, key)
+                    await press_and_wait(pilot, screen, key)
             if name in names:
                 await wait_for_rest(pilot)
                 pictures[name] = app.export_screenshot(title="searchapp search")

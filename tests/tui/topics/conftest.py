@@ -1,4 +1,4 @@
-"""The screen of topics on a sample."""
+"""The topics screen on a sample."""
 
 from __future__ import annotations
 
@@ -20,37 +20,38 @@ from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.kit.screen import KeyApp
 from searchapp.tui.topics.screen import TopicsScreen, topics_screen
-from tests.tui.conftest import SAMPLES, Prepared, press, until
+from tests.tui.conftest import SAMPLES, SampleRuns, press, wait_until
 
 
-class Walked:
-    """Opens the screen on a sample; what is judged goes into a log in `home`."""
+class TopicsHarness:
+    """Opens the topics screen on a sample, with a judgment log in `home`."""
 
-    def __init__(self, prepared: Prepared, home: Path) -> None:
-        self._prepared = prepared
+    def __init__(self, samples: SampleRuns, home: Path) -> None:
+        self._samples = samples
         self._opened = ExitStack()
         self.home = home
+        self.warnings: list[str] = []
 
     def app(
-        self, task: str = "nlps", *, run: Path | None = None, start: str | None = None, **asked: Any
+        self, task: str = "nlps", *, run: Path | None = None, start: str | None = None, **options: Any
     ) -> KeyApp:
-        made = self._prepared.run(task)
-        order, failing = asked.pop("order", None), asked.pop("failing", False)
-        wanted = None if "recipe" in asked else run or made
-        request = TopicsRequest(run=wanted, data=SAMPLES / task, **asked)
-        settings = Settings(home=self._prepared.home)
+        sample_run = self.run(task)
+        order, failing = options.pop("order", None), options.pop("failing", False)
+        ranked_run = None if "recipe" in options else run or sample_run
+        request = TopicsRequest(run=ranked_run, data=SAMPLES / task, **options)
+        settings = Settings(home=self._samples.home)
         topics = open_topics(
-            self._opened, load(task), request, settings, SilentProgress(), self.warned.append
+            self._opened, load(task), request, settings, SilentProgress(), self.warnings.append
         )
-        for note in topics.pages.notes:
-            self.warned.append(note)
+        self.warnings.extend(topics.pages.notes)
         session = lambda: self._session(task)  # noqa: E731
         screen = topics_screen(
             topics, request, settings, session, start, order or Order.file, failing=failing
         )
         return KeyApp(screen, "dark")
 
-    warned: list[str] = []  # noqa: RUF012  # a fresh one is set by the fixture
+    def run(self, task: str = "nlps") -> Path:
+        return self._samples.run(task)
 
     def _session(self, task: str) -> Session:
         self.log = self._opened.enter_context(JudgmentLog(self.home / "judgments.sqlite"))
@@ -58,34 +59,35 @@ class Walked:
 
     def events(self) -> list[Event]:
         with JudgmentLog(self.home / "judgments.sqlite") as log:
-            return [event for _place, event in log.events()]
+            return [event for _position, event in log.events()]
 
     def close(self) -> None:
         self._opened.close()
 
 
 @pytest.fixture
-def walked(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Walked]:
+def topics_harness(
+    samples: SampleRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[TopicsHarness]:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    walked = Walked(prepared, tmp_path)
-    walked.warned = []
-    yield walked
-    walked.close()
+    topics_harness = TopicsHarness(samples, tmp_path)
+    yield topics_harness
+    topics_harness.close()
 
 
-async def answered(pilot: Pilot[None], screen: TopicsScreen) -> None:
-    """Wait until nothing is asked any more, and everything that came is drawn."""
+async def wait_until_answered(pilot: Pilot[None], screen: TopicsScreen) -> None:
+    """Wait until all requests are answered and the answers are drawn."""
 
     def is_idle() -> bool:
         return screen.side.is_idle and screen.figure_queue.is_idle
 
-    await until(pilot, is_idle)
-    await pilot.pause(0)  # what came is shown, which may be a reason to ask for more
-    await until(pilot, is_idle)
+    await wait_until(pilot, is_idle)
+    await pilot.pause(0)  # showing an answer may cause further requests
+    await wait_until(pilot, is_idle)
     await pilot.pause()
 
 
-async def enter(pilot: Pilot[None], screen: TopicsScreen, *keys: str) -> None:
-    """Press keys, and wait for what comes of them."""
+async def press_and_wait(pilot: Pilot[None], screen: TopicsScreen, *keys: str) -> None:
+    """Press keys and wait until their requests are answered."""
     await press(pilot, *keys)
-    await answered(pilot, screen)
+    await wait_until_answered(pilot, screen)

@@ -1,4 +1,4 @@
-"""Walking topics on the screen: what keys do, and what is seen."""
+"""The topics screen: keys, rankings, missed gold and judging."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from textual.pilot import Pilot
 from searchapp.app.inspection.topics import MissedGold, RunTopics
 from searchapp.app.topic_figures import FiguresByTopic, Order
 from searchapp.errors import EngineUnreachable
-from searchapp.judging.event_log import NotSaved
 from searchapp.judging.log import JudgmentLog
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.tui.gold import screen as screen_module
@@ -21,397 +20,396 @@ from searchapp.tui.kit.keys import load
 from searchapp.tui.topics.screen import SECTION, TopicsScreen
 from tests.hostile.payload import Hostile
 from tests.tui.conftest import (
-    PATIENCE_SECONDS,
     SAMPLES,
+    TIMEOUT_SECONDS,
     drive,
+    fail_to_save,
     press,
     question,
     require_complete,
-    text_of,
-    until,
+    require_documented,
+    screen_text,
+    wait_until,
 )
-from tests.tui.topics.conftest import Walked, answered, enter
+from tests.tui.topics.conftest import TopicsHarness, press_and_wait, wait_until_answered
 
 P = Pilot[None]
 
 DEPTH = 5
 GOLD = {
-    topic: [str(one) for one in entry["premises"]]
+    topic: [str(premise) for premise in entry["premises"]]
     for topic, entry in json.loads((SAMPLES / "nlps" / "dev_set.json").read_text(encoding="utf-8")).items()
 }
 
 
-def ranked(run: Path) -> dict[str, list[str]]:
-    """The rankings of a run, read without searchapp."""
+def read_rankings(run: Path) -> dict[str, list[str]]:
+    """Read the rankings of a run without searchapp."""
     rankings: dict[str, list[str]] = {}
     for line in (run / "run.trec").read_text().splitlines():
         rankings.setdefault(line.split()[0], []).append(line.split()[2])
     return rankings
 
 
-def missed(run: Path) -> dict[str, list[str]]:
-    """The gold of each topic that is behind DEPTH, in the order of its ranks."""
+def missed_gold(run: Path) -> dict[str, list[str]]:
+    """Return the gold of each topic below rank DEPTH, ordered by rank."""
     return {
         topic: sorted(set(GOLD[topic]) - set(documents[:DEPTH]), key=documents.index)
-        for topic, documents in ranked(run).items()
+        for topic, documents in read_rankings(run).items()
     }
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 45)])
-def test_gold_is_marked_at_its_ranks_and_missed_gold_stands_below(
-    walked: Walked, size: tuple[int, int]
+def test_gold_is_marked_at_its_ranks_and_missed_gold_is_listed_below(
+    topics_harness: TopicsHarness, size: tuple[int, int]
 ) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
-        documents = ranked(run)
+        await wait_until_answered(pilot, screen)
+        documents = read_rankings(run)
         for topic in screen.topics.topics[:4]:
             assert screen.topic_id == topic and list(screen.ranking.documents) == documents[topic]
-            assert list(screen.missed.documents) == missed(run)[topic]
-            shown = text_of(app)
+            assert list(screen.missed.documents) == missed_gold(run)[topic]
+            text = screen_text(pilot)
             for rank, document in enumerate(documents[topic][:DEPTH], start=1):
                 mark = "●" if document in GOLD[topic] else " "
-                assert f"{mark} {rank:>2} " in shown
-            for document in missed(run)[topic][:2]:
-                assert f"● rank {documents[topic].index(document) + 1}" in shown
-            count = len(missed(run)[topic])
-            assert f"Missed gold · {count} of" in shown if count else "Missed gold · none of" in shown
-            await enter(pilot, screen, "]")
+                assert f"{mark} {rank:>2} " in text
+            for document in missed_gold(run)[topic][:2]:
+                assert f"● rank {documents[topic].index(document) + 1}" in text
+            count = len(missed_gold(run)[topic])
+            assert f"Missed gold · {count} of" in text if count else "Missed gold · none of" in text
+            await press_and_wait(pilot, screen, "]")
 
-    app = walked.app(depth=DEPTH)
-    run = walked._prepared.run("nlps")
+    app = topics_harness.app(depth=DEPTH)
+    run = topics_harness.run()
     drive(app, steps, size)
 
 
-def test_keys_go_from_gold_to_gold_and_to_what_is_missed(walked: Walked) -> None:
+def test_keys_move_between_gold_and_to_missed_gold(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         require_complete(screen)
-        run = walked._prepared.run("nlps")
-        topic = next(one for one, lost in missed(run).items() if len(lost) > 1)
+        run = topics_harness.run()
+        topic = next(topic for topic, missed in missed_gold(run).items() if len(missed) > 1)
         while screen.topic_id != topic:
-            await enter(pilot, screen, "]")
-        documents, lost = ranked(run)[topic], missed(run)[topic]
-        places = [place for place, one in enumerate(documents) if one in GOLD[topic]]
-        if places[0] == 0:  # where the cursor is already
-            places = places[1:]
-        for place in places:
-            await enter(pilot, screen, "g")
-            assert screen.document_id == documents[place] and "relevant · rank" in text_of(app)
-        await enter(pilot, screen, "g")
-        assert "no more gold in the ranking: e goes to the missed gold" in text_of(app)
-        await enter(pilot, screen, "G")
-        assert screen.ranking.cursor == places[-2]
-        for document in [*lost, lost[0]]:
-            await enter(pilot, screen, "e")
+            await press_and_wait(pilot, screen, "]")
+        documents, missed = read_rankings(run)[topic], missed_gold(run)[topic]
+        positions = [position for position, document in enumerate(documents) if document in GOLD[topic]]
+        if positions[0] == 0:  # the cursor is already there
+            positions = positions[1:]
+        for position in positions:
+            await press_and_wait(pilot, screen, "g")
+            assert screen.document_id == documents[position] and "relevant · rank" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "g")
+        assert "no more gold in the ranking: e goes to the missed gold" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "G")
+        assert screen.ranking.cursor == positions[-2]
+        for document in [*missed, missed[0]]:
+            await press_and_wait(pilot, screen, "e")
             assert screen.side.in_missed and screen.document_id == document
             rank = documents.index(document) + 1
-            assert f"Document {document} · relevant · rank {rank}" in text_of(app)
-        await enter(pilot, screen, "i")
+            assert f"Document {document} · relevant · rank {rank}" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "i")
         await press(pilot, *documents[2], "enter")
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         assert not screen.side.in_missed and screen.ranking.cursor == 2
 
-    app = walked.app(depth=DEPTH)
-    drive(app, steps)
+    drive(topics_harness.app(depth=DEPTH), steps)
 
 
-def test_the_worst_topics_come_first_when_asked(walked: Walked) -> None:
+def test_the_worst_topics_come_first_when_asked(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         figures = screen.topic_rows.figures
         assert figures is not None and figures.name == "AP"
-        assert "AP instead of MAP@500: " in text_of(app)
-        values = {topic: one.value or 0.0 for topic, one in figures.topics.items()}
+        assert "AP instead of MAP@500: " in screen_text(pilot)
+        values = {topic: figure.value or 0.0 for topic, figure in figures.topics.items()}
         start = screen.topic_id
-        await enter(pilot, screen, "o")
-        assert [values[one] for one in screen.topic_rows.topics] == sorted(values.values())
-        assert screen.topic_id == start and "worst first" in text_of(app)
-        await enter(pilot, screen, "W")
-        assert screen.topic_id == screen.topic_rows.topics[0] and values[screen.topic_id] == min(
-            values.values()
-        )
-        await enter(pilot, screen, "[")
-        assert "this is the first topic of the list" in text_of(app)
-        await enter(pilot, screen, "o")
-        counts = [figures.topics[one].missed for one in screen.topic_rows.topics]
+        await press_and_wait(pilot, screen, "o")
+        assert [values[topic] for topic in screen.topic_rows.topics] == sorted(values.values())
+        assert screen.topic_id == start and "worst first" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "W")
+        assert screen.topic_id == screen.topic_rows.topics[0]
+        assert values[screen.topic_id] == min(values.values())
+        await press_and_wait(pilot, screen, "[")
+        assert "this is the first topic of the list" in screen_text(pilot)
+        await press_and_wait(pilot, screen, "o")
+        counts = [figures.topics[topic].missed for topic in screen.topic_rows.topics]
         assert counts == sorted(counts, reverse=True) and counts[0] > 0
-        await enter(pilot, screen, "o")
+        await press_and_wait(pilot, screen, "o")
         assert tuple(screen.topic_rows.topics) == screen.topics.topics
 
-    app = walked.app(depth=DEPTH)
-    drive(app, steps)
+    drive(topics_harness.app(depth=DEPTH), steps)
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_failures_alone_with_what_is_not_relevant_in_their_rankings(walked: Walked, begun: bool) -> None:
+@pytest.mark.parametrize("from_start", [False, True])
+def test_only_failures_with_their_irrelevant_documents_are_shown(
+    topics_harness: TopicsHarness, from_start: bool
+) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
-        if not begun:
-            whole = list(screen.ranking.documents)
-            await enter(pilot, screen, "F")
+        await wait_until_answered(pilot, screen)
+        if not from_start:
+            all_documents = list(screen.ranking.documents)
+            await press_and_wait(pilot, screen, "F")
         figures = screen.topic_rows.figures
         assert figures is not None
-        fails = {topic for topic, one in figures.topics.items() if one.missed or one.value != 1}
-        assert set(screen.topic_rows.topics) == fails and len(fails) < len(screen.topics.topics)
-        values = [figures.topics[one].value or 0.0 for one in screen.topic_rows.topics]
+        failures = {topic for topic, figure in figures.topics.items() if figure.missed or figure.value != 1}
+        assert set(screen.topic_rows.topics) == failures and len(failures) < len(screen.topics.topics)
+        values = [figures.topics[topic].value or 0.0 for topic in screen.topic_rows.topics]
         assert values == sorted(values) and screen.topic_id == screen.topic_rows.topics[0]
-        topic, documents = screen.topic_id, ranked(walked._prepared.run("nlps"))
-        others = [one for one in documents[topic] if one not in GOLD[topic]]
+        topic, documents = screen.topic_id, read_rankings(topics_harness.run())
+        others = [document for document in documents[topic] if document not in GOLD[topic]]
         assert list(screen.ranking.documents) == others
         rank = documents[topic].index(others[0]) + 1
-        assert f"Document {others[0]} · rank {rank} ·" in text_of(
-            app
-        ) and "Not relevant · gold at" in text_of(app)
-        assert set(screen.missed.documents) == set(missed(walked._prepared.run("nlps"))[topic])
-        await enter(pilot, screen, "j", "0")
-        assert [(one.document_id, one.rank) for one in walked.events()] == [(others[0], rank)]
+        assert f"Document {others[0]} · rank {rank} ·" in screen_text(pilot)
+        assert "Not relevant · gold at" in screen_text(pilot)
+        assert set(screen.missed.documents) == set(missed_gold(topics_harness.run())[topic])
+        await press_and_wait(pilot, screen, "j", "0")
+        assert [(event.document_id, event.rank) for event in topics_harness.events()] == [(others[0], rank)]
         assert list(screen.command[-1:]) == ["--failures"]
-        await enter(pilot, screen, "F")
+        await press_and_wait(pilot, screen, "F")
         assert len(screen.topic_rows.topics) == len(screen.topics.topics)
         assert list(screen.ranking.documents) == documents[screen.topic_id]
-        assert begun or len(whole) == len(screen.ranking.documents)
+        assert from_start or len(all_documents) == len(screen.ranking.documents)
 
-    app = walked.app(depth=DEPTH, failing=begun)
-    drive(app, steps)
+    drive(topics_harness.app(depth=DEPTH, failing=from_start), steps)
 
 
-def test_it_can_begin_with_the_worst_topic(walked: Walked) -> None:
+def test_the_screen_can_start_with_the_worst_topic(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         figures = screen.topic_rows.figures
         assert figures is not None
-        most = max(one.missed for one in figures.topics.values())
-        assert figures.topics[screen.topic_id].missed == most > 0
+        most_missed = max(figure.missed for figure in figures.topics.values())
+        assert figures.topics[screen.topic_id].missed == most_missed > 0
 
-    drive(walked.app(depth=DEPTH, order=Order.missed), steps)
+    drive(topics_harness.app(depth=DEPTH, order=Order.missed), steps)
 
 
-def test_topics_are_filtered_by_words_and_opened_from_the_list(walked: Walked) -> None:
+def test_topics_are_filtered_by_words_and_opened_from_the_list(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
-        wanted = screen.topics.topics[3]
-        await press(pilot, "f", *wanted, "enter")
-        assert screen.topic_rows.topics == [wanted] and screen.topic_rows.has_focus
-        await enter(pilot, screen, "[")
-        assert screen.topic_id == wanted
-        await enter(pilot, screen, "enter")
+        await wait_until_answered(pilot, screen)
+        expected_topic = screen.topics.topics[3]
+        await press(pilot, "f", *expected_topic, "enter")
+        assert screen.topic_rows.topics == [expected_topic] and screen.topic_rows.has_focus
+        await press_and_wait(pilot, screen, "[")
+        assert screen.topic_id == expected_topic
+        await press_and_wait(pilot, screen, "enter")
         assert screen.ranking.has_focus
-        await enter(pilot, screen, "escape", "t", "down")
+        await press_and_wait(pilot, screen, "escape", "t", "down")
         assert screen.topic_id == screen.topics.topics[4] and screen.topic_rows.has_focus
 
-    drive(walked.app(), steps)
+    drive(topics_harness.app(), steps)
 
 
-def test_why_says_what_made_the_score_or_that_it_is_not_indexed(walked: Walked) -> None:
+def test_why_explains_the_score_or_that_a_document_is_not_indexed(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         first = screen.ranking.documents[0]
-        await enter(pilot, screen, "w")
-        assert question(app).startswith(f"{first} is at rank 1, with the score")
-        assert "idf" in text_of(app)
+        await press_and_wait(pilot, screen, "w")
+        assert question(pilot).startswith(f"{first} is at rank 1, with the score")
+        assert "idf" in screen_text(pilot)
         await press(pilot, "escape", "i", *"nowhere", "enter")
-        await answered(pilot, screen)
-        assert question(app) == "nowhere is not indexed: no document of nlps has this id"
+        await wait_until_answered(pilot, screen)
+        assert question(pilot) == "nowhere is not indexed: no document of nlps has this id"
         await press(pilot, "escape")
         assert app.screen is screen
 
-    app = walked.app()
+    app = topics_harness.app()
     drive(app, steps)
 
 
-def test_j_judges_with_the_keys_of_judging_into_the_same_log(walked: Walked) -> None:
+def test_j_starts_judging_with_the_keys_and_the_log_of_judge(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         topic, (first, second, third, *_) = screen.topic_id, screen.ranking.documents
-        await enter(pilot, screen, "1")
-        assert "j starts judging" in text_of(app) and not (walked.home / "judgments.sqlite").exists()
-        await enter(pilot, screen, "j", "1", "x", "s", "n", *"why?", "enter")
-        await enter(pilot, screen, "e")
-        lost = screen.document_id
-        assert lost is not None and lost in GOLD[topic]
-        await enter(pilot, screen, "0", "7")
-        assert "unknown grade 7" in text_of(app)
-        rank = ranked(walked._prepared.run("nlps"))[topic].index(lost) + 1
+        await press_and_wait(pilot, screen, "1")
+        assert "j starts judging" in screen_text(pilot)
+        assert not (topics_harness.home / "judgments.sqlite").exists()
+        await press_and_wait(pilot, screen, "j", "1", "x", "s", "n", *"why?", "enter")
+        await press_and_wait(pilot, screen, "e")
+        missed = screen.document_id
+        assert missed is not None and missed in GOLD[topic]
+        await press_and_wait(pilot, screen, "0", "7")
+        assert "unknown grade 7" in screen_text(pilot)
+        rank = read_rankings(topics_harness.run())[topic].index(missed) + 1
         fourth = screen.ranking.documents[3]
         name = screen.topics.pages.name
-        assert [(one.action.value, one.document_id, one.grade, one.rank) for one in walked.events()] == [
+        assert [
+            (event.action.value, event.document_id, event.grade, event.rank)
+            for event in topics_harness.events()
+        ] == [
             ("grade", first, 1, 1),
             ("cant_tell", second, None, 2),
             ("skip", third, None, 3),
             ("note", fourth, None, 4),
-            ("grade", lost, 0, rank),
+            ("grade", missed, 0, rank),
         ]
-        assert {(one.topic_id, one.run, one.annotator) for one in walked.events()} == {(topic, name, "ann")}
-        marks = [screen.judging.mark(one)[0] for one in (first, second, third, fourth, lost)]
+        assert {(event.topic_id, event.run, event.annotator) for event in topics_harness.events()} == {
+            (topic, name, "ann")
+        }
+        marks = [screen.judging.mark(document)[0] for document in (first, second, third, fourth, missed)]
         assert marks == ["1", "?", "»", "·", "0"]
-        await enter(pilot, screen, "u", "u", "U", "j", "0")
-        assert [one.action.value for one in walked.events()[5:]] == ["retract", "retract", "note"]
+        await press_and_wait(pilot, screen, "u", "u", "U", "j", "0")
+        assert [event.action.value for event in topics_harness.events()[5:]] == ["retract", "retract", "note"]
         assert screen.ranking.judged is None
 
-    app = walked.app(depth=DEPTH, start=next(one for one, lost in missed_of_sample(walked).items() if lost))
+    app = topics_harness.app(
+        depth=DEPTH,
+        start=next(topic for topic, missed in missed_gold(topics_harness.run()).items() if missed),
+    )
     drive(app, steps)
 
 
-def test_a_grade_that_is_not_saved_is_told_and_saved_later(
-    walked: Walked, monkeypatch: pytest.MonkeyPatch
+def test_an_unsaved_grade_is_reported_and_saved_later(
+    topics_harness: TopicsHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: JudgmentLog, events: object) -> int:
-        raise NotSaved("the disk is full")
-
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
-        await enter(pilot, screen, "j")
-        with monkeypatch.context() as broken:
-            broken.setattr(JudgmentLog, "append", full)
-            await enter(pilot, screen, "1", "0")
-            assert "2 judgments NOT SAVED, retrying" in text_of(app) and "the disk is full" in text_of(app)
+        await wait_until_answered(pilot, screen)
+        await press_and_wait(pilot, screen, "j")
+        with monkeypatch.context() as patch:
+            patch.setattr(JudgmentLog, "append", fail_to_save)
+            await press_and_wait(pilot, screen, "1", "0")
+            assert "2 judgments NOT SAVED, retrying" in screen_text(pilot)
+            assert "the disk is full" in screen_text(pilot)
             screen.judging.refresh()
             await pilot.press("q")
-            assert "2 judgments are not saved" in question(app)
+            assert "2 judgments are not saved" in question(pilot)
             await pilot.press("escape")
         screen.judging.refresh()
         await pilot.pause()
-        assert "✓ saved  all waiting judgments" in text_of(app)
-        assert [one.grade for one in walked.events()] == [1, 0]
+        assert "✓ saved  all waiting judgments" in screen_text(pilot)
+        assert [event.grade for event in topics_harness.events()] == [1, 0]
 
-    app = walked.app()
-    drive(app, steps)
-
-
-def missed_of_sample(walked: Walked) -> dict[str, list[str]]:
-    return missed(walked._prepared.run("nlps"))
+    drive(topics_harness.app(), steps)
 
 
-def test_what_a_recipe_ranks_now_is_walked_and_judged(walked: Walked) -> None:
+def test_rankings_of_a_recipe_are_shown_and_judged(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
-        run = ranked(walked._prepared.run("nlps"))
+        await wait_until_answered(pilot, screen)
+        run = read_rankings(topics_harness.run())
         assert list(screen.ranking.documents) == run[screen.topic_id]
-        await enter(pilot, screen, "j", "1")
-        (event,) = walked.events()
+        await press_and_wait(pilot, screen, "j", "1")
+        (event,) = topics_harness.events()
         assert (event.run, event.rank, event.document_id) == ("search bm25", 1, run[screen.topic_id][0])
 
-    drive(walked.app(recipe="bm25"), steps)
+    drive(topics_harness.app(recipe="bm25"), steps)
 
 
-def test_an_engine_that_fails_is_asked_again(walked: Walked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_fails_is_asked_again(
+    topics_harness: TopicsHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(screen_module, "RETRY_SECONDS", 0.01)
 
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
-        texts, fails = screen.topics.pages.texts, [True]
+        await wait_until_answered(pilot, screen)
+        texts, failures = screen.topics.pages.texts, [True]
 
-        def fickle(documents: list[str]) -> list[str]:
-            if fails[0]:
+        def texts_or_failure(documents: list[str]) -> list[str]:
+            if failures[0]:
                 raise EngineUnreachable("the server does not answer")
             return texts(documents)
 
-        monkeypatch.setattr(screen.topics.pages, "texts", fickle)
+        monkeypatch.setattr(screen.topics.pages, "texts", texts_or_failure)
         first, second = screen.topics.topics[:2]
         await press(pilot, "]")
-        await until(pilot, lambda: "the server does not answer" in text_of(app))
+        await wait_until(pilot, lambda: "the server does not answer" in screen_text(pilot))
         assert screen.topic_id == first and screen.target_topic == second
-        fails[0] = False
-        await until(pilot, lambda: screen.topic_id == second)
+        failures[0] = False
+        await wait_until(pilot, lambda: screen.topic_id == second)
 
-    app = walked.app()
-    drive(app, steps)
+    drive(topics_harness.app(), steps)
 
 
-def test_keys_that_come_fast_end_in_the_last_topic(walked: Walked) -> None:
+def test_fast_keys_end_in_the_last_topic(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         await press(pilot, *"]]]]]]", *"[[", *"]]")
-        await answered(pilot, screen)
-        wanted = screen.topics.topics[6]
-        assert screen.target_topic == screen.topic_id == wanted
-        assert list(screen.ranking.documents) == ranked(walked._prepared.run("nlps"))[wanted]
-        assert isinstance(shown := screen.documents._shown, tuple) and shown[1] == wanted
+        await wait_until_answered(pilot, screen)
+        expected_topic = screen.topics.topics[6]
+        assert screen.target_topic == screen.topic_id == expected_topic
+        assert list(screen.ranking.documents) == read_rankings(topics_harness.run())[expected_topic]
+        assert isinstance(text := screen.documents._shown, tuple) and text[1] == expected_topic
 
-    drive(walked.app(), steps)
+    drive(topics_harness.app(), steps)
 
 
-def test_hostile_text_does_nothing_to_the_screen(walked: Walked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_text_is_shown_harmlessly(
+    topics_harness: TopicsHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hostile = Hostile().text("all of it") + "[/" + "x" * 1_000_000
 
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         pages = screen.topics.pages
         topic = screen.topics.topics[1]
-        monkeypatch.setattr(pages, "topic", lambda one: Topic(one, hostile[:5000]))
+        monkeypatch.setattr(pages, "topic", lambda topic_id: Topic(topic_id, hostile[:5000]))
         monkeypatch.setattr(pages, "known_text", lambda _one: hostile)
         monkeypatch.setattr(pages, "texts", lambda documents: [hostile] * len(documents))
         documents = [hostile[:300], "b\x1b[2J", *screen.ranking.documents[:3]]
         hits = Hits(documents, [5.0, 4.0, 3.0, 2.0, 1.0])
-        monkeypatch.setattr(pages.rankings, "ranking", lambda one: Ranking(one, hits))
+        monkeypatch.setattr(pages.rankings, "ranking", lambda topic_id: Ranking(topic_id, hits))
         monkeypatch.setattr(pages.rankings, "scored", lambda *_: 5)
         gold = {topic: {documents[0]: 1, "[/]\x1b]0;a\x07\u202e": 1}}
         monkeypatch.setattr(screen.topics, "_given_gold", lambda: gold)
         screen.documents.forget_beginnings()
-        await enter(pilot, screen, "]")
-        await enter(pilot, screen, "e")
-        await enter(pilot, screen, "w")
-        assert "\x1b" not in text_of(app) and "\u202e" not in text_of(app)
-        await enter(pilot, screen, "escape", "j", "1", "o", "t", "escape")
-        shown = text_of(app)
-        assert not any(ord(one) < 32 and one != "\n" for one in shown) and "\u202e" not in shown
+        await press_and_wait(pilot, screen, "]")
+        await press_and_wait(pilot, screen, "e")
+        await press_and_wait(pilot, screen, "w")
+        assert "\x1b" not in screen_text(pilot) and "\u202e" not in screen_text(pilot)
+        await press_and_wait(pilot, screen, "escape", "j", "1", "o", "t", "escape")
+        text = screen_text(pilot)
+        assert not any(ord(character) < 32 and character != "\n" for character in text)
+        assert "\u202e" not in text
 
-    app = walked.app()
-    drive(app, steps, (80, 24))
+    drive(topics_harness.app(), steps, (80, 24))
 
 
-def test_old_settings_that_give_j_and_other_keys_still_hold(tmp_path: Path) -> None:
+def test_old_settings_that_assign_j_still_work(tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('[topics.keys]\ndown = ["down", "j"]\n')
     keys = load(tmp_path, ("no", "yes"), SECTION, KEY_ACTIONS).keys
     assert keys.action("j") == "down" and keys.action("J") == "judge"
 
 
-def test_the_page_lists_every_key() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "use" / "topics.md").read_text(encoding="utf-8")
-    own = load(Path("/nowhere"), (), SECTION, KEY_ACTIONS).keys
-    for one in own.actions:
-        shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
-        row = f"| {shown} | {one.about} |"
-        assert row in text, f"docs/use/topics.md lacks the row {row}"
+def test_the_documentation_lists_every_key() -> None:
+    require_documented("topics.md", SECTION, KEY_ACTIONS)
 
 
-def test_what_became_of_missed_gold_comes_late_and_moves_nobody(walked: Walked) -> None:
+def test_late_reasons_of_missed_gold_do_not_move_the_cursor(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await answered(pilot, screen)
-        topic = next(one for one, lost in missed(walked._prepared.run("nlps")).items() if len(lost) > 1)
+        await wait_until_answered(pilot, screen)
+        topic = next(topic for topic, missed in missed_gold(topics_harness.run()).items() if len(missed) > 1)
         while screen.topic_id != topic:
-            await enter(pilot, screen, "]")
-        await enter(pilot, screen, "e", "e")
+            await press_and_wait(pilot, screen, "]")
+        await press_and_wait(pilot, screen, "e", "e")
         document = screen.document_id
-        await enter(pilot, screen, "shift+tab")
+        await press_and_wait(pilot, screen, "shift+tab")
         assert not screen.side.in_missed and screen.side.ranked is not None
         screen.show_missed(screen.side, topic, MissedGold(screen.side.ranked.missed))
         assert screen.missed.document == document
 
-    drive(walked.app(depth=DEPTH), steps)
+    drive(topics_harness.app(depth=DEPTH), steps)
 
 
 @pytest.mark.parametrize("keys", [["down"], ["question_mark"]])
-def test_figures_that_come_late_leave_whoever_reads_where_they_are(
-    walked: Walked, monkeypatch: pytest.MonkeyPatch, keys: list[str]
+def test_late_figures_do_not_change_the_topic(
+    topics_harness: TopicsHarness, monkeypatch: pytest.MonkeyPatch, keys: list[str]
 ) -> None:
-    gate, work = threading.Event(), TopicsScreen.compute_figures
+    gate, compute = threading.Event(), TopicsScreen.compute_figures
 
-    def wait(screen: TopicsScreen, topics: RunTopics) -> FiguresByTopic | None:
-        assert gate.wait(PATIENCE_SECONDS)
-        return work(screen, topics)
+    def compute_late(screen: TopicsScreen, topics: RunTopics) -> FiguresByTopic | None:
+        assert gate.wait(TIMEOUT_SECONDS)
+        return compute(screen, topics)
 
-    monkeypatch.setattr(TopicsScreen, "compute_figures", wait)
+    monkeypatch.setattr(TopicsScreen, "compute_figures", compute_late)
 
     async def steps(pilot: P, screen: TopicsScreen) -> None:
-        await until(pilot, lambda: screen.side.ranked is not None)
+        await wait_until(pilot, lambda: screen.side.ranked is not None)
         first = screen.topics.topics[0]
         await press(pilot, *keys)
         gate.set()
-        await answered(pilot, screen)
+        await wait_until_answered(pilot, screen)
         assert screen.topic_rows.figures is not None and screen.topic_id == first
-        await enter(pilot, screen, *(["escape"] if app.screen is not screen else []), "W")
+        await press_and_wait(pilot, screen, *(["escape"] if app.screen is not screen else []), "W")
         assert screen.topic_id != first
 
-    app = walked.app(depth=DEPTH, order=Order.worst)
+    app = topics_harness.app(depth=DEPTH, order=Order.worst)
     drive(app, steps)

@@ -1,4 +1,4 @@
-"""The screen of topics as people meet it: the program on a terminal, driven by keys alone."""
+"""The topics screen in a real terminal."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from pathlib import Path
 
 from searchapp.judging.log import JudgmentLog
 from tests.terminal import Terminal
-from tests.tui.conftest import Prepared
+from tests.tui.conftest import SampleRuns
 
 
-def test_a_run_is_walked_and_judged_by_keys_alone(prepared: Prepared, tmp_path: Path) -> None:
-    run = prepared.run("nlps")
-    (tmp_path / "indexes").symlink_to(prepared.home / "indexes")
+def test_topics_of_a_run_are_shown_and_judged_by_keys_alone(samples: SampleRuns, tmp_path: Path) -> None:
+    run = samples.run("nlps")
+    (tmp_path / "indexes").symlink_to(samples.home / "indexes")
     rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
     topics = list(dict.fromkeys(row[0] for row in rows))
     first = {topic: next(row[2] for row in rows if row[0] == topic) for topic in topics}
-    terminal = Terminal(
+    with Terminal(
         "topics",
         "nlps",
         "--run",
@@ -27,8 +27,7 @@ def test_a_run_is_walked_and_judged_by_keys_alone(prepared: Prepared, tmp_path: 
         home=tmp_path,
         columns=80,
         lines=24,
-    )
-    try:
+    ) as terminal:
         terminal.wait_for(rf"Document {first[topics[0]]} .*rank 1 ")
         terminal.wait_for(rf"Topic {topics[0]} · AP \S+ · \d of \d missed")
         terminal.press("]")
@@ -42,10 +41,8 @@ def test_a_run_is_walked_and_judged_by_keys_alone(prepared: Prepared, tmp_path: 
         terminal.wait_for("saved  1 relevant")
         terminal.press("q")
         assert terminal.wait_for_end() == 0
-    finally:
-        terminal.close()
     with JudgmentLog(tmp_path / "judgments.sqlite") as log:
-        ((_place, event),) = log.events()
+        ((_position, event),) = log.events()
     assert (event.topic_id, event.document_id, event.grade, event.rank) == (
         topics[1], first[topics[1]], 1, 1
     )  # fmt: skip

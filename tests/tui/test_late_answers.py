@@ -1,8 +1,7 @@
-"""What comes late leads to the screen that it leads to when it comes at once.
+"""Late answers lead to the same screen as early ones.
 
-The same keys are pressed on the same screen three times: answers come before the screen is laid out and drawn, whose
-timer is slow; each answer comes after a while, and the screen is drawn at once; and both are as they come. Whenever
-everything has come to rest, text and styles of the screen must be the same.
+The same keys are pressed on the same screen with different timing: answers arrive before a screen with a slow timer is
+laid out and drawn, or each answer arrives late. Whenever nothing is pending, text and styles must be the same.
 """
 
 from __future__ import annotations
@@ -31,64 +30,64 @@ from searchapp.tui.kit.background import BackgroundQueue, SearchQueue
 from searchapp.tui.kit.palette import Palette
 from searchapp.tui.kit.screen import KeyApp
 from tests.profile import FULL, SEED
-from tests.tui.conftest import Prepared, key_event
+from tests.tui.conftest import SampleRuns, key_event
 
 LONGEST_SECONDS = 0.3 if FULL else 0.15
-"""The longest that an answer takes which comes late."""
+"""Longest delay of a late answer."""
 
 SLOW_PERIOD = 0.2
-"""Seconds from one turn of a screen's timer to the next where it is slow."""
+"""Period in seconds of the slow timer of a screen."""
 
-SHARE = 6
-"""In the short profile one walk of so many is gone, others with another seed."""
+SCENARIO_SHARE = 6
+"""The short profile runs one in this many scenarios, and others with another seed."""
 
-Step = Sequence[str]
-"""Keys that are pressed without waiting for what comes of each."""
+Keys = Sequence[str]
+"""Keys that are pressed without pauses."""
 
 
 @dataclass(frozen=True)
-class Walk:
-    """Keys on a screen; everything comes to rest after each step."""
+class Scenario:
+    """Steps of keys on a screen; after each step the test waits until nothing is pending."""
 
     name: str
     open: Callable[[SampleScreens], KeyApp]
-    steps: Sequence[Step]
+    steps: Sequence[Keys]
     size: tuple[int, int] = (110, 30)
 
 
 WORDS = "normal subgroup"
 
-WALKS = (
-    Walk(
+SCENARIOS = (
+    Scenario(
         "search",
         SampleScreens.search,
         ([*WORDS], ["escape"], ["w"], ["escape"], ["down", "down"], ["apostrophe"], ["escape"]),
     ),
-    Walk(
+    Scenario(
         "search-recipes",
         SampleScreens.search,
         ([*WORDS, "enter"], ["r"], [*"neigh", "enter"], ["w"], ["enter"], ["escape"], ["e"]),
     ),
-    Walk(
+    Scenario(
         "search-pages",
         SampleScreens.search,
         (["enter"], ["end"], ["pageup"], ["home"], ["down", "down", "pagedown"]),
         (80, 24),
     ),
-    Walk(
+    Scenario(
         "search-topic",
         SampleScreens.search,
         ([*WORDS, "enter"], ["t"], ["down", "enter"], ["1"], ["0"], ["u"], ["down", "a"], ["right"]),
     ),
-    Walk(
+    Scenario(
         "search-broken",
         SampleScreens.search,
         ([*WORDS, "enter"], ["s"], ["tab", "slash"], ['"'], ["ctrl+u", *"ring"]),
         (80, 24),
     ),
-    Walk(
+    Scenario(
         "search-filters",
-        lambda bench: bench.search("checkthat"),
+        lambda screens: screens.search("checkthat"),
         (
             [*"jobs", "enter"],
             ["f"],
@@ -100,46 +99,46 @@ WALKS = (
         ),
         (80, 24),
     ),
-    Walk(
+    Scenario(
         "search-palette",
         SampleScreens.search,
         ([*WORDS], ["ctrl+p"], [*"theme"], ["escape"], ["ctrl+p", "down", "down"]),
         (80, 24),
     ),
-    Walk(
+    Scenario(
         "search-help",
         SampleScreens.search,
         ([*WORDS], ["f1"], ["escape"], ["enter", "v"], ["down", "v"], ["escape"], ["h"]),
     ),
-    Walk(
+    Scenario(
         "topics",
         SampleScreens.topics,
         (["g", "e", "e"], ["w"], ["escape"], ["right_square_bracket", "down", "down"], ["o"], ["W"]),
     ),
-    Walk(
+    Scenario(
         "topics-narrow",
         SampleScreens.topics,
         (["t"], ["down", "down"], ["enter"], ["j"], ["1"], ["n", *"why", "enter"], ["apostrophe"]),
         (80, 24),
     ),
-    Walk(
+    Scenario(
         "topics-failures",
         SampleScreens.topics,
         (["F"], ["w"], ["escape"], ["m"], ["m"], ["ctrl+p"], [*"worst", "enter"]),
     ),
-    Walk(
+    Scenario(
         "compare",
         SampleScreens.compare,
         (["j"], ["1", "0"], ["v"], ["w"], ["escape"], ["M"], ["r"]),
         (150, 32),
     ),
-    Walk(
+    Scenario(
         "compare-narrow",
         SampleScreens.compare,
         (["right_square_bracket"], ["e"], ["tab"], ["apostrophe"], ["escape"], ["t"]),
         (80, 24),
     ),
-    Walk(
+    Scenario(
         "judge",
         SampleScreens.judge,
         (
@@ -153,23 +152,23 @@ WALKS = (
             ["m"],
         ),
     ),
-    Walk(
+    Scenario(
         "judge-topics",
         SampleScreens.judge,
         (["t"], ["down", "enter"], ["r", "1", *"so", "enter"], ["space", "space", "1"], ["y"], ["u"]),
     ),
-    Walk(
+    Scenario(
         "adjudicate",
         SampleScreens.adjudicate,
         (["1"], ["r", "0", *"why", "enter"], ["n", *"x", "enter"], ["down", "down"], ["f1"]),
     ),
-    Walk("config", SampleScreens.settings, (["down", "down"], ["f1"], ["escape"], ["apostrophe"])),
-    Walk(
+    Scenario("config", SampleScreens.settings, (["down", "down"], ["f1"], ["escape"], ["apostrophe"])),
+    Scenario(
         "home",
         SampleScreens.home,
         (["tab"], ["v"], ["escape"], ["e"], ["escape"], ["ctrl+p"], [*"topics of"]),
     ),
-    Walk(
+    Scenario(
         "home-search",
         SampleScreens.home,
         (["down"], ["enter"], [*"group"], ["escape"], ["q"], ["apostrophe"]),
@@ -178,72 +177,78 @@ WALKS = (
 )
 
 
-class Lateness:
-    """Lets each answer take a while, from whatever thread it comes.
+class DelayedAnswers:
+    """Delays each answer, from any thread, by a random time.
 
     Args:
-        longest: the longest that one takes, in seconds; each takes a random share of it
-        seed: names the shares
+        longest_delay: in seconds
+        seed: of the random delays
     """
 
-    def __init__(self, longest: float, seed: int) -> None:
-        self._longest = longest
-        self._dice = random.Random(seed)
+    def __init__(self, longest_delay: float, seed: int) -> None:
+        self._longest = longest_delay
+        self._random = random.Random(seed)
 
-    def seconds(self) -> float:
-        return self._dice.random() * self._longest
+    def delay(self) -> float:
+        return self._random.random() * self._longest
 
     def before(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that waits before it works."""
+        """Return a function that waits before it calls `work`."""
 
-        def late(*args: Any, **named: Any) -> Any:
-            time.sleep(self.seconds())
-            return work(*args, **named)
+        def late(*args: Any, **kwargs: Any) -> Any:
+            time.sleep(self.delay())
+            return work(*args, **kwargs)
 
         return late
 
-    def hold_up(self, patch: pytest.MonkeyPatch) -> None:
-        """Let everything that is asked on screens take its time."""
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        """Delay everything that screens request."""
         patch.setattr(BackgroundQueue, "_work", self.before(BackgroundQueue._work))
         patch.setattr(SearchQueue, "_deliver", self.before(SearchQueue._deliver))
-        threaded, palette, in_background = Worker._run_threaded, Palette.__init__, background.in_background
+        run_threaded, init_palette, in_background = (
+            Worker._run_threaded,
+            Palette.__init__,
+            background.in_background,
+        )
 
         async def run_late(worker: Worker[Any]) -> Any:
-            await asyncio.sleep(self.seconds())
-            return await threaded(worker)
+            await asyncio.sleep(self.delay())
+            return await run_threaded(worker)
 
-        def offer_late(screen: Palette, offers: Any, further: Callable[[], Any]) -> None:
-            palette(screen, offers, self.before(further))
+        def init_palette_late(screen: Palette, offers: Any, further: Callable[[], Any]) -> None:
+            init_palette(screen, offers, self.before(further))
 
-        def begin_late(name: str, work: Callable[[], Any], *rest: Any) -> Any:
+        def in_background_late(name: str, work: Callable[[], Any], *rest: Any) -> Any:
             return in_background(name, self.before(work), *rest)
 
         patch.setattr(Worker, "_run_threaded", run_late)
-        patch.setattr(Palette, "__init__", offer_late)
+        patch.setattr(Palette, "__init__", init_palette_late)
         for name, module in [*sys.modules.items()]:
             if name.startswith("searchapp.tui.") and vars(module).get("in_background") is in_background:
-                patch.setattr(module, "in_background", begin_late)
+                patch.setattr(module, "in_background", in_background_late)
 
 
-Looks = list[list[Strip]]
-"""What is seen at the beginning and after each step, line by line."""
+Frames = list[list[Strip]]
+"""The lines of the screen at the beginning and after each step."""
 
 
-class Walking:
-    """Goes the same way several times, each time on a bench of its own."""
+class ScenarioRunner:
+    """Runs a scenario several times, each time in a new folder."""
 
-    def __init__(self, prepared: Prepared, folder: Path) -> None:
-        self._prepared = prepared
+    def __init__(self, samples: SampleRuns, folder: Path) -> None:
+        self._samples = samples
         self._folder = folder
-        self._ways = itertools.count()
+        self._numbers = itertools.count()
 
-    def seen(self, walk: Walk, *, longest: float, period: float | None, seed: int = SEED) -> Looks:
-        """What is seen where answers take so long at most, and the timer of screens so long from turn to turn."""
-        own = self._folder / f"way-{next(self._ways)}"
-        own.mkdir()
-        runs = {task: self._prepared.run(task) for task in SPLITS}
+    def run(
+        self, scenario: Scenario, *, longest_delay: float, period: float | None, seed: int = SEED
+    ) -> Frames:
+        """Run a scenario and return its frames; `period` is that of the timers of screens."""
+        folder = self._folder / f"way-{next(self._numbers)}"
+        folder.mkdir()
+        runs = {task: self._samples.run(task) for task in SPLITS}
         with (
-            closing(SampleScreens(self._prepared.home, runs, own)) as bench,
+            closing(SampleScreens(self._samples.home, runs, folder)) as screens,
             pytest.MonkeyPatch.context() as patch,
         ):
             patch.delenv("NO_COLOR", raising=False)
@@ -251,30 +256,30 @@ class Walking:
             patch.setattr(Clock, "ticks", 0)
             if period is not None:
                 patch.setattr(textual_screen, "UPDATE_PERIOD", period)
-            app = walk.open(bench)
-            if longest:
-                Lateness(longest, seed).hold_up(patch)
-            return asyncio.run(self._walked(app, walk))
+            app = scenario.open(screens)
+            if longest_delay:
+                DelayedAnswers(longest_delay, seed).install(patch)
+            return asyncio.run(self._carry_out(app, scenario))
 
-    async def _walked(self, app: KeyApp, walk: Walk) -> Looks:
-        looks: Looks = []
-        async with app.run_test(size=walk.size) as pilot:
+    async def _carry_out(self, app: KeyApp, scenario: Scenario) -> Frames:
+        frames: Frames = []
+        async with app.run_test(size=scenario.size) as pilot:
             await wait_for_rest(pilot)
-            looks.append(list(app.screen._compositor.render_strips()))
-            for step in walk.steps:
+            frames.append(list(app.screen._compositor.render_strips()))
+            for step in scenario.steps:
                 for key in step:
                     app.post_message(key_event(key))
                 await wait_for_rest(pilot)
-                looks.append(list(app.screen._compositor.render_strips()))
-        return looks
+                frames.append(list(app.screen._compositor.render_strips()))
+        return frames
 
 
-def require_same(walk: Walk, expected: Looks, found: Looks) -> None:
-    """That the same was seen after each step, in the same colours."""
-    for place, (before, after) in enumerate(zip(expected, found, strict=True)):
-        where = f"{walk.name}, after {[*walk.steps][:place]}"
-        assert text(after) == text(before), where
-        assert after == before, f"{where}: other colours"
+def require_same(scenario: Scenario, expected: Frames, actual: Frames) -> None:
+    """Require the same frames, in text and in styles."""
+    for step, (before, after) in enumerate(zip(expected, actual, strict=True)):
+        context = f"{scenario.name}, after {[*scenario.steps][:step]}"
+        assert text(after) == text(before), context
+        assert after == before, f"{context}: other colours"
 
 
 def text(lines: Sequence[Strip]) -> str:
@@ -282,15 +287,19 @@ def text(lines: Sequence[Strip]) -> str:
 
 
 @pytest.fixture
-def walking(prepared: Prepared, tmp_path: Path) -> Iterator[Walking]:
-    yield Walking(prepared, tmp_path)
+def runner(samples: SampleRuns, tmp_path: Path) -> Iterator[ScenarioRunner]:
+    yield ScenarioRunner(samples, tmp_path)
 
 
-@pytest.mark.parametrize("walk", WALKS if FULL else WALKS[SEED % SHARE :: SHARE], ids=lambda one: one.name)
-def test_what_comes_late_leads_to_the_same_screen(walking: Walking, walk: Walk) -> None:
-    """In the short profile a share of the walks, each with one late way; in the full one several ways of each."""
-    early = walking.seen(walk, longest=0.0, period=SLOW_PERIOD)
+@pytest.mark.parametrize(
+    "scenario",
+    SCENARIOS if FULL else SCENARIOS[SEED % SCENARIO_SHARE :: SCENARIO_SHARE],
+    ids=lambda scenario: scenario.name,
+)
+def test_late_answers_lead_to_the_same_screen(runner: ScenarioRunner, scenario: Scenario) -> None:
+    """The short profile runs some scenarios with one order of answers, the full one all with several."""
+    early = runner.run(scenario, longest_delay=0.0, period=SLOW_PERIOD)
     for seed in range(SEED, SEED + (3 if FULL else 1)):
         for period in (None, SLOW_PERIOD) if FULL else (None,):
-            late = walking.seen(walk, longest=LONGEST_SECONDS, period=period, seed=seed)
-            require_same(walk, early, late)
+            late = runner.run(scenario, longest_delay=LONGEST_SECONDS, period=period, seed=seed)
+            require_same(scenario, early, late)
