@@ -10,7 +10,7 @@ import pytest
 
 from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
-from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch import ElasticsearchEngine, connection
 from searchapp.files import digest_json
 from searchapp.model import Document
 from tests.server.faults import FaultProxy
@@ -91,6 +91,23 @@ def settings_for(index_prefix: str, tmp_path: Path) -> Callable[..., Settings]:
         return Settings(home=tmp_path, url=url, index_prefix=index_prefix, **values)
 
     return make
+
+
+@pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def engine_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Return the settings of each of the two engines."""
+    if request.param == "embedded":
+        return Settings(home=tmp_path)
+    url: str = request.getfixturevalue("elasticsearch_url")
+    make: Callable[..., Settings] = request.getfixturevalue("settings_for")
+    return make(url, engine="elasticsearch")
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait only milliseconds before a request is repeated."""
+    monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
 
 
 @pytest.fixture

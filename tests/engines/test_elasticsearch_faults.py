@@ -28,11 +28,9 @@ PATIENCE = 2.0
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_patience(short_waits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten waits and patience, which do not change the attempts and messages that are tested."""
     monkeypatch.setattr(connection, "PATIENCE_SECONDS", PATIENCE)
-    monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
 
 
 def test_a_server_that_is_not_elasticsearch_is_rejected(tmp_path: Path) -> None:

@@ -25,9 +25,7 @@ SETTINGS = r"/_settings$"
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
+def short_tidying(short_waits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "TIDYING_SECONDS", 1.0)
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 10)
 

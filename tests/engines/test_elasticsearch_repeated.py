@@ -24,6 +24,8 @@ from tests.profile import FULL
 from tests.server.faults import FaultProxy
 from tests.server.rest import Server
 
+pytestmark = pytest.mark.usefixtures("short_waits")
+
 BULK = r"/_bulk$"
 SAMPLE = SAMPLES / "nlps"
 REAL_TOPICS = None if FULL else 50
@@ -31,12 +33,6 @@ REAL_STEP = 1 if FULL else 5
 """Every n-th real document is indexed, in requests of correspondingly fewer documents."""
 
 DISTURBED_RUNS = 200 if FULL else 3
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
 
 
 def documents(data: Path = SAMPLE) -> list[Document]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,8 @@ import pytest
 
 from searchapp import resources
 from searchapp.config.settings import Settings
+from searchapp.engines import open_engine
 from searchapp.engines.base import Engine, IndexSpec
-from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import DataError, EngineRefused
 from searchapp.files import digest_json
@@ -122,19 +124,11 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Open each of the two engines."""
-    if request.param == "embedded":
-        opened: Engine = EmbeddedEngine(tmp_path, "settings")
-    else:
-        url, prefix = request.getfixturevalue("elasticsearch_url"), request.getfixturevalue("index_prefix")
-        opened = ElasticsearchEngine.connect(
-            Settings(home=tmp_path, engine="elasticsearch", url=url, index_prefix=prefix)
-        )
-    yield opened
-    opened.remove("soups")
-    opened.close()
+@pytest.fixture
+def engine(engine_settings: Settings) -> Iterator[Engine]:
+    with closing(open_engine(engine_settings)) as opened:
+        yield opened
+        opened.remove("soups")
 
 
 def test_every_form_of_settings_gives_the_same_hits(engine: Engine) -> None:

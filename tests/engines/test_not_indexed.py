@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,18 +27,9 @@ def mapping_with_kept(definition: dict[str, Any]) -> dict[str, Any]:
     return mapping
 
 
-@pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    if request.param == "embedded":
-        return Settings(home=tmp_path)
-    url: str = request.getfixturevalue("elasticsearch_url")
-    make: Callable[..., Settings] = request.getfixturevalue("settings_for")
-    return make(url, engine="elasticsearch")
-
-
-def test_every_value_is_stored_and_not_searched(settings: Settings) -> None:
+def test_every_value_is_stored_and_not_searched(engine_settings: Settings) -> None:
     mapping = mapping_with_kept({"type": "object", "enabled": False})
-    with closing(open_engine(settings)) as engine:
+    with closing(open_engine(engine_settings)) as engine:
         engine.build("kept", spec_of(DOCUMENTS, mapping), DOCUMENTS)
         index = engine.open("kept")
         body = {"size": 20, "_source": True, "sort": [{"_score": "desc"}, {"id": "asc"}]}
@@ -74,11 +64,11 @@ def test_the_embedded_engine_rejects_indexed_objects(tmp_path: Path) -> None:
             engine.build("kept", spec_of(DOCUMENTS, mapping), DOCUMENTS)
 
 
-def test_fields_with_a_leading_underscore_are_searched(settings: Settings) -> None:
+def test_fields_with_a_leading_underscore_are_searched(engine_settings: Settings) -> None:
     mapping = copy.deepcopy(MAPPING)
     mapping["mappings"]["properties"]["_label"] = {"type": "keyword"}
     documents = [Document("1", "a", {"_label": "x"}), Document("2", "a", {"_label": "y"})]
-    with closing(open_engine(settings)) as engine:
+    with closing(open_engine(engine_settings)) as engine:
         engine.build("labels", spec_of(documents, mapping), documents)
         body = {"sort": [{"_score": "desc"}, {"id": "asc"}], "query": {"term": {"_label": "x"}}}
         (hits,) = engine.open("labels").search([body])

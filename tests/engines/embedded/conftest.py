@@ -17,12 +17,15 @@ import pytest
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Index, IndexSpec, SearchHit
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.client import Server
+from searchapp.engines.elasticsearch.client import Server as ServerVersion
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.lucene import native
 from searchapp.lucene.native import compilation
 from searchapp.model import Document
+from tests.search import queries
 from tests.search.comparing import comparable, comparable_between_versions, first_difference
+from tests.search.queries import ComparedEngines
+from tests.server.rest import Server
 
 Query = Mapping[str, Any]
 
@@ -143,7 +146,7 @@ class EnginePair:
         request = body(query, **more)
         hits, expected = self.embedded.find(request), self.server.find(request)
         ours, theirs = (list(map(comparable, outcome)) for outcome in (hits, expected))
-        if Server(self.version).is_older:
+        if ServerVersion(self.version).is_older:
             difference = first_difference(*map(comparable_between_versions, (ours, theirs)))
         else:
             difference = first_difference(ours, theirs)
@@ -177,6 +180,12 @@ def make_pair(
             return EnginePair(embedded.open(name), server.open(name), server.info().version)
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def compared_engines(elasticsearch_url: str) -> Iterator[ComparedEngines]:
+    with queries.engines(Server(elasticsearch_url)) as engines:
+        yield engines
 
 
 @pytest.fixture(params=["compiled", "numpy"])

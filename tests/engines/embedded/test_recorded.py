@@ -9,7 +9,7 @@ import copy
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -18,12 +18,11 @@ from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.lucene.queries import dsl
 from searchapp.ranking.search_results import text_fields
 from tests.profile import FULL
-from tests.search import asking, chosen, comparing, queries, recording
+from tests.search import asking, chosen, comparing, recording
 from tests.search.comparing import Json, Outcome
 from tests.search.queries import ComparedEngines
 from tests.search.recording import Recording
 from tests.server.distribution import VERSION
-from tests.server.rest import Server
 
 NAMES = recording.names()
 
@@ -54,21 +53,15 @@ def test_single_and_batched_bodies_return_the_recorded_answers(embedded: Embedde
     assert not differences, f"{len(differences)} of {len(outcomes)}:\n" + "\n\n".join(differences[:MAX_SHOWN])
 
 
-@pytest.fixture(scope="module")
-def engines(elasticsearch_url: str) -> Iterator[ComparedEngines]:
-    with queries.engines(Server(elasticsearch_url)) as engines:
-        yield engines
-
-
 COMPARED_WITH_SERVER = NAMES if FULL else NAMES[::4]
 """The recordings that are compared with a live server; `test_parity` compares random bodies."""
 
 
 @pytest.mark.parametrize("name", COMPARED_WITH_SERVER)
-def test_a_server_returns_the_recorded_answers(engines: ComparedEngines, name: str) -> None:
+def test_a_server_returns_the_recorded_answers(compared_engines: ComparedEngines, name: str) -> None:
     recorded = load(name)
     case = {"mapping": recorded.mapping, "documents": recorded.documents, "bodies": recorded.bodies}
-    _, outcomes = engines.record(case)
+    _, outcomes = compared_engines.record(case)
     assert None not in outcomes
     assert list(recorded.differences([outcome or [] for outcome in outcomes])) == []
 

@@ -10,10 +10,8 @@ import pytest
 
 from searchapp.engines.embedded import EmbeddedIndex
 from tests.engines.embedded.conftest import MAPPING, ORDER
-from tests.search import queries
 from tests.search.comparing import Outcome
 from tests.search.queries import ComparedEngines
-from tests.server.rest import Server
 
 Json = dict[str, Any]
 Ask = Callable[[Json], tuple[Outcome, Outcome]]
@@ -41,12 +39,6 @@ DOCUMENTS: list[Json] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def engines(elasticsearch_url: str) -> Iterator[ComparedEngines]:
-    with queries.engines(Server(elasticsearch_url)) as engines:
-        yield engines
-
-
 def mapping(**properties: Any) -> Json:
     changed = copy.deepcopy(MAPPING)
     for name in ("gaps", "words"):
@@ -56,13 +48,13 @@ def mapping(**properties: Any) -> Json:
 
 
 @pytest.fixture(scope="module")
-def ask(engines: ComparedEngines) -> Iterator[Ask]:
+def ask(compared_engines: ComparedEngines) -> Iterator[Ask]:
     """Yield a function that returns both engines' outcomes of a body on `DOCUMENTS`."""
-    with engines.index({"mapping": mapping(), "documents": DOCUMENTS}) as (index, difference):
+    with compared_engines.index({"mapping": mapping(), "documents": DOCUMENTS}) as (index, difference):
         assert isinstance(index, EmbeddedIndex), difference
         assert not difference
         embedded = index  # keeps the narrowed type in the lambda
-        yield lambda body: engines.outcomes(embedded, {"sort": ORDER, "size": 50} | body)
+        yield lambda body: compared_engines.outcomes(embedded, {"sort": ORDER, "size": 50} | body)
 
 
 def phrase(text: str, field: str = "text.gaps") -> Json:
@@ -250,8 +242,8 @@ KEYWORD = {"type": "keyword"}
     ],
     ids=["_id", "blank", "empty part", "field and object", "1,000 fields", "depth", "meta", "no type"],
 )
-def test_both_reject_invalid_mappings(engines: ComparedEngines, invalid: Json) -> None:
-    with engines.index({"mapping": invalid, "documents": []}) as (index, difference):
+def test_both_reject_invalid_mappings(compared_engines: ComparedEngines, invalid: Json) -> None:
+    with compared_engines.index({"mapping": invalid, "documents": []}) as (index, difference):
         assert index is None
         assert not difference
 
@@ -272,18 +264,18 @@ def test_both_reject_invalid_mappings(engines: ComparedEngines, invalid: Json) -
     ],
     ids=repr,
 )
-def test_both_reject_invalid_documents(engines: ComparedEngines, value: Json) -> None:
+def test_both_reject_invalid_documents(compared_engines: ComparedEngines, value: Json) -> None:
     case = {"mapping": mapping(), "documents": [{"id": "1", "text": "a"}, {"id": "2", "text": "a", **value}]}
-    with engines.index(case) as (index, difference):
+    with compared_engines.index(case) as (index, difference):
         assert not difference
         assert index is not None
         assert index.info.documents == 1
 
 
-def test_small_and_large_boosts_rank_the_same_in_a_batch(engines: ComparedEngines) -> None:
+def test_small_and_large_boosts_rank_the_same_in_a_batch(compared_engines: ComparedEngines) -> None:
     case = {
         "mapping": mapping(),
         "documents": DOCUMENTS,
         "bodies": [{"sort": ORDER, "query": boosted_bools(1e-7, number / 7, 0.7)} for number in range(1, 9)],
     }
-    assert not list(engines.differences(case))
+    assert not list(compared_engines.differences(case))
