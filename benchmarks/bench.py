@@ -1,8 +1,8 @@
-"""A bench of two recipes on seven tasks: with nothing there, indexes included, and again with nothing changed.
+"""Measure a bench of two recipes on seven tasks: first without indexes and runs, then again without changes.
 
 python benchmarks/bench.py --data DIR [--repeat 5]
 
-DIR holds the folders nlps, checkthat, worldtree2019, worldtree2021 and smart.
+DIR contains the folders nlps, checkthat, worldtree2019, worldtree2021 and smart.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ TASKS = {
 """The split and the folder of each task."""
 
 
-def plan(data: Path) -> str:
-    """The file of the bench."""
+def bench_file(data: Path) -> str:
+    """Return the bench file."""
     lines = ["[recipes.bm25]", "[recipes.neighbours]"]
     for task, (split, folder) in TASKS.items():
         lines += [f"[tasks.{task}]", f"splits = '{split}'", f"data = '{data / folder}'", "lenient = true"]
     return "\n".join(lines)
 
 
-def measured(command: list[str]) -> tuple[float, float]:
-    """Seconds of all processors, and by the clock."""
-    before, begun = os.times(), time.perf_counter()
+def measure(command: list[str]) -> tuple[float, float]:
+    """Run a command; return its processor time and wall-clock time in seconds."""
+    before, begin = os.times(), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     after = os.times()
-    return sum(after[2:4]) - sum(before[2:4]), time.perf_counter() - begun
+    return sum(after[2:4]) - sum(before[2:4]), time.perf_counter() - begin
 
 
 def main() -> None:
-    """Print the medians of both."""
+    """Print the medians of both measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--repeat", type=int, default=5)
@@ -55,13 +55,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             file = folder / "bench.toml"
-            file.write_text(plan(arguments.data.resolve()))
+            file.write_text(bench_file(arguments.data.resolve()))
             command = [sys.executable, "-m", "searchapp", "bench", str(file), "--home", str(folder / "home")]
-            cold.append(measured(command))
-            warm.append(measured(command))
-    for label, rounds in (("nothing there", cold), ("nothing changed", warm)):
-        processors, clock = (statistics.median(one[place] for one in rounds) for place in (0, 1))
-        print(f"{label}: {processors:.2f} s of the processors, {clock:.2f} s by the clock")
+            cold.append(measure(command))
+            warm.append(measure(command))
+    for label, rounds in (("without indexes and runs", cold), ("without changes", warm)):
+        processors, clock = map(statistics.median, zip(*rounds, strict=True))
+        print(f"{label}: {processors:.2f} s processor time, {clock:.2f} s wall-clock time")
     print(f"processes ready to run: {os.getloadavg()[0]:.1f}")
 
 

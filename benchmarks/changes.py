@@ -1,15 +1,14 @@
-"""Indexing a collection of which a little has changed, against indexing all of it.
+"""Compare indexing a collection with few changes with indexing all documents.
 
     python benchmarks/changes.py --data DIR [--sizes 100000 1000000] [--shares 0.01 0.1] [--repeat 5]
 
-The documents are those of `growth.py`. Of each share that changes a third gets another text, a third is deleted and a
-third is new. Three ways are measured one after the other, each in a new process: *whole* builds an index from all
-documents, *changed* compares them with those of the version that serves, which is done while they are read anyway, and
-takes over what has not changed, where little has by a small segment beside that of the version; *merged* then makes one
-segment of all that. Seconds are those of all processes at work, once the documents are in memory. Before all is merged
-both versions are searched, query by query in turn, to depth 10: milliseconds of work, which are medians of all queries;
-hits that are not the same, then or once all is merged, end the program.
-With `--repeat` all is measured so often in turn: the figures are medians, the ratio that of *changed* and *whole*.
+The documents are those of `growth.py`. A third of the changed documents has another text, a third is deleted, a third
+is new. Three builds are measured in turn, each in a new process. *whole* indexes all documents. *changed* compares the
+documents with the live version and takes over unchanged ones; with few changes it adds a small segment to those of the
+version. *merged* then merges all segments. Seconds are the processor time of all processes, with the documents in
+memory. Before the merge, each query is searched to depth 10 in both versions; milliseconds are the median processor
+time. The script ends with an error if hits differ, before or after the merge. With `--repeat`, figures are medians of
+all rounds; the ratio is *changed* / *whole*.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from tempfile import TemporaryDirectory
 
 from growth import MAPPING, Generator
 from single_queries import body
-from usage import parser_of, work
+from usage import cpu_seconds, make_parser
 
 from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
@@ -41,7 +40,7 @@ QUERIES, ROUNDS = 200, 3
 
 
 def edited(documents: Iterable[Document], share: float) -> Iterator[Document]:
-    """The documents, a share of which has changed, spread evenly."""
+    """Yield the documents with a share of changes, spread evenly."""
     step = round(1 / share) if share else 0
     for number, document in enumerate(documents):
         edit = number // step % 3 if step and number % step == 0 else None
@@ -54,14 +53,14 @@ def edited(documents: Iterable[Document], share: float) -> Iterator[Document]:
 
 
 def build(home: Path, data: Path, size: int, share: float, step: str) -> dict[str, float]:
-    """Build an index, with what can be carried over from the version that serves if there is one."""
+    """Build an index with the unchanged documents of the live version, if one exists."""
     name = CHANGED if step == MERGED else step
     documents = list(edited(Generator(data).documents(size), share))
     gc.collect()
-    gc.freeze()  # or Python would look through the documents for garbage, which are not there together elsewhere
+    gc.freeze()  # outside of this script, documents are not all in memory, where the collector would search them
     engine = EmbeddedEngine.at(Settings(home=home))
-    engine.index_info(name)  # the files were copied: they are verified anew, which others need not do
-    begin = work()
+    engine.index_info(name)  # verifies the copied files, which is not part of a build
+    begin = cpu_seconds()
     comparison = engine.compare(name, MAPPING)
     for _ in comparison.watch(documents) if comparison else ():
         pass
@@ -71,45 +70,49 @@ def build(home: Path, data: Path, size: int, share: float, step: str) -> dict[st
     return {
         "documents": len(documents),
         "carried": carried.documents if carried else 0,
-        "work": work() - begin,
+        "work": cpu_seconds() - begin,
     }
 
 
 def search(home: Path, data: Path) -> dict[str, float]:
-    """Search what was built of all documents and what was changed: the median milliseconds of a query."""
+    """Search both versions; return the median milliseconds of a query."""
     engine = EmbeddedEngine.at(Settings(home=home))
     indexes = {name: engine.open(name) for name in (WHOLE, CHANGED)}
-    took: dict[str, list[float]] = {name: [] for name in indexes}
+    times: dict[str, list[float]] = {name: [] for name in indexes}
     bodies = [body(words, 10) for words in Generator(data).queries(QUERIES)]
     for counts in (False, *[True] * ROUNDS):  # the first round warms up
-        for asked in bodies:
+        for request in bodies:
             hits: list[Hits] = []
             for name, index in indexes.items():
                 begin = time.process_time()
-                hits += index.search([asked])
-                took[name] += [(time.process_time() - begin) * 1000] if counts else []
+                hits += index.search([request])
+                times[name] += [(time.process_time() - begin) * 1000] if counts else []
             if hits[0] != hits[1]:
-                raise SystemExit(f"the two versions give other hits to {asked['query']}")
-    return {name: statistics.median(of_name) for name, of_name in took.items()}
+                raise SystemExit(f"the versions have different hits for {request['query']}")
+    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def _print(size: int, share: float, rounds: Sequence[dict[str, dict[str, float]]]) -> None:
-    """A row of the table, of the figures of each step in each round."""
-    seconds = [statistics.median(one[step]["work"] for one in rounds) for step in (WHOLE, CHANGED, MERGED)]
-    ratio = statistics.median(one[CHANGED]["work"] / one[WHOLE]["work"] for one in rounds)
-    queries = [statistics.median(one[SEARCHED][name] for one in rounds) for name in (WHOLE, CHANGED)]
+    """Print a row of the table from the figures of each step in each round."""
+    seconds = [
+        statistics.median(figures[step]["work"] for figures in rounds) for step in (WHOLE, CHANGED, MERGED)
+    ]
+    ratio = statistics.median(figures[CHANGED]["work"] / figures[WHOLE]["work"] for figures in rounds)
+    queries = [statistics.median(figures[SEARCHED][name] for figures in rounds) for name in (WHOLE, CHANGED)]
     cells = [*map("{:.2f}".format, seconds), f"{ratio:.3f}", *map("{:.3f}".format, queries)]
     taken_over = rounds[0][CHANGED]["carried"]
     print(f"| {size:,} | {share:.1%} | {taken_over:,} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
-    """Measure every size and share, and print the table."""
-    parser = parser_of(__doc__)
+    """Measure all sizes and shares, and print the table."""
+    parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.1], help="shares that change")
-    parser.add_argument("--repeat", type=int, default=1, help="rounds that are measured")
+    parser.add_argument(
+        "--shares", type=float, nargs="+", default=[0.01, 0.1], help="shares of changed documents"
+    )
+    parser.add_argument("--repeat", type=int, default=1, help="rounds")
     parser.add_argument("--step", choices=[CHANGED, WHOLE, MERGED, SEARCHED], help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -121,9 +124,9 @@ def main() -> None:
             print(json.dumps(build(options.home, options.data, size, share, options.step)))
         return
 
-    def measured(home: Path, size: int, share: float, step: str) -> dict[str, float]:
-        given = ["--step", step, "--home", home, "--sizes", size, "--shares", share]
-        command = [sys.executable, __file__, "--data", options.data, *given]
+    def measure(home: Path, size: int, share: float, step: str) -> dict[str, float]:
+        arguments = ["--step", step, "--home", home, "--sizes", size, "--shares", share]
+        command = [sys.executable, __file__, "--data", options.data, *arguments]
         printed = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE).stdout
         figures: dict[str, float] = json.loads(printed)
         return figures
@@ -133,15 +136,15 @@ def main() -> None:
     for size in options.sizes:
         with TemporaryDirectory(prefix="searchapp-changes-") as folder:
             first = Path(folder) / "first"
-            measured(first, size, 0, CHANGED)
+            measure(first, size, 0, CHANGED)
             for share in options.shares:
                 rounds = []
                 for _ in range(options.repeat):
                     home = Path(folder) / f"{share}"
                     shutil.copytree(first, home)
                     steps = (WHOLE, CHANGED, SEARCHED, MERGED)
-                    rounds.append({step: measured(home, size, share, step) for step in steps})
-                    measured(home, size, share, SEARCHED)  # the merged version gives the same hits
+                    rounds.append({step: measure(home, size, share, step) for step in steps})
+                    measure(home, size, share, SEARCHED)  # checks the hits of the merged version
                     shutil.rmtree(home)
                 _print(size, share, rounds)
 

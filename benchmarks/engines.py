@@ -1,15 +1,14 @@
-"""Indexing the nlps knowledge base and ranking a split's topics to depth 500, with searchapp and its alternatives.
+"""Index the nlps knowledge base and rank a split's topics to depth 500, with searchapp and other systems.
 
     pip install -e '.[bench]'
     python benchmarks/engines.py --data DIR --url http://127.0.0.1:9200 [--repeat 5]
 
-Every system starts from the same raw texts and ends with the ids and scores of the best 500 documents of every
-topic. All systems run in this process, in turn, `--repeat` times; medians are printed, and for each system the
-ratio to the embedded engine in the same round, so that a machine whose speed drifts does not favour anyone. `CPU s`
-is what ranking took of both cores, those of Elasticsearch's node included if `--server` names its process: where a
-machine is busy with something else, only that can be compared. `embedded-numpy-...` is the embedded engine without
-its compiled functions. `elasticsearch-stored-ids-...` is Elasticsearch as most programs ask it, for `_id`; searchapp
-asks for what the hits are sorted by instead, and no stored field is read.
+All systems start from the same texts and end with the ids and scores of the best 500 documents of each topic. They run
+in this process in turn, `--repeat` times. The table has medians, and for each system the ratio to the embedded engine
+in the same round, so that a changing speed of the machine favours no system. `CPU s` is the processor time of ranking,
+with that of Elasticsearch if `--server` names its process; on a busy machine, only this time is comparable.
+`embedded-numpy-...` is the embedded engine without its compiled functions. `elasticsearch-stored-ids-...` requests the
+stored field `_id`, like most programs; searchapp reads the sort values instead.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from usage import parser_of
-from usage import work as work_so_far
+from usage import cpu_seconds, make_parser
 
 from searchapp import resources
 from searchapp.config.settings import Settings
@@ -47,20 +45,20 @@ K1, B = 0.9, 0.4
 
 
 class System(Protocol):
-    """Something that can index texts and rank them."""
+    """A system that indexes and ranks texts."""
 
     name: str
 
     def index(self, documents: Sequence[Document]) -> None:
-        """Index the documents, from their texts to where they can be searched."""
+        """Index the documents until they can be searched."""
 
     def rank(self, topics: Sequence[Topic]) -> int:
-        """Rank the documents for every topic; returns the number of hits."""
+        """Rank the documents for all topics; return the number of hits."""
 
 
 @dataclass
 class Searchapp:
-    """searchapp on one of its engines, with a mapping and template of its own."""
+    """An engine of searchapp with its own mapping and template."""
 
     name: str
     engine: Engine
@@ -70,12 +68,12 @@ class Searchapp:
     stored_ids: bool = False
 
     def index(self, documents: Sequence[Document]) -> None:
-        """Build a new version; an engine that keeps it on disk has written and synced it."""
+        """Build a new version, including synchronization with the disk."""
         spec = IndexSpec(self.mapping, len(documents), digest_json(time.time()))
         self.engine.build(self.name, spec, documents)
 
     def rank(self, topics: Sequence[Topic]) -> int:
-        """Rank as `searchapp rank` does, opening the index first."""
+        """Open the index and rank like `searchapp rank`."""
         from searchapp.lucene import native
 
         index = self.engine.open(self.name)
@@ -87,9 +85,9 @@ class Searchapp:
 
 @dataclass
 class Bm25s:
-    """bm25s with its own tokenizer, English stop words and Snowball stemming, on both cores.
+    """bm25s with its own tokenizer, English stop words and Snowball stemming, in two threads.
 
-    What numba compiles is compiled with the first index, which is no part of ranking.
+    Indexing includes the compilation by numba, so that ranking does not.
     """
 
     name: str = "bm25s"
@@ -121,8 +119,8 @@ class Bm25s:
 
         texts = [topic.text for topic in topics]
         tokens = bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
-        places, scores = self._index.retrieve(tokens, k=DEPTH, show_progress=False, n_threads=2)
-        rankings = [[self._ids[place] for place in row] for row in places]
+        numbers, scores = self._index.retrieve(tokens, k=DEPTH, show_progress=False, n_threads=2)
+        rankings = [[self._ids[number] for number in row] for row in numbers]
         return sum(map(len, rankings)) if len(scores) else 0
 
 
@@ -134,7 +132,7 @@ class Tantivy:
     _index: Any = None
 
     def index(self, documents: Sequence[Document]) -> None:
-        """Index in memory, in one thread and so into one segment."""
+        """Index in memory, in one thread and therefore into one segment."""
         import tantivy
 
         builder = tantivy.SchemaBuilder()
@@ -149,23 +147,21 @@ class Tantivy:
         self._index.reload()
 
     def rank(self, topics: Sequence[Topic]) -> int:
-        """One search a topic: tantivy has no batches."""
+        """Search each topic; tantivy has no batches."""
         searcher = self._index.searcher()
         hits = 0
         for topic in topics:
-            words = " ".join(
-                re.findall(r"\w+", topic.text)
-            )  # its query language gives other characters a meaning
+            words = " ".join(re.findall(r"\w+", topic.text))  # other characters are operators of its queries
             if words:
                 query = self._index.parse_query(words, ["text"])
-                found = searcher.search(query, DEPTH).hits
-                hits += len([searcher.doc(address)["id"] for _score, address in found])
+                best = searcher.search(query, DEPTH).hits
+                hits += len([searcher.doc(address)["id"] for _score, address in best])
         return hits
 
 
 @dataclass
 class RankBm25:
-    """rank-bm25 over words split at white space, as its documentation shows."""
+    """rank-bm25 with words split at white space, as in its documentation."""
 
     name: str = "rank-bm25"
     _index: Any = None
@@ -177,7 +173,7 @@ class RankBm25:
         self._index = BM25Okapi([document.text.lower().split() for document in documents], k1=K1, b=B)
 
     def rank(self, topics: Sequence[Topic]) -> int:
-        """Score every document for every topic, then select."""
+        """Score all documents for each topic, then select the best."""
         import numpy as np
 
         hits = 0
@@ -189,7 +185,7 @@ class RankBm25:
 
 
 def systems(settings: Settings, url: str | None) -> list[System]:
-    """The systems to compare, the embedded engine first."""
+    """Return the systems to compare, the embedded engine first."""
     from searchapp.engines.elasticsearch import ElasticsearchEngine
     from searchapp.engines.embedded import EmbeddedEngine
 
@@ -212,11 +208,11 @@ def systems(settings: Settings, url: str | None) -> list[System]:
     compared: list[System] = []
     for name, engine in engines:
         options = {"without_compiled": name == NUMPY, "stored_ids": name == STORED_IDS}
-        recipe_name, one_name = f"{name.lower()}-recipe-bm25", f"{name.lower()}-one-field"
+        recipe_name, field_name = f"{name.lower()}-recipe-bm25", f"{name.lower()}-one-field"
         compared.append(
             Searchapp(recipe_name, engine, full, lambda topic: recipe.body(topic, DEPTH), **options)
         )
-        compared.append(Searchapp(one_name, engine, one_field, short, **options))
+        compared.append(Searchapp(field_name, engine, one_field, short, **options))
     return [*compared, Bm25s(), Bm25s("bm25s-numba", "numba"), Tantivy(), RankBm25()]
 
 
@@ -230,7 +226,7 @@ _ONE_FIELD_QUERY = {
 
 
 def _one_field(mapping: dict[str, Any]) -> dict[str, Any]:
-    """The mapping with the field `text` alone: what the other libraries can do."""
+    """Return the mapping with only the field `text`, like the other libraries."""
     text = {key: value for key, value in mapping["mappings"]["properties"]["text"].items() if key != "fields"}
     properties = {**mapping["mappings"]["properties"], "text": text}
     return {**mapping, "mappings": {**mapping["mappings"], "properties": properties}}
@@ -246,40 +242,42 @@ def _read(data: Path, split: str) -> tuple[list[Document], list[Topic]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
-    """Seconds by the clock, and of all processors, what processes took that have ended included."""
+class Times:
+    """Wall-clock time, and processor time including ended children, in seconds."""
 
     clock: float
-    worked: float
+    cpu: float
 
     @classmethod
-    def of(cls, work: Callable[[], object], server: int | None) -> Took:
-        """What some work takes, in this process, those that it starts and the server's."""
-        gc.collect()  # what the system before has left is none of its work
-        begin, worked = time.perf_counter(), _worked(server)
+    def measure(cls, work: Callable[[], object], server: int | None) -> Times:
+        """Measure a function, with the processor time of children and of the server."""
+        gc.collect()  # garbage of the system before must not count
+        begin, cpu = time.perf_counter(), _cpu_seconds(server)
         work()
-        return cls(time.perf_counter() - begin, _worked(server) - worked)
+        return cls(time.perf_counter() - begin, _cpu_seconds(server) - cpu)
 
 
-def _worked(server: int | None) -> float:
-    here = work_so_far()
+def _cpu_seconds(server: int | None) -> float:
+    own = cpu_seconds()
     if server is None:
-        return here
+        return own
     import psutil
 
     times = psutil.Process(server).cpu_times()
-    return here + float(times.user) + float(times.system)
+    return own + float(times.user) + float(times.system)
 
 
 def main() -> None:
     """Measure and print the table."""
-    parser = parser_of(__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--split", default="dev")
-    parser.add_argument("--url", help="an Elasticsearch; without it the server is left out")
-    parser.add_argument("--server", type=int, help="process of that Elasticsearch, if it is on this machine")
+    parser.add_argument("--url", help="address of Elasticsearch; omit it to exclude Elasticsearch")
+    parser.add_argument("--server", type=int, help="process id of Elasticsearch on this machine")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--slow", action="store_true", help="with rank-bm25, which takes minutes a round")
+    parser.add_argument(
+        "--slow", action="store_true", help="include rank-bm25, which takes minutes per round"
+    )
     options = parser.parse_args()
     documents, topics = _read(options.data, options.split)
     home = Path(tempfile.mkdtemp(prefix="searchapp-bench-"))
@@ -287,34 +285,33 @@ def main() -> None:
         compared = systems(Settings(home=home, index_prefix="searchapp-bench"), options.url)
         if not options.slow:
             compared = [system for system in compared if system.name != "rank-bm25"]
-        times: dict[str, list[tuple[Took, Took]]] = {system.name: [] for system in compared}
+        times: dict[str, list[tuple[Times, Times]]] = {system.name: [] for system in compared}
         for _ in range(options.repeat):
             for system in compared:
                 server = options.server if system.name.startswith("elasticsearch") else None
-                indexing = Took.of(partial(system.index, documents), server)
-                ranking = Took.of(partial(system.rank, topics), server)
+                indexing = Times.measure(partial(system.index, documents), server)
+                ranking = Times.measure(partial(system.rank, topics), server)
                 times[system.name].append((indexing, ranking))
     finally:
         shutil.rmtree(home)
     _print(times, len(documents), len(topics), options.repeat)
 
 
-def _print(times: dict[str, list[tuple[Took, Took]]], documents: int, topics: int, repeat: int) -> None:
+def _print(measured: dict[str, list[tuple[Times, Times]]], documents: int, topics: int, repeat: int) -> None:
     print(f"{documents:,} documents, {topics:,} topics to depth {DEPTH}; medians of {repeat}\n")
     print("| system | index s | rank s | rank, ratio to embedded | rank CPU s | ratio |")
     print("|---|---:|---:|---:|---:|---:|")
-    for name, rounds in times.items():
+    for name, rounds in measured.items():
         recipe = name.endswith("recipe-bm25")
-        base = times["embedded-recipe-bm25" if recipe else "embedded-one-field"]
-        indexing = statistics.median(one[0].clock for one in rounds)
-        ranks = [one[1] for one in rounds]
-        pairs = list(zip(ranks, [one[1] for one in base], strict=True))
+        base = measured["embedded-recipe-bm25" if recipe else "embedded-one-field"]
+        ranks = [ranking for _, ranking in rounds]
+        pairs = list(zip(ranks, [ranking for _, ranking in base], strict=True))
         figures = [
-            indexing,
-            statistics.median(one.clock for one in ranks),
-            statistics.median(one.clock / other.clock for one, other in pairs),
-            statistics.median(one.worked for one in ranks),
-            statistics.median(one.worked / other.worked for one, other in pairs),
+            statistics.median(indexing.clock for indexing, _ in rounds),
+            statistics.median(times.clock for times in ranks),
+            statistics.median(times.clock / embedded.clock for times, embedded in pairs),
+            statistics.median(times.cpu for times in ranks),
+            statistics.median(times.cpu / embedded.cpu for times, embedded in pairs),
         ]
         print(f"| {name} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
 

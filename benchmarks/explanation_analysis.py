@@ -1,10 +1,9 @@
-"""What each piece of the analyzer for facts is worth, to BM25 on the embedded engine.
+"""Measure what each part of the analyzer for facts contributes to BM25 on the embedded engine.
 
     python benchmarks/explanation_analysis.py --data DIR
 
-DIR is the folder with the data of explanation-2019. The figure is the official MAP of the explained train
-questions, facts that are named but in no table apart; gold chose among the variants and plays no part in the
-ranking.
+DIR is the folder with the data of explanation-2019. The figure is the official MAP of the train questions with
+explanation, without facts that no table has. Gold is used for scoring only.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Change = Callable[[Mapping], None]
 
 
 def without(*filters: str) -> Change:
-    """Leave token filters out of every analyzer."""
+    """Remove token filters from all analyzers."""
 
     def change(mapping: Mapping) -> None:
         for analyzer in mapping["settings"]["analysis"]["analyzer"].values():
@@ -39,12 +38,12 @@ def without(*filters: str) -> Change:
 
 
 def with_filter(name: str, **settings: Any) -> Change:
-    """Give a token filter other settings."""
+    """Change settings of a token filter."""
     return lambda mapping: mapping["settings"]["analysis"]["filter"][name].update(settings)
 
 
 def with_bm25(k1: float, b: float) -> Change:
-    """Give BM25 other parameters."""
+    """Change the parameters of BM25."""
     return lambda mapping: mapping["settings"]["similarity"]["fact"].update(k1=k1, b=b)
 
 
@@ -64,30 +63,35 @@ VARIANTS: dict[str, tuple[Change, float, float]] = {
     "k1 0.9, b 0.4": (with_bm25(0.9, 0.4), 0.25, 0),
     "k1 1.2, b 0.75": (with_bm25(1.2, 0.75), 0.25, 0),
 }
-"""Name, change of the mapping, weight of the answer and of the wrong options."""
+"""Change of the mapping, weight of the answer and weight of the wrong options, by name."""
 
 
 def main() -> None:
-    """Measure every variant and print a table."""
+    """Measure all variants and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     data = parser.parse_args().data
     documents = list(TASK_2019.collection(data).documents.read(Problems()))
     path = TASK_2019.collection(data).split_files("train")[0]
     known = {document.id for document in documents}
-    questions = [each for each in read_questions(path, Problems(), known, training=True) if each.gold]
-    gold = {each.id.lower(): {fact.lower(): roles for fact, roles in each.gold.items()} for each in questions}
+    questions = [
+        question for question in read_questions(path, Problems(), known, training=True) if question.gold
+    ]
+    gold = {
+        question.id.lower(): {fact.lower(): roles for fact, roles in question.gold.items()}
+        for question in questions
+    }
     with tempfile.TemporaryDirectory() as home:
         engine = EmbeddedEngine(Path(home), "benchmark")
         for number, (name, (change, answer, options)) in enumerate(VARIANTS.items()):
             mapping = copy.deepcopy(resources.index_mapping("facts"))
             change(mapping)
             engine.build(f"v{number}", IndexSpec(mapping, len(documents), str(number), "", 1), documents)
-            bodies = [_body(each, answer, options) for each in questions]
+            bodies = [_body(question, answer, options) for question in questions]
             hits = engine.open(f"v{number}").search(bodies, lambda _count: None)
             rankings = {
-                each.id: [fact.lower() for fact in found.document_ids]
-                for each, found in zip(questions, hits, strict=True)
+                question.id: [fact.lower() for fact in ranked.document_ids]
+                for question, ranked in zip(questions, hits, strict=True)
             }
             print(f"| {name} | {scorer_2019.score(rankings, gold).value:.4f} |", flush=True)
 

@@ -1,16 +1,15 @@
-"""How time, memory and disk of the embedded engine grow with the documents: synthetic ones, from 10,000 on.
+"""Measure how time, memory and disk of the embedded engine grow with the number of synthetic documents.
 
     python benchmarks/growth.py --data DIR [--sizes 10000 100000 1000000 10000000] [--keep FOLDER]
 
-Documents are drawn from the nlps knowledge base's own distributions: its document lengths, and its words by their
-frequencies (one seed, so every run makes the same ones). They are indexed in one field with the built-in analyzer
-`english`. Each size is indexed in one new process and searched in another, so that the memory of each is its own.
+Lengths and words of the documents are drawn from the distributions of the nlps knowledge base with a fixed seed. They
+are indexed in one field with the built-in analyzer `english`. Each size is indexed in one new process and searched in
+another, to measure the memory of each.
 
-Memory is looked at from outside, five times a second: that of the process and of all that it has forked, each page
-that they share counted once (Linux's proportional set size), mapped files included as far as they are in memory. The
-greatest sum is printed. Elsewhere than on Linux it is the greatest size of the process itself, with its largest child
-as often as there are cores. The documents are drawn as they are indexed and never kept; the time that drawing takes is
-measured on the first 100,000 and taken off.
+The memory of the process and its children is sampled five times a second. Shared pages count once (Linux's proportional
+set size), and mapped files count as far as they are in memory. The table has the maximum. On other systems it is the
+peak of the process plus that of its largest child times the number of cores. Documents are drawn while they are
+indexed; the time of drawing is measured on the first 100,000 and subtracted.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from usage import parser_of, peak, peak_of, work
+from usage import cpu_seconds, make_parser, peak_mib, peak_mib_of
 
 from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
@@ -44,19 +43,19 @@ from searchapp.processes import cores
 SEED = 20260101
 QUERIES = 200
 DRAWN = 100_000
-"""Documents that are drawn to know how long that takes."""
+"""Documents that are drawn to measure the time of drawing."""
 
 NUMBERS = 1 << 20
-"""Random numbers that are drawn at a time."""
+"""Random numbers that are drawn at once."""
 
-PARTS = 1 << 17
-"""Equal parts of the scale from which words are drawn."""
+BINS = 1 << 17
+"""Bins of equal width for looking up words."""
 
-REFUSED = 1000
-"""More numbers than `Random.choice` ever refuses in a row."""
+MAX_REJECTIONS = 1000
+"""Upper bound of the numbers that `Random.choice` rejects in a row."""
 
 NAME, PREFIX = "single", "searchapp-single"
-LOOK_SECONDS = 0.2
+SAMPLE_SECONDS = 0.2
 MAPPING: dict[str, Any] = {
     "mappings": {
         "dynamic": "strict",
@@ -79,15 +78,14 @@ class Generator:
             self._cumulative.append((self._cumulative[-1] if self._cumulative else 0) + counts[word])
 
     def documents(self, count: int) -> Iterator[Document]:
-        """The first `count` documents of an endless, repeatable sequence."""
+        """Yield the first `count` documents of an infinite, deterministic sequence."""
         for number, text in enumerate(islice(self._texts(), count)):
             yield Document(str(number), text)
 
     def _texts(self) -> Iterator[str]:
-        """For ever what `_text(draw, draw.choice(self._lengths))` gives with `draw = random.Random(SEED)`.
+        """Yield texts equal to `_text(draw, draw.choice(self._lengths))` with `draw = random.Random(SEED)`.
 
-        The same words from the same random numbers, but a million of these are looked up at a time: drawing must not
-        take longer than indexing.
+        Looks up a million random numbers at once, because drawing must not take longer than indexing.
         """
         _version, (*key, position), _gauss = random.Random(SEED).getstate()
         twister = np.random.MT19937()
@@ -97,42 +95,42 @@ class Generator:
         }
         vocabulary = np.array(self._words, object)
         lengths = len(self._lengths)
-        shift = np.uint64(32 - lengths.bit_length())  # as `Random.choice` has it
-        longest = 2 * max(self._lengths) + REFUSED
+        shift = np.uint64(32 - lengths.bit_length())  # as in `Random.choice`
+        longest = 2 * max(self._lengths) + MAX_REJECTIONS
         numbers = np.empty(0, np.uint64)
         while True:
             numbers = np.concatenate([numbers, twister.random_raw(NUMBERS)])
             chosen = (numbers >> shift).tolist()
-            begins, sizes, at = [], [], 0
-            while at + longest < len(numbers):
-                while chosen[at] >= lengths:
-                    at += 1
-                begins.append(at + 1)
-                sizes.append(self._lengths[chosen[at]])
-                at += 1 + 2 * sizes[-1]
+            begins, sizes, used = [], [], 0
+            while used + longest < len(numbers):
+                while chosen[used] >= lengths:
+                    used += 1
+                begins.append(used + 1)
+                sizes.append(self._lengths[chosen[used]])
+                used += 1 + 2 * sizes[-1]
             ends = np.cumsum(sizes)
             first = np.arange(ends[-1]) * 2 + np.repeat(begins - 2 * (ends - sizes), sizes)
             upper, lower = numbers[first] >> np.uint64(5), numbers[first + 1] >> np.uint64(6)
-            fractions = (upper * 67108864.0 + lower) / 9007199254740992.0  # as `Random.random` has it
-            words = vocabulary[self._places(fractions)].tolist()
+            fractions = (upper * 67108864.0 + lower) / 9007199254740992.0  # as in `Random.random`
+            words = vocabulary[self._word_numbers(fractions)].tolist()
             for begin, end in pairwise([0, *ends.tolist()]):
                 yield " ".join(words[begin:end])
-            numbers = numbers[at:]
+            numbers = numbers[used:]
 
-    def _places(self, fractions: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Which words `Random.choices` takes for some fractions of all counts."""
+    def _word_numbers(self, fractions: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the numbers of the words that `Random.choices` takes for these fractions of all counts."""
         cumulative = np.array(self._cumulative[:-1])
         total = self._cumulative[-1] + 0.0
-        # Most of the equal parts of the scale lie within one word's: only in the others a word is searched for.
-        edges = np.searchsorted(cumulative, np.arange(PARTS + 1) / PARTS * total, "right")
-        parts = (fractions * PARTS).astype(np.int64)
-        places = edges[parts]
-        open_ = np.flatnonzero(edges[parts + 1] != places)
-        places[open_] = np.searchsorted(cumulative, fractions[open_] * total, "right")
-        return places
+        # Most bins lie within the range of one word; only the other bins need a search.
+        edges = np.searchsorted(cumulative, np.arange(BINS + 1) / BINS * total, "right")
+        bins = (fractions * BINS).astype(np.int64)
+        words = edges[bins]
+        ambiguous = np.flatnonzero(edges[bins + 1] != words)
+        words[ambiguous] = np.searchsorted(cumulative, fractions[ambiguous] * total, "right")
+        return words
 
     def queries(self, count: int) -> list[str]:
-        """Queries of three to eight words."""
+        """Return queries of three to eight words."""
         draw = random.Random(SEED + 1)
         return [self._text(draw, draw.randint(3, 8)) for _ in range(count)]
 
@@ -141,24 +139,24 @@ class Generator:
 
 
 def index(home: Path, data: Path, size: int) -> dict[str, float]:
-    """Index documents; seconds by the clock and at work in all processes, without those of drawing them."""
+    """Index documents; return wall-clock time and processor time without the time of drawing them."""
     from searchapp.engines.embedded import EmbeddedEngine
 
     generator = Generator(data)
     drawn = min(size, DRAWN)
-    begin, worked = time.perf_counter(), work()
+    begin, cpu = time.perf_counter(), cpu_seconds()
     for _ in generator.documents(drawn):
         pass
     drawing = (time.perf_counter() - begin) * size / drawn
-    drawing_work = (work() - worked) * size / drawn
+    drawing_cpu = (cpu_seconds() - cpu) * size / drawn
     engine = EmbeddedEngine.at(Settings(home=home, index_prefix=PREFIX))
-    begin, worked = time.perf_counter(), work()
+    begin, cpu = time.perf_counter(), cpu_seconds()
     engine.build(NAME, IndexSpec(MAPPING, size, f"{SEED}-{size}"), generator.documents(size))
-    return {"seconds": time.perf_counter() - begin - drawing, "work s": work() - worked - drawing_work}
+    return {"seconds": time.perf_counter() - begin - drawing, "work s": cpu_seconds() - cpu - drawing_cpu}
 
 
-def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG001  # as `index`
-    """Open the index and search; milliseconds, and by how many MiB opening makes the process larger."""
+def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG001  # same parameters as `index`
+    """Open the index and search; return milliseconds, and the memory of opening in MiB."""
     from searchapp.engines.embedded import EmbeddedEngine
 
     queries = Generator(data).queries(QUERIES)
@@ -188,12 +186,12 @@ def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG0
 
 
 def _peak_mib(processes: int = 0) -> float:
-    """The peak of this process, plus `processes` times that of its largest child: no less than what was in use."""
-    return peak() + processes * peak_of(resource.getrusage(resource.RUSAGE_CHILDREN))
+    """Return an upper bound of the peak memory: this process plus `processes` times its largest child."""
+    return peak_mib() + processes * peak_mib_of(resource.getrusage(resource.RUSAGE_CHILDREN))
 
 
 def _family(process: int) -> Iterator[int]:
-    """A process and all that it has forked."""
+    """Yield the ids of a process and its descendants."""
     yield process
     for children in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
@@ -202,55 +200,45 @@ def _family(process: int) -> Iterator[int]:
 
 
 def _resident_mib(process: int) -> float:
-    """What a process and its children have in memory, shared pages once; 0 where the system does not say."""
+    """Return the memory of a process and its descendants with shared pages counted once; 0 if unknown."""
     total = 0
     for member in _family(process):
-        with suppress(OSError, StopIteration):  # it has ended meanwhile
+        with suppress(OSError, StopIteration):  # the process has ended
             lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
             total += int(next(line for line in lines if line.startswith("Pss:")).split()[1])
     return total / 1024
 
 
-class _Measured(NamedTuple):
+class _Result(NamedTuple):
     figures: dict[str, float]
     mib: float
 
 
-def _in_a_new_process(step: str, home: Path, data: Path, size: int) -> _Measured:
-    command = [
-        sys.executable,
-        __file__,
-        "--data",
-        str(data),
-        "--step",
-        step,
-        "--home",
-        str(home),
-        "--sizes",
-        str(size),
-    ]
+def _run_step(step: str, home: Path, data: Path, size: int) -> _Result:
+    arguments = ["--data", data, "--step", step, "--home", home, "--sizes", size]
+    command = [sys.executable, __file__, *map(str, arguments)]
     peak = 0.0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             peak = max(peak, _resident_mib(process.pid))
-            time.sleep(LOOK_SECONDS)
+            time.sleep(SAMPLE_SECONDS)
         printed = process.stdout.read() if process.stdout else ""
     if process.returncode:
         raise SystemExit(process.returncode)
     figures: dict[str, float] = json.loads(printed)
-    known = figures.pop("rusage MiB")
-    return _Measured(figures, peak or known)
+    upper_bound = figures.pop("rusage MiB")
+    return _Result(figures, peak or upper_bound)
 
 
 def main() -> None:
-    """Measure every size and print the table."""
-    parser = parser_of(__doc__)
+    """Measure all sizes and print the table."""
+    parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument(
         "--keep",
         type=Path,
-        help="folder in which the index of each size stays, in a folder of its own: for `single_queries.py --keep`",
+        help="folder for a folder with the index of each size, which `single_queries.py --keep` can use",
     )
     parser.add_argument("--step", choices=["index", "search"], help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
@@ -270,13 +258,13 @@ def main() -> None:
             options.keep / str(size) if options.keep else Path(tempfile.mkdtemp(prefix="searchapp-growth-"))
         )
         try:
-            built = _in_a_new_process("index", home, options.data, size)
+            built = _run_step("index", home, options.data, size)
             disk = sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) / 2**20
-            found = _in_a_new_process("search", home, options.data, size)
+            searched = _run_step("search", home, options.data, size)
         finally:
             if not options.keep:
                 shutil.rmtree(home)
-        cells = [*built.figures.values(), built.mib, disk, *found.figures.values(), found.mib]
+        cells = [*built.figures.values(), built.mib, disk, *searched.figures.values(), searched.mib]
         print(f"| {size:,} | " + " | ".join(f"{cell:.1f}" for cell in cells) + " |", flush=True)
 
 

@@ -1,11 +1,11 @@
-"""How long a judgment log of many events takes to open, and how much memory.
+"""Measure time and memory of opening a judgment log of many events.
 
     python benchmarks/judgment_log.py [--events 1000000] [--keep FOLDER]
 
-Five annotators have judged the same topics, 100 documents each; every fiftieth event takes one back, every fortieth is
-a note. Each measurement is a process of its own: its seconds from start to end, Python's own included, and its peak
-memory. `open` is what `searchapp judge` does with the log before it shows the first document; the first time the log is
-read, and what it adds up to is remembered beside it. The aims, for a million events: opened in 3 s and 300 MB.
+Five annotators have judged the same topics, 100 documents each; every fiftieth event is a retraction, every fortieth a
+note. Each measurement is a separate process: its time including the start of Python, and its peak memory. `open` does
+what `searchapp judge` does with the log before it shows the first document. The first `open` reads the log and writes a
+snapshot. The aims for a million events: opened in 3 s and 300 MB.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from usage import measured, parser_of
+from usage import make_parser, run_measured
 
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog
@@ -47,71 +47,70 @@ with JudgmentLog(Path(sys.argv[1])) as log:
 
 
 def events(count: int) -> Iterator[Event]:
-    """Synthetic events, one second after the other."""
+    """Yield synthetic events at intervals of a second."""
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     authors = [Author(name) for name in ANNOTATORS]
-    made: list[Event] = []
+    previous = ""
     for number in range(count):
-        pair, which = divmod(number, len(authors))
+        pair, annotator = divmod(number, len(authors))
         topic, document = divmod(pair, DOCUMENTS)
         at = TASK, f"t{topic}", f"document-{document}"
         if number % 50 == 49:
-            event = authors[which].event(*at, Action.retract, refers=made[-1].id)
+            event = authors[annotator].event(*at, Action.retract, refers=previous)
         elif number % 40 == 39:
-            event = authors[which].event(*at, Action.note, text="see the definition before it")
+            event = authors[annotator].event(*at, Action.note, text="see the definition before it")
         else:
-            event = authors[which].event(
+            event = authors[annotator].event(
                 *at,
                 Action.grade,
-                grade=(document + which // 4) % 2,
+                grade=(document + annotator // 4) % 2,
                 run="bm25@0123456789ab",
                 rank=document + 1,
             )
-        made = [replace(event, time=(begin + timedelta(seconds=number)).isoformat(timespec="microseconds"))]
-        yield made[0]
+        previous = event.id
+        yield replace(event, time=(begin + timedelta(seconds=number)).isoformat(timespec="microseconds"))
 
 
 def main() -> None:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--events", type=int, default=1_000_000, help="events of the log (default 1000000)")
-    parser.add_argument("--keep", type=Path, help="folder in which the log stays, and is used again")
-    given = parser.parse_args()
+    parser.add_argument("--keep", type=Path, help="folder for the log, which is used again")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = given.keep or Path(name)
+        folder = options.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{given.events}.sqlite"
+        path = folder / f"{options.events}.sqlite"
         if not path.exists():
             with JudgmentLog(path) as log:
-                made = events(given.events)
-                while some := list(islice(made, 10_000)):
-                    log.append(some)
+                generated = events(options.events)
+                while batch := list(islice(generated, 10_000)):
+                    log.append(batch)
         snapshot_path(path, TASK).unlink(missing_ok=True)
-        topics = str(given.events // (DOCUMENTS * len(ANNOTATORS)))
+        topics = str(options.events // (DOCUMENTS * len(ANNOTATORS)))
         opening = [sys.executable, "-c", OPEN, str(path), topics]
         searchapp = str(Path(sys.executable).with_name("searchapp"))
         judgments = [searchapp, "judgments"]
-        of_log = ["--log", str(path), "--quiet"]
+        log_options = ["--log", str(path), "--quiet"]
         export = [*judgments, "export", TASK, "--out", str(folder / "out"), "--overwrite"]
         commands = {
-            "open, nothing remembered": opening,
+            "open without snapshot": opening,
             "open": opening,
-            "stats": [*judgments, "stats", TASK, *of_log],
-            "agreement": [*judgments, "agreement", TASK, *of_log],
-            "list (eve's grade 1)": [*judgments, "list", TASK, "--annotator", "eve", "--grade", "1", *of_log],
-            "export --format qrels": [*export, "--format", "qrels", *of_log],
-            "export": [*export, *of_log],
-            "verify": [*judgments, "verify", *of_log],
+            "stats": [*judgments, "stats", TASK, *log_options],
+            "agreement": [*judgments, "agreement", TASK, *log_options],
+            "list (eve's grade 1)": [*judgments, "list", TASK, "--annotator", "eve", "--grade", "1", *log_options],
+            "export --format qrels": [*export, "--format", "qrels", *log_options],
+            "export": [*export, *log_options],
+            "verify": [*judgments, "verify", *log_options],
         }  # fmt: skip
-        sizes = [path.stat().st_size / 1e6]
+        log_size = path.stat().st_size
         for label, command in commands.items():
-            seconds, at_work, mib = measured(command, stdout=subprocess.DEVNULL)
+            seconds, cpu, mib = run_measured(command, stdout=subprocess.DEVNULL)
             memory = mib * 2**20 / 1e6
-            print(f"{label:32} {seconds:8.2f} s {at_work:8.2f} s at work {memory:8.0f} MB", flush=True)
-        sizes.append(
-            snapshot_path(path, TASK).stat().st_size / 1e6 if snapshot_path(path, TASK).exists() else 0.0
-        )
-        print(f"the log has {sizes[0]:.0f} MB, what is remembered of it {sizes[1]:.0f} MB")
+            print(f"{label:32} {seconds:8.2f} s {cpu:8.2f} s processor time {memory:8.0f} MB", flush=True)
+        snapshot = snapshot_path(path, TASK)
+        snapshot_size = snapshot.stat().st_size if snapshot.exists() else 0
+        print(f"the log has {log_size / 1e6:.0f} MB, its snapshot {snapshot_size / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Measure what each piece of the premise mapping and its query template is worth.
+"""Measure what each part of the premise mapping and its query template contributes.
 
-Every variant changes one piece of the shipped `index_mappings/premises.json` or
-`query_templates/nlps/bm25.json`. It is indexed into a temporary index, ranked with the solved
-topics of one split (their gold is used for scoring alone), and deleted. The table goes to stdout
-as Markdown.
+Each variant changes one part of the shipped `index_mappings/premises.json` or `query_templates/nlps/bm25.json`. It is
+indexed into a temporary index, which ranks the training topics of a split; their gold is used for scoring only. Prints
+the table as Markdown.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ BATCH = 50
 
 @dataclass(frozen=True)
 class Topic:
-    """A solved statement: its id, text and the ids of its gold premises."""
+    """A statement with the ids of its gold premises."""
 
     id: str
     text: str
@@ -36,7 +35,7 @@ class Topic:
 
 @dataclass
 class Setup:
-    """A mapping with its query template; a variant edits one of the two in place."""
+    """A mapping with its query template; a variant changes one of them in place."""
 
     mapping: JSON
     template: JSON
@@ -58,18 +57,18 @@ class Setup:
         self.matches[:] = [c for c in self.matches if field_of(c) in names]
 
     def drop_field(self, name: str) -> None:
-        """Remove the clause on one field."""
+        """Remove the clause on a field."""
         self.matches[:] = [c for c in self.matches if field_of(c) != name]
 
     def drop_steps(self, *steps: str) -> None:
-        """Remove character filters and token filters, by name, from every analyzer."""
+        """Remove character filters and token filters from all analyzers."""
         for analyzer in self.analysis["analyzer"].values():
             for kind in ("char_filter", "filter"):
                 analyzer[kind] = [step for step in analyzer[kind] if step not in steps]
 
 
 def field_of(clause: JSON) -> str:
-    """The field of a `match` clause."""
+    """Return the field of a `match` clause."""
     return str(next(iter(clause["match"])))
 
 
@@ -78,7 +77,7 @@ def unchanged(_: Setup) -> None:
 
 
 def statement_only(setup: Setup) -> None:
-    """Rank with the one field that holds words and symbols together."""
+    """Rank only with the field that contains words and symbols."""
     setup.matches[:] = [{"match": {"text": {"query": "{{topic.text}}"}}}]
 
 
@@ -89,7 +88,7 @@ def english_analyzer(setup: Setup) -> None:
 
 
 def repeated_terms(setup: Setup) -> None:
-    """Let a term that the statement repeats count as often."""
+    """Count repeated terms of a statement repeatedly."""
     setup.drop_steps("unique_terms")
 
 
@@ -103,7 +102,7 @@ def stemmer(language: str) -> Callable[[Setup], None]:
 
 
 def function_words_kept(setup: Setup) -> None:
-    """Leave function words in, and let them stand in pairs of words."""
+    """Keep function words, also in pairs of words."""
     setup.drop_steps("function_words")
     for analyzer in setup.analysis["analyzer"].values():
         if analyzer["tokenizer"] == "content_words":
@@ -111,28 +110,28 @@ def function_words_kept(setup: Setup) -> None:
 
 
 def steps_removed(*steps: str) -> Callable[[Setup], None]:
-    """Leave analysis steps out of every analyzer."""
+    """Remove analysis steps from all analyzers."""
     return lambda setup: setup.drop_steps(*steps)
 
 
 def field_removed(name: str) -> Callable[[Setup], None]:
-    """Leave one field out of the query."""
+    """Remove a field from the query."""
     return lambda setup: setup.drop_field(name)
 
 
 def only_fields(*names: str) -> Callable[[Setup], None]:
-    """Query these fields alone."""
+    """Query only these fields."""
     return lambda setup: setup.keep_fields(*names)
 
 
 def default_bm25(setup: Setup) -> None:
-    """Use k1 1.2 and b 0.75 in every field."""
+    """Use k1 1.2 and b 0.75 in all fields."""
     for similarity in setup.mapping["settings"]["similarity"].values():
         similarity.update(k1=1.2, b=0.75)
 
 
 def equal_boosts(setup: Setup) -> None:
-    """Give every field the boost 1."""
+    """Give all fields the boost 1."""
     for clause in setup.matches:
         clause["match"][field_of(clause)]["boost"] = 1.0
 
@@ -179,7 +178,7 @@ VARIANTS: dict[str, tuple[str, Callable[[Setup], None]]] = {
 
 
 def load_topics(data: Path, split: str, sample: int | None) -> list[Topic]:
-    """Read the solved statements of a split, or a fixed random sample of them."""
+    """Read the statements of a split, or a fixed random sample of them."""
     raw = json.loads((data / f"{split}_set.json").read_text(encoding="utf-8"))
     names = sorted(raw)
     if sample is not None and sample < len(names):
@@ -187,28 +186,28 @@ def load_topics(data: Path, split: str, sample: int | None) -> list[Topic]:
     return [Topic(n, raw[n]["text"], frozenset(map(str, raw[n]["premises"]))) for n in names]
 
 
-def filled(node: Any, values: JSON) -> Any:
-    """Replace every leaf that is exactly one placeholder by its value."""
+def fill(node: Any, values: JSON) -> Any:
+    """Replace leaves that are placeholders by their values."""
     if isinstance(node, dict):
-        return {key: filled(value, values) for key, value in node.items()}
+        return {key: fill(value, values) for key, value in node.items()}
     if isinstance(node, list):
-        return [filled(value, values) for value in node]
+        return [fill(value, values) for value in node]
     return values.get(node, node) if isinstance(node, str) else node
 
 
 def search_bodies(template: JSON, index: str, topics: Sequence[Topic]) -> list[JSON]:
-    """The header and body lines of one multi-search."""
+    """Return the header and body lines of a multi-search."""
     lines: list[JSON] = []
     for topic in topics:
         values = {"{{topic.text}}": topic.text, "{{topic.id}}": topic.id, "{{depth}}": DEPTH}
-        lines += [{"index": index}, filled(template, values)]
+        lines += [{"index": index}, fill(template, values)]
     return lines
 
 
 def rankings(
     client: Elasticsearch, index: str, template: JSON, topics: Sequence[Topic]
 ) -> Iterator[tuple[Topic, list[str]]]:
-    """Rank the documents for every topic, best first, to the official depth.
+    """Rank the documents for all topics, best first, to the official depth.
 
     Raises RuntimeError when the server refuses a search or returns fewer than `DEPTH` documents.
     """
@@ -228,16 +227,16 @@ def rankings(
 
 
 def precisions(ranked: Sequence[str], premises: frozenset[str]) -> list[float]:
-    """Precision at the rank of each premise that was found."""
-    found: list[float] = []
+    """Return the precision at the rank of each retrieved premise."""
+    result: list[float] = []
     for rank, document in enumerate(ranked, start=1):
         if document in premises:
-            found.append((len(found) + 1) / rank)
-    return found
+            result.append((len(result) + 1) / rank)
+    return result
 
 
 def build(client: Elasticsearch, index: str, mapping: JSON, documents: JSON) -> None:
-    """Index the documents into one fresh shard with one segment."""
+    """Index the documents into a new index with one shard and one segment."""
     client.options(ignore_status=404).indices.delete(index=index)
     settings = {**mapping["settings"], "number_of_shards": 1, "number_of_replicas": 0}
     client.indices.create(index=index, settings=settings, mappings=mapping["mappings"])
@@ -247,26 +246,26 @@ def build(client: Elasticsearch, index: str, mapping: JSON, documents: JSON) -> 
 
 
 def score(client: Elasticsearch, index: str, template: JSON, topics: Sequence[Topic]) -> tuple[float, float]:
-    """Rank and score the topics: MAP@500 as the task defines it, and the true one.
+    """Rank and score the topics; return the official MAP@500 and the true one.
 
-    The official average divides by the premises found, the true one by all premises of the topic.
+    The official average precision divides by the retrieved premises, the true one by all premises of the topic.
     """
     official = true = 0.0
     for topic, ranked in rankings(client, index, template, topics):
-        found = precisions(ranked, topic.premises)
-        official += sum(found) / len(found) if found else 0.0
-        true += sum(found) / len(topic.premises)
+        values = precisions(ranked, topic.premises)
+        official += sum(values) / len(values) if values else 0.0
+        true += sum(values) / len(topic.premises)
     return official / len(topics), true / len(topics)
 
 
-def measured(
+def measure(
     client: Elasticsearch,
     shipped: Setup,
     names: Sequence[str],
     documents: JSON,
     topics: Sequence[Topic],
 ) -> Iterator[tuple[str, float, float]]:
-    """Yield each variant's two figures; variants of the query alone share the shipped index."""
+    """Yield the two figures of each variant; variants of the query share the shipped index."""
     shared = "searchapp-bench-shipped"
     try:
         build(client, shared, shipped.mapping, documents)
@@ -300,7 +299,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Print one row of the table for every variant asked for, the shipped one first."""
+    """Print a row of the table for each selected variant, the shipped one first."""
     arguments = parse_arguments()
     documents = json.loads((arguments.data / "knowledge_base.json").read_text(encoding="utf-8"))
     topics = load_topics(arguments.data, arguments.split, arguments.sample)
@@ -314,7 +313,7 @@ def main() -> None:
     print("|---|---:|---:|---:|")
     names = ["shipped", *(name for name in arguments.variants if name != "shipped")]
     base = (0.0, 0.0)
-    for name, official, true in measured(client, shipped, names, documents, topics):
+    for name, official, true in measure(client, shipped, names, documents, topics):
         if name == "shipped":
             base, difference = (official, true), ""
         else:

@@ -1,17 +1,17 @@
-"""The collections of `peers.py`: token for token the same for every system.
+"""The collections of `peers.py`, with equal tokens for all systems.
 
 A collection is a folder of files that are made once and then read by all systems:
 
-- `documents.txt`: a document a line, its terms separated by spaces; its id is the number of the line, from 0;
-- `tokens.int32` and `starts.npy`: the same as numbers, those of document i being `tokens[starts[i]:starts[i + 1]]`;
-- `<workload>.txt`: a query a line, each term once;
-- `collection.json`: counts, the seconds that the analysis of real texts took, and what it all was made of, `key`.
+- `documents.txt`: a line for each document, with its terms separated by spaces; its id is the line number, from 0;
+- `tokens.int32` and `starts.npy`: the same as numbers; document i is `tokens[starts[i]:starts[i + 1]]`;
+- `<workload>.txt`: a line for each query, with each term once;
+- `collection.json`: counts, the seconds of the analysis of real texts, and `key`, a digest of the sources.
 
-The term of number n is written `wn`, so that white space is all that a system must know of analysis, and none of them
-makes anything else of a term. Documents of the size `nlps` are the knowledge base in the field `text` of the shipped
-mapping, its queries the topics of the dev split. All other sizes are that many synthetic documents: lengths and terms
-are drawn from the distributions of the knowledge base as Elasticsearch's analyzer `english` cuts it (one seed, so every
-run has the same ones, and a smaller size is the beginning of a larger one).
+The term of number n is written `wn`, so that systems only split at white space and do not change terms. Documents of
+the size `nlps` are the knowledge base in the field `text` of the shipped mapping; its queries are the topics of the dev
+split. Other sizes are numbers of synthetic documents. Their lengths and terms are drawn from the distributions of the
+knowledge base after Elasticsearch's analyzer `english`, with a fixed seed; a smaller size is the beginning of a larger
+one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 
 SEED = 20260101
 CHUNK = 50_000
-"""Documents that are drawn at a time."""
+"""Documents that are drawn at once."""
 SINGLE_QUERIES, BATCH_QUERIES = 200, 1000
 NLPS = "nlps"
 TOKENS = "tokens.int32"
@@ -37,7 +37,7 @@ TOKENS = "tokens.int32"
 
 @dataclass(frozen=True)
 class Workload:
-    """Queries to a depth, one at a time or as one batch."""
+    """Queries to a depth, one at a time or as a batch."""
 
     name: str
     queries: str
@@ -56,7 +56,7 @@ WORKLOADS = {
 
 
 def workloads(size: str) -> tuple[Workload, ...]:
-    """What is measured on a collection of this size."""
+    """Return the workloads of a collection of this size."""
     return WORKLOADS[NLPS if size == NLPS else "synthetic"]
 
 
@@ -72,7 +72,7 @@ class Collection:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `collection.json` says: documents, tokens, terms."""
+        """The content of `collection.json`: documents, tokens, terms."""
         facts: dict[str, Any] = json.loads((self.folder / "collection.json").read_text())
         return facts
 
@@ -80,17 +80,17 @@ class Collection:
         return self.folder / f"{name}.txt"
 
     def queries(self, name: str) -> list[list[str]]:
-        """The queries of this name, as lists of terms."""
+        """Return the queries of this name as lists of terms."""
         return [line.split() for line in self.queries_file(name).read_text().splitlines()]
 
     def token_arrays(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The numbers of all tokens, and where those of each document begin."""
+        """Return the numbers of all tokens, and the start of each document."""
         tokens = np.memmap(self.folder / TOKENS, np.int32, "r")
         return tokens, np.load(self.folder / "starts.npy")
 
 
-def prepared(folder: Path, data: Path, size: str) -> Collection:
-    """The collection of a size, made in `folder` unless it is there already."""
+def prepare_collection(folder: Path, data: Path, size: str) -> Collection:
+    """Return the collection of a size; make it in `folder` unless it is up to date."""
     collection = Collection(folder)
     key = _key(data)
     file = folder / "collection.json"
@@ -103,7 +103,7 @@ def prepared(folder: Path, data: Path, size: str) -> Collection:
 
 
 def _key(data: Path) -> str:
-    """What documents and queries are made of: the task's files, the analysis, and this module."""
+    """Return a digest of the sources: the task's files, the analysis and this module."""
     from searchapp import resources
     from searchapp.lucene import analysis
 
@@ -115,7 +115,7 @@ def _key(data: Path) -> str:
 
 
 def _real(collection: Collection, data: Path) -> dict[str, Any]:
-    """The knowledge base and the topics, analyzed as the field `text` of the shipped mapping is."""
+    """Write the knowledge base and the topics, analyzed like the field `text` of the shipped mapping."""
     from searchapp import resources
     from searchapp.lucene.analysis import AnalysisRegistry
 
@@ -130,14 +130,15 @@ def _real(collection: Collection, data: Path) -> dict[str, Any]:
     numbers: dict[str, int] = {}
     rows = [[numbers.setdefault(term, len(numbers)) for term in terms] for terms in documents]
     asked = [[numbers[term] for term in dict.fromkeys(terms) if term in numbers] for terms in queries]
+    asked = [query for query in asked if query]
     lengths = np.array([len(row) for row in rows])
     tokens = np.array([number for row in rows for number in row], np.int32)
     with collection.documents.open("w") as lines:
         _write_lines(lines, tokens, lengths, _names(len(numbers)))
     tokens.tofile(collection.folder / TOKENS)
     facts = _write_starts(collection, [lengths], len(numbers))
-    _write_queries(collection, "batch", [query for query in asked if query])
-    _write_queries(collection, "single", [query for query in asked if query][:SINGLE_QUERIES])
+    _write_queries(collection, "batch", asked)
+    _write_queries(collection, "single", asked[:SINGLE_QUERIES])
     return facts | {"analysis s, documents": analyzed - begin, "analysis s, topics": done - analyzed}
 
 
@@ -154,18 +155,18 @@ def _synthetic(collection: Collection, data: Path, size: int) -> dict[str, Any]:
     all_lengths = []
     with collection.documents.open("w") as lines, (collection.folder / TOKENS).open("wb") as numbers:
         for first in range(0, size, CHUNK):
-            # A whole chunk is drawn always, so that the documents do not depend on how many there are.
+            # Always draws a complete chunk, so that documents do not depend on their number.
             lengths = draw.choice(real_lengths, CHUNK)
-            tokens = _drawn(draw, cumulative, int(lengths.sum()))
+            tokens = _draw_terms(draw, cumulative, int(lengths.sum()))
             lengths = lengths[: size - first]
             tokens = tokens[: int(lengths.sum())]
             _write_lines(lines, tokens, lengths, names)
             tokens.tofile(numbers)
             all_lengths.append(lengths)
     for seed, (name, count) in enumerate({"single": SINGLE_QUERIES, "batch": BATCH_QUERIES}.items()):
-        asking = np.random.default_rng(SEED + 1 + seed)
-        lengths = asking.integers(3, 9, count)
-        words = np.split(_drawn(asking, cumulative, int(lengths.sum())), np.cumsum(lengths)[:-1])
+        query_draw = np.random.default_rng(SEED + 1 + seed)
+        lengths = query_draw.integers(3, 9, count)
+        words = np.split(_draw_terms(query_draw, cumulative, int(lengths.sum())), np.cumsum(lengths)[:-1])
         _write_queries(collection, name, [list(dict.fromkeys(query.tolist())) for query in words])
     return _write_starts(collection, all_lengths, len(counts))
 
@@ -174,12 +175,12 @@ def _texts(data: Path) -> list[str]:
     return list(json.loads((data / "knowledge_base.json").read_text("utf-8")).values())
 
 
-def _drawn(
+def _draw_terms(
     draw: np.random.Generator, cumulative: np.ndarray[Any, Any], count: int
 ) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Terms by their frequencies; term 0 is the most frequent one."""
-    at = draw.integers(0, cumulative[-1], count)
-    return np.searchsorted(cumulative, at, side="right").astype(np.int32)
+    """Draw terms by their frequencies; term 0 is the most frequent one."""
+    positions = draw.integers(0, cumulative[-1], count)
+    return np.searchsorted(cumulative, positions, side="right").astype(np.int32)
 
 
 def _names(count: int) -> list[str]:
@@ -190,10 +191,10 @@ def _write_lines(
     file: Any, tokens: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any], names: Sequence[str]
 ) -> None:
     words = [names[number] for number in tokens.tolist()]
-    at = 0
+    start = 0
     for length in lengths.tolist():
-        file.write(" ".join(words[at : at + length]) + "\n")
-        at += length
+        file.write(" ".join(words[start : start + length]) + "\n")
+        start += length
 
 
 def _write_queries(collection: Collection, name: str, queries: Iterable[Sequence[int]]) -> None:
@@ -204,6 +205,6 @@ def _write_queries(collection: Collection, name: str, queries: Iterable[Sequence
 def _write_starts(
     collection: Collection, lengths: Sequence[np.ndarray[Any, Any]], terms: int
 ) -> dict[str, Any]:
-    every = np.concatenate(lengths)
-    np.save(collection.folder / "starts.npy", np.concatenate([[0], np.cumsum(every)]).astype(np.int64))
-    return {"documents": len(every), "tokens": int(every.sum()), "terms": terms}
+    all_lengths = np.concatenate(lengths)
+    np.save(collection.folder / "starts.npy", np.concatenate([[0], np.cumsum(all_lengths)]).astype(np.int64))
+    return {"documents": len(all_lengths), "tokens": int(all_lengths.sum()), "terms": terms}

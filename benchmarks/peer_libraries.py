@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from peer_base import FIRST, K1, B, Hits, Query, System, Unavailable, lines
+from peer_base import COMPARED_HITS, K1, B, Hits, Query, System, Unavailable, lines
 from peer_collections import Collection
 
 
 class Tantivy(System):
-    """tantivy through its Python binding; ids come from a fast field; a batch is shared out among threads."""
+    """tantivy through its Python binding, with ids in a fast field; threads share a batch."""
 
     package = "tantivy"
     modules = ("tantivy",)
@@ -25,9 +25,9 @@ class Tantivy(System):
         self.folder.mkdir(parents=True)
         schema = tantivy.SchemaBuilder()
         schema.add_unsigned_field("id", fast=True)
-        schema.add_text_field("text", tokenizer_name="whitespace")  # a tokenizer of tantivy's own
+        schema.add_text_field("text", tokenizer_name="whitespace")  # a tokenizer of tantivy
         index = tantivy.Index(schema.build(), path=str(self.folder))
-        # One thread with as much memory as it may have: so there are as few segments as can be, mostly one.
+        # One thread with the maximum of memory writes the fewest segments, mostly one.
         writer = index.writer(heap_size=3_900_000_000, num_threads=1)
         for id_, text in lines(collection):
             document = tantivy.Document()
@@ -47,9 +47,9 @@ class Tantivy(System):
     def query(self, terms: Query, depth: int) -> Hits:
         query, should = self._tantivy.Query, self._tantivy.Occur.Should
         clauses = [(should, query.term_query(self._schema, "text", term)) for term in terms]
-        found = self._searcher.search(query.boolean_query(clauses), depth, count=False).hits
-        ids = self._searcher.fast_field_values("id", [address for _, address in found])
-        return [str(id_) for id_ in ids], [score for score, _ in found]
+        hits = self._searcher.search(query.boolean_query(clauses), depth, count=False).hits
+        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
+        return [str(id_) for id_ in ids], [score for score, _ in hits]
 
     def batch(self, queries: Sequence[Query], depth: int) -> int:
         with ThreadPoolExecutor(self.threads) as pool:
@@ -60,7 +60,7 @@ class Tantivy(System):
 
 
 class Bm25s(System):
-    """bm25s with method `lucene`, which has every score computed beforehand."""
+    """bm25s with method `lucene`, which computes all scores while indexing."""
 
     package = "bm25s"
     modules = ("bm25s",)
@@ -99,7 +99,7 @@ class Bm25s(System):
 
 
 class Bm25sNumba(Bm25s):
-    """bm25s on its compiled backend, whose compilation is over before anything is timed."""
+    """bm25s on its compiled backend; compilation is not measured."""
 
     backend = "numba"
 
@@ -109,8 +109,10 @@ class Bm25sNumba(Bm25s):
 
 
 class _Rows:
-    """The documents' term numbers as bm25s takes them, made when they are asked for: Python's own would need 30 times
-    the memory."""
+    """The documents' term numbers in the form that bm25s accepts.
+
+    Makes the lists on demand, because all lists would need 30 times the memory.
+    """
 
     def __init__(self, tokens: Any, starts: Any) -> None:
         self._tokens, self._starts = tokens, starts
@@ -130,10 +132,10 @@ class _Rows:
 
 
 class Pisa(System):
-    """PISA through pyterrier-pisa, its postings in SIMD-BP128 blocks; one of its algorithms.
+    """An algorithm of PISA through pyterrier-pisa, with postings in SIMD-BP128 blocks.
 
-    The package answers with data frames of pandas, a millisecond for each query; the function
-    that it calls itself is called here instead.
+    The package returns data frames of pandas, which takes a millisecond for each query. Therefore this class calls the
+    function that the package calls.
     """
 
     package = "pyterrier-pisa"
@@ -142,14 +144,14 @@ class Pisa(System):
     def build(self, collection: Collection) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self._pisa().index({"docno": id_, "text": text} for id_, text in lines(collection))
-        self._retriever()  # computes the greatest score of each block, once for all algorithms
+        self._retriever()  # computes the maximum score of each block, once for all algorithms
 
-    def measured(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
-        self._pisa()  # loads it
-        return super().measured(collection, size, warm_up)
+    def measure(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
+        self._pisa()  # loads the library
+        return super().measure(collection, size, warm_up)
 
     def open(self, collection: Collection) -> None:  # noqa: ARG002
-        self._opened = self._retriever()
+        self._index = self._retriever()
 
     def query(self, terms: Query, depth: int) -> Hits:
         ids, scores = self._answers([terms], depth, 1)
@@ -163,25 +165,27 @@ class Pisa(System):
         import numpy as np
         from pyterrier_pisa import _pisathon
 
-        room = len(queries) * depth
-        ids, scores = np.empty(room, object), np.empty(room, np.float32)
+        capacity = len(queries) * depth
+        ids, scores = np.empty(capacity, object), np.empty(capacity, np.float32)
         size = _pisathon.retrieve(
-            self._opened._ctxt,
+            self._index._ctxt,
             self.algorithm,
             [(number, " ".join(terms)) for number, terms in enumerate(queries)],
             k=depth,
             threads=threads,
             query_weighted=0,
             pretokenised=False,
-            result_qidxs=np.empty(room, np.int32),
+            result_qidxs=np.empty(capacity, np.int32),
             result_docnos=ids,
-            result_ranks=np.empty(room, np.int32),
+            result_ranks=np.empty(capacity, np.int32),
             result_scores=scores,
         )
         return ids[:size], scores[:size]
 
     def _retriever(self) -> Any:
-        return self._pisa().bm25(k1=K1, b=B, num_results=FIRST, threads=1, query_algorithm=self.algorithm)
+        return self._pisa().bm25(
+            k1=K1, b=B, num_results=COMPARED_HITS, threads=1, query_algorithm=self.algorithm
+        )
 
     def _pisa(self) -> Any:
         try:

@@ -1,6 +1,6 @@
-"""The steps of `peers.py`, each in a process of its own, and what some systems need beside it: a server, Java.
+"""The steps of `peers.py`, each in a separate process, and requirements of some systems: a server, Java.
 
-What this process has ever used would count for those that it starts, see getrusage(2), so it does nothing itself.
+The peak memory of this process would count for its children, see getrusage(2), so that this process does no work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from peer_base import Unavailable
-from usage import peak_of, work_of
+from usage import cpu_seconds_of, peak_mib_of
 
 LUCENE = Path(__file__).parent / "lucene"
 MIB = 2**20
@@ -26,7 +26,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Steps:
-    """Runs the steps of one size: with this many threads for a batch, and seconds at least to warm up."""
+    """Runs the steps of a size, with a number of threads for batches and the minimum seconds to warm up."""
 
     size: str
     data: Path
@@ -37,18 +37,18 @@ class Steps:
 
     @property
     def folder(self) -> Path:
-        """Where the collection and the indexes of the size are."""
+        """The folder of the collection and of the indexes."""
         return self.work / self.size
 
     def prepare(self) -> None:
-        """Make the collection, unless it is there."""
+        """Make the collection unless it is up to date."""
         subprocess.run(self._command("prepare"), check=True)
 
     def run(self, step: str, system: str) -> dict[str, Any]:
-        """What a step of a system reports, with the peak memory of its largest process in MiB.
+        """Run a step of a system; return its report, with the peak memory of its largest process in MiB.
 
         Raises:
-            Unavailable: it can't be done; the message says why.
+            Unavailable: the step failed; the message has the reason.
         """
         command = [*self._command(step), "--systems", system]
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -57,13 +57,12 @@ class Steps:
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
             errors.seek(0)
-            said, complaint = output.read().strip().splitlines(), errors.read().strip().splitlines()
-        if process.returncode or not said:
-            raise Unavailable(
-                (complaint or [f"{step} said nothing"])[-1].removeprefix("peer_base.Unavailable: ")
-            )
-        report: dict[str, Any] = json.loads(said[-1])
-        return {"MiB": peak_of(usage), "cpu s": work_of(usage), **report}
+            lines, messages = (file.read().strip().splitlines() for file in (output, errors))
+        if process.returncode or not lines:
+            message = (messages or [f"{step} printed nothing"])[-1]
+            raise Unavailable(message.removeprefix("peer_base.Unavailable: "))
+        report: dict[str, Any] = json.loads(lines[-1])
+        return {"MiB": peak_mib_of(usage), "cpu s": cpu_seconds_of(usage), **report}
 
     def _command(self, step: str) -> list[str]:
         command = [sys.executable, str(Path(__file__).with_name("peers.py")), "--step", step]
@@ -73,30 +72,30 @@ class Steps:
 
 
 def _environment() -> dict[str, str]:
-    """One thread for each library that would start its own."""
+    """Return variables that limit libraries to one thread."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "DISABLE_TQDM": "1"}
 
 
 def with_server(steps: Steps, heap: str, stack: contextlib.ExitStack) -> Steps:
-    """The same steps with an Elasticsearch, which is started for as long as the stack lasts unless one is given.
+    """Return the steps with an Elasticsearch; start one until the stack is closed unless the steps have one.
 
     Raises:
-        Unavailable: none can be started here.
+        Unavailable: Elasticsearch can't be started.
     """
     if steps.url:
         return steps
     from tests.server.distribution import ServerError
     from tests.server.node import Node, free_port
 
-    kept = kept_indexes(steps.work)
-    kept.mkdir(parents=True, exist_ok=True)
-    kept.chmod(0o777)  # the server may be another user
+    snapshots = snapshot_folder(steps.work)
+    snapshots.mkdir(parents=True, exist_ok=True)
+    snapshots.chmod(0o777)  # the server may run as another user
     try:
-        # On the disk that the other indexes are on, where tests would have it in memory.
+        # On the same disk as the other indexes; nodes of tests are in memory.
         node = Node(
             heap=heap,
             port=free_port(),
-            settings={"path.repo": [str(kept)]},
+            settings={"path.repo": [str(snapshots)]},
             within=steps.work,
         )
         return replace(steps, url=stack.enter_context(node).url)
@@ -104,39 +103,37 @@ def with_server(steps: Steps, heap: str, stack: contextlib.ExitStack) -> Steps:
         raise Unavailable(str(error)) from error
 
 
-def kept_indexes(work: Path) -> Path:
-    """Where a server that is started keeps its indexes for the next one, as snapshots."""
+def snapshot_folder(work: Path) -> Path:
+    """Return the folder of snapshots, from which the next started server restores its indexes."""
     return work.resolve() / "elasticsearch"
 
 
 def compile_lucene(work: Path) -> None:
-    """Compile the Java program against what Maven fetches, and tell the processes that are started where it is.
+    """Fetch Lucene by Maven, compile the Java program, and set PEERS_JAVA for child processes.
 
     Raises:
-        Unavailable: Java 21 or newer, which Lucene 10 needs, or Maven is missing, or the artifacts can't be fetched.
+        Unavailable: Maven or Java 21 or newer is missing, or the artifacts can't be fetched.
     """
-    os.environ["PEERS_JAVA"] = os.pathsep.join(map(str, _compiled(work / "lucene")))
+    os.environ["PEERS_JAVA"] = os.pathsep.join(map(str, _compile(work / "lucene")))
 
 
-def _compiled(folder: Path) -> Sequence[Path]:
-    """Java's home, the jars of Lucene and the compiled program."""
+def _compile(folder: Path) -> Sequence[Path]:
+    """Return the home of Java, the jars of Lucene and the compiled program."""
     from tests.server.distribution import find_java
 
     home = find_java()
     if home is None or not (home / "bin" / "javac").exists():
         raise Unavailable("there is no Java 21 or newer with a compiler, which Lucene 10 needs")
     pom = LUCENE / "pom.xml"
-    folder /= hashlib.sha256(pom.read_bytes()).hexdigest()[:12]  # artifacts of another version are left alone
+    folder /= hashlib.sha256(pom.read_bytes()).hexdigest()[:12]  # other versions have other folders
     jars, classes = folder / "jars", folder / "classes"
     if not any(jars.glob("*.jar")):
         goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
         command = ["mvn", "-B", "-q", "-f", str(pom), goal, f"-DoutputDirectory={jars}"]
         _run(command, "Maven could not fetch Lucene")
     classes.mkdir(parents=True, exist_ok=True)
-    _run(
-        [f"{home}/bin/javac", "-cp", f"{jars}/*", "-d", str(classes), str(LUCENE / "Peers.java")],
-        "Peers.java does not compile",
-    )
+    command = [f"{home}/bin/javac", "-cp", f"{jars}/*", "-d", str(classes), str(LUCENE / "Peers.java")]
+    _run(command, "Peers.java does not compile")
     return home, jars, classes
 
 

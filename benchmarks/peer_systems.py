@@ -1,4 +1,4 @@
-"""The systems of `peers.py`: the embedded engine, Elasticsearch, plain Lucene, and those of `peer_libraries`."""
+"""The systems of `peers.py`: the embedded engine, Elasticsearch, Lucene, and those of `peer_libraries`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from peer_base import K1, B, Hits, Query, System, Unavailable, lines
 from peer_collections import Collection, Workload, workloads
 from peer_libraries import Bm25s, Bm25sNumba, Pisa, PisaBlockMaxWand, PisaMaxScore, Tantivy
-from peer_steps import LUCENE, kept_indexes
+from peer_steps import LUCENE, snapshot_folder
 
 MAPPING: dict[str, Any] = {
     "settings": {"similarity": {"peers": {"type": "BM25", "k1": K1, "b": B}}},
@@ -30,7 +30,7 @@ MAPPING: dict[str, Any] = {
 
 
 def body(terms: Query, depth: int) -> dict[str, Any]:
-    """A search body as `searchapp rank` makes them: the best documents, ties by id, nothing counted."""
+    """Return a search body like those of `searchapp rank`: the best documents, ties by id, without total."""
     return {
         "size": depth,
         "_source": False,
@@ -41,7 +41,7 @@ def body(terms: Query, depth: int) -> dict[str, Any]:
 
 
 class Embedded(System):
-    """The embedded engine; a batch is shared out among processes."""
+    """The embedded engine; processes share a batch."""
 
     package = "searchapp"
     modules = ("searchapp.lucene.analysis", "searchapp.engines.embedded", "searchapp.config.settings")
@@ -77,15 +77,15 @@ class Embedded(System):
 
 
 class Elasticsearch(System):
-    """Elasticsearch through its Python client, with `dfs_query_then_fetch` and `msearch` of 64, as the engine asks it.
+    """Elasticsearch through its Python client, with `dfs_query_then_fetch` and `msearch` of 64, like the engine.
 
-    As most programs do, and unlike the engine, it asks for `_id`.
+    Unlike the engine, it requests `_id`, like most programs.
     """
 
     package = "elasticsearch"
     modules = ("elasticsearch", "psutil")
     search_type = "dfs_query_then_fetch"
-    at_once = 64
+    batch_size = 64
     index = "peers"
 
     @property
@@ -116,14 +116,14 @@ class Elasticsearch(System):
         return f"{super().key(collection)}-{self.version}"
 
     def is_ready(self, collection: Collection) -> bool:
-        """Whether the server has the index, or had it restored from what was kept of it."""
+        """Return whether the server has the index; restore it from a snapshot if possible."""
         from elasticsearch import ApiError
 
         client = self._client()
         with contextlib.suppress(ApiError):
             if self._has(client, collection):
                 return True
-            self._open_kept(client)
+            self._register_snapshots(client)
             client.indices.delete(index=self.index, ignore_unavailable=True)
             client.snapshot.restore(**self._snapshot())
             client.cluster.health(index=self.index, wait_for_status="yellow", timeout="600s")
@@ -131,18 +131,18 @@ class Elasticsearch(System):
         return False
 
     def keep(self, collection: Collection) -> None:
-        """Take a snapshot, where the server may write it: one that is started has no index at its start."""
+        """Take a snapshot if the server can write it, because a started server has no indexes."""
         from elasticsearch import ApiError
 
         client = self._client()
         client.indices.put_mapping(index=self.index, meta={"key": self.key(collection)})
-        with contextlib.suppress(ApiError):  # a server of somebody else's keeps the index itself
-            self._open_kept(client)
+        with contextlib.suppress(ApiError):  # a given server keeps its index
+            self._register_snapshots(client)
             client.options(ignore_status=404).snapshot.delete(repository=self.index, snapshot=self.index)
             client.snapshot.create(**self._snapshot())
 
     def _snapshot(self) -> dict[str, Any]:
-        """What is said of the snapshot of the index when it is taken, and when it is restored."""
+        """Return the parameters for taking and restoring the snapshot."""
         names = dict.fromkeys(("repository", "snapshot", "indices"), self.index)
         return {**names, "wait_for_completion": True, "include_global_state": False}
 
@@ -152,19 +152,19 @@ class Elasticsearch(System):
         mappings = client.indices.get_mapping(index=self.index).body[self.index]["mappings"]
         return bool(mappings.get("_meta", {}).get("key") == self.key(collection))
 
-    def _open_kept(self, client: Any) -> None:
-        folder = kept_indexes(self.folder.parents[1]) / self.folder.parent.name
+    def _register_snapshots(self, client: Any) -> None:
+        folder = snapshot_folder(self.folder.parents[1]) / self.folder.parent.name
         client.snapshot.create_repository(
             name=self.index, repository={"type": "fs", "settings": {"location": str(folder)}}
         )
 
     def begin(self) -> None:
         if (process := self._server()) is not None:
-            with contextlib.suppress(OSError):  # resets the peak, see proc(5)
+            with contextlib.suppress(OSError):  # resets the peak memory, see proc(5)
                 Path(f"/proc/{process.pid}/clear_refs").write_text("5")
 
     def memory(self) -> dict[str, Any]:
-        """The peak of the server's resident memory; None where it is not a process of this machine's Linux."""
+        """Return the peak resident memory of the server; None unless it is a process of this machine on Linux."""
         process = self._server()
         try:
             status = Path(f"/proc/{process.pid}/status").read_text() if process is not None else ""
@@ -174,13 +174,13 @@ class Elasticsearch(System):
         return {"server MiB": peak[0] if peak else None}
 
     def _server(self) -> Any:
-        """The server's process."""
+        """Return the process of the server."""
         import psutil
 
         (node,) = self._client().nodes.info(metric="process").body["nodes"].values()
         try:
             process = psutil.Process(node["process"]["id"])
-            # In a container the number is that of another process here.
+            # The process id of a server in a container belongs to another process.
             return process if any("elasticsearch" in part for part in process.cmdline()) else None
         except psutil.Error:
             return None
@@ -188,9 +188,9 @@ class Elasticsearch(System):
     def open(self, collection: Collection) -> None:  # noqa: ARG002
         self._es = self._client()
 
-    def measured(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
-        # The server has the index open all the time.
-        return super().measured(collection, size, warm_up) | {"open": None}
+    def measure(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
+        # The server always has the index open.
+        return super().measure(collection, size, warm_up) | {"open": None}
 
     def query(self, terms: Query, depth: int) -> Hits:
         answer = self._es.search(
@@ -200,14 +200,14 @@ class Elasticsearch(System):
             **_keywords(body(terms, depth)),
         ).body
         self._took.append(answer["took"])
-        found = answer.get("hits", {}).get("hits", [])
-        return [hit["_id"] for hit in found], [hit["_score"] for hit in found]
+        hits = answer.get("hits", {}).get("hits", [])
+        return [hit["_id"] for hit in hits], [hit["_score"] for hit in hits]
 
     def batch(self, queries: Sequence[Query], depth: int) -> int:
-        waiting = iter(queries)
+        remaining = iter(queries)
         hits = 0
-        while some := list(islice(waiting, self.at_once)):
-            searches = [part for terms in some for part in ({"index": self.index}, body(terms, depth))]
+        while part := list(islice(remaining, self.batch_size)):
+            searches = [line for terms in part for line in ({"index": self.index}, body(terms, depth))]
             answers = self._es.msearch(
                 searches=searches,
                 search_type=self.search_type,
@@ -226,8 +226,8 @@ class Elasticsearch(System):
 
     def _single(self, queries: Sequence[Query], workload: Workload, warm_up: float) -> dict[str, Any]:
         self._took: list[int] = []
-        measured = super()._single(queries, workload, warm_up)
-        return {**measured, "took ms": self._took[-len(queries) :]}
+        result = super()._single(queries, workload, warm_up)
+        return {**result, "took ms": self._took[-len(queries) :]}
 
     def _client(self) -> Any:
         from elasticsearch import Elasticsearch as Client
@@ -238,18 +238,18 @@ class Elasticsearch(System):
 
 
 def _keywords(search: dict[str, Any]) -> dict[str, Any]:
-    """A search body as arguments of the client."""
+    """Return a search body as arguments of the client."""
     return {{"_source": "source"}.get(name, name): value for name, value in search.items()}
 
 
 class ElasticsearchWithoutDfs(Elasticsearch):
-    """The same index without collecting statistics first, which one shard does not need."""
+    """Elasticsearch with the same index, without collecting statistics first, which one shard does not need."""
 
     search_type = "query_then_fetch"
 
 
 class Lucene(System):
-    """Plain Lucene through the Java program beside this file."""
+    """Lucene through the Java program in `lucene/`."""
 
     def __init__(self, folder: Path, threads: int, url: str | None = None) -> None:
         super().__init__(folder, threads, url)
@@ -267,26 +267,26 @@ class Lucene(System):
         shutil.rmtree(self.folder, ignore_errors=True)
         self._java("index", collection.documents, self.folder, K1, B)
 
-    def measured(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
-        asked: list[Any] = []
+    def measure(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
+        arguments: list[Any] = []
         for workload in workloads(size):
             kind = "batch" if workload.is_batch else "single"
-            asked += [workload.name, collection.queries_file(workload.queries), workload.depth, kind]
-        said = json.loads(self._java("search", self.folder, K1, B, self.threads, warm_up, *asked))
+            arguments += [workload.name, collection.queries_file(workload.queries), workload.depth, kind]
+        output = json.loads(self._java("search", self.folder, K1, B, self.threads, warm_up, *arguments))
         return {
-            "open": said["open ns"] / 1e6,
-            "segments": said["segments"],
-            "version": said["version"],
+            "open": output["open ns"] / 1e6,
+            "segments": output["segments"],
+            "version": output["version"],
             "workloads": {
-                name: {"ms": [one / 1e6 for one in took["ns"]], **{k: took[k] for k in took if k != "ns"}}
-                for name, took in said["workloads"].items()
+                name: {"ms": [ns / 1e6 for ns in took["ns"]], **{k: took[k] for k in took if k != "ns"}}
+                for name, took in output["workloads"].items()
             },
         }
 
     @staticmethod
     def _java(*arguments: Any) -> str:
         home, jars, classes = os.environ["PEERS_JAVA"].split(os.pathsep)
-        # Two threads of Java's own collector at most, and the vectors that Lucene uses where they are allowed.
+        # Limits the garbage collector to two threads, and allows the vector instructions that Lucene can use.
         command = [f"{home}/bin/java", "-Xmx2g", "-XX:+UseParallelGC", "-XX:ParallelGCThreads=2"]
         command += ["--add-modules", "jdk.incubator.vector", "-cp", f"{jars}/*{os.pathsep}{classes}", "Peers"]
         answer = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
@@ -313,4 +313,4 @@ SAME_INDEX = {
     "pisa-maxscore": "pisa-ranked-or",
     "pisa-bmw": "pisa-ranked-or",
 }
-"""Systems that search an index which another one has built."""
+"""Systems that search the index of another system."""

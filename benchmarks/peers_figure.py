@@ -1,11 +1,10 @@
-"""Draw what `peers.py` measured against the number of documents: time, memory and disk of all systems, log-log.
+"""Draw the results of `peers.py` over the number of documents: time, memory and disk of all systems, log-log.
 
     python benchmarks/peers_figure.py benchmarks/results/peers-*.json --out docs/images/peers
 
-Takes the JSON files of several sizes of synthetic documents (nlps has queries of another kind, and is left out) and
-writes `time.svg` (median ms of a query to depth 10), `memory.svg` (MiB while searching) and
-`disk.svg` to the folder. Each line has its name at its end; the colours are those of a light or a dark page, as
-whoever looks has it.
+Reads the JSON files of several sizes of synthetic documents (nlps, which has other queries, is ignored), and writes
+`time.svg` (median ms of a query to depth 10), `memory.svg` (MiB while searching) and `disk.svg`. Each line has its name
+at its end. The colours follow the light or dark scheme of the page.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from peer_results import figures  # noqa: E402
 from peer_systems import SYSTEMS  # noqa: E402
-from usage import parser_of  # noqa: E402
+from usage import make_parser  # noqa: E402
 
 FIGURES = {
     "time": ("depth 10 median ms", "ms for a query to depth 10, the median"),
@@ -34,9 +33,9 @@ SHARED = {
     "bm25s-numba": "bm25s",
     "pisa-ranked-or": "pisa",
 }
-"""What systems are called that share an index, where the figure is that of the index."""
+"""Names of shared indexes by the system that builds them."""
 
-LOOKS = {
+LINE_STYLES = {
     "embedded": ("a", ""),
     "lucene": ("b", ""),
     "elasticsearch-dfs": ("c", "7 4"),
@@ -48,7 +47,7 @@ LOOKS = {
     "pisa-maxscore": ("f", ""),
     "pisa-bmw": ("f", "2 4"),
 }
-"""The colour of each system, that of a family, and the dashes of its line."""
+"""Colour and dashes of the line of each system; a family of systems has one colour."""
 
 STYLE = """
 svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #dde2e7; font: 13px system-ui, sans-serif;
@@ -63,52 +62,55 @@ svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #dde2e7; font: 
 .series { fill: none; stroke-width: 2; stroke-linejoin: round; } .lead { fill: none; opacity: 0.5; }
 .name { font-weight: 600; } .first { stroke-width: 3.5; }
 """ + "".join(
-    f".{one} {{ stroke: var(--{one}); }} .dot.{one}, .name.{one} {{ fill: var(--{one}); stroke: none; }}\n"
-    for one in "abcdef"
+    f".{colour} {{ stroke: var(--{colour}); }} "
+    f".dot.{colour}, .name.{colour} {{ fill: var(--{colour}); stroke: none; }}\n"
+    for colour in "abcdef"
 )
 
 WIDTH, HEIGHT = 860, 480
 LEFT, RIGHT, TOP, BOTTOM = 78, 200, 44, 52
-"""Around the lines: for numbers, names, the heading and the number of documents."""
+"""Margins for numbers, names, the heading and the number of documents."""
 
 ROW = 17
-"""From one name to the next, at least."""
+"""Minimum distance between names."""
 
 Points = Sequence[tuple[int, float]]
 
 
 def main() -> None:
     """Draw the figures."""
-    parser = parser_of(__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("results", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, default=Path("docs/images/peers"))
     options = parser.parse_args()
     results = [json.loads(file.read_text()) for file in options.results]
-    synthetic = sorted((one for one in results if one["size"] != "nlps"), key=lambda one: one["documents"])
+    synthetic = sorted(
+        (result for result in results if result["size"] != "nlps"), key=lambda result: result["documents"]
+    )
     if not synthetic:
-        parser.error("none of the files is of synthetic documents: measure --size 100000 and so on")
+        parser.error("no file has synthetic documents: measure --size 100000, for example")
     for name, (figure, title) in FIGURES.items():
         lines = {system: _points(synthetic, figure, system) for system in SYSTEMS}
-        drawn = picture({system: points for system, points in lines.items() if points}, title)
-        (options.out / f"{name}.svg").write_text(drawn)
+        svg = draw({system: points for system, points in lines.items() if points}, title)
+        (options.out / f"{name}.svg").write_text(svg)
         print(options.out / f"{name}.svg")
 
 
 def _points(results: Sequence[Mapping[str, Any]], figure: str, name: str) -> Points:
-    """A figure of a system by the number of documents; of systems that share an index one has what it takes on disk."""
-    there = [one for one in results if one["systems"].get(name, {}).get("rounds")]
+    """Return a figure of a system by the number of documents; only the builder of a shared index has disk."""
+    measured = [result for result in results if result["systems"].get(name, {}).get("rounds")]
     if figure == "disk MiB":
-        there = [one for one in there if "as" not in one["systems"][name]["built"]]
-    found = [(one["documents"], figures(dict(one), name)[figure]) for one in there]
-    return [(documents, value) for documents, value in found if value]
+        measured = [result for result in measured if "as" not in result["systems"][name]["built"]]
+    points = [(result["documents"], figures(dict(result), name)[figure]) for result in measured]
+    return [(documents, value) for documents, value in points if value]
 
 
-def picture(lines: Mapping[str, Points], title: str) -> str:
-    """An SVG file with a line a system over the number of documents, both axes logarithmic."""
-    places = sorted({x for points in lines.values() for x, _ in points})
+def draw(lines: Mapping[str, Points], title: str) -> str:
+    """Return an SVG file with a line for each system over the number of documents, with logarithmic axes."""
+    sizes = sorted({x for points in lines.values() for x, _ in points})
     values = [y for points in lines.values() for _, y in points]
-    across = _Axis(places[0], places[-1], LEFT + 12, WIDTH - RIGHT)
-    up = _Axis(min(values), max(values), HEIGHT - BOTTOM - 6, TOP + 12)
+    horizontal = _Axis(sizes[0], sizes[-1], LEFT + 12, WIDTH - RIGHT)
+    vertical = _Axis(min(values), max(values), HEIGHT - BOTTOM - 6, TOP + 12)
     root = ElementTree.Element(
         "svg",
         {
@@ -122,56 +124,56 @@ def picture(lines: Mapping[str, Points], title: str) -> str:
     _add(root, "rect", "paper", width=WIDTH, height=HEIGHT)
     _add(root, "text", "heading", x=LEFT - 58, y=26).text = title
     bottom = HEIGHT - BOTTOM
-    for value, is_named in up.ticks():
-        y = up.at(value)
+    for value, is_named in vertical.ticks():
+        y = vertical.at(value)
         _add(root, "line", "grid", x1=LEFT, x2=WIDTH - RIGHT + 12, y1=y, y2=y)
         if is_named:
             _add(root, "text", "end", x=LEFT - 8, y=y + 4.5).text = f"{value:,g}"
-    for value in places:
-        x = across.at(value)
+    for value in sizes:
+        x = horizontal.at(value)
         _add(root, "line", "grid", x1=x, x2=x, y1=TOP, y2=bottom)
         _add(root, "text", "middle", x=x, y=bottom + 19).text = f"{value:,}"
     _add(root, "line", "axis", x1=LEFT, x2=WIDTH - RIGHT + 12, y1=bottom, y2=bottom)
     _add(root, "text", "middle", x=(LEFT + WIDTH - RIGHT) / 2, y=bottom + 40).text = "documents"
-    rows = _rows({name: up.at(points[-1][1]) for name, points in lines.items()})
-    is_of_index = "disk" in title
-    for name in sorted(lines, key="embedded".__eq__):  # ours above the others
-        colour, dashes = LOOKS[name]
-        dashes = "" if is_of_index else dashes
-        spots = [(across.at(x), up.at(y)) for x, y in lines[name]]
+    rows = _rows({name: vertical.at(points[-1][1]) for name, points in lines.items()})
+    is_disk = "disk" in title
+    for name in sorted(lines, key="embedded".__eq__):  # draws the embedded engine above the others
+        colour, dashes = LINE_STYLES[name]
+        dashes = "" if is_disk else dashes
+        spots = [(horizontal.at(x), vertical.at(y)) for x, y in lines[name]]
         _line(root, f"series {colour}{' first' if name == 'embedded' else ''}", spots, dashes)
         for x, y in spots:
             _add(root, "circle", f"dot {colour}", cx=x, cy=y, r=3.5)
         x, y = spots[-1]
         end = WIDTH - RIGHT + 40
         _line(root, f"lead {colour}", [(x + 5, y), (WIDTH - RIGHT + 14, y), (end - 4, rows[name])], "")
-        shown = SHARED.get(name, name) if is_of_index else name
+        shown = SHARED.get(name, name) if is_disk else name
         _add(root, "text", f"name {colour}", x=end, y=rows[name] + 4.5).text = shown
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
 class _Axis:
-    """A logarithmic axis from the place of its least value to that of its greatest."""
+    """A logarithmic axis with the coordinates of its least and greatest value."""
 
     def __init__(self, least: float, greatest: float, start: float, end: float) -> None:
         self.least, self.greatest = least, max(greatest, least * 1.01)
         self._start, self._end = start, end
 
     def at(self, value: float) -> float:
-        """The place of a value."""
+        """Return the coordinate of a value."""
         share = math.log(value / self.least) / math.log(self.greatest / self.least)
         return self._start + share * (self._end - self._start)
 
     def ticks(self) -> list[tuple[float, bool]]:
-        """Values with a line across, and whether they are named: powers of ten, with 2 and 5 if there are few."""
+        """Return values of grid lines, and whether they have a label: powers of ten, with 2 and 5 if there are few."""
         decades = range(math.floor(math.log10(self.least)), math.ceil(math.log10(self.greatest)) + 1)
         factors = (1.0,) if len(decades) > 5 else (1.0, 2.0, 5.0)
-        every = [(factor * 10.0**exponent, True) for exponent in decades for factor in factors]
-        return [one for one in every if self.least <= one[0] <= self.greatest]
+        values = [factor * 10.0**exponent for exponent in decades for factor in factors]
+        return [(value, True) for value in values if self.least <= value <= self.greatest]
 
 
 def _rows(wanted: Mapping[str, float]) -> dict[str, float]:
-    """Where names stand: as near to the ends of their lines as they can without touching each other."""
+    """Return coordinates of names: as near to the ends of their lines as possible without overlap."""
     order = sorted(wanted, key=wanted.__getitem__)
     groups: list[list[str]] = []
 
@@ -184,7 +186,7 @@ def _rows(wanted: Mapping[str, float]) -> dict[str, float]:
         groups.append([name])
         while len(groups) > 1 and top(groups[-2]) + ROW * len(groups[-2]) > top(groups[-1]):
             groups[-2:] = [groups[-2] + groups[-1]]
-    return {name: top(group) + ROW * place for group in groups for place, name in enumerate(group)}
+    return {name: top(group) + ROW * row for group in groups for row, name in enumerate(group)}
 
 
 def _add(root: ElementTree.Element, tag: str, kind: str, **numbers: float) -> ElementTree.Element:

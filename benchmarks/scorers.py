@@ -1,9 +1,9 @@
-"""How fast the official scorers are: generated rankings of every fact for every question, scored in memory.
+"""Measure the official scorers on generated rankings of all facts for all questions in memory.
 
     python benchmarks/scorers.py [--questions 2206] [--facts 9720] [--repeat 3]
 
-The rankings are seeded shuffles of all facts; each question has 1 to 16 gold facts. 2,206 questions are what WorldTree
-has in all, 9,720 facts what its second version has. The aim: under 5 s for each task.
+The rankings are seeded shuffles of all facts; each question has 1 to 16 gold facts. WorldTree has 2,206 questions, and
+its second version 9,720 facts. The aim: under 5 s for each task.
 """
 
 from __future__ import annotations
@@ -30,33 +30,31 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
 
-    chance = random.Random(2019)
-    facts = [f"{chance.getrandbits(64):016x}" for _ in range(options.facts)]
+    draw = random.Random(2019)
+    facts = [f"{draw.getrandbits(64):016x}" for _ in range(options.facts)]
     rankings = {}
     explained = {}
     for number in range(options.questions):
-        rankings[f"q{number}"] = chance.sample(facts, len(facts))
-        explained[f"q{number}"] = chance.sample(facts, chance.randint(1, 16))
-    roles = {q: {fact: (chance.choice(ROLES),) for fact in some} for q, some in explained.items()}
-    ratings = {q: {fact: chance.choice(RATINGS) for fact in some} for q, some in explained.items()}
+        rankings[f"q{number}"] = draw.sample(facts, len(facts))
+        explained[f"q{number}"] = draw.sample(facts, draw.randint(1, 16))
+    roles = {q: {fact: (draw.choice(ROLES),) for fact in gold} for q, gold in explained.items()}
+    ratings = {q: {fact: draw.choice(RATINGS) for fact in gold} for q, gold in explained.items()}
     run = Run("x", tuple(Ranking(q, Hits(ranked, [0.0] * len(ranked))) for q, ranked in rankings.items()))
 
-    def timed(measured: Callable[[], object]) -> float:
-        started = time.perf_counter()
-        measured()
-        return time.perf_counter() - started
+    def measure(function: Callable[[], object]) -> float:
+        begin = time.perf_counter()
+        function()
+        return time.perf_counter() - begin
 
     rows: dict[str, Callable[[], object]] = {
         "explanation-2019: score": lambda: scorer_2019.score(rankings, roles),
         "explanation-2021: score": lambda: scorer_2021.score(rankings, ratings),
-        "both: a run's rankings as the official file would be read": lambda: (
-            TASK_2019.official.scorer.predictions(run)
-        ),
+        "both: predictions of a run": lambda: TASK_2019.official.scorer.predictions(run),
     }
     seconds: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(options.repeat):
-        for name, measured in rows.items():
-            seconds[name].append(timed(measured))
+        for name, function in rows.items():
+            seconds[name].append(measure(function))
     print(f"{options.questions:,} questions x {options.facts:,} facts, median of {options.repeat}")
     for name, values in seconds.items():
         print(f"| {name} | {statistics.median(values):.2f} s |")

@@ -1,19 +1,18 @@
-"""How fast the search screen is: opening it, from a key to the hits that it finds, and scrolling.
+"""Measure the search screen: opening, the time from a key to its hits, and scrolling.
 
     python benchmarks/screen.py --data DIR [--keys 300] [--documents 1000000] [--beside SEARCHAPP]
 
-DIR is the folder with the data of nlps. The program runs as people run it, on a terminal of 160 x 45 that this script
-reads from the other end. Statements of the dev topics are typed, a key at a time: a key counts as answered when what
-has changed of the number of hits, the first document and its score has arrived, and with it the whole frame that it is
-in; keys that change none of these are not counted. Nothing is emulated: the script looks for the words in what is
-written, and a time ends when the bytes came, before it looks. Then the ranking of all documents is gone through line
-by line and page by page, to rank 10,000 and on from there. With `--documents` the same keys are typed in a task with
-so many synthetic documents (see growth.py), whose words are those of nlps. With `--beside` another installation gets
-each key in turn with this one, when the one before rests, so that both meet the same load of the machine.
+DIR is the folder with the data of nlps. The program runs on a pseudo-terminal of 160 x 45 that this script reads. The
+script types statements of the dev topics key by key. A key is answered when the changed parts of the number of hits,
+the first document and its score have arrived in a complete frame; keys that change none of them are not counted. The
+script does not emulate a terminal: it searches the output for texts, and uses the arrival time of the bytes. Then it
+scrolls through the ranking of all documents by line and by page, to rank 10,000 and further. With `--documents`, it
+types the same keys in a task with this number of synthetic documents (see growth.py). With `--beside`, another
+installation gets the same keys in turn, each when the other program is idle, so that both have the same load of the
+machine.
 
-Median and 99th percentile are printed, by the clock, and of what the program has worked meanwhile, all threads
-together, which other work on the machine lengthens little; and how much work the machine had: the processes that were
-ready to run, for each processor.
+The script prints median and 99th percentile of the wall-clock time and of the processor time of all threads of the
+program, which depends less on other processes, and the load of the machine for each processor.
 
 The aims: opened in under 1 s; a key answered in under 40 ms (median) and 120 ms (99 %), under 80 ms (median) with a
 million documents; a line or a page in under 30 ms at any depth.
@@ -36,7 +35,7 @@ from pathlib import Path
 
 from growth import Generator
 from terminal import Terminal
-from usage import parser_of
+from usage import make_parser
 
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.resolution import USER_FILE
@@ -46,47 +45,47 @@ from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
-LONGEST = 40
-"""Characters of a statement that are typed."""
+TYPED_CHARACTERS = 40
+"""Number of typed characters of a statement."""
 
-DEEPEST = 10_000
-BETWEEN_SECONDS = 0.06
-"""Between an answer and the next key: nobody types faster."""
+DEFAULT_DEPTH = 10_000
+PAUSE_SECONDS = 0.06
+"""Pause between an answer and the next key; people do not type faster."""
 
-RESTING_SECONDS = 0.002
-"""What a program works at most in 30 ms while it rests."""
+IDLE_SECONDS = 0.002
+"""Maximum processor time of an idle program in 30 ms."""
 
-OPENED = 5
-"""How often the screen is opened."""
+OPENINGS = 5
+"""Number of measured openings."""
 
 DOWN, PAGE_DOWN = "\x1b[B", "\x1b[6~"
 ERASE_LINE = "\x15"
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the screen says of a ranking: its title, and that of the first document."""
+class Titles:
+    """The titles of a ranking and of its first document on the screen."""
 
     hits: str
     document: str
 
 
-class Finder:
-    """Finds what the screen will show, with the use case that it asks too."""
+class ExpectedTitles:
+    """Computes the titles that the screen will show, with the use case of the screen."""
 
     def __init__(self, task: str, home: Path) -> None:
         self._engine = open_engine(Settings(home=home))
         self._searcher = TaskSearcher.open(load(task), self._engine, SilentProgress(), home)
 
-    def seen(self, text: str) -> Seen:
+    def of(self, text: str) -> Titles:
         request = SearchRequest(text, size=20)
         total = self._searcher.counts(request).total
         first = self._searcher.search(request)
         if not first:
-            return Seen("0 documents · ", "No document matches")
+            return Titles("0 documents · ", "No document matches")
         hit = first[0].hit
-        many = f"{total:,} document{'s' * (total != 1)} · "
-        return Seen(many, f"Document {hit.document_id} · rank 1 · {hit.score:.4f}")
+        title = f"{total:,} document{'s' * (total != 1)} · "
+        return Titles(title, f"Document {hit.document_id} · rank 1 · {hit.score:.4f}")
 
     def close(self) -> None:
         self._engine.close()
@@ -94,20 +93,20 @@ class Finder:
 
 @dataclass
 class Times:
-    """Milliseconds by the clock, and those that the program has worked meanwhile, of each time that was measured."""
+    """Wall-clock time and processor time of each measurement in milliseconds."""
 
-    took: list[float] = field(default_factory=list)
-    worked: list[float] = field(default_factory=list)
+    clock: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
 
-    def add(self, took: float, worked: float) -> None:
-        self.took.append(took * 1000)
-        self.worked.append(worked * 1000)
+    def add(self, clock: float, cpu: float) -> None:
+        self.clock.append(clock * 1000)
+        self.cpu.append(cpu * 1000)
 
-    def report(self, what: str) -> None:
+    def report(self, label: str) -> None:
         """Print a line."""
         load_ = os.getloadavg()[0] / (os.cpu_count() or 1)
-        figures = (_median_and_p99(self.took), _median_and_p99(self.worked))
-        print("{:48} clock {}   work {}".format(what, *figures), f"  ({len(self.took)} times, load {load_:.1f})",
+        figures = (_median_and_p99(self.clock), _median_and_p99(self.cpu))
+        print("{:48} clock {}   cpu {}".format(label, *figures), f"  ({len(self.clock)} times, load {load_:.1f})",
               flush=True)  # fmt: skip
 
 
@@ -116,7 +115,7 @@ def _median_and_p99(values: Sequence[float]) -> str:
 
 
 class Program:
-    """A searchapp on a terminal, and the times that it took."""
+    """A searchapp on a pseudo-terminal, and its measured times."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name
@@ -130,7 +129,7 @@ class Program:
         return self._terminal
 
     def open(self, task: str, environment: Mapping[str, str]) -> None:
-        """Start it, and measure the time to the first hits."""
+        """Start the program, and measure the time to the first hits."""
         begin = time.perf_counter()
         self._terminal = Terminal([self._path, "search", task], dict(environment))
         self._terminal.wait_for("Document [^ ]+ · rank 1 ")
@@ -140,77 +139,79 @@ class Program:
         self.terminal.close()
 
     def press(self, key: str, *patterns: str) -> str:
-        """Press a key, and measure the time until what it changes has arrived, which is returned."""
+        """Press a key, and measure the time until the patterns have arrived; return the output."""
         terminal = self.terminal
-        worked, begin = terminal.cpu_seconds, time.perf_counter()
+        cpu, begin = terminal.cpu_seconds, time.perf_counter()
         terminal.press(key)
-        said = terminal.wait_for(*patterns)
-        self._times.add(terminal.arrived - begin, terminal.cpu_seconds - worked)
-        return said
+        output = terminal.wait_for(*patterns)
+        self._times.add(terminal.arrived - begin, terminal.cpu_seconds - cpu)
+        return output
 
     def erase(self) -> None:
-        """Search for nothing, which finds all documents."""
+        """Search for an empty text, which has all documents as hits."""
         self.terminal.press(ERASE_LINE)
         self.terminal.drain(0.5)
 
-    def rest(self) -> None:
-        """Wait until it reads nothing ahead any more: another program would be slower meanwhile, and it faster."""
-        for _time in range(50):
-            worked = self.terminal.cpu_seconds
+    def wait_until_idle(self) -> None:
+        """Wait until the program does not read ahead any more, which would slow down other programs."""
+        for _ in range(50):
+            cpu = self.terminal.cpu_seconds
             self.terminal.drain(0.03)
-            if self.terminal.cpu_seconds - worked < RESTING_SECONDS:
+            if self.terminal.cpu_seconds - cpu < IDLE_SECONDS:
                 return
 
     @property
     def measured(self) -> int:
-        return len(self._times.took)
+        return len(self._times.clock)
 
-    def report(self, what: str) -> None:
-        """Print the times since the report before, and forget them."""
-        self._times.report(f"{what}{f' ({self.name})' if self.name else ''}")
-        self.forget()
+    def report(self, label: str) -> None:
+        """Print and drop the times since the last report."""
+        self._times.report(f"{label}{f' ({self.name})' if self.name else ''}")
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self._times = Times()
 
 
-def typed(programs: Sequence[Program], finder: Finder, texts: Sequence[str], keys: int) -> None:
-    """From each key to what it finds."""
+def type_statements(
+    programs: Sequence[Program], expected_titles: ExpectedTitles, texts: Sequence[str], keys: int
+) -> None:
+    """Measure the time from each key to its hits."""
     for text in texts:
-        for one in programs:
-            one.erase()
-        before = finder.seen("")
+        for program in programs:
+            program.erase()
+        before = expected_titles.of("")
         prefix = ""
-        for character in text[:LONGEST]:
+        for character in text[:TYPED_CHARACTERS]:
             prefix += character
-            expected = finder.seen(prefix)
+            expected = expected_titles.of(prefix)
             changed = [
-                re.escape(now)
-                for now, then in ((expected.hits, before.hits), (expected.document, before.document))
-                if now != then
+                re.escape(title)
+                for title, old in ((expected.hits, before.hits), (expected.document, before.document))
+                if title != old
             ]
             before = expected
-            for one in programs:
+            for program in programs:
                 if changed:
-                    one.press(character, *changed)
+                    program.press(character, *changed)
                 else:
-                    one.terminal.press(character)
-                one.terminal.drain(BETWEEN_SECONDS)
+                    program.terminal.press(character)
+                program.terminal.drain(PAUSE_SECONDS)
                 if len(programs) > 1:
-                    one.rest()
+                    program.wait_until_idle()
             if programs[0].measured == keys:
                 return
 
 
-def stepped(programs: Sequence[Program], key: str, most: int, deepest: int) -> None:
-    """From each key that moves the cursor to the document that it is on then, `most` times or to a rank."""
-    for _step in range(most):
-        for one in programs:
-            said = one.press(key, r"Document [^ ]+ · rank [0-9,]+ ")
-            one.terminal.drain(0.03)
+def scroll(programs: Sequence[Program], key: str, count: int, deepest: int) -> None:
+    """Measure the time from a key to the next document, `count` times or to a rank."""
+    for _ in range(count):
+        for program in programs:
+            output = program.press(key, r"Document [^ ]+ · rank [0-9,]+ ")
+            program.terminal.drain(0.03)
             if len(programs) > 1:
-                one.rest()
-        if int(re.findall(r"· rank ([0-9,]+) ", said)[-1].replace(",", "")) >= deepest:
+                program.wait_until_idle()
+        if int(re.findall(r"· rank ([0-9,]+) ", output)[-1].replace(",", "")) >= deepest:
             return
 
 
@@ -223,7 +224,7 @@ def measure(
     deepest: int,
     programs: Sequence[Program],
 ) -> None:
-    """Measure with one task, each step with one program after the other."""
+    """Measure with a task; programs do each step in turn."""
     (home / USER_FILE).write_text("[search]\nrestore = false\n", encoding="utf-8")
     environment = {
         **os.environ,
@@ -232,36 +233,36 @@ def measure(
         "COLORTERM": "truecolor",
     }
 
-    def report(what: str) -> None:
-        for one in programs:
-            one.report(f"{name}: {what}")
+    def report(label: str) -> None:
+        for program in programs:
+            program.report(f"{name}: {label}")
 
-    for _time in range(OPENED):
-        for one in programs:
-            one.open(task, environment)
-            one.close()
+    for _ in range(OPENINGS):
+        for program in programs:
+            program.open(task, environment)
+            program.close()
     report("opened")
-    for one in programs:
-        one.open(task, environment)
-        one.terminal.drain(0.5)
-        one.forget()
-    with closing(Finder(task, home)) as finder:
-        typed(programs, finder, texts, keys)
+    for program in programs:
+        program.open(task, environment)
+        program.terminal.drain(0.5)
+        program.reset()
+    with closing(ExpectedTitles(task, home)) as expected_titles:
+        type_statements(programs, expected_titles, texts, keys)
     report("key to its hits")
-    for one in programs:
-        one.erase()
-    stepped(programs, DOWN, keys, deepest)
+    for program in programs:
+        program.erase()
+    scroll(programs, DOWN, keys, deepest)
     report("a line down")
-    stepped(programs, PAGE_DOWN, deepest, deepest)
+    scroll(programs, PAGE_DOWN, deepest, deepest)
     report(f"a page down, to {deepest:,}")
-    stepped(programs, DOWN, keys, 2 * deepest)
+    scroll(programs, DOWN, keys, 2 * deepest)
     report(f"a line down from {deepest:,} on")
-    for one in programs:
-        one.close()
+    for program in programs:
+        program.close()
 
 
 def synthetic(data: Path, folder: Path, count: int) -> Path:
-    """A task with synthetic documents."""
+    """Write a task with synthetic documents unless it exists; return its file."""
     task = folder / "synthetic.toml"
     if not task.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -274,36 +275,38 @@ def synthetic(data: Path, folder: Path, count: int) -> Path:
 
 def main() -> None:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data of nlps")
     parser.add_argument("--keys", type=int, default=300, help="keys to measure (default 300)")
     parser.add_argument(
-        "--documents", type=int, default=0, help="synthetic documents to measure with as well"
+        "--documents", type=int, default=0, help="also measure with this number of synthetic documents"
     )
-    parser.add_argument("--synthetic", type=Path, help="folder to keep that task in, made before or now")
+    parser.add_argument("--synthetic", type=Path, help="folder of that task, which is used again")
     parser.add_argument("--beside", metavar="SEARCHAPP", help="the program of another installation")
-    parser.add_argument("--depth", type=int, default=DEEPEST, help="how far to scroll (default 10000)")
-    given = parser.parse_args()
-    topics = json.loads((given.data / "dev_set.json").read_text(encoding="utf-8"))
+    parser.add_argument("--depth", type=int, default=DEFAULT_DEPTH, help="how far to scroll (default 10000)")
+    options = parser.parse_args()
+    topics = json.loads((options.data / "dev_set.json").read_text(encoding="utf-8"))
     texts = [re.sub(r"[^A-Za-z ]", "", topic["text"]).strip() for topic in topics.values()]
     programs = [Program("", SEARCHAPP)]
-    if given.beside:
-        programs = [Program("beside", given.beside), Program("this one", SEARCHAPP)]
+    if options.beside:
+        programs = [Program("beside", options.beside), Program("this one", SEARCHAPP)]
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        subprocess.run([*indexing(home), "nlps", "--data", str(given.data)], check=True)
-        measure("nlps", "nlps", home, texts, given.keys, given.depth, programs)
-        if given.documents:
-            folder = given.synthetic or home
-            task = synthetic(given.data, folder, given.documents)
+        subprocess.run([*indexing(home), "nlps", "--data", str(options.data)], check=True)
+        measure("nlps", "nlps", home, texts, options.keys, options.depth, programs)
+        if options.documents:
+            folder = options.synthetic or home
+            task = synthetic(options.data, folder, options.documents)
             home = folder / "home"
-            subprocess.run([*indexing(home), str(task)], check=True)  # does nothing if that was done
-            name = f"{given.documents:,} documents"
-            measure(name, str(task), home, texts, given.keys, given.depth, programs)
+            subprocess.run(
+                [*indexing(home), str(task)], check=True
+            )  # does nothing if the index is up to date
+            name = f"{options.documents:,} documents"
+            measure(name, str(task), home, texts, options.keys, options.depth, programs)
 
 
 def indexing(home: Path) -> list[str]:
-    """The beginning of the command that indexes."""
+    """Return the beginning of the command for indexing."""
     return [SEARCHAPP, "--home", str(home), "--quiet", "index"]
 
 

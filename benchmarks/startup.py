@@ -1,9 +1,9 @@
-"""How long `searchapp --version` and a press of the Tab key take, as a multiple of `python -c "import typer"`.
+"""Measure `searchapp --version` and completion by Tab as multiples of `python -c "import typer"`.
 
     python benchmarks/startup.py [--runs 10]
 
-The commands run in turn, so that a machine whose speed drifts slows all; medians and their ratios are printed. The
-aims are ratios of at most 2.2 for the version and of at most 5 for Tab, which is what still feels immediate.
+The commands run in turn, so that a changing speed of the machine affects all; medians and their ratios are printed. The
+aims are ratios of at most 2.2 for the version and of at most 5 for Tab, which still feels immediate.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from usage import parser_of
+from usage import make_parser
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
 TYPER = f'{Path(sys.executable).name} -c "import typer"'
 
 
 def tab(*words: str) -> Mapping[str, str]:
-    """The variables with which Bash asks for what the last of these words may become."""
+    """Return the variables with which Bash requests completions of the last word."""
     return {
         "_SEARCHAPP_COMPLETE": "complete_bash",
         "COMP_WORDS": "\n".join(["searchapp", *words]),
@@ -40,11 +40,11 @@ COMMANDS: Mapping[str, tuple[list[str], Mapping[str, str]]] = {
     "searchapp analyze nlps --field <Tab>": ([SEARCHAPP], tab("analyze", "nlps", "--field", "")),
     "searchapp rank checkthat --recipe <Tab>": ([SEARCHAPP], tab("rank", "checkthat", "--recipe", "")),
 }
-"""What is measured, with the words and the variables that it takes; all is compared with the first."""
+"""Arguments and variables of the measured commands; the first is the reference."""
 
 
 def seconds(name: str) -> float:
-    """The wall-clock time of one run of a command."""
+    """Run a command; return its wall-clock time."""
     words, variables = COMMANDS[name]
     begin = time.perf_counter()
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables})
@@ -53,13 +53,13 @@ def seconds(name: str) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--runs", type=int, default=10, help="counted runs of each command (default 10)")
+    parser = make_parser(__doc__)
+    parser.add_argument("--runs", type=int, default=10, help="measured runs of each command (default 10)")
     runs = parser.parse_args().runs
     for name in COMMANDS:
         seconds(name)  # warm the file cache
     rounds = [{name: seconds(name) for name in COMMANDS} for _ in range(runs)]
-    times = {name: statistics.median(one[name] for one in rounds) for name in COMMANDS}
+    times = {name: statistics.median(times[name] for times in rounds) for name in COMMANDS}
     width = max(map(len, COMMANDS))
     for name, time_ in times.items():
         print(f"{name:<{width}}  {time_ * 1000:7.1f} ms  ratio {time_ / times[TYPER]:5.2f}")

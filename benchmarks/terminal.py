@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal, as people run it, whose keys are pressed and whose output is read by a script."""
+"""A program on a pseudo-terminal: press keys and read its output."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ import termios
 import time
 from pathlib import Path
 
-ASKS_FOR_FRAMES, HAS_FRAMES, FRAME_ENDS = b"\x1b[?2026$p", b"\x1b[?2026;2$y", b"\x1b[?2026l"
-"""Synchronized output: whether the terminal knows it, that it does, and the end of what belongs together."""
+FRAMES_REQUEST, FRAMES_SUPPORTED, FRAME_END = b"\x1b[?2026$p", b"\x1b[?2026;2$y", b"\x1b[?2026l"
+"""Synchronized output: the query for support, the answer, and the end of a frame."""
 
 
 class Terminal:
-    """A program on a terminal of its own, which emulates nothing: what is written is searched for what is waited for.
+    """A program on a pseudo-terminal that is not emulated: its output is searched for patterns.
 
-    Of what programs ask of a terminal one thing is answered, that it knows synchronized output, as most by now do. So
-    it is known where a frame ends.
+    The terminal only answers the query for synchronized output, so that the end of a frame is known.
     """
 
     def __init__(
@@ -33,49 +32,54 @@ class Terminal:
         fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._has_frames = False
         self.arrived = 0.0
-        """When what was read last had come, by `time.perf_counter`."""
+        """The time of the last read by `time.perf_counter`."""
 
     def press(self, key: str) -> None:
         os.write(self._end, key.encode())
 
     def wait_for(self, *patterns: str, seconds: float = 30) -> str:
-        """What is written until all patterns are in it and the frame that they are in is whole."""
-        seen = b""
-        until = time.monotonic() + seconds
-        while not self._is_whole(seen, patterns):
-            if not select.select([self._end], [], [], max(0, until - time.monotonic()))[0]:
-                raise SystemExit(f"nothing more came while waiting for {patterns}: {seen[-2000:]!r}")
+        """Return the output until all patterns have arrived in a complete frame."""
+        output = b""
+        end = time.monotonic() + seconds
+        while not self._is_complete(output, patterns):
+            if not select.select([self._end], [], [], max(0, end - time.monotonic()))[0]:
+                raise SystemExit(f"no output while waiting for {patterns}: {output[-2000:]!r}")
             try:
-                seen += self._read()
+                output += self._read()
             except OSError:
-                raise SystemExit(f"the program has ended: {seen[-2000:].decode(errors='replace')}") from None
-        return seen.decode(errors="replace")
+                raise SystemExit(
+                    f"the program has ended: {output[-2000:].decode(errors='replace')}"
+                ) from None
+        return output.decode(errors="replace")
 
-    def _is_whole(self, seen: bytes, patterns: tuple[str, ...]) -> bool:
-        found = [re.search(pattern.encode(), seen) for pattern in patterns]
-        ends = [match.end() for match in found if match is not None]
+    def _is_complete(self, output: bytes, patterns: tuple[str, ...]) -> bool:
+        matches = [re.search(pattern.encode(), output) for pattern in patterns]
+        ends = [match.end() for match in matches if match is not None]
         if len(ends) < len(patterns):
             return False
-        return not self._has_frames or seen.find(FRAME_ENDS, max(ends)) >= 0
+        return not self._has_frames or output.find(FRAME_END, max(ends)) >= 0
 
     def _read(self) -> bytes:
-        read = os.read(self._end, 1 << 16)
+        output = os.read(self._end, 1 << 16)
         self.arrived = time.perf_counter()
-        if ASKS_FOR_FRAMES in read:
-            os.write(self._end, HAS_FRAMES)
-        self._has_frames |= FRAME_ENDS in read
-        return read
+        if FRAMES_REQUEST in output:
+            os.write(self._end, FRAMES_SUPPORTED)
+        self._has_frames |= FRAME_END in output
+        return output
 
     def drain(self, seconds: float) -> None:
-        """Take in what is still written, until nothing was for so long."""
+        """Read output until there was none for these seconds."""
         while select.select([self._end], [], [], seconds)[0]:
             self._read()
 
     @property
     def cpu_seconds(self) -> float:
-        """What the program has worked so far, all threads together, as Linux counts it."""
+        """The processor time of all threads of the program on Linux."""
         threads = Path(f"/proc/{self.pid}/task").iterdir()
-        return sum(int((one / "schedstat").read_text(encoding="ascii").split()[0]) for one in threads) / 1e9
+        return (
+            sum(int((thread / "schedstat").read_text(encoding="ascii").split()[0]) for thread in threads)
+            / 1e9
+        )
 
     def close(self) -> None:
         os.kill(self.pid, signal.SIGTERM)

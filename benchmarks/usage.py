@@ -1,4 +1,4 @@
-"""What scripts that measure share: their command line, and what processes have used of time and memory."""
+"""Command lines of benchmarks, and processor time and memory of processes."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from typing import Any, NamedTuple
 _TO_MIB = 1 / (2**20 if sys.platform == "darwin" else 1024)
 
 
-def work() -> float:
-    """Seconds that this process and those that it has started and that have ended were at work."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(map(work_of, used))
+def cpu_seconds() -> float:
+    """Return the processor time of this process and its ended children."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(map(cpu_seconds_of, usages))
 
 
-def work_of(usage: resource.struct_rusage) -> float:
-    """Seconds of all processors that were used."""
+def cpu_seconds_of(usage: resource.struct_rusage) -> float:
+    """Return the processor time in seconds."""
     return usage.ru_utime + usage.ru_stime
 
 
-def peak_of(usage: resource.struct_rusage) -> float:
-    """The greatest resident set, in MiB; of children that of the largest one."""
+def peak_mib_of(usage: resource.struct_rusage) -> float:
+    """Return the peak resident set in MiB; for children, that of the largest one."""
     return usage.ru_maxrss * _TO_MIB
 
 
-def peak() -> float:
-    """The greatest resident set of this process so far, in MiB."""
-    return peak_of(resource.getrusage(resource.RUSAGE_SELF))
+def peak_mib() -> float:
+    """Return the peak resident set of this process in MiB."""
+    return peak_mib_of(resource.getrusage(resource.RUSAGE_SELF))
 
 
-class Used(NamedTuple):
-    """What a process took: seconds by the clock, those of all processors, and its peak memory in MiB."""
+class Usage(NamedTuple):
+    """Wall-clock time and processor time in seconds, and peak memory in MiB, of a process."""
 
     seconds: float
-    work: float
+    cpu_seconds: float
     mib: float
 
 
-def measured(command: Sequence[object], **options: Any) -> Used:
-    """Run a command to its end, with further options of `subprocess.Popen`.
+def run_measured(command: Sequence[object], **options: Any) -> Usage:
+    """Run a command with options of `subprocess.Popen`, and measure it.
 
     Raises:
-        SystemExit: it failed
+        SystemExit: the command failed
     """
     begin = time.perf_counter()
     process = subprocess.Popen(list(map(str, command)), **options)
@@ -56,10 +56,10 @@ def measured(command: Sequence[object], **options: Any) -> Used:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(map(str, command[:6]))} ended with {process.returncode}")
-    return Used(seconds, work_of(usage), peak_of(usage))
+    return Usage(seconds, cpu_seconds_of(usage), peak_mib_of(usage))
 
 
-def parser_of(description: str | None) -> argparse.ArgumentParser:
-    """The parser of a script whose description is its docstring, in its own lines."""
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser that shows the docstring of a script with its lines as description."""
     formatter = argparse.RawDescriptionHelpFormatter
     return argparse.ArgumentParser(description=description, formatter_class=formatter)

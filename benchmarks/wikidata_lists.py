@@ -1,9 +1,9 @@
-"""What the longer official lists of smart-types-wikidata change, by the official scorer.
+"""Compare the completed lists of smart-types-wikidata with lists of ten types by the official scorer.
 
     python benchmarks/wikidata_lists.py DATA RUN...
 
-For each run, of a fold: at how many predictions of ten types alone the scorer stops, and MRR of both kinds of list over
-the others.
+Prints for each run of a fold: the number of lists of ten types at which the scorer stops, and the MRR of both kinds of
+lists over the others.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from searchapp.tasks.smart_types.scorer_wikidata import score, stopping_predicti
 
 
 def compare(data: Path, path: Path) -> str:
-    """A line about the run in a directory."""
+    """Return a line about a run directory."""
     stored = directory.read(path)
     collection: Any = tasks.load("smart-types-wikidata").collection(data)
     split = stored.manifest.split
     questions = load_list(collection.split_files(split)[0], "questions", bom=True)
-    gold = [one for one in questions if splits.in_split(split, str(one.get("id")))]
+    gold = [question for question in questions if splits.in_split(split, str(question.get("id")))]
     longer = answers.predictions_of_run(stored.run, collection.complete).aligned(gold)
     plain = answers.predictions_of_run(stored.run).aligned(gold)
-    stopping = {place for place, _ in stopping_predictions(plain, gold)}
-    others = [entry for place, entry in enumerate(plain) if place not in stopping]
+    stopping = {number for number, _ in stopping_predictions(plain, gold)}
+    others = [entry for number, entry in enumerate(plain) if number not in stopping]
     before = reciprocal_ranks(others, gold)
     after = reciprocal_ranks(longer, gold)
     pairs = [(before[name], after[name]) for name in before]

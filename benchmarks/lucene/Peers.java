@@ -33,17 +33,17 @@ import org.apache.lucene.search.similarities.BM25Similarity;
 import org.apache.lucene.store.MMapDirectory;
 
 /**
- * Plain Lucene in the table of peers.py: indexes a document a line, and answers queries with ids and scores.
+ * Lucene for peers.py: indexes a document per line, and answers queries with ids and scores.
  *
  * <p>index DOCUMENTS FOLDER K1 B writes one segment. search FOLDER K1 B THREADS SECONDS, followed by NAME FILE DEPTH
- * and `single` or `batch` for each workload, prints JSON: nanoseconds of each query, or of each batch, after warming up for
- * so many seconds. A disjunction counts no more hits than it gives, so block-max MAXSCORE may skip all others; the
- * query cache is off; a query runs in one thread, a batch in THREADS.
+ * and `single` or `batch` for each workload, prints JSON: nanoseconds of each query, or of the batch, after warming up for
+ * at least SECONDS. Searches count no hits beyond the depth, so block-max MAXSCORE can skip documents; the query cache is
+ * off; a query runs in one thread, a batch in THREADS.
  */
 public final class Peers {
   private static final String TEXT = "text";
   private static final String ID = "id";
-  private static final int WARMING = 64; // queries of a batch that are answered to warm up
+  private static final int WARM_UP_QUERIES = 64; // queries of a batch that warm up the searcher
 
   public static void main(String[] args) throws Exception {
     if (args[0].equals("index")) {
@@ -95,7 +95,7 @@ public final class Peers {
       if (isBatch) {
         long end = System.nanoTime() + (long) (seconds * 1e9);
         do {
-          batch(searcher, executor, queries.subList(0, Math.min(WARMING, queries.size())), depth);
+          batch(searcher, executor, queries.subList(0, Math.min(WARM_UP_QUERIES, queries.size())), depth);
         } while (System.nanoTime() < end);
         long begin = System.nanoTime();
         batch(searcher, executor, queries, depth);
@@ -115,15 +115,15 @@ public final class Peers {
       best(searcher, queries.get(at % queries.size()), depth);
     }
     long[] taken = new long[queries.size()];
-    List<String> found = new ArrayList<>();
+    List<String> first = new ArrayList<>();
     for (int at = 0; at < queries.size(); at++) {
       long begin = System.nanoTime();
       Hit[] hits = best(searcher, queries.get(at), depth);
       taken[at] = System.nanoTime() - begin;
       long[] ids = Arrays.stream(hits).limit(10).mapToLong(Hit::id).toArray();
-      found.add(Arrays.toString(ids));
+      first.add(Arrays.toString(ids));
     }
-    return "{\"ns\": " + Arrays.toString(taken) + ", \"first\": " + found + "}";
+    return "{\"ns\": " + Arrays.toString(taken) + ", \"first\": " + first + "}";
   }
 
   private static void batch(IndexSearcher searcher, ExecutorService executor, List<Query> queries, int depth)
@@ -141,16 +141,16 @@ public final class Peers {
 
   private static Hit[] best(IndexSearcher searcher, Query query, int depth) throws IOException {
     int size = Math.min(depth, searcher.getIndexReader().maxDoc());
-    ScoreDoc[] found = searcher.search(query, new TopScoreDocCollectorManager(size, size)).scoreDocs;
-    Integer[] byDocument = new Integer[found.length];
-    Arrays.setAll(byDocument, place -> place);
-    Arrays.sort(byDocument, Comparator.comparingInt(place -> found[place].doc));
+    ScoreDoc[] best = searcher.search(query, new TopScoreDocCollectorManager(size, size)).scoreDocs;
+    Integer[] byDocument = new Integer[best.length];
+    Arrays.setAll(byDocument, rank -> rank);
+    Arrays.sort(byDocument, Comparator.comparingInt(rank -> best[rank].doc));
     IndexReader reader = searcher.getIndexReader();
     NumericDocValues ids = reader.leaves().get(0).reader().getNumericDocValues(ID);
-    Hit[] hits = new Hit[found.length];
-    for (int place : byDocument) {
-      ids.advanceExact(found[place].doc);
-      hits[place] = new Hit(ids.longValue(), found[place].score);
+    Hit[] hits = new Hit[best.length];
+    for (int rank : byDocument) {
+      ids.advanceExact(best[rank].doc);
+      hits[rank] = new Hit(ids.longValue(), best[rank].score);
     }
     return hits;
   }
