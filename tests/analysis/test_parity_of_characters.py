@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,7 +10,6 @@ from searchapp.lucene.analysis.characters import parse_ranges, read_table
 from tests.analysis.parity import InlineOracle
 from tests.profile import FULL, SEED
 from tests.search.pieces import Settings
-from tests.server.rest import Server
 
 TEXTS_PER_REQUEST = 1000  # of at most 9 tokens each; the limit of Elasticsearch is 10,000
 
@@ -49,12 +47,6 @@ def _analyzer(tokenizer: str, *filters: str, char_filter: str = "") -> Settings:
         "tokenizer": {"type": tokenizer},
         "filter": [{"type": filter_} for filter_ in filters],
     }
-
-
-@pytest.fixture(scope="module")
-def oracle(elasticsearch_url: str) -> Iterator[InlineOracle]:
-    with InlineOracle(Server(elasticsearch_url)) as oracle:
-        yield oracle
 
 
 def require_same_tokens(oracle: InlineOracle, analyzer: Settings, texts: list[str]) -> None:

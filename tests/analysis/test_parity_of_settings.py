@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -14,12 +13,6 @@ from tests.profile import FULL, SEED
 from tests.scheduling import OLDER
 from tests.search import analyzers
 from tests.server.rest import Server
-
-
-@pytest.fixture(scope="module")
-def oracle(elasticsearch_url: str) -> Iterator[InlineOracle]:
-    with InlineOracle(Server(elasticsearch_url)) as oracle:
-        yield oracle
 
 
 def test_random_analyzers_give_the_tokens_of_the_server(

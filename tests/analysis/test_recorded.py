@@ -14,7 +14,6 @@ import pytest
 
 from searchapp.model import Token
 from tests.analysis.parity import InlineOracle, built_analyzer
-from tests.server.rest import Server
 
 NO_PIECES: dict[str, Any] = {"char_filter": [], "filter": []}
 RECORDED = [
@@ -41,9 +40,8 @@ def test_pieces_give_the_recorded_tokens(case: dict[str, Any]) -> None:
     assert analyzer.terms(case["text"]) == [(token.term, token.position) for token in tokens]
 
 
-def test_a_server_gives_the_recorded_tokens(elasticsearch_url: str) -> None:
-    with InlineOracle(Server(elasticsearch_url)) as oracle:
-        for param in RECORDED:
-            (case,) = param.values
-            assert isinstance(case, dict)
-            assert _notation(oracle.servers(_analyzer(case), [case["text"]])) == case["tokens"]
+def test_a_server_gives_the_recorded_tokens(oracle: InlineOracle) -> None:
+    for param in RECORDED:
+        (case,) = param.values
+        assert isinstance(case, dict)
+        assert _notation(oracle.servers(_analyzer(case), [case["text"]])) == case["tokens"]

@@ -14,9 +14,9 @@ from searchapp.app.inspection.explanation import Reason, compare_hits, find_reas
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.ranking.highlighting import TextAnalyzer
 from tests.profile import FULL, SEED
-from tests.search import typed
+from tests.search import typed_queries
 from tests.search.comparing import sorted_explanation
-from tests.search.typed import SampleEngines
+from tests.search.typed_queries import SampleEngines
 from tests.server.rest import Server
 
 REQUESTS = 500 if FULL else 60
@@ -25,11 +25,11 @@ REQUESTS = 500 if FULL else 60
 
 @pytest.fixture(scope="module")
 def both(elasticsearch_url: str) -> Iterator[SampleEngines]:
-    with typed.engines(Server(elasticsearch_url)) as both:
+    with typed_queries.engines(Server(elasticsearch_url)) as both:
         yield both
 
 
-@pytest.mark.parametrize("task", typed.TASKS)
+@pytest.mark.parametrize("task", typed_queries.TASKS)
 def test_random_queries_find_the_same(both: SampleEngines, task: str) -> None:
     outcomes: Counter[str] = Counter()
     differences = []
@@ -93,11 +93,11 @@ def document_ids(searcher: TaskSearcher) -> list[str]:
     return [hit.document_id for hit in searcher.ranking(SearchRequest(""))]
 
 
-@pytest.mark.parametrize("task", [*typed.TASKS, "explanation-2021"])
+@pytest.mark.parametrize("task", [*typed_queries.TASKS, "explanation-2021"])
 def test_analysis_is_the_same(both: SampleEngines, task: str) -> None:
     """Each step of analysis is the same, and the terms that highlighting computes are those of the server."""
     embedded, server = searchers = both.searchers(task)
-    texts = ["", "The 2 'quotient' groups $G/H$, don’t they? 50,000 km", *typed.HARD[:20]]
+    texts = ["", "The 2 'quotient' groups $G/H$, don’t they? 50,000 km", *typed_queries.HARD[:20]]
     mapping = embedded.task.index_mapping()
     for field in fields_of(embedded.task):
         for text in texts:

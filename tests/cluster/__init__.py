@@ -2,7 +2,7 @@
 
     conftest.py            the nodes, which all tests share, and commands with the addresses of all nodes
     collection.py          a small task, whose run on the embedded engine every disturbed run must equal
-    meanwhile.py           an action after the n-th request of a kind
+    triggers.py            an action after the n-th request of a kind
     test_engine.py         the engine during the loss of a node other than the one that gets its requests
     test_kills.py          repeated kills of a node while commands index, rank and share judgments
     test_faults.py         slow and full nodes, aliases moved by other users

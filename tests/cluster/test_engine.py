@@ -21,7 +21,7 @@ from searchapp.engines.elasticsearch import shards as copies
 from searchapp.errors import EngineRefused, EngineUnreachable
 from searchapp.model import Body, Document, Hits
 from tests.cluster.conftest import KILLS, PREFIX
-from tests.cluster.meanwhile import after
+from tests.cluster.triggers import after
 from tests.engines.conftest import match, spec_of, spoil
 from tests.profile import FULL
 from tests.server.cluster import Cluster

@@ -17,7 +17,7 @@ from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import Cli, Result
 from tests.cluster.collection import BATCH, Words
 from tests.cluster.conftest import PREFIX
-from tests.cluster.meanwhile import after
+from tests.cluster.triggers import after
 from tests.server.cluster import Cluster
 from tests.server.faults import FaultProxy
 

@@ -30,7 +30,7 @@ from searchapp.tasks import load
 from tests.cli.conftest import Cli
 from tests.cluster.collection import BATCH, Words, renamed, stored
 from tests.cluster.conftest import KILLS, PREFIX
-from tests.cluster.meanwhile import after
+from tests.cluster.triggers import after
 from tests.profile import FULL
 from tests.server.cluster import Cluster
 from tests.server.node import START_SECONDS, Node

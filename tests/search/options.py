@@ -40,29 +40,35 @@ def _multi_match(**parameters: Any) -> Json:
 
 def bodies() -> Iterator[tuple[str, Json]]:
     """Yield names and search bodies on the fields of the embedded engine's tests."""
-    explained = [*_of_texts(), *_of_minimums(), *_of_boosts(), *_of_analysis(), *_of_fields()]
+    explained = [
+        *_text_queries(),
+        *_minimum_queries(),
+        *_boost_queries(),
+        *_analysis_queries(),
+        *_field_queries(),
+    ]
     for number, query in enumerate(explained):
         yield f"{number} {query}", body(query, explain=True, _source=False)
-    unexplained = [*_of_numbers(), *_of_functions(), *_of_missing_values()]
+    unexplained = [*_number_queries(), *_function_queries(), *_missing_value_queries()]
     for number, query in enumerate(unexplained, len(explained)):
         yield f"{number} {query}", body(query, _source=False)
     for number, query in enumerate(
-        [*_of_minimum_should_match(), *_of_repetitions()], len(explained) + len(unexplained)
+        [*_optional_clause_queries(), *_repeated_clause_queries()], len(explained) + len(unexplained)
     ):
         yield f"{number} {query}", body(query, explain=True, _source=False)
 
     for total in (True, False, 2, 2**31 - 1, "true"):
-        for inner in _of_functions_inside(match("zebra"), match("zebra", "text.alike")):
+        for inner in _inner_function_queries(match("zebra"), match("zebra", "text.alike")):
             query = next(with_minimum_should_match({"constant_score": {"filter": inner}}))
             yield f"counted to {total} {query}", body(query, _source=False, track_total_hits=total)
 
 
-def _of_texts() -> Iterator[Json]:
+def _text_queries() -> Iterator[Json]:
     for field, text in itertools.product(FIELDS, TEXTS):
         yield from ({kind: {field: text}} for kind in ("match", "match_phrase", "term", "prefix"))
 
 
-def _of_minimums() -> Iterator[Json]:
+def _minimum_queries() -> Iterator[Json]:
     for text, minimum in itertools.product(TEXTS[:2], MINIMUMS):
         yield match(text, minimum_should_match=minimum)
     clauses = [*({"term": {"tag": tag}} for tag in ("x", "y", "é")), match("a")]
@@ -71,7 +77,7 @@ def _of_minimums() -> Iterator[Json]:
         yield _multi_match(minimum_should_match=minimum)
 
 
-def _of_boosts() -> Iterator[Json]:
+def _boost_queries() -> Iterator[Json]:
     kinds: dict[str, Json] = {
         "bool": {"must": [match("a b")], "should": [match("c", boost=0.7)]},
         "dis_max": {"queries": [match("a b"), match("c")], "tie_breaker": 0.4},
@@ -99,7 +105,7 @@ def _of_boosts() -> Iterator[Json]:
         )
 
 
-def _of_analysis() -> Iterator[Json]:
+def _analysis_queries() -> Iterator[Json]:
     """Yield queries with analyzers, operators and texts without terms."""
     text = "The Ring of a car"
     for analyzer, field in itertools.product(ANALYZERS, FIELDS[:4]):
@@ -114,7 +120,7 @@ def _of_analysis() -> Iterator[Json]:
             yield {kind: {"text.gaps": {"query": text, "zero_terms_query": zero}}}
 
 
-def _of_fields() -> Iterator[Json]:
+def _field_queries() -> Iterator[Json]:
     """Yield queries on several fields, with each way to combine scores."""
     types = ("best_fields", "most_fields", "boolean", None)
     for fields, type_, tie in itertools.product(FIELD_LISTS, types, (0, 0.3, 1, "0.5")):
@@ -125,7 +131,7 @@ def _of_fields() -> Iterator[Json]:
         yield {"dis_max": {"queries": [match("a"), match("b")], "tie_breaker": tie}}
 
 
-def _of_numbers() -> Iterator[Json]:
+def _number_queries() -> Iterator[Json]:
     for field, value in itertools.product(("year", "long", "weight", "ratio"), NUMBERS):
         yield {"term": {field: value}}
         yield {"terms": {field: [value, 1]}}
@@ -142,7 +148,7 @@ def _of_numbers() -> Iterator[Json]:
         yield {"range": {"year": bounds}}
 
 
-def _of_functions() -> Iterator[Json]:
+def _function_queries() -> Iterator[Json]:
     """Yield functions with each modifier, mode and limit."""
     for modifier, field in itertools.product(MODIFIERS, ("year", "ratio", "nowhere")):
         value = {"field": field, "modifier": modifier, "missing": 2}
@@ -172,7 +178,7 @@ def _of_functions() -> Iterator[Json]:
     )
 
 
-def _of_missing_values() -> Iterator[Json]:
+def _missing_value_queries() -> Iterator[Json]:
     """Yield queries with null parameters and empty field names."""
     for name in ("query", "functions", "weight", "boost", "min_score", "boost_mode", "unknown"):
         yield {"function_score": {"query": match("a"), "functions": [{"weight": 2}], name: None}}
@@ -190,7 +196,7 @@ def _of_missing_values() -> Iterator[Json]:
         yield {"term": {"tag": {"term": value, "value": term}}}
 
 
-def _of_minimum_should_match() -> Iterator[Json]:
+def _optional_clause_queries() -> Iterator[Json]:
     """Yield required and optional clauses with a minimum of matches, with existing and unknown terms."""
     for word in ("c", "zebra"):
         phrase = {"match_phrase": {"text": f"a {word}"}}
@@ -213,7 +219,7 @@ def _of_minimum_should_match() -> Iterator[Json]:
             for functions in ([], [{"weight": 2}]):
                 inner = score(query=match(word), functions=functions, boost_mode=mode, min_score=limit)
                 yield next(with_minimum_should_match(inner))
-        for inner in _of_functions_inside(match(word), match(word, "text.alike")):
+        for inner in _inner_function_queries(match(word), match(word, "text.alike")):
             yield next(with_minimum_should_match(inner))
     for clause in ({"term": {"year": 3}}, {"term": {"year": 99}}, {"term": {"weight": 1}}):
         yield from with_minimum_should_match(clause)
@@ -223,7 +229,7 @@ def _of_minimum_should_match() -> Iterator[Json]:
     yield from with_minimum_should_match({"terms": {"tag": ["zebra", "xylophone"]}})
 
 
-def _of_functions_inside(*queries: Json) -> Iterator[Json]:
+def _inner_function_queries(*queries: Json) -> Iterator[Json]:
     """Yield functions inside queries that need no scores, or the scores of all documents."""
     for query in queries:
         plain, weighted = score(query=query), score(query=query, weight=2)
@@ -247,7 +253,7 @@ def with_minimum_should_match(clause: Json) -> Iterator[Json]:
         yield {"bool": {"filter": [match("a")], **optional}}
 
 
-def _of_repetitions() -> Iterator[Json]:
+def _repeated_clause_queries() -> Iterator[Json]:
     """Yield `bool` queries with a repeated clause, alone and inside others."""
     tagged: Json = {"term": {"tag": "x"}}
     for first, second in itertools.product(("must", "should", "filter", "must_not"), repeat=2):

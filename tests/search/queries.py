@@ -23,7 +23,7 @@ from searchapp.errors import SearchappError
 from searchapp.files import digest_json
 from searchapp.lucene.queries.dsl import normal_form
 from searchapp.model import Document
-from tests.search import asking, comparing, mappings, older
+from tests.search import comparing, mappings, older_version, random_bodies
 from tests.search.comparing import REFUSED, UNSUPPORTED, Json, Outcome
 from tests.search.drawing import Draw
 from tests.search.reducing import smallest
@@ -55,7 +55,7 @@ def cases(seed: int, count: int, first: int = 0) -> Iterator[Case]:
     while count > 0:
         draw = Draw(f"query {seed} {number}")
         case = {"mapping": mappings.mapping(draw), "documents": mappings.documents(draw)}
-        case["bodies"] = [asking.body(draw) for _ in range(min(count, BODIES_AN_INDEX))]
+        case["bodies"] = [random_bodies.body(draw) for _ in range(min(count, BODIES_AN_INDEX))]
         yield case
         number += 1
         count -= BODIES_AN_INDEX
@@ -95,7 +95,7 @@ class ComparedEngines(EnginePair):
         super().__init__(server)
         self._version_patches = ExitStack()
         if self._is_older:
-            self._version_patches.enter_context(older.rewriting())
+            self._version_patches.enter_context(older_version.rewriting())
         self._built = 0
         self._documents: list[Document] = []
         self._segmented_copy = ""
@@ -266,7 +266,7 @@ class ComparedEngines(EnginePair):
             return False
         if MALFORMED in outcome:
             return True
-        inner = [{**body, "size": 50, "query": query} for query in asking.queries_in(body)]
+        inner = [{**body, "size": 50, "query": query} for query in random_bodies.queries_in(body)]
         return any(isinstance(theirs, str) for theirs in self._server_outcomes(inner))
 
     def _search_server(self, index: str, bodies: Sequence[Json]) -> list[Outcome]:

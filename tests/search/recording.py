@@ -2,9 +2,9 @@
 
     python -m tests.search.recording
 
-sends the bodies of `chosen` and random bodies to a new server, or to SEARCHAPP_TEST_URL, and writes all files again.
-The same bodies and server give the same files. Recording stops if the engines differ. Names of indexes as arguments
-restrict it to these indexes.
+sends the bodies of `chosen_bodies` and random bodies to a new server, or to SEARCHAPP_TEST_URL, and writes all files
+again. The same bodies and server give the same files. Recording stops if the engines differ. Names of indexes as
+arguments restrict it to these indexes.
 
 A file contains one index: the server's version, the mapping, the documents, and each body with its outcome of
 `comparing`; of an error only the status and type. Bodies that the embedded engine does not support are left out.
@@ -24,7 +24,7 @@ from pathlib import Path
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.files import digest_json
-from tests.search import chosen, comparing, queries
+from tests.search import chosen_bodies, comparing, queries
 from tests.search.comparing import REFUSED, Json, Outcome
 from tests.server.rest import Server
 from tests.server.shared import any_server
@@ -135,8 +135,8 @@ def record(server: Server, chosen_names: Collection[str] = ()) -> Iterator[tuple
 
 
 def _cases() -> Iterator[tuple[str, Json]]:
-    yield from chosen.by_hand().items()
-    yield from chosen.by_searchapp().items()
+    yield from chosen_bodies.by_hand().items()
+    yield from chosen_bodies.by_searchapp().items()
     yield from _random_cases()
 
 

@@ -51,17 +51,17 @@ def keep_segments(patch: pytest.MonkeyPatch, limit: int = 10**6) -> None:
 
 
 def edit_randomly(
-    draw: Draw, documents: Sequence[Document], others: Sequence[Document], share: float
+    draw: Draw, documents: Sequence[Document], replacements: Sequence[Document], share: float
 ) -> list[Document]:
-    """Delete or replace a share of the documents, and add a share of the `others` whose ids are new."""
-    known = {document.id for document in documents}
-    new = [document for document in others if document.id not in known and draw.chance(share)]
+    """Delete or replace a share of the documents, and add a share of the `replacements` with new ids."""
+    ids = {document.id for document in documents}
+    new = [document for document in replacements if document.id not in ids and draw.chance(share)]
     remaining = []
     for document in documents:
         if draw.chance(share / 2):
             continue
-        if others and draw.chance(share / 2):
-            source = draw.choice(others)
+        if replacements and draw.chance(share / 2):
+            source = draw.choice(replacements)
             document = Document(document.id, source.text, source.fields)
         remaining.append(document)
     return [*remaining, *new]
@@ -103,8 +103,8 @@ def build_in_segments(
 ) -> EmbeddedIndex:
     """Index the documents `after` in up to three segments, in two updates of the documents `before`."""
     half = after[: len(after) // 2]
-    known = {document.id for document in half}
-    between = [*half, *(document for document in before[len(before) // 2 :] if document.id not in known)]
+    ids = {document.id for document in half}
+    between = [*half, *(document for document in before[len(before) // 2 :] if document.id not in ids)]
     with pytest.MonkeyPatch.context() as patch:
         keep_segments(patch)
         for documents in (before, between, after):
@@ -200,7 +200,7 @@ APPEND = ArrayFile.append
 
 
 def fill_disk(patch: pytest.MonkeyPatch, pieces: int) -> None:
-    """Raise the error of a full disk after so many further pieces of arrays are written."""
+    """Raise the error of a full disk after `pieces` further pieces of arrays are written."""
     remaining = [pieces]
 
     def append_until_full(self: ArrayFile, piece: Any) -> None:

@@ -30,7 +30,7 @@ from searchapp.lucene.search import searcher
 from searchapp.lucene.similarity import ONE
 from searchapp.model import Document, Explanation, Token
 from tests.engines.embedded.conftest import body, spec_of
-from tests.search.asking import KINDS
+from tests.search.random_bodies import KINDS
 
 DOCUMENTS = [Document("1", "b a"), Document("2", "ab b"), Document("3", "ba"), Document("4", "b b")]
 

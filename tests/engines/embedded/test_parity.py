@@ -19,7 +19,7 @@ from searchapp.tasks.nlps.task import TASK
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL, SEED
 from tests.scheduling import OLDER
-from tests.search import older, queries
+from tests.search import older_version, queries
 from tests.server.rest import Server
 
 
@@ -50,7 +50,7 @@ def test_only_the_older_version_rounds_an_inner_conjunction(
         for engine in (embedded, server):
             engine.build("both", spec_of(documents), documents)
         (newer,) = embedded.open("both").search([request_body])
-        with older.rewriting():
+        with older_version.rewriting():
             (rounded,) = embedded.open("both").search([request_body])
         (hits,) = server.open("both").search([request_body])
         is_older = ServerVersion(server.info().version).is_older

@@ -291,20 +291,20 @@ def test_very_frequent_terms_of_very_long_documents_are_not_overrated(
 def test_a_phrase_whose_first_term_is_repeated_on_its_position_is_found(
     functions: None, embedded: EmbeddedEngine
 ) -> None:
-    """It begins there as often, and so stands more often than its other terms."""
+    """The phrase occurs as often as its first term, and more often than its other terms."""
     mapping = copy.deepcopy(MAPPING)
     analysis = mapping["settings"]["analysis"]
     analysis["filter"]["first"] = {"type": "truncate", "length": 1}
     repeating = {"tokenizer": "whitespace", "filter": ["beginnings", "first"]}
-    analysis["analyzer"]["repeating"] = repeating  # of "abc" it makes three times "a"
+    analysis["analyzer"]["repeating"] = repeating  # it turns "abc" into three "a"
     field = {"type": "text", "analyzer": "repeating", "search_analyzer": "words"}
     mapping["mappings"]["properties"]["text"]["fields"]["repeating"] = field
     documents = [Document(str(number), "a b" + " c" * (number % 5)) for number in range(100)]
     documents.append(Document("repeated", "abc b c c c"))
     embedded.build("repeating", spec_of(documents, mapping), documents)
     index = embedded.open("repeating")
-    found, expected = answers(index, {"match_phrase": {"text.repeating": "a b"}}, 2, pruner_of(index))
-    assert found == expected
+    pruned, expected = answers(index, {"match_phrase": {"text.repeating": "a b"}}, 2, pruner_of(index))
+    assert pruned == expected
     assert expected[0][0] == 100
 
 

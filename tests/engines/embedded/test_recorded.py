@@ -18,7 +18,7 @@ from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.lucene.queries import dsl
 from searchapp.ranking.search_results import text_fields
 from tests.profile import FULL
-from tests.search import asking, chosen, comparing, recording
+from tests.search import chosen_bodies, comparing, random_bodies, recording
 from tests.search.comparing import Json, Outcome
 from tests.search.queries import ComparedEngines
 from tests.search.recording import Recording
@@ -67,7 +67,7 @@ def test_a_server_returns_the_recorded_answers(compared_engines: ComparedEngines
 
 
 def test_all_bodies_written_by_hand_are_recorded_on_the_same_server_version() -> None:
-    for name, case in chosen.by_hand().items():
+    for name, case in chosen_bodies.by_hand().items():
         left_out = load(name).left_out
         expected = recording.short_enough(case["bodies"])
         bodies = {key: body for key, body in expected.items() if key not in left_out}
@@ -78,7 +78,7 @@ def test_all_bodies_written_by_hand_are_recorded_on_the_same_server_version() ->
 
 
 def test_samples_are_recorded_with_every_text_field_highlighted() -> None:
-    for name, case in chosen.by_searchapp().items():
+    for name, case in chosen_bodies.by_searchapp().items():
         fields = set(text_fields(case["mapping"]["mappings"]["properties"]))
         answers = load(name).answered
         different = {
@@ -93,16 +93,16 @@ def test_every_kind_of_query_is_recorded() -> None:
         for name in NAMES
         for answer in load(name).answered
         if isinstance(answer.outcome, list) and answer.outcome
-        for kind in {next(iter(query)) for query in asking.queries_in(answer.body)}
+        for kind in {next(iter(query)) for query in random_bodies.queries_in(answer.body)}
     )
-    assert set(dsl.KINDS) == asking.KINDS, (
-        "add every query to KINDS of tests/search/asking.py, and generate it there"
+    assert set(dsl.KINDS) == random_bodies.KINDS, (
+        "add every query to KINDS of tests/search/random_bodies.py, and generate it there"
     )
     rare = [f"{kind} ({counts[kind]})" for kind in dsl.KINDS if counts[kind] < MIN_BODIES]
     assert not rare, (
         f"recorded in fewer than {MIN_BODIES} bodies with hits: {', '.join(rare)}: generate it more often in "
-        "tests/search/asking.py, or add it to QUERIES of tests/engines/embedded/test_queries.py, and record again "
-        "with python -m tests.search.recording"
+        "tests/search/random_bodies.py, or add it to QUERIES of tests/engines/embedded/test_queries.py, and record "
+        "again with python -m tests.search.recording"
     )
 
 

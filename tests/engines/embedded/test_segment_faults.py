@@ -278,9 +278,9 @@ def test_segments_with_contradicting_document_counts_are_rejected(
     if damage == "documents":
         manifest = replace(manifest, total=7)
     else:
-        kept = manifest.kept["000001"]
-        deletions = kept.deletions._replace(documents=kept.deletions.documents + 1)
-        manifest = replace(manifest, kept={"000001": kept._replace(deletions=deletions)})
+        segment = manifest.kept["000001"]
+        deletions = segment.deletions._replace(documents=segment.deletions.documents + 1)
+        manifest = replace(manifest, kept={"000001": segment._replace(deletions=deletions)})
     manifest.write()
     with pytest.raises(Damaged, match="do not agree on the"):
         embedded.open("rings")

@@ -276,8 +276,8 @@ def test_deleted_ids_can_be_used_again(
         assert index_documents(embedded, documents)
         require_same_as_fresh(embedded, documents)
         manifest = IndexManifest.read(live_folder(tmp_path))
-        (kept,) = manifest.kept.values()
-        assert (kept.deletions.documents, manifest.documents) == (dead, new)
+        (segment,) = manifest.kept.values()
+        assert (segment.deletions.documents, manifest.documents) == (dead, new)
 
 
 def test_kept_segments_are_never_changed_and_are_deleted_by_a_merge(

@@ -44,14 +44,14 @@ IndexPair = tuple[EmbeddedIndex, EmbeddedIndex]
 EVERYTHING: Json = {"match_all": {}}
 
 
-def with_others(name: str, share: float) -> tuple[list[Document], list[Document]]:
+def with_edits(name: str, share: float) -> tuple[list[Document], list[Document]]:
     """Return the documents of an index before and after an edit of a share of them."""
     before = INDEXES[name]
-    others = [
+    replacements = [
         replace(document, id=f"{document.id}x")
         for document in random_documents(len(before), 12, f"{name} {share}")
     ]
-    return before, edit_randomly(Draw(f"{name} {share}"), before, [*others, *reversed(before)], share)
+    return before, edit_randomly(Draw(f"{name} {share}"), before, [*replacements, *reversed(before)], share)
 
 
 def long_documents(seed: str) -> list[Document]:
@@ -82,11 +82,11 @@ def with_numbers() -> tuple[list[Document], list[Document]]:
 
 CASES = {
     "numbers": with_numbers(),
-    "few are changed": with_others("random", 0.03),
-    "many are changed": with_others("random", 0.6),
-    "long": with_others("long", 0.1),
-    "alike": with_others("alike", 0.2),
-    "frequent": with_others("frequent", 0.2),
+    "few are changed": with_edits("random", 0.03),
+    "many are changed": with_edits("random", 0.6),
+    "long": with_edits("long", 0.1),
+    "alike": with_edits("alike", 0.2),
+    "frequent": with_edits("frequent", 0.2),
     "nothing is changed": (INDEXES["random"], INDEXES["random"]),
     "a rare term is removed": without_term("g"),
     "a common term is removed": without_term("b"),
@@ -237,10 +237,10 @@ def test_random_bodies_return_the_hits_of_a_fresh_index(
 ) -> None:
     for number, case in enumerate(queries.cases(SEED, 20_000 if FULL else 200)):
         draw = Draw(f"parts {SEED} {number}")
-        others = mappings.documents(draw)
+        replacements = mappings.documents(draw)
         with ExitStack() as stack:
             engine = stack.enter_context(closing(EmbeddedEngine(tmp_path / str(number), "test")))
-            pair = build_random_pair(stack, engine, case["mapping"], case["documents"], others, draw)
+            pair = build_random_pair(stack, engine, case["mapping"], case["documents"], replacements, draw)
             if pair is None:
                 continue
             segmented, fresh = pair
@@ -255,7 +255,7 @@ def build_random_pair(
     engine: EmbeddedEngine,
     mapping: Json,
     sources: list[Json],
-    others: list[Json],
+    replacements: list[Json],
     draw: Draw,
 ) -> IndexPair | None:
     """Index the valid ones of random documents and edit them; None if the mapping is invalid."""
@@ -271,9 +271,11 @@ def build_random_pair(
             documents.append(document)
         return documents
 
-    before, more = valid(sources), valid(others)
+    before, valid_replacements = valid(sources), valid(replacements)
     try:
-        return build_pair(stack, engine, mapping, before, edit_randomly(draw, before, more, 0.4))
+        return build_pair(
+            stack, engine, mapping, before, edit_randomly(draw, before, valid_replacements, 0.4)
+        )
     except SearchappError:
         return None
 

@@ -49,7 +49,7 @@ def fewest_words(index: EmbeddedIndex, clauses: int, minimum: Any) -> int | None
         # a share, rounded down; a negative one is the share that may be missing, rounded down
         *((4, "75%", 3), (5, "75%", 3), (4, "-25%", 3), (5, "-25%", 4), (10, "33%", 3), (10, "-33%", 7)),
         *((4, "100%", 4), (4, "0%", 1), (4, "-100%", 1), (3, "-20%", 3)),
-        # up to this number of clauses all must match; for more, the part after `<` holds
+        # up to this number of clauses all must match; for more, the part after `<` applies
         *((3, "3<90%", 3), (4, "3<90%", 3), (10, "3<90%", 9), (3, "3<-1", 3), (4, "3<-1", 3)),
         # several conditions: the one with the greatest number below the number of clauses
         *((2, "2<-25% 9<-3", 2), (4, "2<-25% 9<-3", 3), (8, "2<-25% 9<-3", 6), (10, "2<-25% 9<-3", 7)),

@@ -76,7 +76,7 @@ def _parse(record: logging.LogRecord) -> tuple[str, str, float]:
 def after(
     number: int, path: str, action: Callable[[], None], *, at_once: bool = False
 ) -> Iterator[RequestTrigger]:
-    """Run an action after the n-th request to a matching path in the block, which must send so many."""
+    """Run an action after the n-th request to a matching path; the block must send at least n."""
     requests = RequestTrigger(path, number, action, at_once=at_once)
     level = PARENT_LOGGER.level
     PARENT_LOGGER.addHandler(requests)
