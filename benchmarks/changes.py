@@ -4,11 +4,11 @@
 
 The documents are those of `growth.py`. A third of the changed documents has another text, a third is deleted, a third
 is new. Three builds are measured in turn, each in a new process. *whole* indexes all documents. *changed* compares the
-documents with the live version and takes over unchanged ones; with few changes it adds a small segment to those of the
-version. *merged* then merges all segments. Seconds are the processor time of all processes, with the documents in
-memory. Before the merge, each query is searched to depth 10 in both versions; milliseconds are the median processor
-time. The script ends with an error if hits differ, before or after the merge. With `--repeat`, figures are medians of
-all rounds; the ratio is *changed* / *whole*.
+documents with the live version and takes over unchanged ones; with few changes it adds a small segment to the version.
+*merged* then merges all segments. Seconds are the processor time of all processes, with the documents in memory. Before
+the merge, each query is searched to depth 10 in both versions; milliseconds are the median processor time. The script
+ends with an error if hits differ, before or after the merge. With `--repeat`, figures are medians of all rounds; the
+ratio is *changed* / *whole*.
 """
 
 from __future__ import annotations

@@ -259,11 +259,7 @@ def score(client: Elasticsearch, index: str, template: JSON, topics: Sequence[To
 
 
 def measure(
-    client: Elasticsearch,
-    shipped: Setup,
-    names: Sequence[str],
-    documents: JSON,
-    topics: Sequence[Topic],
+    client: Elasticsearch, shipped: Setup, names: Sequence[str], documents: JSON, topics: Sequence[Topic]
 ) -> Iterator[tuple[str, float, float]]:
     """Yield the two figures of each variant; variants of the query share the shipped index."""
     shared = "searchapp-bench-shipped"

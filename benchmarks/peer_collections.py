@@ -129,16 +129,18 @@ def _real(collection: Collection, data: Path) -> dict[str, Any]:
     done = time.process_time()
     numbers: dict[str, int] = {}
     rows = [[numbers.setdefault(term, len(numbers)) for term in terms] for terms in documents]
-    asked = [[numbers[term] for term in dict.fromkeys(terms) if term in numbers] for terms in queries]
-    asked = [query for query in asked if query]
+    numbered_queries = [
+        [numbers[term] for term in dict.fromkeys(terms) if term in numbers] for terms in queries
+    ]
+    numbered_queries = [query for query in numbered_queries if query]
     lengths = np.array([len(row) for row in rows])
     tokens = np.array([number for row in rows for number in row], np.int32)
     with collection.documents.open("w") as lines:
         _write_lines(lines, tokens, lengths, _names(len(numbers)))
     tokens.tofile(collection.folder / TOKENS)
     facts = _write_starts(collection, [lengths], len(numbers))
-    _write_queries(collection, "batch", asked)
-    _write_queries(collection, "single", asked[:SINGLE_QUERIES])
+    _write_queries(collection, "batch", numbered_queries)
+    _write_queries(collection, "single", numbered_queries[:SINGLE_QUERIES])
     return facts | {"analysis s, documents": analyzed - begin, "analysis s, topics": done - analyzed}
 
 

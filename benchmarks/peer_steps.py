@@ -92,12 +92,7 @@ def with_server(steps: Steps, heap: str, stack: contextlib.ExitStack) -> Steps:
     snapshots.chmod(0o777)  # the server may run as another user
     try:
         # On the same disk as the other indexes; nodes of tests are in memory.
-        node = Node(
-            heap=heap,
-            port=free_port(),
-            settings={"path.repo": [str(snapshots)]},
-            within=steps.work,
-        )
+        node = Node(heap=heap, port=free_port(), settings={"path.repo": [str(snapshots)]}, within=steps.work)
         return replace(steps, url=stack.enter_context(node).url)
     except ServerError as error:
         raise Unavailable(str(error)) from error

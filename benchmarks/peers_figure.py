@@ -28,11 +28,7 @@ FIGURES = {
     "memory": ("search MiB", "MiB of memory while searching, at most"),
     "disk": ("disk MiB", "MiB on disk"),
 }
-SHARED = {
-    "elasticsearch-dfs": "elasticsearch",
-    "bm25s-numba": "bm25s",
-    "pisa-ranked-or": "pisa",
-}
+SHARED = {"elasticsearch-dfs": "elasticsearch", "bm25s-numba": "bm25s", "pisa-ranked-or": "pisa"}
 """Names of shared indexes by the system that builds them."""
 
 LINE_STYLES = {

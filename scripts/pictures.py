@@ -162,13 +162,13 @@ class SampleScreens:
         documents = {topic: pages.ranking(topic)[:4] for topic in pages.topics[:2]}
         for name, grades in {"ann": (1, 0, 1, 1), "ben": (0, 0, 1, 0)}.items():
             for grade in (0, 1):
-                seen = [
+                graded = [
                     SeenDocument(topic, document)
                     for topic, ranked in documents.items()
                     for document, opinion in zip(ranked, grades, strict=True)
                     if opinion == grade
                 ]
-                self._session(name).grade(seen, grade, "by definition" if grade and name == "ann" else "")
+                self._session(name).grade(graded, grade, "by definition" if grade and name == "ann" else "")
         bot = Session(self._log, TASK, Author("bot", Kind.model))
         bot.grade([SeenDocument(topic, ranked[1]) for topic, ranked in documents.items()], 1, "cosine 0.83")
         topic, ranked = next(iter(documents.items()))
@@ -190,10 +190,10 @@ class SampleScreens:
         self._stack.enter_context(patch.object(home_overview, "look", _look_at_fixed_time))
         pages = self._pages()
         with JudgmentLog(home / "judgments.sqlite") as log:
-            seen = [
+            graded = [
                 SeenDocument(pages.topics[0], document) for document in pages.ranking(pages.topics[0])[:12]
             ]
-            Session(log, TASK, Author("ann")).grade(seen, 1)
+            Session(log, TASK, Author("ann")).grade(graded, 1)
         app = HomeApp(resolution({}, {"SEARCHAPP_HOME": str(home)}, home), home)
         self._stack.callback(app.home.opener.close)
         return app

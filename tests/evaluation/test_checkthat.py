@@ -97,10 +97,10 @@ def test_a_single_short_debate_has_all_figures_within_its_lines(tmp_path: Path) 
     short, gold_of_short = debate(tmp_path, "short", 44, {2})
     with pytest.raises(NotScorable, match=r"short.tsv: 44 lines, too few for P@50; --lenient"):
         scored([short], [gold_of_short])
-    alone = scored([short], [gold_of_short], lenient=True).official
-    assert (alone.measure, alone.value) == ("AP", 1 / 2)
-    assert list(alone.values) == ["AP", "RR", "R-Precision", *(f"P@{k}" for k in CUTOFFS[:-1])]
-    assert alone.warnings[0].endswith("too few for P@50: no P@50")
+    single = scored([short], [gold_of_short], lenient=True).official
+    assert (single.measure, single.value) == ("AP", 1 / 2)
+    assert list(single.values) == ["AP", "RR", "R-Precision", *(f"P@{k}" for k in CUTOFFS[:-1])]
+    assert single.warnings[0].endswith("too few for P@50: no P@50")
 
 
 def test_only_several_debates_have_means(tmp_path: Path) -> None:

@@ -32,9 +32,7 @@ SCORERS: dict[str, Callable[[], Scorer[Any]]] = {
 def test_a_scorer_agrees_with_the_official_one(case: Case) -> None:
     scorer, expected = SCORERS[case.task](), case.expected
     options = ScorerOptions(
-        cutoff=case.options.get("cutoff"),
-        knowledge_base=case.options.get("kb"),
-        hierarchy=case.hierarchy,
+        cutoff=case.options.get("cutoff"), knowledge_base=case.options.get("kb"), hierarchy=case.hierarchy
     )
     try:
         official = scorer.score(scorer.read([case.predictions]), GoldFiles([case.gold], options)).official

@@ -34,19 +34,7 @@ def figures(name: str, material: RankedExplanations) -> dict[str, Any]:
 
 
 # The worked example in the task's description: ranks and roles of the facts that explain a question.
-EXAMPLE = {
-    1: C,
-    7: G,
-    18: C,
-    53: G,
-    102: C,
-    384: C,
-    408: L,
-    858: C,
-    860: C,
-    3778: L,
-    3956: L,
-}
+EXAMPLE = {1: C, 7: G, 18: C, 53: G, 102: C, 384: C, 408: L, 858: C, 860: C, 3778: L, 3956: L}
 NO_OVERLAP = {860: 165, 3778: 751, 3956: 878}
 """Ranks of facts without overlap with the question, and their ranks among all facts without overlap.
 
@@ -92,12 +80,7 @@ def test_the_worked_example_has_the_precisions_of_its_description(example: Ranke
 
 SMALL = RankedExplanations(
     rankings={"q1": ["a", "x", "b", None, "c"], "q2": ["x", "d"], "q3": ["y"]},
-    gold={
-        "q1": {"a": C, "b": (*G, *L), "c": C},
-        "q2": {"d": C},
-        "q3": {},
-        "q4": {"a": C},
-    },
+    gold={"q1": {"a": C, "b": (*G, *L), "c": C}, "q2": {"d": C}, "q3": {}, "q4": {"a": C}},
     texts={"a": "ice melts", "b": "heat", "c": "cold", "d": "sun", "x": "ice", "y": "sun"},
     questions={"q1": "ice", "q2": "the moon"},
     terms=words,
@@ -107,10 +90,7 @@ SMALL = RankedExplanations(
 def test_a_role_is_scored_without_the_facts_of_other_roles() -> None:
     by_role = figures("role", SMALL)
     # q1 CENTRAL: a and c without b: a x - c, (1/1 + 2/4) / 2; q2: 1/2
-    assert by_role["CENTRAL"] == (
-        2,
-        pytest.approx({"MAP": (0.75 + 0.5) / 2, MAP_OVER_ALL: (0.75 + 0.5) / 2}),
-    )
+    assert by_role["CENTRAL"] == (2, pytest.approx({"MAP": (0.75 + 0.5) / 2, MAP_OVER_ALL: (0.75 + 0.5) / 2}))
     # GROUNDING and LEXGLUE of q1: b follows x if a and c are removed
     assert by_role["GROUNDING"] == by_role["LEXGLUE"] == (1, {"MAP": 0.5, MAP_OVER_ALL: 0.25})
 

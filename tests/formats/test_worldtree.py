@@ -90,9 +90,7 @@ def test_an_invalid_row_is_reported_with_its_line_and_skipped(tmp_path: Path, ro
         (b"A\t[SKIP] UID\nx\0\tu\n", "NUL character", "line 2"),
     ],
 )
-def test_lenient_mode_rejects_an_invalid_table(
-    tmp_path: Path, content: bytes, kind: str, where: str
-) -> None:
+def test_lenient_mode_rejects_an_invalid_table(tmp_path: Path, content: bytes, kind: str, where: str) -> None:
     put(tmp_path, content)
     problems = Problems(lenient=True)
     assert not list(read_facts(tmp_path, problems))

@@ -24,7 +24,7 @@ FLIPS = 340 if FULL else 40
 """Bits that are flipped in each of the three states in which a log's files may be left."""
 
 PAGES = 400 if FULL else 100
-"""Pairs of pages of which the first is copied over the second."""
+"""Pairs of pages whose first page is copied over the second."""
 
 
 def make_events(count: int = 60) -> list[Event]:

@@ -220,14 +220,14 @@ def test_an_unknown_action_of_a_newer_version_is_rejected(log: JudgmentLog) -> N
 
 def test_sent_and_received_events_are_recorded(log: JudgmentLog) -> None:
     assert (log.waiting("cluster"), len(log)) == (0, 0)
-    own, theirs = [event("a"), event("b")], [event("c"), event("d")]
-    log.append(own)
+    sent, received = [event("a"), event("b")], [event("c"), event("d")]
+    log.append(sent)
     assert log.waiting("cluster") == 2
     mirror = log.mirror("cluster", "first")
     assert (mirror.sent, mirror.received) == (0, -1)
-    assert log.unsent(mirror, 0, 1) == [(1, own[0])]
-    assert log.receive(mirror, [own[0], *theirs], 7) == 2  # the log has own[0] already
-    assert [event for _, event in log.unsent(mirror, 0, 9)] == own and log.waiting("cluster") == 2
+    assert log.unsent(mirror, 0, 1) == [(1, sent[0])]
+    assert log.receive(mirror, [sent[0], *received], 7) == 2  # the log has sent[0] already
+    assert [event for _, event in log.unsent(mirror, 0, 9)] == sent and log.waiting("cluster") == 2
     log.sent(mirror, 2)
     log.sent(mirror, 1)  # by a slower process
     assert log.waiting("cluster") == 0

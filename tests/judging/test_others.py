@@ -22,7 +22,7 @@ def log(tmp_path: Path) -> Iterator[JudgmentLog]:
         yield opened
 
 
-def judging(
+def open_session(
     log: JudgmentLog, name: str = "ann", *, seed: int | None = None, show_others: bool = False
 ) -> JudgingSession:
     session = Session(log, "nlps", Author(name))
@@ -45,17 +45,17 @@ def recorded(log: JudgmentLog) -> list[tuple[str, str, bool | None]]:
 
 
 def test_others_are_hidden_until_the_annotator_has_an_opinion(log: JudgmentLog) -> None:
-    mine = judging(log)
-    assert names(mine, "a") == []
-    mine.skip("t", "a")
-    mine.note("t", "a", "odd")
-    assert names(mine, "a") == []
-    mine.grade("t", ["a"], 0)
-    assert names(mine, "a") == ["ben"] and names(mine, "b") == []
-    mine.cant_tell("t", "b")
-    assert names(mine, "b") == ["ben"]
-    mine.undo()
-    assert names(mine, "b") == []
+    judging = open_session(log)
+    assert names(judging, "a") == []
+    judging.skip("t", "a")
+    judging.note("t", "a", "odd")
+    assert names(judging, "a") == []
+    judging.grade("t", ["a"], 0)
+    assert names(judging, "a") == ["ben"] and names(judging, "b") == []
+    judging.cant_tell("t", "b")
+    assert names(judging, "b") == ["ben"]
+    judging.undo()
+    assert names(judging, "b") == []
     assert recorded(log) == [
         ("skip", "a", False),
         ("note", "a", False),
@@ -65,82 +65,82 @@ def test_others_are_hidden_until_the_annotator_has_an_opinion(log: JudgmentLog) 
 
 
 def test_a_grade_that_is_changed_after_others_became_visible_is_recorded_as_such(log: JudgmentLog) -> None:
-    mine = judging(log)
-    mine.grade("t", ["a", "c"], 0)
-    mine.grade("t", ["a", "c"], 1)
+    judging = open_session(log)
+    judging.grade("t", ["a", "c"], 0)
+    judging.grade("t", ["a", "c"], 1)
     assert recorded(log)[2:] == [
         ("grade", "a", True),
         ("grade", "c", False),
     ]  # no other annotator has judged c
-    judging(log).grade("t", ["a"], 0)  # another day
+    open_session(log).grade("t", ["a"], 0)  # another day
     assert recorded(log)[-1] == ("grade", "a", True)
 
 
 def test_a_grade_that_is_undone_at_once_does_not_count_as_seen(log: JudgmentLog) -> None:
-    mine = judging(log)
-    mine.grade("t", ["a"], 0)
-    mine.undo()
-    mine.grade("t", ["a"], 1)
+    judging = open_session(log)
+    judging.grade("t", ["a"], 0)
+    judging.undo()
+    judging.grade("t", ["a"], 1)
     assert recorded(log)[-1] == ("grade", "a", False)
 
 
 def test_opinions_that_were_seen_stay_seen(log: JudgmentLog) -> None:
-    mine = judging(log)
-    mine.grade("t", ["a"], 0)
-    assert names(mine, "a") == ["ben"]  # by going back to it
-    mine.undo()
-    mine.grade("t", ["a"], 1)
+    judging = open_session(log)
+    judging.grade("t", ["a"], 0)
+    assert names(judging, "a") == ["ben"]  # by going back to it
+    judging.undo()
+    judging.grade("t", ["a"], 1)
     assert recorded(log)[-1] == ("grade", "a", True)
-    mine.undo()
-    mine.undo()
-    judging(log, seed=1).grade("t", ["a"], 1)  # a blind session, but the log has recorded it
+    judging.undo()
+    judging.undo()
+    open_session(log, seed=1).grade("t", ["a"], 1)  # a blind session, but the log has recorded it
     assert recorded(log)[-1] == ("grade", "a", True)
 
 
 def test_an_undo_in_a_later_session_counts_as_seen(log: JudgmentLog) -> None:
-    judging(log).grade("t", ["a"], 0)
-    later = judging(log)
+    open_session(log).grade("t", ["a"], 0)
+    later = open_session(log)
     later.undo()
     later.grade("t", ["a"], 1)
     assert recorded(log)[-1] == ("grade", "a", True)
 
 
 def test_with_show_others_opinions_are_always_visible(log: JudgmentLog) -> None:
-    mine = judging(log, show_others=True)
-    assert names(mine, "a") == ["ben"]
-    mine.grade("t", ["a", "b", "c"], 1)
+    judging = open_session(log, show_others=True)
+    assert names(judging, "a") == ["ben"]
+    judging.grade("t", ["a", "b", "c"], 1)
     assert recorded(log) == [("grade", "a", True), ("grade", "b", True), ("grade", "c", False)]
 
 
 def test_blind_annotators_see_no_opinions_even_after_their_own_grade(log: JudgmentLog) -> None:
-    mine = judging(log, seed=3, show_others=True)
-    mine.grade("t", ["a"], 1)
-    assert names(mine, "a") == []
-    mine.grade("t", ["a"], 0)
+    judging = open_session(log, seed=3, show_others=True)
+    judging.grade("t", ["a"], 1)
+    assert names(judging, "a") == []
+    judging.grade("t", ["a"], 0)
     assert recorded(log) == [("grade", "a", False)] * 2
 
 
 def test_visibility_is_unknown_after_events_without_a_record_of_it(log: JudgmentLog) -> None:
     Session(log, "nlps", Author("ann")).grade([SeenDocument("t", "a"), SeenDocument("t", "c")], 1)
-    mine = judging(log, seed=3)
-    mine.grade("t", ["a"], 0)
-    mine.grade("t", ["c"], 0)
+    judging = open_session(log, seed=3)
+    judging.grade("t", ["a"], 0)
+    judging.grade("t", ["c"], 0)
     assert recorded(log)[2:] == [("grade", "a", None), ("grade", "c", False)]
 
 
 def test_opinions_count_as_visible_from_the_refresh_that_reads_them(log: JudgmentLog) -> None:
-    mine = judging(log)
-    mine.grade("t", ["c"], 1)
-    assert names(mine, "c") == []
-    judging(log, "ben").grade("t", ["c"], 0)
-    mine.refresh()
-    mine.grade("t", ["c"], 0)
+    judging = open_session(log)
+    judging.grade("t", ["c"], 1)
+    assert names(judging, "c") == []
+    open_session(log, "ben").grade("t", ["c"], 0)
+    judging.refresh()
+    judging.grade("t", ["c"], 0)
     assert recorded(log)[-1] == ("grade", "c", True)
 
 
 def test_redo_records_the_original_visibility(log: JudgmentLog) -> None:
-    mine = judging(log)
-    mine.grade("t", ["a"], 1)
-    mine.undo()
-    mine.redo()
+    judging = open_session(log)
+    judging.grade("t", ["a"], 1)
+    judging.undo()
+    judging.redo()
     assert recorded(log)[-1] == ("grade", "a", False)

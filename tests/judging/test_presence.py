@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging import log as presence
+from searchapp.judging import log as log_module
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog, Presence, Window
 from tests.programs import Program
@@ -41,8 +41,8 @@ def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_another_window_of_the_same_annotator_is_detected(path: Path, other: Program) -> None:
-    with Presence(path, "nlps", "ann") as mine:
-        (window,) = mine.others
+    with Presence(path, "nlps", "ann") as presence:
+        (window,) = presence.others
         assert window.process == other.pid
         assert str(window).startswith(f"process {other.pid} on {platform.node()}, since ")
     with Presence(path, "nlps", "ben") as of_ben, Presence(path, "checkthat", "ann") as of_debates:
@@ -52,8 +52,8 @@ def test_another_window_of_the_same_annotator_is_detected(path: Path, other: Pro
 def test_a_killed_window_disappears_at_once(path: Path, other: Program) -> None:
     other.send_signal(signal.SIGKILL)
     other.wait()
-    with Presence(path, "nlps", "ann") as mine:
-        assert mine.others == ()
+    with Presence(path, "nlps", "ann") as presence:
+        assert presence.others == ()
 
 
 def test_a_window_on_another_host_without_heartbeats_is_removed(path: Path) -> None:
@@ -61,12 +61,12 @@ def test_a_window_on_another_host_without_heartbeats_is_removed(path: Path) -> N
     elsewhere = Window("w", "ann", "nlps", "another host", 1, opened=now - 600, beat=now - 10)
     with JudgmentLog(path) as log:
         log.beat(elsewhere, 0)
-    with Presence(path, "nlps", "ann") as mine:
-        assert [window.host for window in mine.others] == ["another host"]
+    with Presence(path, "nlps", "ann") as presence:
+        assert [window.host for window in presence.others] == ["another host"]
     with JudgmentLog(path) as log:
         log.beat(Window("w", "ann", "nlps", "another host", 1, opened=0, beat=now - 16), 0)
-    with Presence(path, "nlps", "ann") as mine:
-        assert mine.others == ()
+    with Presence(path, "nlps", "ann") as presence:
+        assert presence.others == ()
     with JudgmentLog(path) as log:
         assert log.windows("nlps", "ann", 0) == []  # the row is deleted, too
 
@@ -74,7 +74,7 @@ def test_a_window_on_another_host_without_heartbeats_is_removed(path: Path) -> N
 def test_windows_detect_each_other_and_the_end_of_each_other(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(log_module, "BEAT_SECONDS", 0.02)
     with Presence(path, "nlps", "ann") as first:
         assert first.others == ()
         with Presence(path, "nlps", "ann") as second:
@@ -86,7 +86,7 @@ def test_windows_detect_each_other_and_the_end_of_each_other(
 def test_heartbeats_do_not_block_appends_and_are_not_events(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr(log_module, "BEAT_SECONDS", 0.001)
     with Presence(path, "nlps", "ann"), JudgmentLog(path) as log:
         for number in range(200):
             log.append([Author("ann").event("nlps", "t", f"d{number}", Action.grade, grade=1)])
@@ -97,5 +97,5 @@ def test_a_damaged_log_has_no_other_windows(path: Path) -> None:
     with JudgmentLog(path):
         pass
     path.write_bytes(b"no database at all" * 100)
-    with Presence(path, "nlps", "ann") as mine:
-        assert mine.others == ()
+    with Presence(path, "nlps", "ann") as presence:
+        assert presence.others == ()

@@ -175,7 +175,9 @@ def test_terms_of_all_kinds_of_queries_are_marked(
 
 
 def test_pairs_of_words_do_not_mark_the_words_between_them(opened: Open) -> None:
-    long = Document("long", "normal subgroup and some more words that nobody has asked for, then odd numbers")
+    long = Document(
+        "long", "normal subgroup and some more words that the query does not have, then odd numbers"
+    )
     index = opened([*DOCUMENTS, long])
     both = [match("normal subgroup odd numbers"), match("normal subgroup odd numbers", "text.pairs")]
     words = ["normal", "subgroup", "odd", "numbers"]

@@ -28,11 +28,11 @@ class Index:
 
     def __init__(self, *hits: Hit) -> None:
         self.hits = Hits.of(*hits)
-        self.asked = 0
+        self.searches = 0
 
     def search(self, bodies: Iterable[Any], advance: Advance = no_progress) -> Iterator[Hits]:
         for _ in bodies:
-            self.asked += 1
+            self.searches += 1
             yield self.hits
             advance(1)
 
@@ -134,7 +134,7 @@ def test_the_candidates_of_the_first_signal_are_searched_once() -> None:
     own_inputs = Inputs(index, labels=lambda: GradedDocuments(known, {"t": {"s": 1.0}}))  # type: ignore[arg-type]
     done: list[int] = []
     run = Ranker(reranking, own_inputs).rank(TOPICS, 10, "tag", done.append)
-    assert index.asked == len(TOPICS) * (1 + 2)
+    assert index.searches == len(TOPICS) * (1 + 2)
     assert sum(done) == len(TOPICS), "progress counts topics once"
     assert run.rankings[0].hits == Hits.of(Hit("a", 1.0), Hit("s", float32(2 / 3)))
 
@@ -195,7 +195,7 @@ def test_signals_with_equal_searches_search_once() -> None:
     fewer = VOTES | {"name": "fewer", "k": 1}
     both = recipe(signals=[VOTES, DIRECT, count, fewer])
     (ranking,) = Ranker(both, own_inputs).rank(TOPICS[1:], 10, "tag")
-    assert nearest.asked == 2, "fewer has a search of its own"
+    assert nearest.searches == 2, "fewer has a search of its own"
     # c: 1 by each of votes, count and fewer; b: 3/4, 1/2 and 3/4, and half of the best score of direct
     singles = [
         Ranker(recipe(template="bm25", signals=[signal]), inputs()) for signal in (VOTES, count, fewer)

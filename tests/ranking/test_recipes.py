@@ -148,14 +148,8 @@ def test_a_parameter_of_several_signals_is_set_with_the_name_of_the_signal(my_re
         (SIGNALS.replace("0.5", "-0.5"), "weight must be a non-negative number"),
         (SIGNALS.replace("0.5", "nan"), "weight must be a non-negative number"),
         (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a non-negative number"),
-        (
-            SIGNALS + "fusion = { method = 'magic' }",
-            "has no fusion 'magic': choose sum, mnz, rrf or learned",
-        ),
-        (
-            SIGNALS + "fusion = { method = 'ranks' }",
-            r"no fusion 'ranks' \(did you mean rrf\?\): choose sum",
-        ),
+        (SIGNALS + "fusion = { method = 'magic' }", "has no fusion 'magic': choose sum, mnz, rrf or learned"),
+        (SIGNALS + "fusion = { method = 'ranks' }", r"no fusion 'ranks' \(did you mean rrf\?\): choose sum"),
         (SIGNALS + "fusion = { method = 'rrf', k = -1 }", "k must be a non-negative number"),
         (SIGNALS + "fusion = { method = 'sum', normalization = 'x' }", "has no normalization 'x'"),
         (SIGNALS + "fusion = { method = 'sum', constant = 1 }", "unknown key 'constant'"),

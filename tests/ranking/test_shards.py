@@ -116,13 +116,13 @@ def test_the_part_of_a_query_that_depends_on_shards_is_named(query: Json, part: 
 
 def documents(seed: int) -> list[Document]:
     random = Random(seed)
-    made = []
+    result = []
     for number in range(random.choice([6, 9, 14])):
         text = " ".join(random.choice(WORDS) for _ in range(random.randrange(1, 9)))
         fields: Json = {"tag": random.choice("xyz"), "year": random.randrange(8)}
         fields |= {"ratio": 1.0} if random.random() < 0.3 else {}
-        made.append(Document(str(number), text, fields | ({"long": 1} if random.random() < 0.1 else {})))
-    return made
+        result.append(Document(str(number), text, fields | ({"long": 1} if random.random() < 0.1 else {})))
+    return result
 
 
 @pytest.fixture(scope="module")

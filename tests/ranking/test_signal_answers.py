@@ -27,7 +27,7 @@ def test_some_signals_make_the_run_of_a_recipe_with_these_signals() -> None:
     for only, signals in (((0,), [DIRECT]), ((0, 1), [DIRECT, VOTES])):
         expected = Ranker(recipe(signals=signals), inputs(Index(*index.hits))).rank(TOPICS, 10, "tag")
         assert answers.run("tag", only)[0] == expected
-    assert index.asked == len(TOPICS)  # each signal searches once
+    assert index.searches == len(TOPICS)  # each signal searches once
 
 
 def test_a_short_ranking_is_completed_by_documents_of_other_signals() -> None:
@@ -44,10 +44,10 @@ def test_answers_are_reused_except_for_the_listed_signals() -> None:
     changed = Index(Hit("z", 8.0))
     changed_inputs = inputs(changed)
     same = SignalAnswers(three_signals(), changed_inputs, TOPICS, 10, before=first, again=[1, 2])
-    assert changed.asked == 0 and same.run("tag")[0] == first.run("tag")[0]
+    assert changed.searches == 0 and same.run("tag")[0] == first.run("tag")[0]
     assert same.seconds[0] is first.seconds[0]
     other = SignalAnswers(three_signals(), changed_inputs, TOPICS, 10, before=first, again=[0])
-    assert changed.asked == len(TOPICS)
+    assert changed.searches == len(TOPICS)
     assert other.run("tag", (0,))[0].rankings[0].hits == Hits.of(Hit("z", 8.0))
     # The first answers are not changed.
     assert first.run("tag")[0] == same.run("tag")[0]

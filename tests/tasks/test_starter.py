@@ -74,11 +74,7 @@ def test_the_first_column_is_the_default_id_and_the_longest_the_default_text(tmp
 @pytest.mark.parametrize(
     ("name", "content", "error"),
     [
-        (
-            "d.dat",
-            "x",
-            "has an unknown suffix: give it a name that ends in .csv or .tsv or .jsonl",
-        ),
+        ("d.dat", "x", "has an unknown suffix: give it a name that ends in .csv or .tsv or .jsonl"),
         ("d.csv", "id\n1\n", "has 1 column: it needs an id and a text"),
         ("d.csv", 'id,text\n1,"x\n', "line 2: broken row"),
     ],
