@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from searchapp.app import index as indexing
-from searchapp.app import index as solved_index
 from searchapp.app.index import index_examples
 from searchapp.config.settings import Settings
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import EngineRefused
-from searchapp.model import Example
 from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLE, Cli
@@ -30,11 +28,11 @@ SLOW_BUILDER = """
 import sys, time
 from searchapp.lucene.index.writer import IndexWriter
 add_all = IndexWriter.add_all
-def slow(writer, *given, **more):
+def add_slowly(writer, *arguments, **options):
     print("building", flush=True)
     time.sleep(float(sys.argv[1]))
-    add_all(writer, *given, **more)
-IndexWriter.add_all = slow
+    add_all(writer, *arguments, **options)
+IndexWriter.add_all = add_slowly
 from searchapp.cli import app
 app(sys.argv[2:])
 """
@@ -42,19 +40,19 @@ app(sys.argv[2:])
 
 @pytest.fixture
 def builder(offline: Cli, request: pytest.FixtureRequest) -> Iterator[Program]:
-    """Another process that has begun to index the sample, and takes this many seconds for it."""
+    """Another process that has begun to index the sample and needs this many seconds."""
     with Program(SLOW_BUILDER, request.param, "index", "nlps", "--data", SAMPLE) as program:
         assert program.read_line() == "building"
         yield program
 
 
 @pytest.mark.parametrize("builder", [1], indirect=True)
-def test_the_second_waits_and_takes_what_the_first_has_built(offline: Cli, builder: Program) -> None:
+def test_a_second_build_waits_and_uses_the_result_of_the_first(offline: Cli, builder: Program) -> None:
     second = offline("index", "nlps", "--data", SAMPLE, "--json")
     assert (second.code, second.json["built"]) == (0, False)
     assert "nothing has changed, searchapp-nlps-000001 with 70 documents is still live" in second.stderr
-    _, told = builder.communicate()
-    assert builder.returncode == 0 and "indexed 70 documents into" in told
+    _, stderr = builder.communicate()
+    assert builder.returncode == 0 and "indexed 70 documents into" in stderr
 
 
 @pytest.mark.parametrize("builder", [600], indirect=True)
@@ -74,55 +72,55 @@ def test_a_second_build_follows_a_killed_one(
 ) -> None:
     sleep = time.sleep
 
-    def killed(seconds: float) -> None:
+    def kill_builder(seconds: float) -> None:
         builder.send_signal(signal.SIGKILL)
         builder.wait()
         sleep(seconds)
 
-    monkeypatch.setattr(time, "sleep", killed)
+    monkeypatch.setattr(time, "sleep", kill_builder)
     second = offline("index", "nlps", "--data", SAMPLE, "--json")
     assert (second.code, second.json["built"]) == (0, True)
 
 
-def test_two_rankings_that_index_the_same_solved_topics(offline: Cli, tmp_path: Path) -> None:
+def test_two_rankings_index_the_same_training_topics(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     rank = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
-    both = [Program(COMMAND, *rank, tmp_path / name) for name in ("one", "two")]
-    for program in both:
+    programs = [Program(COMMAND, *rank, tmp_path / name) for name in ("one", "two")]
+    for program in programs:
         with program:
-            _, told = program.communicate()
-        assert program.returncode == 0, told
+            _, stderr = program.communicate()
+        assert program.returncode == 0, stderr
     assert (tmp_path / "one" / "run.trec").read_bytes() == (tmp_path / "two" / "run.trec").read_bytes()
 
 
 ROUNDS = 20 if FULL else 1
-AT_ONCE = 4
+PROCESSES = 4
 
 
 def start(url: str, prefix: str, home: Path, *arguments: object) -> Program:
-    """A command on the server, as somebody else gives it at this moment."""
-    own = {"SEARCHAPP_URL": url, "SEARCHAPP_INDEX_PREFIX": prefix, "SEARCHAPP_HOME": str(home)}
-    return Program(COMMAND, *arguments, environment=own)
+    """Start a command that uses the server, in another process."""
+    environment = {"SEARCHAPP_URL": url, "SEARCHAPP_INDEX_PREFIX": prefix, "SEARCHAPP_HOME": str(home)}
+    return Program(COMMAND, *arguments, environment=environment)
 
 
 @pytest.mark.parametrize("_round", range(ROUNDS))
 def test_simultaneous_runs_share_an_index(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path, _round: int
 ) -> None:
-    outs = [tmp_path / f"run{number}" for number in range(AT_ONCE)]
+    outs = [tmp_path / f"run{number}" for number in range(PROCESSES)]
     rank = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
     with ExitStack() as running:
         home = tmp_path / "home"
         for program in [
             running.enter_context(start(elasticsearch_url, index_prefix, home, *rank, out)) for out in outs
         ]:
-            _, said = program.communicate()
-            assert program.returncode == 0, said
+            _, stderr = program.communicate()
+            assert program.returncode == 0, stderr
     assert len({(out / "run.trec").read_bytes() for out in outs}) == 1
     result = Server(elasticsearch_url).request("GET", f"/{index_prefix}-training-nlps-dev-*/_alias").json()
-    ((version, described),) = result.items()
+    ((version, aliases),) = result.items()
     assert version.startswith(f"{index_prefix}-training-nlps-dev-000001-")
-    assert described == {"aliases": {f"{index_prefix}-training-nlps-dev": {"is_write_index": True}}}
+    assert aliases == {"aliases": {f"{index_prefix}-training-nlps-dev": {"is_write_index": True}}}
 
 
 @pytest.mark.parametrize("_round", range(ROUNDS))
@@ -134,55 +132,48 @@ def test_simultaneous_rebuilds_leave_one_version(
         home = tmp_path / "home"
         started = [
             running.enter_context(start(elasticsearch_url, index_prefix, home, *index))
-            for _ in range(AT_ONCE)
+            for _ in range(PROCESSES)
         ]
         ended = [(program.communicate(), program.returncode) for program in started]
-    assert [code for _, code in ended] == [0] * AT_ONCE, ended
-    (serving,) = Server(elasticsearch_url).request("GET", f"/_alias/{index_prefix}-nlps").json()
-    assert serving in {json.loads(out)["index"] for (out, _), _ in ended}
+    assert [code for _, code in ended] == [0] * PROCESSES, ended
+    (live,) = Server(elasticsearch_url).request("GET", f"/_alias/{index_prefix}-nlps").json()
+    assert live in {json.loads(out)["index"] for (out, _), _ in ended}
     assert indexed_server("search", "nlps", "group").code == 0
 
 
-def test_solved_topics_have_indexes_of_their_own(
+def test_ranking_is_repeated_while_others_replace_the_index_of_training_topics(
     elasticsearch_url: str, index_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody ranks with other judgments: their index takes the place of ours just before it is opened."""
+    """Others rank with other judgments and replace our index just before we open it."""
     task = load("nlps")
     settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
-    topics = index_examples_of(settings)
-    judged = {size: tuple(replace(topic, gold={}) for topic in topics[:size]) for size in (1, 2)}
-    others = 0
-    really = ElasticsearchEngine.open
-    if not FULL:
-        monkeypatch.setattr(solved_index, "EXAMPLES_ATTEMPTS", 2)
-
-    def meanwhile(engine: ElasticsearchEngine, name: str) -> object:
-        nonlocal others
-        if others:
-            others -= 1
-            with closing(ElasticsearchEngine.connect(settings)) as other:
-                monkeypatch.setattr(ElasticsearchEngine, "open", really)
-                index_examples(task, other, task.collection(SAMPLE), "dev", SilentProgress(), judged[2])
-                monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
-        return really(engine, name)
-
-    monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
     with closing(ElasticsearchEngine.connect(settings)) as engine:
-        others = solved_index.EXAMPLES_ATTEMPTS - 1
+        topics = index_examples(task, engine, task.collection(SAMPLE), "dev", SilentProgress())[1]
+    judged = {size: tuple(replace(topic, gold={}) for topic in topics[:size]) for size in (1, 2)}
+    replacements = 0
+    open_index = ElasticsearchEngine.open
+    if not FULL:
+        monkeypatch.setattr(indexing, "TRAINING_ATTEMPTS", 2)
+
+    def replace_and_open(engine: ElasticsearchEngine, name: str) -> object:
+        nonlocal replacements
+        if replacements:
+            replacements -= 1
+            with closing(ElasticsearchEngine.connect(settings)) as other:
+                monkeypatch.setattr(ElasticsearchEngine, "open", open_index)
+                index_examples(task, other, task.collection(SAMPLE), "dev", SilentProgress(), judged[2])
+                monkeypatch.setattr(ElasticsearchEngine, "open", replace_and_open)
+        return open_index(engine, name)
+
+    monkeypatch.setattr(ElasticsearchEngine, "open", replace_and_open)
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        replacements = indexing.TRAINING_ATTEMPTS - 1
         index, examples = index_examples(
             task, engine, task.collection(SAMPLE), "dev", SilentProgress(), judged[1]
         )
         assert index.info.documents == len(examples)
-        others = 100
+        replacements = 100
         with pytest.raises(
             EngineRefused, match="another process is ranking with other training topics in the index"
         ):
             index_examples(task, engine, task.collection(SAMPLE), "dev", SilentProgress(), judged[1])
-
-
-def index_examples_of(settings: Settings) -> list[Example]:
-    """The solved topics of the sample."""
-    with closing(ElasticsearchEngine.connect(settings)) as engine:
-        return index_examples(load("nlps"), engine, load("nlps").collection(SAMPLE), "dev", SilentProgress())[
-            1
-        ]

@@ -1,17 +1,26 @@
-"""The task checkthat from end to end, on the sample collection and the recorded cases."""
+"""The task checkthat from end to end, with the sample and recorded cases of the official scripts."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from searchapp.app.inspection.pages import LocalFirst, RunPages
+from searchapp.config.settings import Settings
+from searchapp.engines import open_engine
+from searchapp.engines.base import IndexSpec
+from searchapp.files import DocumentsDigest, digest_json
+from searchapp.formats.problems import Problems
+from searchapp.progress import SilentProgress
 from searchapp.tasks.base import DataSplit
+from searchapp.tasks.checkthat.task import TASK
 from searchapp.text import visible
-from tests.cli.conftest import SAMPLES, Cli, official_figures
+from tests.cli.conftest import SAMPLES, Cli, official_figures, read_rankings
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -23,7 +32,7 @@ CASES = {path.parent.name: json.loads(path.read_text()) for path in sorted(RECOR
 
 @pytest.fixture
 def debates(cli: Cli) -> Cli:
-    """As `cli`, with the sample debates indexed."""
+    """As `cli`, with an index of the sample debates."""
     assert cli("index", "checkthat", "--data", SAMPLE).code == 0
     return cli
 
@@ -40,12 +49,12 @@ def data(tmp_path: Path) -> Path:
     return Path(shutil.copytree(SAMPLE, tmp_path / "data"))
 
 
-# What the official scripts do.
+# Recorded cases of the official scripts
 
 
-@pytest.mark.parametrize("way", ["words", "commas", "options"])
+@pytest.mark.parametrize("notation", ["words", "commas", "options"])
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["options"]["mode"] == "score"])
-def test_the_command_agrees_with_the_official_scorer(offline: Cli, name: str, way: str) -> None:
+def test_the_command_agrees_with_the_official_scorer(offline: Cli, name: str, notation: str) -> None:
     inputs, expected = CASES[name]["inputs"], CASES[name]["expected"]
     predictions = [RECORDED / name / file for file in inputs["predictions"]]
     files = [RECORDED / name / file for file in inputs["gold"]]
@@ -54,7 +63,9 @@ def test_the_command_agrees_with_the_official_scorer(offline: Cli, name: str, wa
         "commas": ["--gold", ",".join(map(str, files))],
         "options": [word for file in files for word in ("--gold", file)],
     }
-    result = offline("evaluate", *predictions, "--task", "checkthat", *gold[way], "--json", "--per-topic")
+    result = offline(
+        "evaluate", *predictions, "--task", "checkthat", *gold[notation], "--json", "--per-topic"
+    )
     official = official_figures(result, expected)
     if official is None:
         return
@@ -79,30 +90,29 @@ def test_the_command_agrees_with_the_official_format_checker(offline: Cli, name:
     assert visible(verdict["message"]) in result.stderr
 
 
-# From the sample to official files and back.
+# From the sample to official files and back
 
 
-def test_a_ranking_has_exactly_the_lines_of_its_debate(debates: Cli, tmp_path: Path) -> None:
+def test_a_ranking_has_every_line_of_its_debate_once(debates: Cli, tmp_path: Path) -> None:
     for recipe in ("bm25", "neighbours", "best"):
         run = rank(debates, tmp_path / recipe, "training", "--recipe", recipe)
-        rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+        rankings = read_rankings(run)
         for name in TRAINING:
             lines = len((SAMPLE / "training" / f"{name}.tsv").read_text().splitlines())
-            ranked = [document for topic, _q0, document, *_rest in rows if topic == name]
-            assert sorted(ranked) == sorted(f"{name}:{number}" for number in range(1, lines + 1))
+            assert sorted(rankings[name]) == sorted(f"{name}:{number}" for number in range(1, lines + 1))
         assert debates("runs", "verify", run).code == 0
 
 
-def test_the_sample_is_ranked_sensibly(debates: Cli, tmp_path: Path) -> None:
-    found: dict[str, float] = {}
+def test_the_sample_is_ranked_with_a_high_figure(debates: Cli, tmp_path: Path) -> None:
+    figures: dict[str, float] = {}
     for recipe in ("bm25", "neighbours", "best"):
         run = rank(debates, tmp_path / recipe, "training", "--recipe", recipe)
-        found[recipe] = debates("evaluate", run, "--json").json["official"]["value"]
-    assert all(0.8 < value < 1 for value in found.values()), found
+        figures[recipe] = debates("evaluate", run, "--json").json["official"]["value"]
+    assert all(0.8 < value < 1 for value in figures.values()), figures
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
-def test_exported_files_score_as_the_run_does(debates: Cli, tmp_path: Path, recipe: str) -> None:
+def test_exported_files_have_the_figures_of_the_run(debates: Cli, tmp_path: Path, recipe: str) -> None:
     run = rank(debates, tmp_path / "run", "training", "--recipe", recipe)
     out = tmp_path / "official"
     assert debates("export", run, "--out", out).code == 0
@@ -135,14 +145,14 @@ def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path
     assert debates("export", test, "--out", tmp_path / "island.tsv").code == 0
 
 
-# Which lines count.
+# Indexes of training debates and of all debates
 
 
 @pytest.mark.own_indexes
-def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_not(
+def test_test_debates_do_not_affect_rankings_of_training_debates(
     cli: Cli, data: Path, tmp_path: Path
 ) -> None:
-    made: dict[str, list[Path]] = {}
+    runs: dict[str, list[Path]] = {}
     for name in ("with", "without"):
         if name == "without":
             shutil.rmtree(data / "test_annotated")
@@ -152,16 +162,16 @@ def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_
                 out = tmp_path / f"{name}-{recipe}-{split}"
                 options = ["--data", data, "--split", split, "--recipe", recipe, "--out", out]
                 assert cli("rank", "checkthat", *options).code == 0
-                made.setdefault(name, []).append(out)
-    for one, other in zip(made["with"], made["without"], strict=True):
-        assert (one / "run.trec").read_bytes() == (other / "run.trec").read_bytes() != b""
-        manifests = [json.loads((run / "run.json").read_text()) for run in (one, other)]
+                runs.setdefault(name, []).append(out)
+    for first, second in zip(runs["with"], runs["without"], strict=True):
+        assert (first / "run.trec").read_bytes() == (second / "run.trec").read_bytes() != b""
+        manifests = [json.loads((run / "run.json").read_text()) for run in (first, second)]
         assert manifests[0]["data_digests"] == manifests[1]["data_digests"]
         assert manifests[0]["index_digest"] == manifests[1]["index_digest"]
 
 
 @pytest.mark.own_indexes
-def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data: Path) -> None:
+def test_training_debates_and_all_debates_have_an_index_each(cli: Cli, data: Path) -> None:
     output = cli("index", "checkthat", "--data", data, "--json").json
     lines = {
         part: sum(len(path.read_text().splitlines()) for path in (data / part).iterdir())
@@ -175,9 +185,7 @@ def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data
 
 
 @pytest.mark.own_indexes
-def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
-    cli: Cli, data: Path, tmp_path: Path
-) -> None:
+def test_an_index_of_debates_that_were_removed_is_removed(cli: Cli, data: Path, tmp_path: Path) -> None:
     assert cli("index", "checkthat", "--data", data).code == 0
     shutil.move(data / "test_annotated", tmp_path / "elsewhere")
     result = cli("index", "checkthat", "--data", data, "--json")
@@ -196,48 +204,32 @@ def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
 
 
 @pytest.mark.own_indexes
-def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp_path: Path) -> None:
-    """Until there were two indexes, the one of the task's name had the lines of all debates."""
-    from contextlib import closing
-
-    from searchapp.config.settings import Settings
-    from searchapp.engines import open_engine
-    from searchapp.engines.base import IndexSpec
-    from searchapp.files import DocumentsDigest, digest_json
-    from searchapp.formats.problems import Problems
-    from searchapp.tasks.checkthat.task import TASK
-
-    seen = DocumentsDigest()
-    documents = list(seen.watch(TASK.collection(SAMPLE).documents.read(Problems())))
+def test_an_index_of_an_older_version_with_other_lines_is_refused(offline: Cli, tmp_path: Path) -> None:
+    """In versions with one index only, the index of the name of the task had the lines of all debates."""
+    digests = DocumentsDigest()
+    documents = list(digests.watch(TASK.collection(SAMPLE).documents.read(Problems())))
     mapping = TASK.index_mapping()
-    digest = digest_json({"format": 1, "mapping": mapping, "documents": seen.hexdigest()})
+    digest = digest_json({"format": 1, "mapping": mapping, "documents": digests.hexdigest()})
     with closing(open_engine(Settings(home=tmp_path / "home"))) as engine:
-        engine.build("checkthat", IndexSpec(mapping, seen.count, digest, seen.hexdigest()), documents)
+        engine.build("checkthat", IndexSpec(mapping, digests.count, digest, digests.hexdigest()), documents)
     assert offline("search", "checkthat", "ferry prices", "--json").json["hits"]
-    for split, code, said in (
+    for split, code, message in (
         ("training", 4, "(159): build it again with"),
         ("test_annotated", 3, "index checkthat-with-test"),
     ):
         options = ["--data", SAMPLE, "--split", split, "--out", tmp_path / split]
         result = offline("rank", "checkthat", *options)
-        assert result.code == code and said in result.stderr
+        assert result.code == code and message in result.stderr
         assert "`searchapp index checkthat" in result.stderr
 
 
 def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -> None:
-    from contextlib import closing
-
-    from searchapp.app.inspection.pages import LocalFirst, RunPages
-    from searchapp.config.settings import Settings
-    from searchapp.progress import SilentProgress
-    from searchapp.tasks import load
-
     assert offline("index", "checkthat", "--data", SAMPLE).code == 0
     for split, document in (("test_annotated", "island_debate:7"), ("training", "harbour_mayor:3")):
         run = rank(offline, tmp_path / split, split)
         settings = Settings(home=tmp_path / "home")
         with closing(LocalFirst(settings, SilentProgress(), pytest.fail, copy=False)) as indexes:
-            run_pages = RunPages.open(load("checkthat"), indexes, run)
+            run_pages = RunPages.open(TASK, indexes, run)
             assert not run_pages.notes
             assert document in run_pages.ranking(document.partition(":")[0])
 
@@ -246,34 +238,34 @@ def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -
 def test_the_gold_of_a_debate_does_not_change_its_ranking(
     cli: Cli, data: Path, tmp_path: Path, recipe: str
 ) -> None:
-    def ranked(name: str) -> bytes:
+    def rank_debate(name: str) -> bytes:
         assert cli("index", "checkthat", "--data", data).code == 0
         options = ["--data", data, "--split", "training", "--recipe", recipe, "--out", tmp_path / name]
         assert cli("rank", "checkthat", *options).code == 0
         return (tmp_path / name / "harbour_mayor.tsv").read_bytes()
 
-    before = ranked("before")
+    before = rank_debate("before")
     path = data / "training" / "harbour_mayor.tsv"
     flipped = [line[:-1] + str(1 - int(line[-1])) for line in path.read_text().splitlines()]
     path.write_text("\n".join(flipped) + "\n")
-    assert ranked("after") == before
+    assert rank_debate("after") == before
 
 
 def test_figures_are_broken_down(debates: Cli, tmp_path: Path) -> None:
     run = rank(debates, tmp_path / "run")
-    found = debates("evaluate", run, "--by", "all", "--json").json["breakdowns"]
-    assert [row["group"] for row in found["debate"]["rows"]] == TRAINING
-    assert {row["group"]: row["debates"] for row in found["event"]["rows"]} == {
+    breakdowns = debates("evaluate", run, "--by", "all", "--json").json["breakdowns"]
+    assert [row["group"] for row in breakdowns["debate"]["rows"]] == TRAINING
+    assert {row["group"]: row["debates"] for row in breakdowns["event"]["rows"]} == {
         "one voice": 1,
         "several voices": 2,
     }
-    assert {"EDGERTON", "ALDER"} <= {row["group"] for row in found["speaker"]["rows"]}
-    assert "SYSTEM" not in {row["group"] for row in found["speaker"]["rows"]}
+    assert {"EDGERTON", "ALDER"} <= {row["group"] for row in breakdowns["speaker"]["rows"]}
+    assert "SYSTEM" not in {row["group"] for row in breakdowns["speaker"]["rows"]}
     shown = debates("evaluate", run, "--by", "debate").stdout
     assert "harbour_mayor" in shown
 
 
-def test_people_search_all_debates(debates: Cli) -> None:
+def test_searches_find_lines_of_all_debates(debates: Cli) -> None:
     def ids(words: str) -> list[str]:
         return [hit["id"] for hit in debates("search", "checkthat", words, "--json").json["hits"]]
 
@@ -293,11 +285,11 @@ def test_a_shallow_run_has_no_official_file(debates: Cli, tmp_path: Path) -> Non
     assert exported.code == 4 and "rank deeper with --depth" in exported.stderr
 
 
-# What is wrong is told.
+# Errors
 
 
 @pytest.mark.own_indexes
-def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None:
+def test_all_errors_of_debates_are_reported(cli: Cli, data: Path) -> None:
     path = data / "training" / "harbour_mayor.tsv"
     rows = path.read_text().splitlines()
     rows[1] = rows[1][:-1] + "2"
@@ -317,7 +309,7 @@ def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None
 
 
 @pytest.mark.own_indexes
-def test_a_folder_without_debates_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_a_folder_without_debates_is_refused(cli: Cli, tmp_path: Path) -> None:
     result = cli("index", "checkthat", "--data", tmp_path)
     assert result.code == 4 and "missing file" in result.stderr and "training" in result.stderr
 
@@ -340,7 +332,7 @@ def test_a_debate_without_others_can_not_be_ranked(cli: Cli, data: Path, tmp_pat
 
 
 def test_a_result_file_is_compared_with_its_debate(offline: Cli, tmp_path: Path) -> None:
-    def told(text: str, *split: object, name: str = "farm_speech.tsv") -> str:
+    def refused(text: str, *split: object, name: str = "farm_speech.tsv") -> str:
         path = tmp_path / name
         path.write_text(text)
         result = offline("validate", path, "--task", "checkthat", "--data", SAMPLE, *split)
@@ -348,39 +340,37 @@ def test_a_result_file_is_compared_with_its_debate(offline: Cli, tmp_path: Path)
         return result.stderr
 
     rows = [f"{number}\t0.5\n" for number in range(1, 53)]
-    assert "missing lines: 51 lines are scored" in told("".join(rows[:-1]), "--split", "training")
-    assert "unknown lines: 53 lines are scored" in told("".join([*rows, "53\t0.5\n"]), "--split", "training")
-    assert "stray white space: the official" in told("".join([*rows, "\n"]), "--split", "farm_speech")
-    assert "unknown debate: name the file" in told("".join(rows), "--split", "training", name="other.tsv")
-    twice = told("1\t0.5\n3\t0.5\n4\t1e-5\n", "--split", "training")
-    assert "line 2: wrong line number" in twice and "line 3: wrong line format" in twice
+    assert "missing lines: 51 lines are scored" in refused("".join(rows[:-1]), "--split", "training")
+    assert "unknown lines: 53 lines are scored" in refused(
+        "".join([*rows, "53\t0.5\n"]), "--split", "training"
+    )
+    assert "stray white space: the official" in refused("".join([*rows, "\n"]), "--split", "farm_speech")
+    assert "unknown debate: name the file" in refused("".join(rows), "--split", "training", name="other.tsv")
+    errors = refused("1\t0.5\n3\t0.5\n4\t1e-5\n", "--split", "training")
+    assert "line 2: wrong line number" in errors and "line 3: wrong line format" in errors
 
 
-def test_what_the_checker_lets_pass_and_the_scorer_stops_on_is_not_called_valid(
-    offline: Cli, tmp_path: Path
-) -> None:
+def test_a_file_that_only_the_official_checker_accepts_is_not_valid(offline: Cli, tmp_path: Path) -> None:
     path = tmp_path / "farm_speech.tsv"
     rows = [f"{number}\t0.5\n" for number in range(1, 53)]
-    whole, short = "".join(rows), "".join(rows[:49])
-    for text, said in ((f"{whole}\n", "stray white space"), (short, "too few lines: 49 lines")):
+    complete, short = "".join(rows), "".join(rows[:49])
+    for text, warning in ((f"{complete}\n", "stray white space"), (short, "too few lines: 49 lines")):
         path.write_text(text)
-        # Alone it is held to the organisers' format checker, whose verdict is the exit code.
+        # Without a split, the exit code follows the official format checker.
         alone = offline("validate", path, "--task", "checkthat")
-        assert alone.code == 0 and said in alone.stderr and "valid checkthat" not in alone.stderr
-        assert (
-            "the official format checker accepts this file, but the official scorer stops on it"
-            in alone.stderr
-        )
-        described = offline("validate", path, "--task", "checkthat", "--json").json
-        assert (described["valid"], described["problems"], len(described["warnings"])) == (False, [], 1)
+        assert alone.code == 0 and warning in alone.stderr and "valid checkthat" not in alone.stderr
+        message = "the official format checker accepts this file, but the official scorer stops on it"
+        assert message in alone.stderr
+        output = offline("validate", path, "--task", "checkthat", "--json").json
+        assert (output["valid"], output["problems"], len(output["warnings"])) == (False, [], 1)
         where = ["--data", SAMPLE, "--split", "farm_speech"]
         assert offline("validate", path, "--task", "checkthat", *where).code == 4
-    path.write_text(whole)
-    described = offline("validate", path, "--task", "checkthat", "--json").json
-    assert (described["valid"], described["warnings"]) == (True, [])
+    path.write_text(complete)
+    output = offline("validate", path, "--task", "checkthat", "--json").json
+    assert (output["valid"], output["warnings"]) == (True, [])
 
 
-def test_a_folder_of_exported_files_is_scored_as_the_files_are(debates: Cli, tmp_path: Path) -> None:
+def test_a_folder_of_exported_files_has_the_figures_of_the_run(debates: Cli, tmp_path: Path) -> None:
     run = rank(debates, tmp_path / "run")
     out = tmp_path / "predictions"
     assert debates("export", run, "--out", out).code == 0
@@ -390,24 +380,26 @@ def test_a_folder_of_exported_files_is_scored_as_the_files_are(debates: Cli, tmp
     of_folder = debates("evaluate", out, *options, "--json", "--per-topic").json
     assert of_folder["official"] == of_run["official"] and of_folder["measures"] == of_run["measures"]
     assert of_folder["source"] == ", ".join(map(str, files))
-    # The gold may come in another order: each debate is scored with its own.
+    # Each debate is scored with its own gold, whatever the order of the gold files.
     gold = [SAMPLE / "training" / f"{name}.tsv" for name in reversed(TRAINING)]
     of_gold = debates("evaluate", out, "--task", "checkthat", "--gold", *gold, "--json").json
     assert of_gold["official"]["values"] == of_run["official"]["values"]
-    (out / "notes.txt").write_text("what else lies there")
+    (out / "notes.txt").write_text("another file")
     shown = debates("evaluate", out, *options, "--by", "debate").stdout
     lines = shown.splitlines()
     assert max(map(len, lines)) < 150 and lines[0].endswith("predictions (3 files)")
     assert f"(3 files): {', '.join(file.name for file in files)}" in shown
-    # One debate too few or too many is what the official scorer refuses.
+    # The official scorer refuses one debate too few or too many.
     extra = out / "another.tsv"
     extra.write_text("1\t0.5\n")
-    many = debates("evaluate", out, *options)
-    assert many.code == 4 and "Different number of gold files (3) and pred files (4)" in many.stderr
+    surplus = debates("evaluate", out, *options)
+    assert surplus.code == 4 and "Different number of gold files (3) and pred files (4)" in surplus.stderr
     extra.unlink()
     files[1].unlink()
-    few = debates("evaluate", out, *options)
-    assert few.code == 4 and "predictions: 2 (missing: harbour_mayor.tsv), gold files: 3" in few.stderr
+    missing = debates("evaluate", out, *options)
+    assert (
+        missing.code == 4 and "predictions: 2 (missing: harbour_mayor.tsv), gold files: 3" in missing.stderr
+    )
     extra.write_text("1\t0.5\n")
     unclear = debates("evaluate", out, *options)
     assert unclear.code == 2 and "has no harbour_mayor.tsv: give its files one by one" in unclear.stderr
@@ -423,9 +415,7 @@ def test_a_folder_without_a_run_needs_a_task_and_files(offline: Cli, tmp_path: P
     assert result.code == 2 and "has no official file of checkthat: `searchapp export`" in result.stderr
 
 
-def test_no_judged_gold_is_lost(debates: Cli, tmp_path: Path) -> None:
-    from searchapp.tasks.checkthat.task import TASK
-
+def test_gold_files_have_all_judgments(tmp_path: Path) -> None:
     grades: dict[str, Any] = {"farm_speech": {"farm_speech:2": 1, "farm_speech:3": 0}}
     (name, write), *others = TASK.official.gold(
         grades, DataSplit(TASK.collection(SAMPLE), "training")

@@ -1,4 +1,4 @@
-"""What the Tab key offers, asked for as the shells ask."""
+"""Completions of the Tab key, requested as shells do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from searchapp.ranking import recipes
 from tests.cli.conftest import SAMPLE, Cli
 from tests.programs import COMMAND, Program
 
-Offered = Callable[..., list[str]]
+Complete = Callable[..., list[str]]
 
 OWN = """
 name = "cooking"
@@ -34,37 +34,37 @@ template = "bm25"
 
 
 @pytest.fixture
-def bash(offline: Cli, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Offered:
-    """What Bash gets for the words of a line, of which the last is being typed; nothing else may be printed."""
+def bash(offline: Cli, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Complete:
+    """Completes the last of the words of a line as Bash does; nothing else may be printed."""
 
-    def ask(*words: object) -> list[str]:
+    def complete_words(*words: object) -> list[str]:
         monkeypatch.setenv(COMPLETION_VARIABLE, "complete_bash")
         monkeypatch.setenv("COMP_WORDS", "\n".join(["searchapp", *map(str, words)]))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
         capfd.readouterr()
-        with pytest.raises(SystemExit) as done:
+        with pytest.raises(SystemExit) as ended:
             sys.exit(complete.offer(run))
         monkeypatch.delenv(COMPLETION_VARIABLE)
         printed = capfd.readouterr()
         assert printed.err == ""
-        assert done.value.code in (0, None)
+        assert ended.value.code in (0, None)
         return printed.out.split("\n")[:-1] if printed.out.strip() else []
 
-    return ask
+    return complete_words
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in."""
-    place = tmp_path / "place"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+    """An empty working folder."""
+    path = tmp_path / "work"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
 
 
 @pytest.fixture
 def runs(offline: Cli, folder: Path) -> Path:
-    """A folder with two runs of nlps, and a folder that is none."""
+    """A working folder with two runs of nlps and another folder."""
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     result = offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", "runs/dev")
     assert result.code == 0, result.stderr
@@ -73,7 +73,7 @@ def runs(offline: Cli, folder: Path) -> Path:
     return folder
 
 
-def test_tasks_are_offered_wherever_a_task_is_named(bash: Offered, folder: Path) -> None:
+def test_tasks_are_offered_by_every_command_that_takes_a_task(bash: Complete, folder: Path) -> None:
     for command in (
         ["index"],
         ["rank"],
@@ -86,7 +86,7 @@ def test_tasks_are_offered_wherever_a_task_is_named(bash: Offered, folder: Path)
     assert bash("data", "get", "ch") == ["checkthat"]
 
 
-def test_task_files_are_offered_and_other_toml_files_are_not(bash: Offered, folder: Path) -> None:
+def test_task_files_are_offered_and_other_toml_files_are_not(bash: Complete, folder: Path) -> None:
     (folder / "cooking.toml").write_text(OWN)
     (folder / "pyproject.toml").write_text('[project]\nname = "x"\n')
     (folder / "broken.toml").write_text("[[[")
@@ -100,7 +100,7 @@ def test_task_files_are_offered_and_other_toml_files_are_not(bash: Offered, fold
     assert bash("index", "nowhere/") == []
 
 
-def test_splits_and_recipes_are_those_of_the_task_that_is_typed(bash: Offered, folder: Path) -> None:
+def test_splits_and_recipes_are_those_of_the_typed_task(bash: Complete, folder: Path) -> None:
     (folder / "cooking.toml").write_text(OWN)
     assert bash("rank", "nlps", "--split", "") == ["train", "dev", "test"]
     assert bash("rank", "cooking.toml", "--split", "w") == ["winter"]
@@ -112,7 +112,7 @@ def test_splits_and_recipes_are_those_of_the_task_that_is_typed(bash: Offered, f
     assert bash("judgments", "assign", "nlps", "--split", "d") == ["dev"]
 
 
-def test_fields_analyzers_engines_and_choices_are_offered(bash: Offered, folder: Path) -> None:
+def test_fields_analyzers_engines_and_choices_are_offered(bash: Complete, folder: Path) -> None:
     assert bash("analyze", "nlps", "--field", "text.p") == ["text.prose"]
     assert "statement" in bash("analyze", "nlps", "x", "--analyzer", "")
     assert bash("--engine", "e") == ["embedded", "elasticsearch"]
@@ -124,7 +124,7 @@ def test_fields_analyzers_engines_and_choices_are_offered(bash: Offered, folder:
     assert "nDCG@10" in bash("evaluate", "--task", "nlps", "--measure", "nDCG")
 
 
-def test_runs_are_offered_with_what_is_known_of_their_task(bash: Offered, runs: Path) -> None:
+def test_runs_are_offered_and_their_splits(bash: Complete, runs: Path) -> None:
     assert bash("evaluate", "") == ["runs/dev", r"runs/my\ dev"]
     assert bash("evaluate", "runs/d") == ["runs/dev"]
     assert bash("evaluate", r"runs/my\ d") == [r"runs/my\ dev"]
@@ -137,7 +137,7 @@ def test_runs_are_offered_with_what_is_known_of_their_task(bash: Offered, runs: 
     assert bash("evaluate", "other/") == []
 
 
-def test_annotators_are_those_who_have_judged_the_task(bash: Offered, offline: Cli, folder: Path) -> None:
+def test_annotators_of_the_task_are_offered(bash: Complete, offline: Cli, folder: Path) -> None:
     (folder / "g.qrels").write_text("602 0 1 1\n")
     for name in ("ann", "bob", "Ann Lee"):
         imported = offline("judgments", "import", "nlps", "g.qrels", "--format", "qrels", "--annotator", name)
@@ -150,7 +150,7 @@ def test_annotators_are_those_who_have_judged_the_task(bash: Offered, offline: C
 
 
 def test_invalid_lines_get_no_completions(
-    bash: Offered, folder: Path, monkeypatch: pytest.MonkeyPatch
+    bash: Complete, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words in (
         ["rank", "chess", "--split", ""],
@@ -169,38 +169,40 @@ def test_invalid_lines_get_no_completions(
     assert bash("rank", "nlps", "--split", "d") == ["dev"]
 
 
-def test_names_that_a_shell_would_run_are_not_offered(bash: Offered, runs: Path) -> None:
+def test_names_that_a_shell_would_run_are_not_offered(bash: Complete, runs: Path) -> None:
     for name in ("$(reboot)", "`x`", "a;b", "a'b", 'a"b', "a\\b", "a\nb"):
         (runs / "runs" / "dev").rename(runs / "runs" / name)
         assert bash("evaluate", "runs/") == [r"runs/my\ dev"]
         (runs / "runs" / name).rename(runs / "runs" / "dev")
 
 
-def asked(variables: dict[str, str]) -> tuple[int, str, str]:
-    """The exit code of `searchapp` that a shell asks, what it prints and what it complains of."""
+def request_completion(variables: dict[str, str]) -> tuple[int, str, str]:
+    """Run `searchapp` as a shell does, and return its exit code, output and error output."""
     with Program(COMMAND, environment=variables) as program:
-        told = program.communicate()
-        return program.wait(), *told
+        output = program.communicate()
+        return program.wait(), *output
 
 
-def test_zsh_and_fish_get_what_they_ask_for() -> None:
+def test_zsh_and_fish_get_completions() -> None:
     line = {"_TYPER_COMPLETE_ARGS": "searchapp rank nlps --split d"}
-    zsh = asked({COMPLETION_VARIABLE: "complete_zsh", **line})
+    zsh = request_completion({COMPLETION_VARIABLE: "complete_zsh", **line})
     assert zsh == (0, "_arguments '*: :((\"dev\"))'\n", "")
     fish = {COMPLETION_VARIABLE: "complete_fish", **line}
-    given = asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "get-args"})
-    assert given == (0, "dev\n", "")
-    assert asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "is-args"})[0] == 0
+    completions = request_completion({**fish, "_TYPER_COMPLETE_FISH_ACTION": "get-args"})
+    assert completions == (0, "dev\n", "")
+    assert request_completion({**fish, "_TYPER_COMPLETE_FISH_ACTION": "is-args"})[0] == 0
     nothing = {**fish, "_TYPER_COMPLETE_ARGS": "searchapp rank nlps --split z"}
-    assert asked({**nothing, "_TYPER_COMPLETE_FISH_ACTION": "is-args"})[0] == 1  # files, then
+    assert (
+        request_completion({**nothing, "_TYPER_COMPLETE_FISH_ACTION": "is-args"})[0] == 1
+    )  # fish then offers files
 
 
 @pytest.mark.parametrize("variables", [{}, {"COMP_WORDS": "searchapp", "COMP_CWORD": "x"}])
-def test_a_shell_that_asks_wrongly_gets_nothing(variables: dict[str, str]) -> None:
-    assert asked({COMPLETION_VARIABLE: "complete_bash", **variables}) == (1, "", "")
+def test_an_invalid_request_of_a_shell_gets_no_completions(variables: dict[str, str]) -> None:
+    assert request_completion({COMPLETION_VARIABLE: "complete_bash", **variables}) == (1, "", "")
 
 
-def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Path) -> None:
+def test_completion_is_printed_and_installed_for_the_calling_shell(tmp_path: Path) -> None:
     searchapp = Path(sys.executable).with_name("searchapp")
     script = f"{searchapp} --install-completion && {searchapp} --show-completion; echo $?"
     result = subprocess.run(
@@ -214,7 +216,7 @@ def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Pat
     assert result.stdout.endswith("complete -o default -F _searchapp_completion searchapp\n0\n")
     (installed,) = (tmp_path / ".bash_completions").iterdir()
     assert installed.name == "searchapp.sh"
-    # What is installed, used as Bash uses it when Tab is pressed.
+    # Bash calls the installed function in this way when Tab is pressed.
     line = (
         f'source {installed}; COMP_WORDS=(searchapp rank nlps --split ""); COMP_CWORD=4; '
         '_searchapp_completion searchapp; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -243,8 +245,8 @@ for line in json.load(sys.stdin):
         complete.offer(run)
     except SystemExit:
         pass
-    found = sorted((heavy | {"searchapp.engines.embedded"}) & set(sys.modules))
-    print("imported", line, found, flush=True)
+    imported = sorted((heavy | {"searchapp.engines.embedded"}) & set(sys.modules))
+    print("imported", line, imported, flush=True)
     os._exit(0)
 """
 
@@ -262,15 +264,14 @@ def test_completing_imports_nothing_heavy() -> None:
             ["judge", "nlps", "--annotator", ""],
         )
     ]
-    result = (
-        subprocess.run(  # a new Python, which has imported nothing; each line is completed in a fork of it
-            [sys.executable, "-c", IMPORTS],
-            env={**os.environ, COMPLETION_VARIABLE: "complete_bash"},
-            input=json.dumps(lines),
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+    # A new Python, which has imported nothing, completes each line in a fork.
+    result = subprocess.run(
+        [sys.executable, "-c", IMPORTS],
+        env={**os.environ, COMPLETION_VARIABLE: "complete_bash"},
+        input=json.dumps(lines),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
-    told = [line for line in result.stdout.splitlines() if line.startswith("imported")]
-    assert told == [f"imported {line} []" for line in lines], result.stdout + result.stderr
+    imported = [line for line in result.stdout.splitlines() if line.startswith("imported")]
+    assert imported == [f"imported {line} []" for line in lines], result.stdout + result.stderr

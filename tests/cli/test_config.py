@@ -1,4 +1,4 @@
-"""`searchapp config`: every setting, its value, and where it comes from; and that its files hold for all commands."""
+"""`searchapp config`: every setting with its value and source; settings files apply to all commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.conftest import SAMPLE, Cli, Result
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The home folder of the fixture `offline`."""
+    """The home directory of the fixture `offline`."""
     path = tmp_path / "home"
     path.mkdir()
     return path
@@ -21,7 +21,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of somebody's, in a folder of which the commands run."""
+    """The folder of a project; commands run in a folder inside it."""
     work = tmp_path / "project" / "work"
     work.mkdir(parents=True)
     monkeypatch.chdir(work)
@@ -34,7 +34,7 @@ def write(path: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def listed(result: Result) -> dict[str, Any]:
+def settings_of(result: Result) -> dict[str, Any]:
     assert result.code == 0, result.stderr
     return {setting["name"]: setting for setting in result.json["settings"]}
 
@@ -46,28 +46,32 @@ def test_config_lists_every_setting(
     theirs = write(project / "searchapp.toml", '# ours\nindex_prefix = "lab"\n')
     monkeypatch.setenv("SEARCHAPP_SHARED", "1")
     result = offline("config", "--json", "--url", "http://there:9200")
-    found = listed(result)
-    assert list(found) == [one.name for one in DECLARED]
-    seen = {name: (one["value"], one["from"], one["where"], one["line"]) for name, one in found.items()}
-    assert seen["engine"] == ("elasticsearch", "flag", "--url", None)
-    assert seen["url"] == ("http://there:9200", "flag", "--url", None)
-    assert seen["shared"] == (True, "environment", "SEARCHAPP_SHARED", None)
-    assert seen["index_prefix"] == ("lab", "project file", str(theirs), 2)
-    assert seen["annotator"] == ("ann", "user file", str(own), 3)
-    assert seen["trusted"] == ([str(project)], "user file", str(own), 1)
-    assert seen["home"] == (str(home), "environment", "SEARCHAPP_HOME", None)
-    assert seen["api_key"] == (None, "default", None, None)
+    names = [setting.name for setting in DECLARED]
+    settings = settings_of(result)
+    assert list(settings) == names
+    values = {
+        name: (setting["value"], setting["from"], setting["where"], setting["line"])
+        for name, setting in settings.items()
+    }
+    assert values["engine"] == ("elasticsearch", "flag", "--url", None)
+    assert values["url"] == ("http://there:9200", "flag", "--url", None)
+    assert values["shared"] == (True, "environment", "SEARCHAPP_SHARED", None)
+    assert values["index_prefix"] == ("lab", "project file", str(theirs), 2)
+    assert values["annotator"] == ("ann", "user file", str(own), 3)
+    assert values["trusted"] == ([str(project)], "user file", str(own), 1)
+    assert values["home"] == (str(home), "environment", "SEARCHAPP_HOME", None)
+    assert values["api_key"] == (None, "default", None, None)
     assert result.json["files"] == {
         "user": {"path": str(own), "exists": True},
         "project": {"path": str(theirs), "used": True},
     }
     lines = offline("config", "--url", "http://there:9200").stdout.splitlines()
-    assert [line.split()[0] for line in lines[1 : len(DECLARED) + 1]] == list(found)
+    assert [line.split()[0] for line in lines[1 : len(DECLARED) + 1]] == names
     assert ["index_prefix", "lab", "project", "file", f"{theirs}:2"] in [line.split() for line in lines]
     assert lines[-2:] == [f"user file: {own}", f"project file: {theirs}"]
 
 
-def test_without_files_it_says_where_the_users_would_be(offline: Cli, home: Path, project: Path) -> None:
+def test_without_files_the_path_of_the_users_file_is_printed(offline: Cli, home: Path, project: Path) -> None:
     lines = offline("config").stdout.splitlines()
     assert lines[-2:] == [f"user file: {home / 'settings.toml'} (does not exist)", "project file: none"]
 
@@ -125,27 +129,27 @@ def test_secrets_in_files_are_not_printed(
     offline: Cli, home: Path, project: Path, text: str, mode: int
 ) -> None:
     path = write(home / "settings.toml", text, mode)
-    for whose in ("the user's", "a project's"):
+    for file in (path, project / "searchapp.toml"):
+        path = path.rename(file)
         for command in (("config",), ("config", "--json"), ("tasks", "--json"), ("config", "--verbose")):
             result = offline(*command)
-            assert "hunter2" not in result.stdout + result.stderr, (whose, command)
-        path.rename(project / "searchapp.toml") if whose == "the user's" else None
+            assert "hunter2" not in result.stdout + result.stderr, (file, command)
 
 
-def test_what_is_in_a_file_can_do_nothing_to_a_terminal(offline: Cli, home: Path, project: Path) -> None:
+def test_control_characters_of_a_file_are_not_printed(offline: Cli, home: Path, project: Path) -> None:
     write(home / "settings.toml", 'annotator = "\\u001b[2Jann\\n\\u202e"\n"\\u001b[2J" = 1\n')
     bad = offline("config")
     assert bad.code == 4 and "line 2: unknown setting" in bad.stderr and "\x1b" not in bad.stderr
     write(home / "settings.toml", f'annotator = "\\u001b[2Jann\\n\\u202e"\ntrusted = ["{project}"]\n')
     good = offline("config")
     assert "␛[2Jann␊<U+202E>" in good.stdout and "\x1b" not in good.stdout
-    assert listed(offline("config", "--json"))["annotator"]["value"] == "\x1b[2Jann\n\u202e"
+    assert settings_of(offline("config", "--json"))["annotator"]["value"] == "\x1b[2Jann\n\u202e"
     assert "\x1b" not in offline("config", "--json").stdout
-    odd = project / "\x1b[2J\u202e"
-    odd.mkdir()
-    write(odd / "searchapp.toml", 'engine = "elasticsearch"\n')
+    folder = project / "\x1b[2J\u202e"
+    folder.mkdir()
+    write(folder / "searchapp.toml", 'engine = "elasticsearch"\n')
     with pytest.MonkeyPatch.context() as elsewhere:
-        elsewhere.chdir(odd)
+        elsewhere.chdir(folder)
         write(home / "settings.toml", "")
         refused = offline("config")
         assert refused.code == 2 and "\x1b" not in refused.stderr and "\u202e" not in refused.stderr
@@ -171,11 +175,11 @@ def test_project_files_can_not_redirect_credentials(
     result = offline("search", "nlps", "group")
     assert result.code == 2 and "sets url (line 1), but its folder is not trusted" in result.stderr
     write(home / "settings.toml", f'trusted = ["{project}"]\n')
-    asked = offline("search", "nlps", "group")
-    assert asked.code == 3 and "127.0.0.1:9" in asked.stderr
+    trusted = offline("search", "nlps", "group")
+    assert trusted.code == 3 and "127.0.0.1:9" in trusted.stderr
 
 
-def test_what_the_users_file_says_holds_for_commands(offline: Cli, home: Path, project: Path) -> None:
+def test_the_users_file_applies_to_commands(offline: Cli, home: Path, project: Path) -> None:
     write(home / "settings.toml", 'url = "http://127.0.0.1:9"\n')
     result = offline("index", "nlps", "--data", SAMPLE)
     assert result.code == 3 and "127.0.0.1:9" in result.stderr
@@ -183,10 +187,10 @@ def test_what_the_users_file_says_holds_for_commands(offline: Cli, home: Path, p
     assert "chosen by url in " in offline("doctor").stdout
 
 
-def test_a_warning_of_a_file_goes_to_stderr_and_leaves_json_alone(offline: Cli, home: Path) -> None:
+def test_a_warning_about_a_file_is_printed_to_stderr(offline: Cli, home: Path) -> None:
     path = write(home / "settings.toml", 'api_key = "hunter2"\n', 0o644)
     result = offline("config", "--json")
-    assert listed(result)["api_key"]["value"] is None
+    assert settings_of(result)["api_key"]["value"] is None
     assert result.stderr == (
         f"warning: other users can read {path}, so its api_key (line 1) is not used: run `chmod 600` on it\n"
     )

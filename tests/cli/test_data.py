@@ -1,4 +1,4 @@
-"""`searchapp data` against a server on loopback that holds the sample collection as if it were the official data."""
+"""`searchapp data` with a server on loopback that has the sample of nlps in place of the official data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = ("knowledge_base.json", "train_set.json", "dev_set.json")
 
 
 def toml() -> str:
-    """The sample collection as a source, and the same in an archive under another name."""
+    """Write a list of sources: the sample as the files of nlps, and an archive as checkthat."""
     rows = [
         f'{{ path = "{name}", size = {len(content)}, git_blob = "{blob}" }},'
         for name in NAMES
@@ -59,15 +59,15 @@ members = [{{ from = "training/*.tsv", to = "training/" }}]
 
 def archive() -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as opened:
+    with zipfile.ZipFile(buffer, "w") as file:
         for number in range(12):
-            opened.writestr(zipfile.ZipInfo(f"speeches/training/{number}.tsv"), f"{number}\tA\tB\t0\n")
+            file.writestr(zipfile.ZipInfo(f"speeches/training/{number}.tsv"), f"{number}\tA\tB\t0\n")
     return buffer.getvalue()
 
 
 @pytest.fixture
-def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The file that stands for the list of sources."""
+def sources_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file in place of the list of sources."""
     path = tmp_path / "sources.toml"
     path.write_text(toml())
     monkeypatch.setattr(sources, "_FILE", path)
@@ -77,8 +77,8 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def web(listed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    """The server, which is named as the mirror."""
+def web(sources_file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """The server, which is set as the mirror."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(download, "FIRST_WAIT_SECONDS", 0.01)
@@ -100,7 +100,7 @@ def test_fetched_data_is_found_by_index_and_rank(
     got = cli("data", "get", "nlps", "--accept-terms")
     assert got.code == 0, got.stderr
     assert got.stdout == ""
-    for told in (
+    for part in (
         "nlps",
         "To be used with care.",
         f"{web.url}{BASE}",
@@ -108,7 +108,7 @@ def test_fetched_data_is_found_by_index_and_rank(
         str(home),
         "dev_set.json",
     ):
-        assert told in got.stderr
+        assert part in got.stderr
     assert cli("index", "nlps").code == 0
     ranked = cli("rank", "nlps", "--split", "dev", "--depth", "10", "--out", tmp_path / "run")
     assert ranked.code == 0, ranked.stderr
@@ -127,13 +127,13 @@ def test_the_result_as_json(web: FileServer, offline: Cli, home: Path) -> None:
         assert entry["sha256"] == hashlib.sha256(content).hexdigest()
         assert entry["from"] == f"https:/{BASE}{entry['path']}"
     again = offline("data", "get", "nlps", "--json")
-    assert again.code == 0  # nothing is fetched, so there is nothing to accept
+    assert again.code == 0  # no terms to accept, since nothing is fetched
     assert again.json["fetched"] == []
     assert sorted(again.json["present"]) == sorted(NAMES)
     assert "all official files are already in" in again.stderr
 
 
-def test_without_somebody_to_ask_terms_are_not_accepted(web: FileServer, offline: Cli, home: Path) -> None:
+def test_without_a_terminal_terms_are_not_accepted(web: FileServer, offline: Cli, home: Path) -> None:
     result = offline("data", "get", "nlps")
     assert result.code == 2
     assert result.stderr == (
@@ -176,7 +176,7 @@ def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline
         (Fault(body=b"<html>"), 4, "has 6 bytes, and the expected file has"),
     ],
 )
-def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
+def test_download_errors_are_reported_in_one_line(
     web: FileServer, offline: Cli, home: Path, fault: Fault, code: int, message: str
 ) -> None:
     web.faults[BASE + "train_set.json"] = fault
@@ -197,14 +197,14 @@ def test_an_unreachable_source_fails_with_1(
     assert not home.exists() and not home.parent.exists()
 
 
-def test_a_mirror_that_is_no_address_is_a_usage_error(
+def test_an_invalid_mirror_is_a_usage_error(
     web: FileServer, offline: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", "mirror")
     assert offline("data", "get", "nlps", "--accept-terms").code == 2
 
 
-def test_verify_tells_what_is_not_official(web: FileServer, offline: Cli, home: Path) -> None:
+def test_verify_reports_changed_and_missing_files(web: FileServer, offline: Cli, home: Path) -> None:
     nothing = offline("data", "verify", "nlps")
     assert nothing.code == 4 and "fetch it with `searchapp data get nlps`" in nothing.stderr
     offline("data", "get", "nlps", "--accept-terms")
@@ -222,9 +222,7 @@ def test_verify_tells_what_is_not_official(web: FileServer, offline: Cli, home: 
     assert offline("data", "verify", "nlps").code == 0
 
 
-def test_a_stranger_among_the_official_files_is_a_warning(
-    web: FileServer, offline: Cli, tmp_path: Path
-) -> None:
+def test_verify_warns_of_unofficial_files(web: FileServer, offline: Cli, tmp_path: Path) -> None:
     offline("data", "get", "checkthat", "--accept-terms", "--out", tmp_path / "c")
     (tmp_path / "c" / "training" / "mine.tsv").write_text("x")
     result = offline("data", "verify", "checkthat", "--data", tmp_path / "c", "--json")
@@ -233,9 +231,7 @@ def test_a_stranger_among_the_official_files_is_a_warning(
     assert result.json["unofficial_files"] == ["training/mine.tsv"]
 
 
-def test_the_list_tells_sizes_sources_terms_and_what_is_there(
-    web: FileServer, offline: Cli, home: Path
-) -> None:
+def test_the_list_has_sizes_sources_terms_and_states(web: FileServer, offline: Cli, home: Path) -> None:
     offline("data", "get", "nlps", "--accept-terms")
     (home / "dev_set.json").unlink()
     listed = offline("data", "list", "--json").json["tasks"]
@@ -251,12 +247,12 @@ def test_the_list_tells_sizes_sources_terms_and_what_is_there(
     assert "To be used with care." in shown and f"https:/{BASE}" in shown
 
 
-def test_an_unfinished_download_is_no_data(web: FileServer, offline: Cli, home: Path) -> None:
+def test_an_incomplete_download_is_not_used_as_data(web: FileServer, offline: Cli, home: Path) -> None:
     web.faults[BASE + "dev_set.json"] = Fault(status=404)
     assert offline("data", "get", "nlps", "--accept-terms").code == 1
     assert (home / STAGING).is_dir()
-    described = {task["task"]: task for task in offline("tasks", "--json").json["tasks"]}
-    assert described["nlps"]["data_found"] is False
+    tasks = {task["task"]: task for task in offline("tasks", "--json").json["tasks"]}
+    assert tasks["nlps"]["data_found"] is False
     assert offline("data", "verify", "nlps").code == 4
     indexed = offline("index", "nlps")
     assert indexed.code == 4
@@ -278,19 +274,19 @@ main()
 
 
 @pytest.fixture
-def get(web: FileServer, listed: Path, tmp_path: Path) -> Callable[..., Terminal]:
-    """Runs `data get` in a terminal, with the file `printed` as its standard output."""
-    program = ["-c", SCRIPT, str(listed), str(tmp_path / "printed")]
+def get(web: FileServer, sources_file: Path, tmp_path: Path) -> Callable[..., Terminal]:
+    """Runs `data get` in a terminal, with its standard output in the file `printed`."""
+    program = ["-c", SCRIPT, str(sources_file), str(tmp_path / "printed")]
 
-    def started(*arguments: str) -> Terminal:
+    def start(*arguments: str) -> Terminal:
         home = tmp_path / "home"
         return Terminal("data", "get", *arguments, home=home, program=program, SEARCHAPP_DATA_MIRROR=web.url)
 
-    return started
+    return start
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"])
-def test_a_person_may_say_no(
+def test_a_user_can_decline_the_terms(
     web: FileServer, get: Callable[..., Terminal], tmp_path: Path, answer: str
 ) -> None:
     with get("nlps") as terminal:
@@ -301,18 +297,16 @@ def test_a_person_may_say_no(
     assert not web.requests_of and not (tmp_path / "home").exists()
 
 
-def test_a_person_may_break_off(get: Callable[..., Terminal], tmp_path: Path) -> None:
+def test_a_user_can_interrupt_the_prompt(get: Callable[..., Terminal], tmp_path: Path) -> None:
     with get("nlps") as terminal:
         terminal.wait_for(r"Accept these terms and fetch the files\? \[y/N\] ")
-        time.sleep(0.5)  # a signal that comes just before the program begins to wait is not heard
+        time.sleep(0.5)  # a signal just before the program waits for input would be missed
         terminal.signal(signal.SIGINT)
         assert terminal.wait_for_end() == 130
     assert not (tmp_path / "home").exists()
 
 
-def test_a_person_who_says_yes_gets_the_data(
-    get: Callable[..., Terminal], home: Path, tmp_path: Path
-) -> None:
+def test_a_user_can_accept_the_terms(get: Callable[..., Terminal], home: Path, tmp_path: Path) -> None:
     with get("nlps", "--json") as terminal:
         terminal.wait_for(r"Accept these terms and fetch the files\? \[y/N\] ")
         assert "To be used with care." in terminal.text
@@ -324,14 +318,13 @@ def test_a_person_who_says_yes_gets_the_data(
     assert json.loads((home / "fetched.json").read_text())["terms"] == "To be used with care."
 
 
-def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
-    web: FileServer, get: Callable[..., Terminal], listed: Path, offline: Cli, tmp_path: Path
+def test_an_interrupted_download_is_resumed(
+    web: FileServer, get: Callable[..., Terminal], sources_file: Path, offline: Cli, tmp_path: Path
 ) -> None:
     web.files["/data.example/speeches.zip"] = content = os.urandom(200_000)
-    listed.write_text(
-        listed.read_text().replace(hashlib.sha256(archive()).hexdigest(), hashlib.sha256(content).hexdigest())
-    )
-    listed.write_text(listed.read_text().replace("at_most = 100_000", "at_most = 200_000"))
+    digests = (hashlib.sha256(file).hexdigest() for file in (archive(), content))
+    text = sources_file.read_text().replace(*digests)
+    sources_file.write_text(text.replace("at_most = 100_000", "at_most = 200_000"))
     web.faults["/data.example/speeches.zip"] = [Fault(pause=0.2)]
     folder = tmp_path / "home" / "data" / "checkthat"
     with get("checkthat", "--accept-terms") as terminal:

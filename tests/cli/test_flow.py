@@ -1,4 +1,4 @@
-"""The main job from end to end on the sample collection: index, search, rank, export, validate, evaluate."""
+"""The main workflow from end to end on the sample of nlps: index, search, rank, export, validate, evaluate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import SAMPLE, Cli
+from searchapp import resources
+from tests.cli.conftest import SAMPLE, Cli, read_rankings
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -31,17 +32,13 @@ def data(tmp_path: Path) -> Path:
 
 
 def edit(path: Path, **changes: Any) -> None:
-    """Set members of a file's JSON object; None removes one."""
-    held = json.loads(path.read_text())
-    for key, value in changes.items():
-        held[key.lstrip("_")] = value
-        if value is None:
-            del held[key.lstrip("_")]
-    path.write_text(json.dumps(held))
+    """Set members of the JSON object of a file, named with a leading underscore."""
+    members = {key.removeprefix("_"): value for key, value in changes.items()}
+    path.write_text(json.dumps(json.loads(path.read_text()) | members))
 
 
 @pytest.mark.own_indexes
-def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
+def test_indexing_unchanged_data_builds_nothing(cli: Cli) -> None:
     result = cli("index", "nlps", "--data", SAMPLE, "--json")
     assert result.code == 0
     assert "indexed 70 documents into" in result.stderr
@@ -52,11 +49,11 @@ def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
 
 
 @pytest.mark.own_indexes
-def test_files_that_the_folder_lacks_are_named_whether_the_index_is_new_or_not(cli: Cli, data: Path) -> None:
+def test_missing_files_are_named_for_new_and_existing_indexes(cli: Cli, data: Path) -> None:
     result = cli("index", "nlps", "--data", data, "--json")
     assert result.json["missing"] == ["test_set.json"]
     assert f"note: {data} has no test_set.json: the split test can't be ranked" in result.stderr
-    assert "solved topics" not in result.stderr
+    assert "training topics" not in result.stderr
     (data / "train_set.json").unlink()
     second = cli("index", "nlps", "--data", data, "--json")
     assert not second.json["built"] and second.json["missing"] == ["train_set.json", "test_set.json"]
@@ -70,7 +67,9 @@ def test_files_that_the_folder_lacks_are_named_whether_the_index_is_new_or_not(c
 
 @pytest.mark.own_indexes
 @pytest.mark.parametrize("change", ["documents", "shards", "rebuild"])
-def test_what_changes_an_answer_builds_a_new_version(indexed_server: Cli, data: Path, change: str) -> None:
+def test_changed_documents_shards_and_rebuild_build_a_new_version(
+    indexed_server: Cli, data: Path, change: str
+) -> None:
     options: list[object] = ["--data", data, "--json"]
     if change == "documents":
         edit(data / "knowledge_base.json", _700="A new statement.")
@@ -78,16 +77,14 @@ def test_what_changes_an_answer_builds_a_new_version(indexed_server: Cli, data: 
         options += ["--shards", 3]
     if change == "rebuild":
         options += ["--rebuild"]
-    outcome = indexed_server("index", "nlps", *options).json
-    assert outcome["built"]
-    assert "-000002" in outcome["index"]
-    assert outcome["documents"] == (71 if change == "documents" else 70)
+    output = indexed_server("index", "nlps", *options).json
+    assert output["built"]
+    assert "-000002" in output["index"]
+    assert output["documents"] == (71 if change == "documents" else 70)
 
 
 @pytest.mark.own_indexes
 def test_a_changed_mapping_builds_a_new_version(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from searchapp import resources
-
     mapping = resources.index_mapping("premises")
     mapping["settings"]["similarity"]["prose"]["b"] = 0.99
     monkeypatch.setattr(resources, "index_mapping", lambda _name: mapping)
@@ -106,7 +103,7 @@ def test_invalid_data_is_counted_and_nothing_is_indexed(cli: Cli, data: Path) ->
 
 
 @pytest.mark.own_indexes
-def test_lenient_leaves_out_what_is_invalid_and_reports_it(cli: Cli, data: Path) -> None:
+def test_lenient_skips_and_reports_invalid_entries(cli: Cli, data: Path) -> None:
     edit(data / "knowledge_base.json", _101="  ")
     result = cli("index", "nlps", "--data", data, "--lenient", "--json")
     assert result.code == 0
@@ -123,11 +120,7 @@ def test_a_collection_without_documents_replaces_nothing(indexed: Cli, data: Pat
     assert indexed("search", "nlps", "group").code == 0
 
 
-def test_ranking_refuses_an_index_of_another_mapping(
-    indexed: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    from searchapp import resources
-
+def test_an_index_of_another_mapping_is_refused(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     mapping = resources.index_mapping("premises")
     mapping["settings"]["similarity"]["prose"]["b"] = 0.99
     monkeypatch.setattr(resources, "index_mapping", lambda _name: mapping)
@@ -140,12 +133,9 @@ def test_an_index_of_other_documents_is_not_ranked(indexed: Cli, data: Path, tmp
     edit(data / "knowledge_base.json", _700="A new statement.")
     out = tmp_path / "run"
     result = indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out)
-    assert (
-        result.code == 4
-        and "was built from other documents (70) than those in" in result.stderr
-        and "(71): build it again" in result.stderr
-        and "--replace" not in result.stderr
-    )
+    assert result.code == 4
+    assert "was built from other documents (70) than those in" in result.stderr
+    assert "(71): build it again" in result.stderr and "--replace" not in result.stderr
     knowledge = data / "knowledge_base.json"
     changed = {id_: f"Changed: {text}" for id_, text in json.loads(knowledge.read_text()).items()}
     knowledge.write_text(json.dumps(changed))
@@ -154,7 +144,7 @@ def test_an_index_of_other_documents_is_not_ranked(indexed: Cli, data: Path, tmp
     assert not out.exists()
 
 
-def test_a_missing_knowledge_base_is_the_one_thing_that_is_told(cli: Cli, data: Path) -> None:
+def test_a_missing_knowledge_base_is_the_only_reported_error(cli: Cli, data: Path) -> None:
     (data / "knowledge_base.json").unlink()
     for command in (
         ["index", "nlps"],
@@ -166,21 +156,21 @@ def test_a_missing_knowledge_base_is_the_one_thing_that_is_told(cli: Cli, data: 
         assert len(result.stderr.splitlines()) == 1
 
 
-def test_topics_left_out_make_no_official_file(indexed: Cli, data: Path, tmp_path: Path) -> None:
+def test_a_run_without_some_topics_has_no_official_file(indexed: Cli, data: Path, tmp_path: Path) -> None:
     edit(data / "dev_set.json", _602={"text": " ", "premises": [101]})
     out = tmp_path / "run"
     result = indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out, "--lenient")
     assert result.code == 0 and "no official file: 1 topic was left out" in result.stderr
 
 
-def test_a_test_set_that_is_not_there_is_not_masked(indexed: Cli, run: Path) -> None:
+def test_a_missing_test_set_is_not_reported_as_masked(indexed: Cli, run: Path) -> None:
     result = indexed("evaluate", run, "--split", "test")
     assert result.code == 4 and "test_set.json: there is no such file" in result.stderr
 
 
 @pytest.mark.own_indexes
 @pytest.mark.parametrize("id_", ["[/]", "[bold]", ":a:"])
-def test_nothing_in_a_document_is_markup_or_control(cli: Cli, data: Path, id_: str) -> None:
+def test_markup_and_control_characters_of_documents_are_escaped(cli: Cli, data: Path, id_: str) -> None:
     text = "A group [bold]x[/] :smile: f:a:b \x1b[31mred\x1b]0;title\x07 \x9b1m"
     edit(data / "knowledge_base.json", **{f"_{id_}": text})
     assert cli("index", "nlps", "--data", data).code == 0
@@ -211,7 +201,7 @@ def test_an_explained_search_names_terms_and_figures(indexed: Cli) -> None:
     assert re.search(r"text: subgroup +\(boost .*, df \d+, N \d+, tf \d+, length \d+, average length", shown)
 
 
-def test_words_that_match_nothing_are_told(indexed: Cli) -> None:
+def test_a_search_without_matches_is_reported(indexed: Cli) -> None:
     result = indexed("search", "nlps", "zygomorphic")
     assert (result.code, result.stdout) == (0, "")
     assert "no document of nlps matches" in result.stderr
@@ -220,7 +210,7 @@ def test_words_that_match_nothing_are_told(indexed: Cli) -> None:
 @pytest.mark.parametrize(
     "words", ['a"', "{{topic.id}}", "\\", "a AND b(", "*", "\u0000", "😀", "'''", "$x$" * 500]
 )
-def test_no_words_break_a_search(indexed: Cli, words: str) -> None:
+def test_searches_with_special_characters_succeed(indexed: Cli, words: str) -> None:
     assert indexed("search", "nlps", words).code == 0
 
 
@@ -234,8 +224,8 @@ def test_notation_variants_find_the_same(indexed: Cli) -> None:
 
 
 def test_analyze_shows_every_step(indexed: Cli) -> None:
-    described = indexed("analyze", "nlps", r"$\left( x \leq y \right)$", "--field", "text", "--json").json
-    analysis, of_queries = described["analyses"]
+    output = indexed("analyze", "nlps", r"$\left( x \leq y \right)$", "--field", "text", "--json").json
+    analysis, of_queries = output["analyses"]
     assert (analysis["field"], of_queries["search"]) == ("text", "text")
     assert analysis["steps"][0]["kind"] == "char_filter"
     terms = [token["term"] for token in analysis["steps"][-1]["tokens"]]
@@ -249,8 +239,8 @@ def test_a_run_is_complete_and_verifiable(indexed: Cli, run: Path) -> None:
     assert (manifest["task"], manifest["split"], manifest["topics"]) == ("nlps", "dev", 10)
     assert manifest["hits"] == 10 * 69
     assert manifest["recipe"]["name"] == "bm25"
-    there = {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()}
-    assert set(manifest["files"]) == there - {"run.json"}
+    files = {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()}
+    assert set(manifest["files"]) == files - {"run.json"}
     assert indexed("runs", "verify", run).code == 0
     with (run / "run.trec").open("a") as file:
         file.write("x Q0 y 1 1 z\n")
@@ -259,8 +249,8 @@ def test_a_run_is_complete_and_verifiable(indexed: Cli, run: Path) -> None:
 
 
 def test_no_statement_is_among_its_own_premises(run: Path) -> None:
-    rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
-    assert rows and all(topic != document for topic, _q0, document, *_rest in rows)
+    rankings = read_rankings(run)
+    assert rankings and all(topic not in documents for topic, documents in rankings.items())
 
 
 def test_two_runs_give_the_same_bytes(indexed: Cli, run: Path, tmp_path: Path) -> None:
@@ -269,7 +259,7 @@ def test_two_runs_give_the_same_bytes(indexed: Cli, run: Path, tmp_path: Path) -
     assert (again / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
 
 
-def test_an_existing_run_is_replaced_only_when_asked(indexed: Cli, run: Path) -> None:
+def test_an_existing_run_is_replaced_only_with_overwrite(indexed: Cli, run: Path) -> None:
     arguments = ["rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run, "--depth", 5]
     before = (run / "run.trec").read_bytes()
     refused = indexed(*arguments)
@@ -289,7 +279,7 @@ def test_a_folder_that_is_no_run_is_never_replaced(indexed: Cli, tmp_path: Path)
     assert (precious / "thesis.tex").exists()
 
 
-def test_the_exported_file_scores_as_the_run_does(indexed: Cli, run: Path, tmp_path: Path) -> None:
+def test_the_exported_file_has_the_figures_of_the_run(indexed: Cli, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "predict.txt"
     assert indexed("export", run, "--cutoff", 50, "--out", out).code == 0
     options = ["--cutoff", 50, "--json", "--per-topic"]
@@ -326,7 +316,7 @@ def test_a_valid_official_file_is_accepted(indexed: Cli, run: Path, tmp_path: Pa
     assert indexed("validate", out, *options, "--json").json["valid"]
 
 
-def test_everything_wrong_with_an_official_file_is_found(indexed: Cli, run: Path, tmp_path: Path) -> None:
+def test_all_problems_of_an_official_file_are_found(indexed: Cli, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "predict.txt"
     indexed("export", run, "--cutoff", 50, "--out", out)
     rows = out.read_text().splitlines()
@@ -350,7 +340,7 @@ def test_everything_wrong_with_an_official_file_is_found(indexed: Cli, run: Path
     assert "too few premises" in kinds
 
 
-def test_the_gate_is_an_exit_code(indexed: Cli, run: Path) -> None:
+def test_a_figure_below_the_gate_has_its_own_exit_code(indexed: Cli, run: Path) -> None:
     assert indexed("evaluate", run, "--cutoff", 50, "--fail-under", 0.1).code == 0
     missed = indexed("evaluate", run, "--cutoff", 50, "--fail-under", 0.99)
     assert missed.code == 5 and "is below 0.99" in missed.stderr
@@ -361,11 +351,11 @@ def test_several_runs_are_compared_in_one_table(indexed: Cli, run: Path, tmp_pat
     indexed("rank", "nlps", "--data", SAMPLE, "--split", "train", "--out", other)
     shown = indexed("evaluate", run, other, "--cutoff", 50).stdout
     assert "MAP@50 (official)" in shown and shown.splitlines()[0].split() == ["measure", "runs/dev", "train"]
-    described = indexed("evaluate", run, other, "--cutoff", 50, "--json").json
-    assert [each["split"] for each in described["runs"]] == ["dev", "train"]
+    output = indexed("evaluate", run, other, "--cutoff", 50, "--json").json
+    assert [evaluated["split"] for evaluated in output["runs"]] == ["dev", "train"]
 
 
-def test_gold_that_changed_since_the_run_is_told(indexed: Cli, data: Path, tmp_path: Path) -> None:
+def test_gold_that_changed_since_the_run_is_reported(indexed: Cli, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out)
     edit(
@@ -387,17 +377,18 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
 
 def test_the_depth_cuts_fused_rankings(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
-    given = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours")
-    result = {}
+    command = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours")
+    first_hits = []
     for depth in (2, 20, 501):
-        made = offline(*given, "--depth", depth, "--out", tmp_path / str(depth))
-        assert made.code == 0, made.stderr
-        assert ("the depth 501 raises the window 500 of the signal direct" in made.stderr) == (depth == 501)
-        manifest = json.loads((tmp_path / str(depth) / "run.json").read_text())
+        run = tmp_path / str(depth)
+        result = offline(*command, "--depth", depth, "--out", run)
+        assert result.code == 0, result.stderr
+        assert ("the depth 501 raises the window 500 of the signal direct" in result.stderr) == (depth == 501)
+        manifest = json.loads((run / "run.json").read_text())
         windows = [signal.get("window") for signal in manifest["recipe"]["signals"]]
         assert windows == [max(500, depth), None]
-        lines = [line.split() for line in (tmp_path / str(depth) / "run.trec").read_text().splitlines()]
-        result[depth] = [
-            (topic, document, score) for topic, _, document, rank, score, _ in lines if int(rank) <= 2
-        ]
-    assert result[2] == result[20] == result[501]
+        lines = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+        first_hits.append(
+            [(topic, document, score) for topic, _, document, rank, score, _ in lines if int(rank) <= 2]
+        )
+    assert first_hits[0] == first_hits[1] == first_hits[2]

@@ -1,4 +1,4 @@
-"""Options that a record declares: the command line offers them, and hands the record over."""
+"""A dataclass that declares options: the command line has them and passes an instance to the command."""
 
 from __future__ import annotations
 
@@ -21,77 +21,77 @@ runner = CliRunner()
 class Limits:
     depth: int | None = option("How deep.", min=1)
     inner: str = "no option"
-    lenient: bool = flag("Go on.")
+    lenient: bool = flag("Continue.")
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunOptions:
     tag: Annotated[str, option("A tag.", "--tag", "-t")] = "none"
     limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)
-class AskedOtherwise(Asked):
+class DerivedOptions(RunOptions):
     tag: str = option("Another help.", default="some")
 
 
-def program(taken: list[object], record: type[Asked]) -> typer.Typer:
+def program(received: list[object], record: type[RunOptions]) -> typer.Typer:
     app = typer.Typer()
 
     def make(
         settings: Settings,
         *,
         names: list[str] = argument("The names."),
-        asked: Asked,
+        run_options: RunOptions,
         out: str = option("Where to.", default=REQUIRED),
     ) -> None:
-        taken.extend((names, asked, out))
+        received.extend((names, run_options, out))
 
-    make.__annotations__["asked"] = record.__name__
+    make.__annotations__["run_options"] = record.__name__
     command(app)(make)
     return app
 
 
-def test_a_record_is_made_of_the_options_of_its_fields() -> None:
-    taken: list[object] = []
-    app = program(taken, Asked)
+def test_an_instance_is_made_from_the_options_of_its_fields() -> None:
+    received: list[object] = []
+    app = program(received, RunOptions)
     words = ["a", "b", "--out", "o", "-t", "x", "--depth", "3", "--lenient"]
     assert runner.invoke(app, words).exit_code == 0
-    assert taken == [["a", "b"], Asked("x", Limits(3, lenient=True)), "o"]
-    taken.clear()
+    assert received == [["a", "b"], RunOptions("x", Limits(3, lenient=True)), "o"]
+    received.clear()
     assert runner.invoke(app, ["a", "--out", "o"]).exit_code == 0
-    assert taken == [["a"], Asked(limits=Limits(depth=None, lenient=False)), "o"]
+    assert received == [["a"], RunOptions(limits=Limits(depth=None, lenient=False)), "o"]
 
 
-def test_options_stand_in_the_order_of_parameters_and_fields() -> None:
-    shown = runner.invoke(program([], Asked), ["--help"], env={"COLUMNS": "100"}).stdout
-    places = [shown.index(name) for name in ("--tag", "--depth", "--lenient", "--out", "--engine")]
-    assert places == sorted(places)
+def test_options_are_in_the_order_of_parameters_and_fields() -> None:
+    shown = runner.invoke(program([], RunOptions), ["--help"], env={"COLUMNS": "100"}).stdout
+    positions = [shown.index(name) for name in ("--tag", "--depth", "--lenient", "--out", "--engine")]
+    assert positions == sorted(positions)
     assert "inner" not in shown and "--no-lenient" not in shown
 
 
-def test_a_derived_record_declares_an_option_otherwise() -> None:
-    taken: list[object] = []
-    app = program(taken, AskedOtherwise)
+def test_a_subclass_can_redefine_an_option() -> None:
+    received: list[object] = []
+    app = program(received, DerivedOptions)
     shown = runner.invoke(app, ["--help"], env={"COLUMNS": "100"}).stdout
     assert "Another help." in shown and "A tag." not in shown
     assert shown.index("--tag") < shown.index("--depth")
     assert runner.invoke(app, ["a", "--out", "o"]).exit_code == 0
-    assert taken[1] == AskedOtherwise("some", Limits())
+    assert received[1] == DerivedOptions("some", Limits())
 
 
 @pytest.mark.parametrize("words", [[], ["a"], ["a", "--out", "o", "--depth", "0"]])
-def test_what_is_required_or_out_of_range_is_refused(words: list[str]) -> None:
-    taken: list[object] = []
-    assert runner.invoke(program(taken, Asked), words).exit_code == 2
-    assert taken == []
+def test_missing_and_invalid_options_are_refused(words: list[str]) -> None:
+    received: list[object] = []
+    assert runner.invoke(program(received, RunOptions), words).exit_code == 2
+    assert received == []
 
 
 OPTIONS = {"--gold": True, "--task": True, "--json": False}
 
 
 @pytest.mark.parametrize(
-    ("typed", "read"),
+    ("typed", "expected"),
     [
         ("p --gold a", "p --gold a"),
         ("p q --gold a b --json", "p q --gold a --gold b --json"),
@@ -107,13 +107,13 @@ OPTIONS = {"--gold": True, "--task": True, "--json": False}
         ("p --gold", "p --gold"),
     ],
 )
-def test_words_after_gold_are_gold_once_there_was_a_prediction(typed: str, read: str) -> None:
-    assert list(spread_words(typed.split(), frozenset({"--gold"}), OPTIONS)) == read.split()
+def test_words_after_gold_are_gold_files_if_a_prediction_precedes(typed: str, expected: str) -> None:
+    assert list(spread_words(typed.split(), frozenset({"--gold"}), OPTIONS)) == expected.split()
 
 
-def test_a_list_with_commas_is_several_files_unless_there_is_such_a_file(tmp_path: Path) -> None:
-    odd = tmp_path / "a,b.tsv"
+def test_a_name_with_commas_is_a_list_of_files_unless_it_exists(tmp_path: Path) -> None:
+    path = tmp_path / "a,b.tsv"
     assert files_named([Path("x.tsv, y.tsv")]) == (Path("x.tsv"), Path("y.tsv"))
-    assert files_named([odd]) == (Path(f"{tmp_path}/a"), Path("b.tsv"))
-    odd.touch()
-    assert files_named([odd, Path("z")]) == (odd, Path("z"))
+    assert files_named([path]) == (Path(f"{tmp_path}/a"), Path("b.tsv"))
+    path.touch()
+    assert files_named([path, Path("z")]) == (path, Path("z"))

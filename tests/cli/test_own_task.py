@@ -1,4 +1,4 @@
-"""A task of one's own from end to end, on both engines, as its documentation has it."""
+"""Own tasks from end to end, on both engines, as documented."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECIPES = ("bm25", "half", "neighbours", "words")
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """The task file of the sample, in a copy that a test may damage."""
+    """The task file of a copy of the sample."""
     return Path(shutil.copytree(OWN, tmp_path / "own")) / "cooking.toml"
 
 
@@ -92,7 +92,7 @@ def test_a_bench_names_an_indexed_task_without_its_file(
     assert ranked.read_bytes() == (out / "run.trec").read_bytes()
 
 
-def test_an_indexed_task_whose_file_is_gone_is_reported_with_the_file(cli: Cli, task: Path) -> None:
+def test_an_indexed_task_whose_file_was_moved_is_reported_with_the_file(cli: Cli, task: Path) -> None:
     assert cli("index", task).code == 0
     task.rename(task.with_name("moved.toml"))
     result = cli("search", "cooking", "soups")
@@ -107,13 +107,11 @@ def test_both_engines_rank_to_the_same_bytes(server: Cli, task: Path, tmp_path: 
             options = ["--split", "dev", "--recipe", recipe, "--engine", engine, "--out", out]
             assert server("rank", task, *options).code == 0
     for recipe in RECIPES:
-        one, other = (
-            tmp_path / f"{engine}-{recipe}" / "run.trec" for engine in ("elasticsearch", "embedded")
-        )
-        assert one.read_bytes() == other.read_bytes() != b""
+        runs = [tmp_path / f"{engine}-{recipe}" / "run.trec" for engine in ("elasticsearch", "embedded")]
+        assert runs[0].read_bytes() == runs[1].read_bytes() != b""
 
 
-def test_a_run_remembers_its_task_file(cli: Cli, run: Path, task: Path) -> None:
+def test_a_run_records_its_task_file_and_its_changes_are_reported(cli: Cli, run: Path, task: Path) -> None:
     manifest = json.loads((run / "run.json").read_text())
     assert manifest["task"] == "cooking"
     assert manifest["task_file"] == str(task.resolve())
@@ -131,13 +129,12 @@ def test_a_task_file_that_was_moved_can_be_named(cli: Cli, run: Path, task: Path
     moved = task.rename(task.with_name("moved.toml"))
     for command in (["evaluate", run], ["export", run, "--out", tmp_path / "x.trec"]):
         result = cli(*command)
-        assert (
-            result.code == 2 and "which no longer exists: give its present path with --task" in result.stderr
-        )
+        assert result.code == 2
+        assert "which no longer exists: give its present path with --task" in result.stderr
         assert cli(*command, "--task", moved).code == 0
         wrong = cli(*command, "--task", "nlps")
         assert wrong.code == 2 and "is a run of cooking, not of nlps" in wrong.stderr
-    assert cli("export", run, "--format", "csv", "--out", tmp_path / "x.csv").code == 0  # which needs no task
+    assert cli("export", run, "--format", "csv", "--out", tmp_path / "x.csv").code == 0  # needs no task
     verified = cli("runs", "verify", run)
     assert verified.code == 0 and "cooking.toml: no longer exists" in verified.stderr
 
@@ -146,9 +143,8 @@ def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_
     other = Path(shutil.copytree(task.parent, tmp_path / "other")) / task.name
     for command in (["search", other, "soup"], ["rank", other, "--split", "dev", "--out", tmp_path / "run2"]):
         result = cli(*command)
-        assert (
-            result.code == 3 and f"was made for the task {task.resolve()}, not for {other}" in result.stderr
-        )
+        assert result.code == 3
+        assert f"was made for the task {task.resolve()}, not for {other}" in result.stderr
     refused = cli("index", other)
     assert refused.code == 2 and "replace the index with --rebuild" in refused.stderr
     assert cli("search", task, "soup").code == 0
@@ -157,13 +153,13 @@ def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_
     assert cli("search", task, "soup").code == 3
 
 
-def test_what_is_not_indexed_yet_is_told_with_the_command_for_it(cli: Cli, task: Path) -> None:
+def test_the_error_for_a_missing_index_names_the_command_to_build_it(cli: Cli, task: Path) -> None:
     result = cli("search", task, "soup")
     assert result.code == 3
     assert f"cooking is not indexed yet: build the index with `searchapp index {task}`" in result.stderr
 
 
-def test_problems_of_all_files_are_told_with_their_lines(cli: Cli, task: Path) -> None:
+def test_problems_of_all_files_are_reported_with_their_lines(cli: Cli, task: Path) -> None:
     with (task.parent / "recipes.jsonl").open("a") as file:
         file.write('{"id": "r01", "title": "x", "text": "x"}\n{"id": "r99"\n')
     with (task.parent / "gold.txt").open("a") as file:
@@ -180,9 +176,7 @@ def test_problems_of_all_files_are_told_with_their_lines(cli: Cli, task: Path) -
     assert (lenient.code, lenient.json["documents"]) == (0, 42)
 
 
-def test_a_field_that_is_indexed_can_be_searched_and_one_that_is_not_is_kept(
-    cli: Cli, task: Path, tmp_path: Path
-) -> None:
+def test_a_field_of_the_mapping_can_be_searched(cli: Cli, task: Path) -> None:
     mapping = {
         "mappings": {
             "properties": {"id": {"type": "keyword"}, "text": {"type": "text"}, "kind": {"type": "keyword"}}
@@ -195,10 +189,8 @@ def test_a_field_that_is_indexed_can_be_searched_and_one_that_is_not_is_kept(
     }
     (task.parent / "own.json").write_text(json.dumps(mapping))
     (task.parent / "kind.json").write_text(json.dumps(template))
-    text = (
-        'mapping = "own.json"\n' + task.read_text() + '[recipes.kind]\nabout = "x"\ntemplate = "kind.json"\n'
-    )
-    task.write_text(text)
+    recipe = '[recipes.kind]\nabout = "x"\ntemplate = "kind.json"\n'
+    task.write_text('mapping = "own.json"\n' + task.read_text() + recipe)
     assert cli("index", task).code == 0
     hits = cli("search", task, "fish", "--recipe", "kind", "--json").json["hits"]
     assert [hit["id"] for hit in hits] == ["r32", "r33", "r34"]
@@ -209,11 +201,12 @@ def test_a_template_without_a_sort_orders_by_score_and_then_by_id(cli: Cli, task
     (task.parent / "plain.json").write_text(json.dumps(template).replace('"the"', '"{{topic.text}}"'))
     task.write_text(task.read_text() + '[recipes.plain]\nabout = "x"\ntemplate = "plain.json"\n')
     assert cli("index", task).code == 0
-    found = cli("search", task, "lentils soup", "--recipe", "plain", "--json").json["hits"]
-    assert len(found) > 3 and [hit["id"] for hit in found] == sorted(hit["id"] for hit in found)
+    hits = cli("search", task, "lentils soup", "--recipe", "plain", "--json").json["hits"]
+    ids = [hit["id"] for hit in hits]
+    assert len(ids) > 3 and ids == sorted(ids)
 
 
-def test_one_document_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -> None:
+def test_messages_about_one_document_are_in_the_singular(offline: Cli, tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text('{"id": "a", "text": "soup"}\n')
     task = tmp_path / "one.toml"
     task.write_text('name = "one"\n[documents]\nfile = "docs.jsonl"\n')
@@ -223,7 +216,7 @@ def test_one_document_is_counted_in_the_singular(offline: Cli, tmp_path: Path) -
     assert "1 documents" not in offline("search", task, "soup", "--from", 2).stderr
 
 
-LACKING = """name = "lacking"
+WITHOUT_TRAINING = """name = "untrained"
 [documents]
 file = "recipes.jsonl"
 text = ["title", "text"]
@@ -248,9 +241,9 @@ signals = [{ signal = "power", k = 5, power = 1.0 }]
 """
 
 
-def test_rm3_and_the_cosine_need_no_solved_topics(offline: Cli, task: Path, tmp_path: Path) -> None:
-    own = task.with_name("lacking.toml")
-    own.write_text(LACKING)
+def test_rm3_and_the_cosine_need_no_training_topics(offline: Cli, task: Path, tmp_path: Path) -> None:
+    own = task.with_name("untrained.toml")
+    own.write_text(WITHOUT_TRAINING)
     assert offline("index", own).code == 0
     for recipe in ("rm3", "cosine"):
         out = tmp_path / recipe
@@ -264,7 +257,7 @@ def test_rm3_and_the_cosine_need_no_solved_topics(offline: Cli, task: Path, tmp_
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "words"])
-def test_a_topic_that_is_a_document_is_not_found_for_itself(
+def test_a_topic_that_is_a_document_is_not_ranked_for_itself(
     cli: Cli, task: Path, tmp_path: Path, recipe: str
 ) -> None:
     own = task.with_name("alike.toml")
@@ -292,52 +285,43 @@ def test_a_run_is_exported_for_other_programs(cli: Cli, run: Path, tmp_path: Pat
         assert float(row["score"]) == pytest.approx(float(score), rel=1e-7)
 
 
-def test_a_topic_of_which_nothing_is_found_stays_a_topic_of_the_run(
-    offline: Cli, task: Path, tmp_path: Path
-) -> None:
+def test_a_topic_without_any_hit_is_a_topic_of_the_run(offline: Cli, task: Path, tmp_path: Path) -> None:
     template = json.loads((task.parent / "half.json").read_text())
     words = {"query": "{{topic.text}}", "minimum_should_match": "60%"}
     half = {**template, "query": {"match": {"text": words}}}
-    none = {**template, "query": {"bool": {"must": [half["query"], {"term": {"id": "no such"}}]}}}
+    filtered = {**template, "query": {"bool": {"must": [half["query"], {"term": {"id": "no such"}}]}}}
     with task.open("a") as file:
-        for name, body in (("strict", half), ("none", none)):
+        for name, body in (("strict", half), ("none", filtered)):
             (task.parent / f"{name}.json").write_text(json.dumps(body))
             file.write(f'\n[recipes.{name}]\nabout = "{name}"\ntemplate = "{name}.json"\n')
     assert offline("index", task).code == 0
-    whole, strict, nothing = tmp_path / "whole", tmp_path / "strict", tmp_path / "none"
-    assert offline("rank", task, "--split", "dev", "--out", whole).code == 0
+    default, strict, empty = (tmp_path / name for name in ("default", "strict", "none"))
+    assert offline("rank", task, "--split", "dev", "--out", default).code == 0
     ranked = offline("rank", task, "--split", "dev", "--recipe", "strict", "--out", strict)
     assert "warning: no document found for 1 of 8 topics: q2" in ranked.stderr
-    ranked = offline("rank", task, "--split", "dev", "--recipe", "none", "--out", nothing)
+    ranked = offline("rank", task, "--split", "dev", "--recipe", "none", "--out", empty)
     assert "no document found for 8 of 8 topics: q1, q2, q3 and 5 more" in ranked.stderr
     topics = offline("topics", task, "--run", strict, "--order", "worst", "--json").json["topics"]
     assert (topics[0]["id"], topics[0]["value"], len(topics)) == ("q2", 0, 8)
     of_topic = offline("topics", task, "--run", strict, "--topic", "q2")
-    assert "missed: filtered  r07" in of_topic.stdout  # which has two of the topic's words
-    for document, why in (
+    assert "missed: filtered  r07" in of_topic.stdout  # it has two words of the topic
+    for document, reason in (
         ("r07", "matches part of the query, but less"),
         ("r01", "matches no part of"),
     ):
         result = offline("explain", task, document, "--topic", "q2", "--recipe", "strict")
-        assert result.stdout.startswith(f"{document} {why}"), result.stdout
-    compared = offline("compare", whole, strict, nothing)
+        assert result.stdout.startswith(f"{document} {reason}"), result.stdout
+    compared = offline("compare", default, strict, empty)
     assert compared.code == 0 and "although" not in compared.stderr
-    assert offline("evaluate", nothing, "--json").json["official"]["value"] == 0
-    assert offline("export", nothing, "--format", "csv", "--out", tmp_path / "none.csv").code == 0
+    assert offline("evaluate", empty, "--json").json["official"]["value"] == 0
+    assert offline("export", empty, "--format", "csv", "--out", tmp_path / "none.csv").code == 0
     assert offline("runs", "verify", strict).code == 0
 
 
-def test_a_task_file_to_start_from_is_written_and_works(cli: Cli, tmp_path: Path, task: Path) -> None:
+def test_tasks_new_writes_a_task_file_that_works(cli: Cli, tmp_path: Path, task: Path) -> None:
     new = task.with_name("mine.toml")
-    files = {name: task.parent / name for name in ("recipes.jsonl", "questions.tsv", "gold.txt")}
-    options = [
-        "--documents",
-        files["recipes.jsonl"],
-        "--topics",
-        files["questions.tsv"],
-        "--gold",
-        files["gold.txt"],
-    ]
+    names = (("--documents", "recipes.jsonl"), ("--topics", "questions.tsv"), ("--gold", "gold.txt"))
+    options = [word for option, name in names for word in (option, task.parent / name)]
     assert cli("tasks", "new", new, *options).code == 0
     refused = cli("tasks", "new", new)
     assert refused.code == 2 and "exists already" in refused.stderr
@@ -367,7 +351,7 @@ def test_the_documented_figures_are_those_of_the_example(offline: Cli, task: Pat
     assert f"nDCG@10 (official)   {value:.6f}\n" in documented
 
 
-def test_a_task_may_rank_deeper_than_an_engine_gives_at_a_time(offline: Cli, tmp_path: Path) -> None:
+def test_a_task_may_rank_deeper_than_one_window_of_an_engine(offline: Cli, tmp_path: Path) -> None:
     texts = [f"soup {'lentils ' * (number % 5)}" for number in range(10_300)]
     lines = [json.dumps({"id": f"d{number}", "text": text}) for number, text in enumerate(texts)]
     (tmp_path / "docs.jsonl").write_text("\n".join(lines))
@@ -381,16 +365,16 @@ def test_a_task_may_rank_deeper_than_an_engine_gives_at_a_time(offline: Cli, tmp
     assert offline("index", task).code == 0
     assert offline("rank", task, "--split", "dev", "--out", run).code == 0
     ranked = (run / "run.trec").read_text().splitlines()
-    # The shorter a text is, the better; among those of one length the ids decide.
+    # Shorter texts have higher scores, and equal scores are ordered by id.
     order = sorted(range(10_300), key=lambda number: (number % 5, f"d{number}"))
     assert [line.split()[2] for line in ranked] == [f"d{number}" for number in order[:10_200]]
     assert offline("rank", task, "--split", "dev", "--depth", 5, "--out", shallow).code == 0
     missed = offline("topics", task, "--run", shallow, "--topic", "q", "--json").json["missed"]
     expected = {f"d{number}": order.index(number) + 1 for number in (9_999, 10_295)}
-    assert {one["id"]: one["rank"] for one in missed} == expected
+    assert {document["id"]: document["rank"] for document in missed} == expected
     assert max(expected.values()) > 10_000
-    counted = offline("topics", task, "--depth", 10_100, "--json").json["topics"]
-    assert [one["missed"] for one in counted] == [sum(rank > 10_100 for rank in expected.values())]
+    topics = offline("topics", task, "--depth", 10_100, "--json").json["topics"]
+    assert [topic["missed"] for topic in topics] == [sum(rank > 10_100 for rank in expected.values())]
 
 
 def test_a_task_is_shown(cli: Cli, task: Path) -> None:
@@ -403,19 +387,19 @@ def test_a_task_is_shown(cli: Cli, task: Path) -> None:
         "indexed    42 documents",
     ):
         assert part in shown.stdout
-    described = cli("tasks", "show", task, "--json").json
-    assert (described["task"], described["file"], described["indexed"]) == ("cooking", str(task), 42)
+    output = cli("tasks", "show", task, "--json").json
+    assert (output["task"], output["file"], output["indexed"]) == ("cooking", str(task), 42)
     assert cli("tasks", "show", "nlps", "--json").json["file"] is None
 
 
-def test_options_of_a_command_stand_behind_its_name(offline: Cli, tmp_path: Path) -> None:
+def test_options_before_a_command_are_refused_or_apply_to_the_group(offline: Cli, tmp_path: Path) -> None:
     result = offline("tasks", "--json", "show", "nlps")
     assert result.code == 2 and "put the options of show after its name" in result.stderr
     before = offline("tasks", "--home", tmp_path / "elsewhere", "show", "nlps", "--json")
     assert before.json["data"].startswith(str(tmp_path / "elsewhere"))
 
 
-def test_files_of_ones_own_may_be_compressed_with_gzip(cli: Cli, tmp_path: Path) -> None:
+def test_own_files_may_be_compressed_with_gzip(cli: Cli, tmp_path: Path) -> None:
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     files = {
         "docs.jsonl": "".join(f'{{"id": "d{n}", "text": "soup number {n}"}}\n' for n in range(9)),
@@ -470,7 +454,7 @@ def test_files_of_ones_own_may_be_compressed_with_gzip(cli: Cli, tmp_path: Path)
             gzip.compress(b'{"id": "1", "text": "x"}\n', mtime=0)[:-4],
             "the gzip file ends too early",
         ),
-        ("docs.jsonl", b"\x1f\x8bnothing of the kind", "the gzip file is damaged"),
+        ("docs.jsonl", b"\x1f\x8bother content", "the gzip file is damaged"),
         (
             "docs.csv",
             b"PAR1\x15\0\xff",
@@ -506,10 +490,10 @@ def test_files_of_ones_own_may_be_compressed_with_gzip(cli: Cli, tmp_path: Path)
         ("docs.jsonl", b'[\n{"id": "1"}\n]\n', "it is a JSON array: write one object per line"),
     ],
 )
-def test_a_file_that_can_not_be_read_is_told_by_what_it_is(
+def test_the_format_of_an_unsupported_file_is_named(
     offline: Cli, tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
-    """When it is indexed; and the same when a task file is to be made for it, as far as that looks at it."""
+    """`tasks new` reports the same as `index`, except for separators, which it writes into the task file."""
     (tmp_path / name).write_bytes(content)
     task = tmp_path / "task.toml"
     task.write_text(f'name = "mine"\n[documents]\nfile = "{name}"\n')
@@ -525,7 +509,7 @@ def test_a_file_that_can_not_be_read_is_told_by_what_it_is(
         assert not (tmp_path / "new.toml").exists()
 
 
-def test_a_damaged_run_or_gold_file_is_refused_in_a_sentence(offline: Cli, tmp_path: Path) -> None:
+def test_damaged_gzip_files_of_runs_and_gold_are_refused(offline: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text('{"id": "1", "text": "x"}\n')
     (tmp_path / "q.qrels").write_text("1 0 1 1\n")
     task = tmp_path / "task.toml"
@@ -546,7 +530,7 @@ def test_a_damaged_run_or_gold_file_is_refused_in_a_sentence(offline: Cli, tmp_p
     assert result.code == 4 and "Traceback" not in result.stderr
 
 
-def test_what_was_assumed_of_header_lines_is_said(offline: Cli, tmp_path: Path) -> None:
+def test_assumptions_about_header_lines_are_reported(offline: Cli, tmp_path: Path) -> None:
     documents, task = tmp_path / "d.tsv", tmp_path / "task.toml"
     documents.write_text("d1\tfirst soup\nd2\tsecond soup\n")
     new = offline("tasks", "new", task, "--documents", documents)
@@ -558,9 +542,7 @@ def test_what_was_assumed_of_header_lines_is_said(offline: Cli, tmp_path: Path) 
     assert 'id = "d1"' in task.read_text()
 
 
-def test_topics_of_the_gold_that_the_split_lacks_do_not_count(
-    offline: Cli, task: Path, tmp_path: Path
-) -> None:
+def test_topics_of_the_gold_outside_the_split_do_not_count(offline: Cli, task: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert offline("index", task).code == 0
     assert offline("rank", task, "--split", "dev", "--out", run).code == 0
@@ -574,22 +556,18 @@ def test_topics_of_the_gold_that_the_split_lacks_do_not_count(
         after = offline("evaluate", *source, "--json").json
         assert (after["official"], after["measures"]) == (before["official"], before["measures"])
         assert after["topics"] == before["topics"] == 8
-        assert any(
-            "8 of the 16 topics with gold are not in the split dev" in warning
-            for warning in after["warnings"]
-        )
+        warning = "8 of the 16 topics with gold are not in the split dev"
+        assert any(warning in line for line in after["warnings"])
 
 
-def test_a_split_whose_topics_file_serves_all_splits_has_the_topics_of_its_gold(
+def test_a_split_of_a_shared_topics_file_has_the_topics_of_its_gold(
     offline: Cli, task: Path, tmp_path: Path
 ) -> None:
     lines = (task.parent / "gold.txt").read_text().splitlines(keepends=True)
-    of_first = {"q1", "q2", "q3"}
+    first = {"q1", "q2", "q3"}
     for split in ("first", "test"):
         path = task.parent / f"{split}.qrels"
-        path.write_text(
-            "".join(line for line in lines if (line.split()[0] in of_first) == (split == "first"))
-        )
+        path.write_text("".join(line for line in lines if (line.split()[0] in first) == (split == "first")))
     text = task.read_text().partition("[topics.dev]")
     shared = "".join(
         f'[topics.{split}]\nfile = "questions.tsv"\ntext = "question"\nfields = ["level"]\n'
@@ -606,11 +584,11 @@ def test_a_split_whose_topics_file_serves_all_splits_has_the_topics_of_its_gold(
     assert scored["topics"] == 5 and scored["warnings"] == []
     assert offline("validate", tmp_path / "test/run.trec", "--task", task, "--split", "test").code == 0
     (task.parent / "test.qrels").unlink()
-    refused = offline("rank", task, "--split", "test", "--out", tmp_path / "gone")
+    refused = offline("rank", task, "--split", "test", "--out", tmp_path / "no-gold")
     assert refused.code == 4 and refused.stderr.count("missing file") == 1
 
 
-def test_the_official_file_of_a_run_scores_as_the_run_where_scores_are_equal(
+def test_the_official_file_of_a_run_with_equal_scores_has_its_figures(
     offline: Cli, task: Path, tmp_path: Path
 ) -> None:
     run, official = tmp_path / "run", tmp_path / "official.trec"
@@ -631,6 +609,6 @@ def test_the_official_file_of_a_run_scores_as_the_run_where_scores_are_equal(
     of_file = offline("evaluate", official, "--task", task, "--split", "dev", "--json").json
     assert of_run["official"] == of_file["official"]
     assert of_run["official"]["value"] == 1
-    # The run's own file has the engine's equal scores, which trec_eval orders by descending id.
+    # The file run.trec has the equal scores of the engine, which trec_eval orders by descending id.
     of_engine = offline("evaluate", run / "run.trec", "--task", task, "--split", "dev", "--json").json
     assert of_engine["measures"]["RR"] == 1 / 4

@@ -1,8 +1,9 @@
-"""`searchapp search`: what it prints for people and for programs, and how it ends."""
+"""`searchapp search`: its text and JSON output, errors, pipes and saved searches."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,23 +32,23 @@ def checkthat(offline: Cli) -> Cli:
     return lambda *arguments: offline("search", "checkthat", *arguments)
 
 
-def piped(typed: str | bytes, *arguments: str) -> Result:
+def search_lines(typed: str | bytes, *arguments: str) -> Result:
     return run_command("search", "nlps", *arguments, typed=typed)
 
 
-def ids(result: Result) -> list[str]:
+def hit_ids(result: Result) -> list[str]:
     assert result.code == 0, result.stderr
     return [hit["id"] for hit in result.json["hits"]]
 
 
-def test_signs_choose_among_the_documents(nlps: Cli) -> None:
-    assert ids(nlps("+normal +kernel", "--json")) == ["603"]
-    assert "603" not in ids(nlps("normal -kernel", "--json"))
-    assert ids(nlps("--json", "--size", 100, "--", "-kernel"))
-    assert ids(nlps('"of a group homomorphism"', "--json")) == ["603"]
+def test_operators_select_documents(nlps: Cli) -> None:
+    assert hit_ids(nlps("+normal +kernel", "--json")) == ["603"]
+    assert "603" not in hit_ids(nlps("normal -kernel", "--json"))
+    assert hit_ids(nlps("--json", "--size", 100, "--", "-kernel"))
+    assert hit_ids(nlps('"of a group homomorphism"', "--json")) == ["603"]
 
 
-def test_a_broken_query_is_a_mistake_that_says_where(nlps: Cli) -> None:
+def test_a_syntax_error_is_reported_with_its_position(nlps: Cli) -> None:
     result = nlps("normal (subgroup")
     assert (result.code, result.stdout) == (2, "")
     assert (
@@ -56,7 +57,7 @@ def test_a_broken_query_is_a_mistake_that_says_where(nlps: Cli) -> None:
     )
 
 
-def test_more_clauses_than_engines_take_are_one_sentence(nlps: Cli) -> None:
+def test_too_many_clauses_are_reported_in_one_line(nlps: Cli) -> None:
     for typed, code in (("+ring " * 300, 2), (" ".join(f"ring{number}" for number in range(9_000)), 3)):
         result = nlps(typed)
         assert (result.code, result.stdout) == (code, "")
@@ -64,45 +65,45 @@ def test_more_clauses_than_engines_take_are_one_sentence(nlps: Cli) -> None:
         assert "internal error" not in result.stderr
 
 
-def test_ranks_go_on_where_the_last_page_ended(nlps: Cli) -> None:
-    every = nlps("ring", "--json", "--size", 100).json["hits"]
-    assert nlps("ring", "--json", "--from", 3, "--size", 2).json["hits"] == every[2:4]
-    assert every[2]["rank"] == 3
-    assert nlps("ring", "--from", 3, "--size", 1).stdout.startswith(f"  3  {every[2]['id']}  ")
+def test_ranks_continue_on_the_next_page(nlps: Cli) -> None:
+    hits = nlps("ring", "--json", "--size", 100).json["hits"]
+    assert nlps("ring", "--json", "--from", 3, "--size", 2).json["hits"] == hits[2:4]
+    assert hits[2]["rank"] == 3
+    assert nlps("ring", "--from", 3, "--size", 1).stdout.startswith(f"  3  {hits[2]['id']}  ")
     beyond = nlps("ring", "--from", 1_000)
     assert (beyond.code, beyond.stdout) == (0, "")
-    assert f"nlps has no rank 1,000: only {len(every)} documents match" in beyond.stderr
+    assert f"nlps has no rank 1,000: only {len(hits)} documents match" in beyond.stderr
     assert nlps("ring", "--from", 20_000, "--json").json["hits"] == []
     assert nlps("ring", "--from", 0).code == 2
 
 
-def test_filters_leave_documents_with_a_value(checkthat: Cli) -> None:
+def test_filters_select_documents_with_a_value(checkthat: Cli) -> None:
     shown = checkthat("the people", "--json", "--size", 1).json["hits"][0]["id"]
     opened = checkthat("--document", shown, "--json").json["document"]
-    for filtered in ("speaker", "debate", "line"):
-        found = ids(checkthat("the people", "--filter", f"{filtered}={opened[filtered]}", "--json"))
-        assert shown in found
+    for field in ("speaker", "debate", "line"):
+        filtered = checkthat("the people", "--filter", f"{field}={opened[field]}", "--json")
+        assert shown in hit_ids(filtered)
     result = checkthat("people", "--filter", "speaker=NOBODY")
     assert (result.code, result.stdout) == (0, "")
     assert "no document of checkthat matches the query with these filters" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("filter_", "message"),
     [
         ("speker=X", "unknown filter field 'speker' (did you mean speaker?): choose debate or part"),
         ("=X", "the filter '=X' is not FIELD=VALUE"),
         ("line=x", "the filter line=x: line is a field of whole numbers, not 'x'"),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_a_mistake(checkthat: Cli, given: str, message: str) -> None:
-    result = checkthat("people", "--filter", given)
+def test_invalid_filters_are_refused(checkthat: Cli, filter_: str, message: str) -> None:
+    result = checkthat("people", "--filter", filter_)
     assert (result.code, result.stdout) == (2, "")
     assert message in result.stderr
 
 
 def test_a_learned_recipe_ranks_words(nlps: Cli, offline: Cli, tmp_path: Path) -> None:
-    assert ids(nlps("every ring is a group", "--recipe", "neighbours", "--json"))
+    assert hit_ids(nlps("every ring is a group", "--recipe", "neighbours", "--json"))
     shown = nlps("every ring is a group", "--recipe", "neighbours", "--explain", "--size", 1)
     assert "fused by sum" in shown.stdout and "neighbours, weight" in shown.stdout
     missing = nlps("ring", "--recipe", "neighbours", "--data", tmp_path / "nowhere")
@@ -110,18 +111,15 @@ def test_a_learned_recipe_ranks_words(nlps: Cli, offline: Cli, tmp_path: Path) -
     assert "does not exist: give their folder" in missing.stderr and "--data" in missing.stderr
 
 
-def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Path) -> None:
-    moved = tmp_path / "moved"
-    moved.mkdir()
-    for file in SAMPLE.iterdir():
-        (moved / file.name).write_bytes(file.read_bytes())
-    assert offline("index", "nlps", "--data", moved).code == 0
-    moved.rename(tmp_path / "gone")
-    assert ids(offline("search", "nlps", "ring", "--json"))
+def test_an_index_can_be_searched_without_its_files(offline: Cli, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(SAMPLE, tmp_path / "data"))
+    assert offline("index", "nlps", "--data", data).code == 0
+    data.rename(tmp_path / "moved")
+    assert hit_ids(offline("search", "nlps", "ring", "--json"))
     assert offline("search", "nlps", "ring", "--recipe", "neighbours").code == 4
 
 
-# Why
+# Explanations
 
 
 @pytest.mark.parametrize(
@@ -152,32 +150,31 @@ def test_search_explains_missing_documents(
     }
 
 
-def test_it_is_told_why_a_document_is_where_it_is(nlps: Cli) -> None:
+def test_the_rank_of_a_document_is_explained(nlps: Cli) -> None:
     hit = nlps("normal subgroup", "--json").json["hits"][2]
-    told = nlps("normal subgroup", "--explain-document", hit["id"], "--json").json
-    assert (told["status"], told["rank"], told["score"]) == ("ranked", 3, hit["score"])
-    assert told["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)
+    reason = nlps("normal subgroup", "--explain-document", hit["id"], "--json").json
+    assert (reason["status"], reason["rank"], reason["score"]) == ("ranked", 3, hit["score"])
+    assert reason["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)
     first, *rest = nlps("normal subgroup", "--explain-document", hit["id"]).stdout.splitlines()
     assert first == f"{hit['id']} is at rank 3, with the score {hit['score']:.4f}"
     assert any("text: " in line for line in rest)
 
 
-def test_a_filter_can_be_why(checkthat: Cli) -> None:
-    shown = ids(checkthat("the people", "--json"))[0]
-    told = checkthat("the people", "--filter", "speaker=NOBODY", "--explain-document", shown)
-    assert told.stdout == f"{shown} matches, but a filter excludes it\n"
+def test_a_document_may_be_excluded_by_a_filter(checkthat: Cli) -> None:
+    document = hit_ids(checkthat("the people", "--json"))[0]
+    result = checkthat("the people", "--filter", "speaker=NOBODY", "--explain-document", document)
+    assert result.stdout == f"{document} matches, but a filter excludes it\n"
 
 
 # One document
 
 
-def test_a_document_is_shown_whole(checkthat: Cli) -> None:
+def test_a_document_is_shown_with_all_fields(checkthat: Cli) -> None:
     hit = checkthat("the people", "--json").json["hits"][0]
     opened = checkthat("people", "--document", hit["id"], "--json").json
     assert set(opened) == {"task", "id", "matches", "document"}
     assert (opened["task"], opened["id"], opened["document"]["text"]) == ("checkthat", hit["id"], hit["text"])
-    matched = [hit["text"][start:end].lower() for start, end in opened["matches"]]
-    assert set(matched) == {"people"}
+    assert {hit["text"][start:end].lower() for start, end in opened["matches"]} == {"people"}
     shown = checkthat("--document", hit["id"]).stdout
     assert shown.startswith(f"{hit['id']}\n")
     assert f"speaker: {opened['document']['speaker']}\n" in shown
@@ -191,7 +188,7 @@ def test_a_document_is_shown_whole(checkthat: Cli) -> None:
 
 def test_each_line_of_a_pipe_is_a_search(nlps: Cli) -> None:
     typed = "kernel\n\n  +ring -field \nzygomorphic\n"
-    result = piped(typed, "--json", "--size", "3")
+    result = search_lines(typed, "--json", "--size", "3")
     assert result.code == 0
     assert set(result.json) == {"task", "searches"}
     assert [search["query"] for search in result.json["searches"]] == [
@@ -199,31 +196,31 @@ def test_each_line_of_a_pipe_is_a_search(nlps: Cli) -> None:
         "+ring -field",
         "zygomorphic",
     ]
-    for one in result.json["searches"]:
-        assert one["hits"] == nlps(one["query"], "--json", "--size", 3).json["hits"]
-    shown = piped(typed, "--size", "1").stdout
+    for search in result.json["searches"]:
+        assert search["hits"] == nlps(search["query"], "--json", "--size", 3).json["hits"]
+    shown = search_lines(typed, "--size", "1").stdout
     assert shown.splitlines()[0] == "kernel"
     assert "\n+ring -field\n" in shown and "\nzygomorphic\n" in shown
 
 
-def test_an_empty_pipe_is_no_search(nlps: Cli) -> None:
-    assert piped("", "--json").json == {"task": "nlps", "searches": []}
-    assert piped("\n \n") == Result(0, "", "")
+def test_an_empty_pipe_has_no_searches(nlps: Cli) -> None:
+    assert search_lines("", "--json").json == {"task": "nlps", "searches": []}
+    assert search_lines("\n \n") == Result(0, "", "")
 
 
-def test_a_broken_line_is_told_by_its_number(nlps: Cli) -> None:
-    result = piped('kernel\n\n"ring\n', "--json")
+def test_a_syntax_error_in_a_pipe_is_reported_with_its_line(nlps: Cli) -> None:
+    result = search_lines('kernel\n\n"ring\n', "--json")
     assert (result.code, result.stdout) == (2, "")
     assert "line 3 of the input: character 1 of the query: this quotation mark" in result.stderr
 
 
-def test_a_pipe_that_is_no_text_is_told(nlps: Cli) -> None:
-    result = piped(b"kernel\n\xff\n", "--json")
+def test_a_pipe_that_is_not_utf_8_is_refused(nlps: Cli) -> None:
+    result = search_lines(b"kernel\n\xff\n", "--json")
     assert (result.code, result.stdout) == (4, "")
     assert "the input is not UTF-8 text" in result.stderr
 
 
-def test_a_hit_is_described_for_programs(nlps: Cli) -> None:
+def test_a_hit_in_json_has_matches_and_an_explanation(nlps: Cli) -> None:
     result = nlps('+kernel "normal subgroup"', "--json", "--explain", "--size", 1).json
     assert set(result) == {"task", "query", "hits"}
     (hit,) = result["hits"]
@@ -240,15 +237,15 @@ def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) ->
     filters = (FieldFilter("speaker", "CASTELL"),)
     saved.save("jobs", SearchQuery("jobs", None, filters))
     saved.save("alike\x1b[2J", SearchQuery("-signs (are words", None, (), "a:1", literal=True))
-    result = ids(checkthat("--saved", "jobs", "--json"))
-    assert result == ids(checkthat("jobs", "--filter", "speaker=CASTELL", "--json")) != []
-    other = ids(checkthat("--saved", "jobs", "--filter", "speaker=BRANDT", "--json"))
-    assert other == ids(checkthat("jobs", "--filter", "speaker=BRANDT", "--json")) != result
-    assert ids(checkthat("--saved", "alike\x1b[2J", "--json"))
+    result = hit_ids(checkthat("--saved", "jobs", "--json"))
+    assert result == hit_ids(checkthat("jobs", "--filter", "speaker=CASTELL", "--json")) != []
+    other = hit_ids(checkthat("--saved", "jobs", "--filter", "speaker=BRANDT", "--json"))
+    assert other == hit_ids(checkthat("jobs", "--filter", "speaker=BRANDT", "--json")) != result
+    assert hit_ids(checkthat("--saved", "alike\x1b[2J", "--json"))
     listed = checkthat("--list-saved").stdout
     assert listed.splitlines()[0] == "alike␛[2J  like a:1"
     assert listed.splitlines()[1] == "jobs  jobs  speaker=CASTELL"
-    assert [one["name"] for one in checkthat("--list-saved", "--json").json["saved"]] == [
+    assert [saved_search["name"] for saved_search in checkthat("--list-saved", "--json").json["saved"]] == [
         "alike\x1b[2J",
         "jobs",
     ]

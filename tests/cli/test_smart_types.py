@@ -1,4 +1,4 @@
-"""Answer type prediction from end to end on the sample collections, on both engines."""
+"""Answer type prediction from end to end on the samples, on both engines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def train_file(task: str, data: Path) -> Path:
     return data / f"task1_{task.rpartition('-')[2]}_train.json"
 
 
-def ranked(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
+def rank(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
     assert cli("index", task, "--data", data).code == 0
     result = cli("rank", task, "--data", data, "--out", out, *options)
     assert result.code == 0, result.stderr
@@ -40,7 +40,7 @@ def ranked(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path
 def test_ranking_exporting_validating_and_evaluating_agree(
     cli: Cli, task: str, data: Path, split: str, recipe: str, tmp_path: Path
 ) -> None:
-    run = ranked(cli, task, data, tmp_path / "run", "--split", split, "--recipe", recipe)
+    run = rank(cli, task, data, tmp_path / "run", "--split", split, "--recipe", recipe)
     out = tmp_path / "answers.json"
     assert cli("export", run, "--out", out).code == 0
     assert out.read_bytes() == (run / load(task).info.official_file).read_bytes()
@@ -55,7 +55,7 @@ def test_ranking_exporting_validating_and_evaluating_agree(
         assert of_run[key] == of_file[key]
     for key in ("measure", "values", "per_topic"):
         assert of_run["official"][key] == of_file["official"][key]
-    if "wikidata" not in task:  # whose file lists more than is ranked, which the honest figure sees
+    if "wikidata" not in task:  # its file has more types than the ranking, which changes the honest figure
         assert of_run["official"] == of_file["official"] and of_run["warnings"] == of_file["warnings"]
     assert cli("evaluate", out, *options).code == 0  # without --lenient too
     assert set(of_run["breakdowns"]) == {"category", "gold-types", "first-word"}
@@ -68,21 +68,21 @@ def test_every_fold_is_scored_against_its_own_questions(
     questions = [entry for entry in json.loads(train_file(task, data).read_text()) if entry["question"]]
     counted = 0
     for split in FOLDS:
-        run = ranked(offline, task, data, tmp_path / split, "--split", split, "--recipe", "bm25")
+        run = rank(offline, task, data, tmp_path / split, "--split", split, "--recipe", "bm25")
         counted += offline("evaluate", run, "--json", "--lenient").json["topics"]
     assert counted == len(questions)
 
 
-def test_a_search_finds_types_by_their_names(cli: Cli, task: str, data: Path) -> None:
+def test_types_are_found_by_their_names(cli: Cli, task: str, data: Path) -> None:
     assert cli("index", task, "--data", data).code == 0
     hits = cli("search", task, "Which cities are there?", "--json").json["hits"]
     assert hits[0]["text"] == "city"
 
 
-def test_everything_wrong_with_an_official_file_is_found(
+def test_all_problems_of_an_official_file_are_found(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    run = ranked(offline, task, data, tmp_path / "run", "--split", "test")
+    run = rank(offline, task, data, tmp_path / "run", "--split", "test")
     answers = json.loads((run / load(task).info.official_file).read_text())
     answers[0]["type"] = ["date"] if answers[0]["category"] == "resource" else ["dbo:City"]
     answers[1]["category"] = "place"
@@ -93,15 +93,15 @@ def test_everything_wrong_with_an_official_file_is_found(
     options = ["--task", task, "--data", data, "--split", "test", "--json"]
     result = offline("validate", bad, *options)
     assert result.code == 4
-    found = {(problem["kind"], problem["where"].split(":")[0]) for problem in result.json["problems"]}
-    assert ("contradiction", "line 2") in found
-    assert ("unknown category", "line 3") in found
-    assert ("repeated type", "line 4") in found
-    assert ("unknown question", "line 5") in found
-    assert sum(kind == "missing question" for kind, _where in found) == 4
+    problems = {(problem["kind"], problem["where"].split(":")[0]) for problem in result.json["problems"]}
+    assert ("contradiction", "line 2") in problems
+    assert ("unknown category", "line 3") in problems
+    assert ("repeated type", "line 4") in problems
+    assert ("unknown question", "line 5") in problems
+    assert sum(kind == "missing question" for kind, _where in problems) == 4
 
 
-def test_every_part_of_a_label_that_stops_the_script_is_told(offline: Cli, tmp_path: Path) -> None:
+def test_every_part_of_a_label_on_which_the_scorer_stops_is_reported(offline: Cli, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLES / "smart-types-wikidata", tmp_path / "data"))
     path = data / "task1_wikidata_test.json"
     questions = json.loads(path.read_text())
@@ -110,27 +110,32 @@ def test_every_part_of_a_label_that_stops_the_script_is_told(offline: Cli, tmp_p
     path.write_text(json.dumps(questions))
     types = [["city", "town"], ["town", "city"], ["village", "t"]]
     answers = [
-        {"id": one["id"], "category": one["category"], "type": types[place] if place < 3 else one["type"]}
-        for place, one in enumerate(questions)
+        {name: question[name] for name in ("id", "category")}
+        | {"type": types[number] if number < 3 else question["type"]}
+        for number, question in enumerate(questions)
     ]
     predicted = tmp_path / "predictions.json"
     predicted.write_text("[\n" + ",\n".join(map(json.dumps, answers)) + "\n]\n")
     options = ["--task", "smart-types-wikidata", "--data", data, "--split", "test"]
     result = offline("validate", predicted, *options, "--json")
     assert result.code == 4 and not result.json["valid"]
-    found = [(problem["kind"], problem["where"], problem["detail"]) for problem in result.json["problems"]]
-    assert [one[:2] for one in found] == [("part of a label", "line 2"), ("part of a label", "line 4")]
-    assert "has the type city" in found[0][2] and "ValueError: 'city' is not in list" in found[0][2]
+    problems = result.json["problems"]
+    assert [(problem["kind"], problem["where"]) for problem in problems] == [
+        ("part of a label", "line 2"),
+        ("part of a label", "line 4"),
+    ]
+    assert "has the type city" in problems[0]["detail"]
+    assert "ValueError: 'city' is not in list" in problems[0]["detail"]
     stopped = offline("evaluate", predicted, *options)
     assert stopped.code == 4 and "'city' is not in list" in stopped.stderr
-    # Without its gold the split has nothing that the file could be a part of.
+    # Without gold there are no labels to compare with.
     path.write_text(
         json.dumps([{"id": question["id"], "question": question["question"]} for question in questions])
     )
     assert offline("validate", predicted, *options).code == 0
 
 
-def test_what_the_file_alone_shows_needs_no_data(offline: Cli, task: str, tmp_path: Path) -> None:
+def test_problems_of_the_file_alone_are_found_without_data(offline: Cli, task: str, tmp_path: Path) -> None:
     predicted = tmp_path / "predictions.json"
     good = {"id": 1, "category": "literal", "type": ["date"]}
     for entries, kind in (
@@ -159,7 +164,7 @@ def test_what_the_file_alone_shows_needs_no_data(offline: Cli, task: str, tmp_pa
         ({"question": " "}, "blank text"),
     ],
 )
-def test_train_files_are_checked_once_and_with_lines(
+def test_an_error_of_a_train_file_is_reported_once_with_its_line(
     offline: Cli, task: str, data: Path, changes: dict[str, Any], kind: str
 ) -> None:
     path = train_file(task, data)
@@ -172,7 +177,7 @@ def test_train_files_are_checked_once_and_with_lines(
     assert "_train.json: line 4: question" in result.stderr
 
 
-def test_missing_files_are_told_once(offline: Cli, task: str, data: Path) -> None:
+def test_a_missing_file_is_reported_once(offline: Cli, task: str, data: Path) -> None:
     (needed,) = load(task).collection(data).documents.files
     needed.unlink()
     result = offline("index", task, "--data", data)
@@ -184,23 +189,21 @@ def test_masked_gold_is_not_scored(offline: Cli, task: str, data: Path, tmp_path
     path = data / f"task1_{task.rpartition('-')[2]}_test.json"
     questions = [{"id": entry["id"], "question": entry["question"]} for entry in json.loads(path.read_text())]
     path.write_text(json.dumps(questions))
-    run = ranked(offline, task, data, tmp_path / "run", "--split", "test")
+    run = rank(offline, task, data, tmp_path / "run", "--split", "test")
     assert (run / load(task).info.official_file).is_file()
     result = offline("evaluate", run)
     assert result.code == 4 and "masked" in result.stderr
 
 
-def test_a_split_that_is_not_there_is_a_usage_error(
-    offline: Cli, task: str, data: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_split_is_a_usage_error(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
     result = offline("rank", task, "--data", data, "--split", "dev", "--out", tmp_path / "run")
     assert result.code == 2 and "fold0 or fold1" in result.stderr
 
 
-def test_a_question_without_a_text_is_broken_down_as_the_scorer_takes_it(
+def test_questions_without_text_are_grouped_if_the_scorer_accepts_them(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    run = ranked(offline, task, data, tmp_path / "run", "--split", "fold1")
+    run = rank(offline, task, data, tmp_path / "run", "--split", "fold1")
     path = train_file(task, data)
     questions = json.loads(path.read_text())
     for question in questions:
