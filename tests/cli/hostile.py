@@ -1,4 +1,4 @@
-"""Hostile damage to any text file: random bytes, and tokens in place of others that readers do not expect there."""
+"""Random damage of text files: random bytes, and tokens that readers do not expect."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 DEEP = b"[" * 10_000 + b"]" * 10_000
-"""Deeper than Python's stack."""
+"""Nested more deeply than Python's stack allows."""
 
 NEARLY_TOO_DEEP = b"[" * 800 + b"]" * 800
-"""As deep as a reader gets with a fresh stack, and nothing that is done with the value afterwards."""
+"""Nested so deeply that it can be parsed, but exceeds the stack when the value is processed."""
 
 _OF_JSON = [
     DEEP,
@@ -85,10 +85,19 @@ _TOML_KEY = re.compile(rb"(?m)^\w+(?= =)|(?<=^\[)[\w.]+(?=\])")
 _CELL = re.compile(rb"[^\t ,\n]+")
 
 
-def damaged(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
-    """What was done, and the content it was done to."""
-    ways = [_cut, _turned, _inserted, _repeated, _replaced, _replaced, _replaced, _replaced]
-    return chance.choice(ways)(path, content, chance)
+def damage(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
+    """Damage content, and return a description and the result."""
+    kinds = [
+        _cut,
+        _flip_bits,
+        _insert,
+        _repeat_line,
+        _replace_token,
+        _replace_token,
+        _replace_token,
+        _replace_token,
+    ]
+    return chance.choice(kinds)(path, content, chance)
 
 
 def _cut(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
@@ -96,28 +105,28 @@ def _cut(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]
     return f"cut at {at}", content[:at]
 
 
-def _turned(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
+def _flip_bits(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
     changed = bytearray(content)
     for _ in range(chance.randint(1, 8)):
         changed[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
     return "bits turned", bytes(changed)
 
 
-def _inserted(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
+def _insert(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
     at = chance.randrange(len(content))
-    what = chance.choice(
+    inserted = chance.choice(
         [b"\0", b"\0" * 300, b"\xed\xa0\x80", b"\xf0\x9f", b"\r", b"\xe2\x80\xa8", b"\x1a", b"{[" * 2000]
     )
-    return f"{what[:4]!r} inserted at {at}", content[:at] + what + content[at:]
+    return f"{inserted[:4]!r} inserted at {at}", content[:at] + inserted + content[at:]
 
 
-def _repeated(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
+def _repeat_line(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
     lines = content.split(b"\n")
     at = chance.randrange(len(lines))
     return f"line {at + 1} repeated", b"\n".join([*lines[: at + 1], lines[at], *lines[at + 1 :]])
 
 
-def _replaced(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
+def _replace_token(path: Path, content: bytes, chance: random.Random) -> tuple[str, bytes]:
     pattern, tokens = _CELL, _OF_CELLS
     if path.suffix in (".json", ".jsonl"):
         pattern, tokens = _JSON_TOKEN, _OF_JSON

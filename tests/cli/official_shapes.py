@@ -1,7 +1,7 @@
-"""The organisers' files as they ship them, with the sample collections as their content.
+"""Files in the shapes of the organisers, with the samples as their content.
 
-What the samples leave out is put back: the test files without gold, ids of the type that the files of that year have,
-every column, and the oddities of real files.
+They have what the samples lack: test files without gold, ids of the type that files of each year have, all columns,
+and the peculiarities of real files.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ LONG_ID = "326496263310236798796308065117976245415"
 
 
 def files_of(task: str) -> dict[str, bytes]:
-    """The official files of a task by their places in its folder."""
+    """Return the official files of a task by their names in its folder."""
     files = dict(_sample(task))
     if task == "checkthat":
         return _checkthat(files)
-    assert task in _MAKERS, (
-        f"name in _MAKERS what makes of the sample of {task} the files that its organisers ship"
-    )
+    assert task in _MAKERS, f"add to _MAKERS a function that makes official files from the sample of {task}"
     return files | _MAKERS[task](files)
 
 
@@ -66,25 +64,25 @@ def _nlps(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def _checkthat(files: dict[str, bytes]) -> dict[str, bytes]:
-    """A debate of the sample under each of the organisers' names."""
-    made = {}
-    for place, file in enumerate(sources.load("checkthat").files):
+    """Return a debate of the sample under each name of the official files."""
+    debates_by_name = {}
+    for number, file in enumerate(sources.load("checkthat").files):
         part = file.path.partition("/")[0]
         debates = [content for name, content in files.items() if name.startswith(f"{part}/")]
-        made[file.path] = debates[place % len(debates)]
-    return made
+        debates_by_name[file.path] = debates[number % len(debates)]
+    return debates_by_name
 
 
-def questions_of_2019(rows: bytes, columns: tuple[str, ...], *, masked: bool = False) -> bytes:
-    """The questions of a sample file with other columns; `masked` ones without their explanations."""
-    header, *lines = [line.split("\t") for line in rows.decode().splitlines()]
-    made = ["\t".join(columns)]
-    for line in lines:
-        cells = {**dict.fromkeys(columns, ""), **dict(zip(header, line, strict=True))}
+def questions_of_2019(content: bytes, columns: tuple[str, ...], *, masked: bool = False) -> bytes:
+    """Write the questions of a sample file with other columns; `masked` ones have no explanations."""
+    header, *rows = [line.split("\t") for line in content.decode().splitlines()]
+    lines = ["\t".join(columns)]
+    for row in rows:
+        cells = {**dict.fromkeys(columns, ""), **dict(zip(header, row, strict=True))}
         cells |= {"QuestionID": cells["questionID"], "question": cells["Question"]}
         cells |= {"explanation": ""} if masked else {}
-        made.append("\t".join(cells[column] for column in columns))
-    return "".join(f"{line}\n" for line in made).encode()
+        lines.append("\t".join(cells[column] for column in columns))
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _explanation_2019(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -100,10 +98,10 @@ def _explanation_2019(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def _explanation_2021(files: dict[str, bytes]) -> dict[str, bytes]:
-    asked = json.loads(files["wt-expert-ratings.dev.json"])["rankingProblems"]
+    questions = json.loads(files["wt-expert-ratings.dev.json"])["rankingProblems"]
     masked = [
-        {**one, "qid": one["qid"].replace("D_", "T_"), "qClass": ["CEL_CYCLES"], "documents": []}
-        for one in asked
+        {**question, "qid": question["qid"].replace("D_", "T_"), "qClass": ["CEL_CYCLES"], "documents": []}
+        for question in questions
     ]
     return {"wt-expert-ratings.test.json": _json({"rankingProblems": masked}, indent=4)}
 
@@ -118,7 +116,7 @@ def _masked(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _types_dbpedia_2021(files: dict[str, bytes]) -> dict[str, bytes]:
     train, test = (json.loads(files[f"task1_dbpedia_{part}.json"]) for part in ("train", "test"))
-    odd = [
+    unusual = [
         {"id": 0, "question": None, "category": "literal", "type": ["date"]},
         {"id": 0, "question": "Who sails the Orrin?", "category": None, "type": None},
         {"id": 0, "question": "Who sails the Immer?", "category": "resource", "type": []},
@@ -136,13 +134,13 @@ def _types_dbpedia_2021(files: dict[str, bytes]) -> dict[str, bytes]:
         },
     ]
     return {
-        "task1_dbpedia_train.json": _json(_numbered(train + odd, 0), indent=2),
+        "task1_dbpedia_train.json": _json(_numbered(train + unusual, 0), indent=2),
         "task1_dbpedia_test.json": _json(_masked(_numbered(test, 50_500)), indent=2),
     }
 
 
 def types_dbpedia_2020(*, gold: bool) -> dict[str, bytes]:
-    """The files of 2020, the test file with its gold or without."""
+    """Return the files of 2020, whose test file has gold or not."""
     files = dict(_sample("smart-types-dbpedia"))
     test = json.loads(files.pop("task1_dbpedia_test.json"))
     files["smarttask_dbpedia_train.json"] = files.pop("task1_dbpedia_train.json")
@@ -158,7 +156,7 @@ def _types_wikidata_2021(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def types_wikidata_2020(*, gold: bool) -> dict[str, bytes]:
-    """The files of 2020, the test file with its gold or without."""
+    """Return the files of 2020, whose test file has gold or not."""
     files = dict(_sample("smart-types-wikidata"))
     test = json.loads(files.pop("task1_wikidata_test.json"))
     files["lcquad2_anstype_wikidata_train.json"] = files.pop("task1_wikidata_train.json")
@@ -179,7 +177,7 @@ def _relations(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def relations_with_gold(base: str) -> dict[str, bytes]:
-    """The files of relation prediction whose test file has gold, beside the one without."""
+    """Return the files of relation prediction with a second test file that has gold."""
     files = dict(_sample(f"smart-relations-{base}"))
     train = json.loads(files[f"smart-2021-rl-{base}-train.json"])
     gold = [{**entry, "id": f"test-{number}"} for number, entry in enumerate(train[:5])]

@@ -1,4 +1,4 @@
-"""What `analyze` shows of each step, in terminals of any width."""
+"""`searchapp analyze` shows every step of analysis in terminals of any width."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.terminal import Terminal
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80])
-def test_no_step_is_cut(offline: Cli, tmp_path: Path, columns: int) -> None:
+def test_no_step_is_truncated(offline: Cli, tmp_path: Path, columns: int) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     words = ["analyze", "nlps", "commutative groups", "--field", "text"]
     with Terminal(*words, home=tmp_path / "home", columns=columns) as terminal:

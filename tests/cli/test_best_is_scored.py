@@ -1,4 +1,4 @@
-"""What ranks best in each task is scored by the official scorer as it is: nothing needs `--lenient`."""
+"""The official scorer accepts runs of the best recipe of each task without `--lenient`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_best_recipe_s_run_is_scored_and_its_official_file_valid(
     task = tasks.load(name)
     data, split, out = SAMPLES / name, split_of(task), tmp_path / "run"
     assert offline("index", name, "--data", data).code == 0
-    recipe = learning_recipes(task)[0]  # `best`, where the task has it
+    recipe = learning_recipes(task)[0]  # `best` if the task has it
     ranked = offline("rank", name, "--split", split, "--recipe", recipe, "--out", out)
     assert ranked.code == 0, ranked.stderr
     scored = offline("evaluate", out, "--json", *SCORED_WITH.get(name, []))
@@ -35,17 +35,7 @@ def test_the_best_recipe_s_run_is_scored_and_its_official_file_valid(
         exported = offline("export", out, "--format", "official", "--out", official[0], *SCORED_WITH[name])
         assert exported.code == 0, exported.stderr
     assert official
-    again = offline(
-        "evaluate",
-        *official,
-        "--task",
-        name,
-        "--data",
-        data,
-        "--split",
-        split,
-        "--json",
-        *SCORED_WITH.get(name, []),
-    )
+    options = ("--task", name, "--data", data, "--split", split, "--json", *SCORED_WITH.get(name, []))
+    again = offline("evaluate", *official, *options)
     assert again.code == 0, again.stderr
     assert again.json["official"]["values"] == pytest.approx(scored.json["official"]["values"], abs=1e-12)

@@ -1,4 +1,4 @@
-"""Every recorded case of the official scorers, through the command that people type."""
+"""`searchapp evaluate` has the recorded figures of the official scorers."""
 
 from __future__ import annotations
 

@@ -322,8 +322,8 @@ def test_an_interrupted_download_is_resumed(
     web: FileServer, get: Callable[..., Terminal], sources_file: Path, offline: Cli, tmp_path: Path
 ) -> None:
     web.files["/data.example/speeches.zip"] = content = os.urandom(200_000)
-    digests = (hashlib.sha256(file).hexdigest() for file in (archive(), content))
-    text = sources_file.read_text().replace(*digests)
+    before, after = (hashlib.sha256(file).hexdigest() for file in (archive(), content))
+    text = sources_file.read_text().replace(before, after)
     sources_file.write_text(text.replace("at_most = 100_000", "at_most = 200_000"))
     web.faults["/data.example/speeches.zip"] = [Fault(pause=0.2)]
     folder = tmp_path / "home" / "data" / "checkthat"

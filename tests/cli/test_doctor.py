@@ -1,7 +1,10 @@
+"""`searchapp doctor`: checks of the engine, of versions, of index files and of the home directory."""
+
 from __future__ import annotations
 
 import importlib.metadata
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,21 +14,21 @@ from searchapp import resources
 from tests.cli.conftest import SAMPLE, Cli
 
 
-def test_without_a_server_all_is_well(offline: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_server_all_checks_pass(offline: Cli) -> None:
     result = offline("doctor")
     assert result.code == 0
     assert "embedded (default)" in result.stdout
     assert "not indexed yet: `searchapp index nlps --data DIR` builds the index" in result.stdout
 
 
-def test_an_index_is_told_with_its_size(offline: Cli) -> None:
+def test_an_index_is_reported_with_its_size(offline: Cli) -> None:
     offline("index", "nlps", "--data", SAMPLE)
     assert "index nlps: 70 documents, built 2" in offline("doctor").stdout
 
 
 @pytest.fixture
 def other_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Reports a NumPy 99.0, which nobody has tested, in place of the installed one."""
+    """Reports NumPy 99.0, an untested version, as installed."""
 
     def version(package: str) -> str:
         return "99.0" if package == "numpy" else importlib.metadata.version(package)
@@ -62,11 +65,11 @@ def test_the_files_of_an_index_are_verified(offline: Cli) -> None:
     assert checks["files of nlps"]["finding"].startswith("intact")
 
 
-def test_an_altered_file_fails_the_examination(offline: Cli, tmp_path: Path) -> None:
+def test_an_altered_index_file_fails(offline: Cli, tmp_path: Path) -> None:
     offline("index", "nlps", "--data", SAMPLE)
     file = index_file(tmp_path / "home", "documents.sqlite")
     content = bytearray(file.read_bytes())
-    content[-1] ^= 1  # the size stays, so only the digest tells
+    content[-1] ^= 1  # the size is the same, so that only the digest changes
     file.write_bytes(content)
     result = offline("doctor")
     assert result.code == 1
@@ -78,7 +81,7 @@ def test_an_altered_file_fails_the_examination(offline: Cli, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "ids.ranks.npy"])
-def test_an_index_that_lacks_a_file_is_not_taken_for_none(offline: Cli, tmp_path: Path, name: str) -> None:
+def test_an_index_that_lacks_a_file_is_reported_as_damaged(offline: Cli, tmp_path: Path, name: str) -> None:
     offline("index", "nlps", "--data", SAMPLE)
     index_file(tmp_path / "home", name).unlink()
     result = offline("doctor")
@@ -104,25 +107,21 @@ def test_both_engines_agree_without_leftovers(
     checks = {check["name"]: check for check in server("doctor", "--json").json["checks"]}
     assert checks["engine"]["finding"].endswith("(chosen by SEARCHAPP_URL)")
     assert checks["engines agree"]["verdict"] == "ok"
-    assert (
-        "both engines return the same documents and scores for 10 sample topics"
-        in checks["engines agree"]["finding"]
-    )
-    import urllib.request
-
+    finding = checks["engines agree"]["finding"]
+    assert "both engines return the same documents and scores for 10 sample topics" in finding
     with urllib.request.urlopen(f"{elasticsearch_url}/_cat/indices/{index_prefix}*", timeout=30) as answer:
         assert answer.read() == b""
     assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file() and "doctor" in str(path)]
 
 
-def test_a_server_that_does_not_answer_fails_the_examination(offline: Cli) -> None:
+def test_an_unreachable_server_fails(offline: Cli) -> None:
     result = offline("doctor", "--url", "http://127.0.0.1:9")
     assert result.code == 1
     assert "no Elasticsearch answers at http://127.0.0.1:9" in result.stdout
     assert "checks failed: engine answers" in result.stderr
 
 
-def test_a_folder_that_can_not_be_used_fails_the_examination(offline: Cli, tmp_path: Path) -> None:
+def test_an_unusable_home_directory_fails(offline: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = offline("doctor", "--home", tmp_path / "file" / "home")
     assert result.code == 1 and "is not writable" in result.stdout

@@ -1,4 +1,4 @@
-"""Figures on a terminal: every one is there whole, however narrow it is."""
+"""Tables of figures on terminals of any width show every figure completely."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ FIGURES = [
 ]
 
 
-def printed(width: int) -> str:
+def print_table(width: int) -> str:
+    """Return the table as a terminal of this width shows it."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     ResultTable([GROUP, *FIGURES]).print(console)
     assert isinstance(console.file, io.StringIO)
@@ -34,8 +35,8 @@ def printed(width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 1000])
-def test_no_figure_heading_or_group_is_cut(width: int) -> None:
-    text = printed(width)
+def test_no_figure_heading_or_group_is_truncated(width: int) -> None:
+    text = print_table(width)
     assert "…" not in text
     assert all(len(line) <= width for line in text.splitlines())
     figures = [cell for column in FIGURES for cell in column.cells if cell]
@@ -47,20 +48,20 @@ def test_no_figure_heading_or_group_is_cut(width: int) -> None:
     assert "SECRETARY" in text
 
 
-def test_a_table_that_fits_is_one_line_a_row_and_right_aligned() -> None:
-    lines = [line.rstrip() for line in printed(200).splitlines()]
+def test_a_table_that_fits_has_one_line_for_each_row_and_right_aligned_figures() -> None:
+    lines = [line.rstrip() for line in print_table(200).splitlines()]
     assert len(lines) == 3
     assert lines[0].index("lines") + len("lines") == lines[1].index("375") + len("375")
 
 
-def test_a_table_that_is_too_wide_goes_on_below_with_the_groups_again() -> None:
-    text = printed(80)
+def test_a_table_that_is_too_wide_continues_below_with_the_groups_repeated() -> None:
+    text = print_table(80)
     assert text.count("20160722_trump_acceptance") == 2
-    (whole, folded) = next(blocks(GROUP, FIGURES, 200))
-    assert list(whole) == FIGURES and not folded
+    (columns, folded) = next(blocks(GROUP, FIGURES, 200))
+    assert list(columns) == FIGURES and not folded
 
 
-def test_a_column_wider_than_the_terminal_has_a_table_of_its_own() -> None:
+def test_a_column_wider_than_the_terminal_has_its_own_table() -> None:
     wide = TableColumn("figure", ["1" * 50])
     assert [len(block) for block, _folded in blocks(GROUP, [wide, wide], 60)] == [1, 1]
 
@@ -101,7 +102,7 @@ def test_a_table_of_judgments_is_folded(
 
 
 def evaluation(*paths: str) -> Evaluation:
-    """One of a run, or of several files that make a submission."""
+    """Make an evaluation of a run or of a submission of several files."""
     files = paths if len(paths) > 1 else ()
     official, measures = OfficialScore("MAP", {}), Measures({}, {})
     return Evaluation(", ".join(paths), "t", "dev", 1, official, measures, (), files=files)
@@ -127,5 +128,5 @@ LONG = "/home/somebody/experiments/2024-05/runs"
         ([["runs/a.tsv", "runs/b.tsv"], ["runs/r"]], ["runs (2 files)", "runs/r"]),
     ],
 )
-def test_headings_are_short_and_tell_runs_apart(sources: list[list[str]], expected: list[str]) -> None:
-    assert headings([evaluation(*some) for some in sources]) == expected
+def test_headings_are_short_and_different(sources: list[list[str]], expected: list[str]) -> None:
+    assert headings([evaluation(*paths) for paths in sources]) == expected

@@ -1,4 +1,4 @@
-"""Every kind of file that somebody else may have written, damaged and replaced: always a sentence and its exit code."""
+"""Files of every kind, damaged at random or replaced by devices and folders, cause no crash of any command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from searchapp import resources
 from tests.cli.conftest import SAMPLE, SAMPLES, Cli, Result, run_command
-from tests.cli.hostile import damaged
+from tests.cli.hostile import damage
 from tests.profile import FULL
 
 OWN = SAMPLES / "own"
@@ -68,32 +68,32 @@ READ_BY: dict[str, Commands] = {
     "home/folders.json": [["tasks"], ["index", "cooking.toml"], ["doctor"]],
     "home/data/nlps/fetched.json": [["data", "list"], ["data", "verify", "nlps"], ["tasks"]],
 }
-"""The commands that read each of the files of the scene."""
+"""The commands that read each file of the workspace."""
 
 SETTINGS = '[judge]\ntheme = "dark"\n\n[judge.keys]\nundo = "z"\nskip = ["n", "space"]\n'
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with one file of each kind, and a home with an index and with judgments."""
+def prepared_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with one file of each kind, and a home directory with an index and judgments."""
     with pytest.MonkeyPatch.context() as patch:
         base = tmp_path_factory.mktemp("prepared")
-        scene = base / "scene"
-        patch.setenv("SEARCHAPP_HOME", str(scene / "home"))
-        shutil.copytree(OWN, scene)
-        patch.chdir(scene)
-        task = scene / "cooking.toml"
+        workspace = base / "scene"
+        patch.setenv("SEARCHAPP_HOME", str(workspace / "home"))
+        shutil.copytree(OWN, workspace)
+        patch.chdir(workspace)
+        task = workspace / "cooking.toml"
         task.write_text(
             task.read_text("utf-8").replace("\n[documents]", 'mapping = "mapping.json"\n\n[documents]')
         )
         mapping = resources.index_mapping("text")
-        (scene / "mapping.json").write_text(json.dumps(mapping, indent=1))
+        (workspace / "mapping.json").write_text(json.dumps(mapping, indent=1))
 
         def run(*arguments: str) -> None:
             result = run_command(*arguments, typed="2\n1\n0\nq\n")
             assert result.code == 0, (arguments, result.stdout, result.stderr)
 
-        nlps = scene / "home/data/nlps"
+        nlps = workspace / "home/data/nlps"
         shutil.copytree(SAMPLE, nlps)
         entry = {"from": "https://example.org/a", "size": 7, "sha256": "0" * 64}
         (nlps / "fetched.json").write_text(json.dumps({"files": {"dev_set.json": entry, "a.json": entry}}))
@@ -103,34 +103,25 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         run("export", "run", "--format", "trec", "--out", "given.trec")
         run(*JUDGE)
         run("judgments", "export", "cooking.toml", "--format", "jsonl", "--out", "events.jsonl")
-        run(
-            "judgments",
-            "assign",
-            "cooking.toml",
-            "--split",
-            "dev",
-            "--out",
-            "assignment.json",
-            "--quota",
-            "ann=3",
-            "--quota",
-            "bob=3",
-        )
-        (scene / "home/settings.toml").write_text(SETTINGS)
-        yield scene
+        quotas = ("--quota", "ann=3", "--quota", "bob=3")
+        run("judgments", "assign", "cooking.toml", "--split", "dev", "--out", "assignment.json", *quotas)
+        (workspace / "home/settings.toml").write_text(SETTINGS)
+        yield workspace
 
 
 @pytest.fixture
-def scene(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: Cli) -> Path:
-    """A copy of it that may be damaged, the folder in which commands run."""
-    copy = Path(shutil.copytree(prepared, tmp_path / "scene"))
+def workspace(
+    prepared_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: Cli
+) -> Path:
+    """A copy of the prepared folder, as the working folder of commands."""
+    copy = Path(shutil.copytree(prepared_workspace, tmp_path / "scene"))
     monkeypatch.chdir(copy)
     monkeypatch.setenv("SEARCHAPP_HOME", str(copy / "home"))
     return copy
 
 
 def fault(result: Result) -> str | None:
-    """What is wrong with how a command ended."""
+    """Describe a crash or an undocumented exit code of a command."""
     if result.code not in CODES:
         return f"exit code {result.code}"
     if "Traceback" in result.stderr or "internal error" in result.stderr:
@@ -140,29 +131,28 @@ def fault(result: Result) -> str | None:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", READ_BY)
-def test_a_file_that_was_damaged_is_a_sentence(offline: Cli, scene: Path, name: str) -> None:
-    path, chance, result = scene / name, random.Random(f"{SEED} {name}"), []
+def test_random_damage_crashes_no_command(offline: Cli, workspace: Path, name: str) -> None:
+    path, chance, faults = workspace / name, random.Random(f"{SEED} {name}"), []
     good = path.read_bytes()
     for number in range(DAMAGES):
-        what, content = damaged(path, good, chance)
+        description, content = damage(path, good, chance)
         path.write_bytes(content)
         for command in READ_BY[name]:
-            problem = fault(offline(*command))
-            if problem:
-                result.append(f"{number}: {what}: {' '.join(command[:3])}: {problem}")
+            if problem := fault(offline(*command)):
+                faults.append(f"{number}: {description}: {' '.join(command[:3])}: {problem}")
         path.write_bytes(good)
-    assert not result, "\n".join(result)
+    assert not faults, "\n".join(faults)
 
 
 def _pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-REPLACED: dict[str, Callable[[Path], object]] = {
-    "a pipe that nobody writes to": _pipe,
-    "a device without end": lambda path: path.symlink_to("/dev/zero"),
+REPLACEMENTS: dict[str, Callable[[Path], object]] = {
+    "a pipe without a writer": _pipe,
+    "an endless device": lambda path: path.symlink_to("/dev/zero"),
     "a folder": Path.mkdir,
-    "a device without content": lambda path: path.symlink_to("/dev/null"),
+    "an empty device": lambda path: path.symlink_to("/dev/null"),
     "a terminal": lambda path: path.symlink_to("/dev/ptmx"),
     "a link to nothing": lambda path: path.symlink_to("nothing"),
     "a link to itself": lambda path: path.symlink_to(path.name),
@@ -172,12 +162,14 @@ REPLACED: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", READ_BY)
-def test_what_is_named_as_a_file_may_be_anything(offline: Cli, scene: Path, name: str) -> None:
-    path, result = scene / name, []
-    for what, replace in REPLACED.items() if FULL else list(REPLACED.items())[:3]:
+def test_devices_and_folders_in_place_of_a_file_crash_no_command(
+    offline: Cli, workspace: Path, name: str
+) -> None:
+    path, faults = workspace / name, []
+    for description, replace in list(REPLACEMENTS.items())[: None if FULL else 3]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         replace(path)
         for command in READ_BY[name]:
             if problem := fault(offline(*command)):
-                result.append(f"{what}: {' '.join(command)}: {problem}")
-    assert not result, "\n".join(result)
+                faults.append(f"{description}: {' '.join(command)}: {problem}")
+    assert not faults, "\n".join(faults)

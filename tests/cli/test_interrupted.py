@@ -1,4 +1,4 @@
-"""A command that is stopped while it writes a run leaves nothing that passes for one, and can be given again."""
+"""Signals: an interrupted command leaves no incomplete run, prints one line, and can be repeated."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SLOW_WRITER = """
 import sys, time
 from searchapp.formats import trec
 rankings = trec._format_rankings
-def slow(run):
-    for one in rankings(run):
+def format_slowly(run):
+    for ranking in rankings(run):
         time.sleep(0.2)
-        yield one
-trec._format_rankings = slow
+        yield ranking
+trec._format_rankings = format_slowly
 from searchapp.cli import run
 sys.exit(run(sys.argv[1:]))
 """
@@ -33,28 +33,18 @@ def test_an_interrupted_run_leaves_no_directory(offline: Cli, tmp_path: Path, na
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     folder = tmp_path / "runs"
     folder.mkdir()
-    arguments = [
-        "rank",
-        "nlps",
-        "--data",
-        SAMPLE,
-        "--split",
-        "dev",
-        "--recipe",
-        "bm25",
-        "--out",
-        folder / "run",
-    ]
+    options = ("--data", SAMPLE, "--split", "dev", "--recipe", "bm25", "--out", folder / "run")
+    arguments = ("rank", "nlps", *options)
     with Program(SLOW_WRITER, *arguments) as program:
         deadline = time.monotonic() + 60
         while not list(folder.iterdir()):
             assert time.monotonic() < deadline
             time.sleep(0.01)
         program.send_signal(getattr(signal, name))
-        _, told = program.communicate()
-    assert program.returncode != 0 and "Traceback" not in told
+        _, stderr = program.communicate()
+    assert program.returncode != 0 and "Traceback" not in stderr
     if name == "SIGINT":
-        assert program.returncode == 130 and told.strip() == "searchapp: interrupted"
+        assert program.returncode == 130 and stderr.strip() == "searchapp: interrupted"
     assert not (folder / "run").exists()
     assert all(path.name.startswith(".") for path in folder.iterdir())
     assert offline(*arguments).code == 0
@@ -63,31 +53,31 @@ def test_an_interrupted_run_leaves_no_directory(offline: Cli, tmp_path: Path, na
 
 IGNORING = """
 import signal, sys, time
-if sys.argv[1:]:  # as whoever starts it would have it ignored
+if sys.argv[1:]:  # as if the parent process ignored it
     signal.signal(int(sys.argv[1]), signal.SIG_IGN)
 from searchapp import cli
 from searchapp.tasks import names
-def slow():
-    print("begun", flush=True)
+def names_slowly():
+    print("started", flush=True)
     time.sleep(1)
     return names()
 from searchapp.cli import tasks
-tasks.names = slow
+tasks.names = names_slowly
 sys.argv[1:] = ["tasks", "--json"]
 cli.main()
 """
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_that_is_ignored_where_the_command_was_started_is_ignored(offline: Cli, name: str) -> None:
-    """As with `nohup`, and in the background of a script."""
-    signaled = getattr(signal, name)
-    for ignored in ([int(signaled)], []):
+def test_a_signal_that_the_parent_process_ignores_is_ignored(offline: Cli, name: str) -> None:
+    """With `nohup` and in the background of a script, signals are ignored."""
+    number = getattr(signal, name)
+    for ignored in ([int(number)], []):
         with Program(IGNORING, *ignored) as program:
-            assert program.read_line() == "begun"
-            program.send_signal(signaled)
+            assert program.read_line() == "started"
+            program.send_signal(number)
             program.wait()
-        assert program.returncode == (0 if ignored else 128 + signaled)
+        assert program.returncode == (0 if ignored else 128 + number)
 
 
 ROOT = Path(__file__).parents[2]
@@ -97,14 +87,14 @@ _MODULE, _FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["proje
 SCRIPT = f"from {_MODULE} import {_FUNCTION}\n{_FUNCTION}()"
 """The script `searchapp`, as installers write it."""
 MODULE = "import runpy; runpy.run_module('searchapp', run_name='__main__', alter_sys=True)"
-"""What `python -m searchapp` does."""
+"""The code of `python -m searchapp`."""
 
 IMPORTING = """
 import sys, time
 class Slow:
     def find_spec(self, name, path=None, target=None):
         if name == slow:
-            print("begun", flush=True)
+            print("started", flush=True)
             time.sleep(60)
 sys.meta_path.insert(0, Slow())
 """
@@ -114,7 +104,7 @@ sys.meta_path.insert(0, Slow())
 @pytest.mark.parametrize(
     "imported", ["searchapp.cli", "typer", "searchapp.cli.setup", "searchapp.app.doctor"]
 )
-def test_ctrl_c_ends_a_command_in_one_way_while_python_imports(text: str, imported: str) -> None:
+def test_an_interrupt_during_imports_prints_one_line(text: str, imported: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", f"slow = {imported!r}{IMPORTING}{text}", "doctor"],
         stdout=subprocess.PIPE,
@@ -122,43 +112,43 @@ def test_ctrl_c_ends_a_command_in_one_way_while_python_imports(text: str, import
         cwd=ROOT,
         text=True,
     ) as process:
-        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        assert process.stdout is not None and process.stdout.readline() == "started\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
-    assert (process.returncode, told) == (130, "searchapp: interrupted\n")
+        _, stderr = process.communicate()
+    assert (process.returncode, stderr) == (130, "searchapp: interrupted\n")
 
 
 ENDING = f"""
 import atexit, time
-def slow():
+def exit_slowly():
     print("ending", flush=True)
     time.sleep(60)
-atexit.register(slow)
+atexit.register(exit_slowly)
 {MODULE}
 """
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_behind_a_command_ends_the_program_without_a_traceback(offline: Cli, name: str) -> None:
-    signaled = getattr(signal, name)
+def test_a_signal_after_the_command_ends_the_program_without_a_traceback(offline: Cli, name: str) -> None:
+    number = getattr(signal, name)
     with Program(ENDING, "--version") as program:
         assert program.read_line().startswith("searchapp ")
         assert program.read_line() == "ending"
-        program.send_signal(signaled)
-        _, told = program.communicate()
-    assert "Traceback" not in told
+        program.send_signal(number)
+        _, stderr = program.communicate()
+    assert "Traceback" not in stderr
     if name == "SIGINT":
-        assert (program.returncode, told) == (130, "searchapp: interrupted\n")
+        assert (program.returncode, stderr) == (130, "searchapp: interrupted\n")
     else:
-        assert program.returncode == -signaled
+        assert program.returncode == -number
 
 
 def test_a_program_that_a_test_starts_can_be_interrupted() -> None:
-    waiting = "import time; print('begun', flush=True); time.sleep(60)"
+    waiting = "import time; print('started', flush=True); time.sleep(60)"
     with subprocess.Popen(
         [sys.executable, "-c", waiting], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
-        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        assert process.stdout is not None and process.stdout.readline() == "started\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == -signal.SIGINT
 
@@ -177,15 +167,15 @@ def test_tests_under_nohup_can_interrupt(
     monkeypatch.chdir(Path(__file__).parents[2])
     test = f"{__file__}::{test_a_program_that_a_test_starts_can_be_interrupted.__name__}"
     with Program(TESTS_IGNORING, test) as program:
-        printed, complained = program.communicate()
-    assert program.returncode == 0 and "1 passed" in printed, printed + complained
+        stdout, stderr = program.communicate()
+    assert program.returncode == 0 and "1 passed" in stdout, stdout + stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("command", [["tasks"], ["tasks", "--json"]])
-def test_an_output_that_is_full_is_told(offline: Cli, command: list[str]) -> None:
+def test_a_full_disk_for_the_output_is_reported(offline: Cli, command: list[str]) -> None:
     full = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
     with Program(f"{full}; {COMMAND}", *command, environment={"PYTHONUNBUFFERED": ""}) as program:
-        _, told = program.communicate()
+        _, stderr = program.communicate()
     assert program.returncode == 1
-    assert told == "searchapp: the output could not be written: no space left on device\n"
+    assert stderr == "searchapp: the output could not be written: no space left on device\n"

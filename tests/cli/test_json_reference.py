@@ -1,4 +1,4 @@
-"""docs/reference/json.md describes every key of the JSON that commands print, and no other."""
+"""docs/reference/json.md documents exactly the keys of the JSON that commands print."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Steps = tuple[str, ...]
 
 
 class Section:
-    """The keys of one heading with their types."""
+    """The keys of a section of the page, with their types."""
 
     def __init__(self, text: str) -> None:
         self.types: dict[Steps, str] = {}
@@ -47,7 +47,7 @@ class Section:
                     self.conditional.add(path)
 
     def match(self, path: Steps) -> Steps | None:
-        """The documented path of a value; one without * before one with it."""
+        """Return the documented path of a value, preferably one without *."""
         candidates = [
             known
             for known in self.types
@@ -57,14 +57,14 @@ class Section:
 
 
 def sections() -> dict[str, Section]:
-    """The sections of the page by their anchors."""
+    """Read the sections of the page, by their anchors."""
     parts = re.split(r"^#{2,4} (.+)$", PAGE, flags=re.MULTILINE)[1:]
     titles = [re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in parts[::2]]
     return {title: Section(text) for title, text in zip(titles, parts[1::2], strict=True)}
 
 
 def undocumented(value: Any, names: list[str], known: dict[str, Section], path: Steps = ()) -> Iterator[str]:
-    """The paths of a document that the sections of these names lack, or describe with another type."""
+    """Yield the paths of a document that these sections lack or describe with another type."""
     names = [*names, *(more for name in names for more in known[name].included)]
     for name in names:
         documented = known[name].match(path)
@@ -86,15 +86,15 @@ def undocumented(value: Any, names: list[str], known: dict[str, Section], path: 
         for part in value:
             yield from undocumented(part, names, known, (*path, "[]"))
     elif isinstance(value, dict | list):
-        begun = [known_path for name in names for known_path in known[name].types if starts(known_path, path)]
-        if not begun and path:
+        paths = [documented for name in names for documented in known[name].types]
+        if path and not any(starts(documented, path) for documented in paths):
             yield f"{'.'.join(path)} (empty)"
     else:
         yield f"{'.'.join(path)} ({type(value).__name__})"
 
 
 def starts(known: Steps, path: Steps) -> bool:
-    """Whether a documented path leads through this one."""
+    """Whether a documented path begins with a path."""
     return len(known) > len(path) and all(a in ("*", b) for a, b in zip(known, path, strict=False))
 
 
@@ -106,7 +106,7 @@ def fits(value: Any, type_: str) -> bool:
 
 
 def missing_keys(command: str, document: Any) -> list[str]:
-    """What the page lacks of a document that a command has printed."""
+    """List the keys in the output of a command that the page lacks."""
     return list(undocumented(document, [f"searchapp-{command.replace(' ', '-')}"], sections()))
 
 

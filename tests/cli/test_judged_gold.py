@@ -1,4 +1,4 @@
-"""A scripted person who judges every sample as its gold does: the official figures must be those of the gold."""
+"""Judgments with the grades of the gold have the official figures of the gold, for every sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.shared_indexes
 SAMPLES = {sample.task.name: sample for sample in samples()}
 
 NOT_GRADES = {"smart-relations-dbpedia": {"Recall", "F1"}, "smart-relations-wikidata": {"Recall", "F1"}}
-"""Figures for which gold says more than grades can: which relations are interchangeable, and repeats of one."""
+"""Figures that depend on more than grades: on interchangeable and on repeated relations."""
 
 
 def test_every_task_has_a_sample() -> None:
@@ -31,14 +31,14 @@ def test_every_task_has_a_sample() -> None:
 
 
 def judge(sample: Sample, run: Path, log: Path) -> int:
-    """Grade every document of the run, and every one of the gold, as the gold does; returns how many topics."""
+    """Grade every document of the run and of the gold with its grade in the gold; return the number of topics."""
     task = sample.task
     stored = directory.read(run)
     part = DataSplit(sample.collection, sample.split)
     gold = task.official.grades(sample.collection.gold_files(sample.split), part)
     count = 0
-    with JudgmentLog(log) as opened:
-        session = Session(opened, task.name, Author("ann"))
+    with JudgmentLog(log) as events:
+        session = Session(events, task.name, Author("ann"))
         for ranking in stored.run:
             grades = gold.get(ranking.topic_id)
             if grades is None:
@@ -46,10 +46,10 @@ def judge(sample: Sample, run: Path, log: Path) -> int:
             count += 1
             by_grade: dict[int, list[SeenDocument]] = {}
             for document in dict.fromkeys([*grades, *ranking.document_ids()]):
-                place = SeenDocument(ranking.topic_id, document)
-                by_grade.setdefault(grades.get(document, 0), []).append(place)
-            for grade, places in by_grade.items():
-                session.grade(places, grade)
+                seen = SeenDocument(ranking.topic_id, document)
+                by_grade.setdefault(grades.get(document, 0), []).append(seen)
+            for grade, documents in by_grade.items():
+                session.grade(documents, grade)
     return count
 
 
@@ -74,14 +74,14 @@ def test_the_figures_are_those_of_the_gold(offline: Cli, name: str, tmp_path: Pa
 
 
 def relevant(log: Path, task: str) -> dict[str, dict[str, int]]:
-    """What is relevant by the judgments in a log: all that a gold file of most tasks says."""
-    with JudgmentLog(log) as opened:
-        grades = aggregate(JudgmentView(event for _, event in opened.events(task))).grades
+    """Return the relevant documents by the judgments of a log, which gold files of most tasks contain only."""
+    with JudgmentLog(log) as events:
+        grades = aggregate(JudgmentView(event for _, event in events.events(task))).grades
     result = {
-        topic: {document: grade for document, grade in given.items() if grade}
-        for topic, given in grades.items()
+        topic: {document: grade for document, grade in of_topic.items() if grade}
+        for topic, of_topic in grades.items()
     }
-    return {topic: given for topic, given in result.items() if given}
+    return {topic: of_topic for topic, of_topic in result.items() if of_topic}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -90,12 +90,12 @@ def test_official_gold_of_judgments_is_read_back(offline: Cli, name: str, tmp_pa
     gold = sample.task.official.grades(
         sample.collection.gold_files(sample.split), DataSplit(sample.collection, sample.split)
     )
-    with JudgmentLog(log) as opened:
-        session = Session(opened, name, Author("ann"))
+    with JudgmentLog(log) as events:
+        session = Session(events, name, Author("ann"))
         for topic, grades in gold.items():
             for document, grade in grades.items():
                 session.grade([SeenDocument(topic, document)], grade)
-            session.grade([SeenDocument(topic, "nobody asked for it")], 0)
+            session.grade([SeenDocument(topic, "another document")], 0)
     where = ("--format", "official", "--data", sample.data, "--split", sample.split)
     assert offline("judgments", "export", name, *where, "--log", log, "--out", out).code == 0
     options = (*where, "--annotator", "ben", "--log", again, "--lenient", "--json")
@@ -117,6 +117,6 @@ def test_gold_of_another_split_or_of_no_task_is_refused(offline: Cli, tmp_path: 
     ):
         result = offline("judgments", "import", "nlps", file, *where, "--split", "dev")
         assert result.code == 4 and part in result.stderr, result.stderr
-    assert offline("judgments", "import", "nlps", sample.data, *where).code == 2  # which split?
-    with JudgmentLog(log) as opened:
-        assert len(opened) == 0
+    assert offline("judgments", "import", "nlps", sample.data, *where).code == 2  # no split is given
+    with JudgmentLog(log) as events:
+        assert len(events) == 0

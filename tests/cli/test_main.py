@@ -1,4 +1,4 @@
-"""Folders and files whose names are bytes that are no UTF-8, as an archive from elsewhere may leave them."""
+"""The command line: help, global options, errors with suggestions, imports, and names that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_the_version_is_printed(offline: Cli) -> None:
     assert offline("--version").stdout == f"searchapp {__version__}\n"
 
 
-def test_every_command_is_listed_with_a_sentence(offline: Cli) -> None:
+def test_every_command_is_listed(offline: Cli) -> None:
     shown = offline("--help").stdout
     for name in MODULES:
         assert f" {name} " in shown
 
 
 @pytest.mark.parametrize("columns", ["60", "100"])
-def test_commands_stand_under_their_heading(
+def test_commands_are_listed_under_their_heading(
     offline: Cli, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
@@ -51,10 +51,13 @@ def test_every_command_has_help(offline: Cli, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", *MODULES])
-def test_narrow_terminals_cut_no_help(offline: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_narrow_terminals_truncate_no_help(offline: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     words = [*([name] if name else []), "--help"]
     monkeypatch.setenv("COLUMNS", "1000")
-    wide = set(re.findall(r"[\w-]*\w", offline(*words).stdout)) - {"Global", "options"}  # a heading of tables
+    wide = set(re.findall(r"[\w-]*\w", offline(*words).stdout)) - {
+        "Global",
+        "options",
+    }  # the heading of a table
     for columns in (20, 40, 60, 79):
         monkeypatch.setenv("COLUMNS", str(columns))
         narrow = offline(*words).stdout
@@ -135,7 +138,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         ),
     ],
 )
-def test_an_error_is_a_sentence_and_an_exit_code(
+def test_errors_have_a_message_and_an_exit_code(
     offline: Cli, arguments: list[str], code: int, message: str
 ) -> None:
     result = offline(*arguments)
@@ -145,11 +148,11 @@ def test_an_error_is_a_sentence_and_an_exit_code(
     assert result.stdout == ""
 
 
-def test_a_traceback_is_printed_only_when_asked_for(offline: Cli) -> None:
+def test_verbose_prints_a_traceback(offline: Cli) -> None:
     assert "Traceback" in offline("index", "chess", "--verbose").stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_output_pipe_is_no_error() -> None:
     with Program(COMMAND, "tasks", "--json") as program:
         program.stdout.close()
         assert program.stderr.read() == ""
@@ -157,7 +160,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 
 def printed_by(code: str) -> str:
-    """What a program prints on stdout."""
+    """Return the output of a program."""
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
@@ -174,7 +177,7 @@ def test_no_command_imports_anything_heavy_before_it_runs() -> None:
     assert printed_by(code) == "[]"
 
 
-def test_only_the_command_that_is_typed_is_imported() -> None:
+def test_only_the_given_command_is_imported() -> None:
     code = (
         "import sys; from searchapp.cli import run; from searchapp.cli.commands import MODULES, module_of\n"
         "run(sys.argv[1:] or ['--version'])\n"
@@ -186,7 +189,7 @@ def test_only_the_command_that_is_typed_is_imported() -> None:
     assert last == str({module_of("validate")})
 
 
-def test_the_help_says_task_and_no_type_of_a_flag(offline: Cli) -> None:
+def test_the_help_names_the_task_and_no_type_of_flags(offline: Cli) -> None:
     for command in (["rank"], ["tasks", "show"], ["data", "get"], ["judgments", "export"]):
         shown = offline(*command, "--help").stdout
         assert re.search(r"Usage: searchapp|Usage: root", shown)
@@ -237,7 +240,7 @@ def test_a_mistyped_split_gets_a_suggestion(
     assert message in result.stderr
 
 
-def test_a_mistyped_breakdown_is_asked_for(offline: Cli, tmp_path: Path) -> None:
+def test_a_mistyped_breakdown_gets_a_suggestion(offline: Cli, tmp_path: Path) -> None:
     sample = SAMPLE.parent / "smart-types-dbpedia"
     assert offline("index", "smart-types-dbpedia", "--data", sample).code == 0
     run = tmp_path / "run"
@@ -260,7 +263,7 @@ def test_a_mistyped_breakdown_is_asked_for(offline: Cli, tmp_path: Path) -> None
         ("nDCG@x", "there is no measure 'nDCG@x': did you mean nDCG? Otherwise use ir-measures' notation"),
     ],
 )
-def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str, message: str) -> None:
+def test_a_mistyped_measure_gets_a_suggestion(offline: Cli, tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "d.jsonl").write_text('{"id": "1", "text": "a"}\n')
     task = tmp_path / "own.toml"
     task.write_text(
@@ -308,9 +311,9 @@ def test_mistyped_words_get_suggestions(
     offline: Cli, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert run(arguments) == 2
-    told = capfd.readouterr().err
-    assert told.startswith("searchapp: ")
-    assert message in told
+    stderr = capfd.readouterr().err
+    assert stderr.startswith("searchapp: ")
+    assert message in stderr
 
 
 OWN = SAMPLES / "own"
@@ -318,51 +321,53 @@ OWN = SAMPLES / "own"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    odd = Path(os.fsdecode(bytes(tmp_path / "f") + b"\xff \xf0\x9f"))
+    """A folder whose name is not UTF-8."""
+    path = Path(os.fsdecode(bytes(tmp_path / "f") + b"\xff \xf0\x9f"))
     try:
-        odd.mkdir()
+        path.mkdir()
     except OSError:
-        pytest.skip("this file system takes names in UTF-8 only")
-    return odd
+        pytest.skip("this file system allows only names in UTF-8")
+    return path
 
 
-def test_every_command_copes_with_them(offline: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_accept_names_that_are_not_utf_8(
+    offline: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SEARCHAPP_HOME", str(folder / "home"))
     data, own = shutil.copytree(SAMPLE, folder / "data"), shutil.copytree(OWN, folder / "own")
     task, run, trec = own / "cooking.toml", folder / "run", folder / "run.trec"
     judged = folder / "judged.jsonl"
 
-    def done(*arguments: object, typed: str | None = None) -> None:
+    def run_successfully(*arguments: object, typed: str | None = None) -> None:
         result = run_command(*arguments, typed=typed)
         assert result.code == 0, (arguments, result.stdout, result.stderr)
 
-    done("index", "nlps", "--data", data)
-    done("search", "nlps", "ring")
-    done("rank", "nlps", "--split", "dev", "--out", folder / "nlps")
-    done("runs", "verify", folder / "nlps")
-    done("index", task)
-    done("index", task)
+    run_successfully("index", "nlps", "--data", data)
+    run_successfully("search", "nlps", "ring")
+    run_successfully("rank", "nlps", "--split", "dev", "--out", folder / "nlps")
+    run_successfully("runs", "verify", folder / "nlps")
+    run_successfully("index", task)
+    run_successfully("index", task)
     for recipe in ("bm25", "neighbours"):
-        done("rank", task, "--split", "dev", "--recipe", recipe, "--out", run, "--overwrite")
-        done("runs", "verify", run)
-        done("evaluate", run, "--json")
-    done("export", run, "--out", trec)
-    done("validate", trec, "--task", task, "--split", "dev")
-    done("evaluate", trec, "--qrels", own / "gold.txt")
-    done("judge", task, "--run", run, "--plain", "--annotator", "ann", typed="2\n1\nq\n")
-    done("judgments", "export", task, "--format", "jsonl", "--out", judged)
-    done("judgments", "pool", run, "--depth", 3, "--out", folder / "pool")
-    done("judgments", "assign", task, "--split", "dev", "--out", folder / "a.json", "--quota", "ann=3")
-    done("tasks", "new", folder / "new.toml", "--documents", own / "recipes.jsonl")
+        run_successfully("rank", task, "--split", "dev", "--recipe", recipe, "--out", run, "--overwrite")
+        run_successfully("runs", "verify", run)
+        run_successfully("evaluate", run, "--json")
+    run_successfully("export", run, "--out", trec)
+    run_successfully("validate", trec, "--task", task, "--split", "dev")
+    run_successfully("evaluate", trec, "--qrels", own / "gold.txt")
+    run_successfully("judge", task, "--run", run, "--plain", "--annotator", "ann", typed="2\n1\nq\n")
+    run_successfully("judgments", "export", task, "--format", "jsonl", "--out", judged)
+    run_successfully("judgments", "pool", run, "--depth", 3, "--out", folder / "pool")
+    run_successfully(
+        "judgments", "assign", task, "--split", "dev", "--out", folder / "a.json", "--quota", "ann=3"
+    )
+    run_successfully("tasks", "new", folder / "new.toml", "--documents", own / "recipes.jsonl")
     for listing in ("tasks", "doctor", ["indexes", "list"], ["data", "list"]):
-        done(*([listing] if isinstance(listing, str) else listing), "--json")
+        run_successfully(*([listing] if isinstance(listing, str) else listing), "--json")
 
     monkeypatch.setenv("SEARCHAPP_HOME", str(folder / "another home"))
-    done("judgments", "import", task, judged)
-    done("judgments", "imports", task)
-    done("judgments", "stats", task, "--json")
-    assert offline("rank", "nlps", "--data", folder / "nothing", "--split", "dev", "--out", run).code in (
-        2,
-        3,
-        4,
-    )
+    run_successfully("judgments", "import", task, judged)
+    run_successfully("judgments", "imports", task)
+    run_successfully("judgments", "stats", task, "--json")
+    missing = offline("rank", "nlps", "--data", folder / "nothing", "--split", "dev", "--out", run)
+    assert missing.code in (2, 3, 4)

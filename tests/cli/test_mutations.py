@@ -1,7 +1,7 @@
-"""Files that are damaged in every way that we could think of, through the commands that read them.
+"""Commands that read files with systematic damage.
 
-A damaged file must be told with its name and, where it has lines or entries, with the place; never with a
-traceback. What passes is listed here with the reason why it is harmless.
+A damaged file must be reported with its name and, if it has lines or entries, the place; never with a traceback.
+Damage that is accepted is listed with the reason why it is harmless.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAME_LAYOUT = {
     "smart-types-wikidata/task1_wikidata_test.json": "smart-types-dbpedia/task1_dbpedia_test.json",
     "smart-relations-wikidata/smart-2021-rl-wikidata-test-questions.json": "smart-relations-dbpedia",
 }
-"""Files and folders that one and the same code reads as others do: those others are damaged."""
+"""Files and folders that the same code reads as others; only the others are damaged."""
 
 ALIKE = {
     "smart-types-dbpedia/task1_dbpedia_test.json",
@@ -39,14 +39,14 @@ ALIKE = {
     "smart-types-wikidata/task1_wikidata_predictions.json",
     "smart-relations-wikidata/smart-2021-rl-wikidata-predictions.json",
 }
-"""Files that nearly the same code reads as others: the short profile tries fewer damages of them."""
+"""Files that almost the same code reads as others; the short profile tries fewer mutations of them."""
 
 NOT_INDEXED = {"explanation-2021/WorldTree-V2.1-TableKnowledgeTypes.tsv"}
 """Files that only a breakdown reads."""
 
 
 def _inputs() -> Iterator[tuple[str, str]]:
-    """Task and name of a file of each layout that a task reads: in a folder of many, the first."""
+    """Yield task and name of one file of each layout that a task reads, for a folder its first file."""
     for task in tasks.names():
         folders = set()
         for path in sorted((SAMPLES / task).rglob("*")):
@@ -59,17 +59,17 @@ def _inputs() -> Iterator[tuple[str, str]]:
                 yield task, name
 
 
-LINE_ENDS = "line ends and white space between values say nothing"
-FEWER = "a shorter collection is a collection, as long as nothing refers to what is missing"
+LINE_ENDS = "line ends and white space between values are insignificant"
+FEWER = "a shorter collection is valid as long as nothing refers to missing entries"
 HARMLESS = [
     ("*.json", "CRLF", LINE_ENDS),
     ("*.json", "CR", LINE_ENDS),
     ("*", "no final newline", LINE_ENDS),
     ("*.json", "blank line at the end", LINE_ENDS),
-    ("*.json", "extra key", "keys that a task does not know say nothing to it"),
+    ("*.json", "extra key", "unknown keys are ignored"),
     ("*.json", "first entry removed", FEWER),
-    ("*.json", "an empty list", "a split without topics: ranking it says so"),
-    ("nlps/*_set.json", "an empty object", "a split without topics: ranking it says so"),
+    ("*.json", "an empty list", "a split without topics: ranking reports it"),
+    ("nlps/*_set.json", "an empty object", "a split without topics: ranking reports it"),
     ("nlps/*.json", "byte-order mark", "the official scorer accepts it"),
     ("nlps/knowledge_base.json", "entry: another text", "any text is a statement"),
     ("nlps/*_set.json", "key 0: another text", "any text is a statement"),
@@ -77,31 +77,31 @@ HARMLESS = [
     ("nlps/*_set.json", "key 1: an empty list", "a statement may have no premises"),
     ("nlps/*_set.json", "key 1: twice in a list", "a premise counts once"),
     ("explanation-*.json", "byte-order mark", "JSON is read the same without it"),
-    ("explanation-2021/questions/*", "*", "only people read the options: told as worth knowing"),
+    ("explanation-2021/questions/*", "*", "only people read the options: reported as a note"),
     ("explanation-2021/*.json", "key 0: another text", "a question may have any id"),
-    ("explanation-2021/*.json", "key 1 re*", "what the organisers searched with is read from the question"),
-    ("explanation-*.tsv", "CRLF", "told as worth knowing"),
-    ("explanation-*.tsv", "CR", "told as worth knowing"),
-    ("explanation-*.tsv", "*byte-order mark*", "told as worth knowing"),
-    ("explanation-*.tsv", "last byte cut", "told as worth knowing: the last line has no end"),
+    ("explanation-2021/*.json", "key 1 re*", "the query of the organisers is read from the question"),
+    ("explanation-*.tsv", "CRLF", "reported as a note"),
+    ("explanation-*.tsv", "CR", "reported as a note"),
+    ("explanation-*.tsv", "*byte-order mark*", "reported as a note"),
+    ("explanation-*.tsv", "last byte cut", "reported as a note: the last line has no end"),
     ("explanation-*.tsv", "blank line*", "the organisers' tables have blank rows"),
     ("explanation-*.tsv", "line of blanks", "the organisers' tables have blank rows"),
-    ("explanation-*.tsv", "lines reversed", "rows may stand in any order"),
+    ("explanation-*.tsv", "lines reversed", "rows may be in any order"),
     ("explanation-*.tsv", "columns swapped", "columns are found by the header row"),
     ("explanation-*.tsv", "tabs doubled", "columns without a name are ignored"),
     ("explanation-*.tsv", "extra column everywhere", "a column of another name is ignored"),
     ("explanation-*.tsv", "a line removed", FEWER),
-    ("explanation-*/tables/*", "a line twice", "told as worth knowing"),
+    ("explanation-*/tables/*", "a line twice", "reported as a note"),
     ("explanation-*/tables/*", "first cell *", "a word of a fact, which may be any"),
     ("explanation-*/tables/*", "* in the first cell", "a word of a fact, which may be any"),
-    ("explanation-*/tables/*", "* last cell", "the fact's id: gold without fact is told as worth knowing"),
+    ("explanation-*/tables/*", "* last cell", "the fact's id: gold without fact is reported as a note"),
     ("explanation-*/questions/*", "* in the first cell", "a question may have any id"),
     ("explanation-*/questions/*", "* last cell", "a column that is not read"),
     ("explanation-*/questions/*", "last cell *", "a column that is not read"),
     ("checkthat/*", "CRLF", "a checkout on Windows makes them"),
     ("smart-types-*", "*byte-order mark*", "accepted where the official scorer accepts or skips it"),
     ("smart-types-*.tsv", "CR*", "every line end is one to the official scorer"),
-    ("smart-types-*.tsv", "lines reversed", "rows may stand in any order"),
+    ("smart-types-*.tsv", "lines reversed", "rows may be in any order"),
     ("smart-types-*.json", "entry repeated", "the official files have entries twice: they are read once"),
     ("smart-types-*.json", "unknown id", "a question may have any id"),
     ("smart-types-*.json", "key 0: another text", "a question may have any id"),
@@ -112,68 +112,69 @@ HARMLESS = [
     ("smart-types-*.json", "key 2: null", "the official files have questions without a category"),
     ("smart-types-*.json", "key 3: null", "the official files have questions without types"),
     ("smart-types-*.json", "key 3: an empty list", "the official files have questions without types"),
-    ("smart-types-*.json", "key 3: twice in a list", "told as worth knowing"),
+    ("smart-types-*.json", "key 3: twice in a list", "reported as a note"),
     ("smart-relations-*.json", "unknown id", "a question may have any id"),
     ("smart-relations-*.json", "key 0: another text", "a question may have any id"),
     ("smart-relations-*.json", "key 1: another text", "any text is a question or a label"),
-    ("smart-relations-*train.json", "key 1: null", "told as worth knowing: there are no words to rank by"),
+    ("smart-relations-*train.json", "key 1: null", "reported as a note: there are no words to rank by"),
     (
         "smart-relations-*train.json",
         "key 1: an empty text",
-        "told as worth knowing: there are no words to rank by",
+        "reported as a note: there are no words to rank by",
     ),
     (
         "smart-relations-*questions.json",
         "key 1: null",
-        "told as worth knowing: there are no words to rank by",
+        "reported as a note: there are no words to rank by",
     ),
     (
         "smart-relations-*questions.json",
         "key 1: an empty text",
-        "told as worth knowing: there are no words to rank by",
+        "reported as a note: there are no words to rank by",
     ),
     (
         "smart-relations-*train.json",
         "key 2: an empty list",
-        "told as worth knowing: nothing is learned from it",
+        "reported as a note: nothing is learned from it",
     ),
     ("smart-relations-*train.json", "key 2: twice in a list", "a relation may be needed twice"),
     ("smart-relations-wikidata/*vocabulary.json", "byte-order mark", "the official scorer does not read it"),
     ("smart-relations-wikidata/*vocabulary.json", "key [23]: another text", "any text is a description"),
     ("smart-relations-wikidata/*vocabulary.json", "key [23] removed", "a property may lack them"),
 ]
-"""File, mutation (both with wildcards), and why it may pass."""
+"""File and mutation, both with wildcards, and the reason why it is accepted."""
 
 PLACE = re.compile(
     r"(line|column|entry|prediction) \d|(statement|premise|property|question|fact|debate|row) \S"
 )
-WHOLE = re.compile(
+WHOLE_FILE = re.compile(
     r"empty file|wrong shape|nested too deeply|not (readable )?JSON|no document|wrong header|no types?\b"
     r"|must contain a list|must be an object|has no value|the file has no|has no topics|rankingProblems"
     r"|no prediction (is for|has the key)|\d+ lines, too few"
 )
-"""Problems of a file as a whole, which have no place in it."""
+"""Problems of a whole file, which have no place in it."""
 
 
 def faults(result: Result, files: list[str], harmless: bool, mutation: str) -> list[str]:
-    """What is wrong with how a command took a damaged file; `files` are names of which one must be told."""
-    told = f"{mutation}: {result.code} {result.stderr.strip()[:400]}"
+    """List faults in the reaction of a command to a damaged file; its message must name one of `files`."""
+    reaction = f"{mutation}: {result.code} {result.stderr.strip()[:400]}"
     if "Traceback" in result.stderr or "internal error" in result.stderr or result.code not in (0, 4):
-        return [f"CRASHED {told}"]
+        return [f"CRASHED {reaction}"]
     if result.code == 0:
-        return [] if harmless else [f"PASSED {told}"]
-    found = []
+        return [] if harmless else [f"PASSED {reaction}"]
+    problems = []
     if not any(file in result.stderr for file in files):
-        found.append(f"NO FILE {told}")
-    if not PLACE.search(result.stderr) and not WHOLE.search(result.stderr):
-        found.append(f"NO PLACE {told}")
-    return found
+        problems.append(f"NO FILE {reaction}")
+    if not PLACE.search(result.stderr) and not WHOLE_FILE.search(result.stderr):
+        problems.append(f"NO PLACE {reaction}")
+    return problems
 
 
 def message(result: list[str], harmless: str) -> str:
-    """The message of a test that found faults; `harmless` names the list of what may pass."""
-    advice = f"let the reader report it, or say in {harmless} why it may pass"
-    return "\n".join([*result, *([advice] if any(one.startswith("PASSED") for one in result) else [])])
+    """Return the message of a test with faults; `harmless` is the name of the list of accepted mutations."""
+    advice = f"let the reader report it, or add it to {harmless} with the reason"
+    passed = any(fault.startswith("PASSED") for fault in result)
+    return "\n".join([*result, *([advice] if passed else [])])
 
 
 def is_harmless(task: str, file: str, mutation: str) -> bool:
@@ -181,12 +182,12 @@ def is_harmless(task: str, file: str, mutation: str) -> bool:
 
 
 def sampled(mutation: str, of: int) -> bool:
-    """Whether a mutation is among the one in `of` that are tried where all would take too long."""
+    """Whether a mutation is in a sample of one in `of`."""
     return zlib.crc32(mutation.encode()) % of == 0
 
 
-def tried(task: str, path: Path) -> Iterator[tuple[str, bytes]]:
-    """The mutations of a file that the profile has time for."""
+def profile_mutations(task: str, path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the mutations of a file that the profile tries."""
     alike = f"{task}/{path.name}" in ALIKE
     for mutation, damaged in mutations(path, path.read_bytes()):
         if FULL or sampled(f"{path.name} {mutation}", 10 if alike else 5):
@@ -194,18 +195,20 @@ def tried(task: str, path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize(("task", "name"), list(_inputs()), ids=lambda value: value)
-def test_a_damaged_input_is_told_with_its_place(offline: Cli, task: str, name: str, tmp_path: Path) -> None:
+def test_a_damaged_input_is_reported_with_its_place(
+    offline: Cli, task: str, name: str, tmp_path: Path
+) -> None:
     data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
-    path, found = data / name, []
-    # What refers to an entry that is gone is told in its place; without any document, the folder is.
+    path, problems = data / name, []
+    # A reference to a removed entry is reported at the reference, and a missing document at the folder.
     names = [file.name for file in data.rglob("*.*")]
-    for mutation, damaged in tried(task, path):
+    for mutation, damaged in profile_mutations(task, path):
         path.write_bytes(damaged)
         result = offline("index", task, "--data", data, "--quiet")
         shorter = mutation.startswith(("cut", "first entry", "an empty", "a line", "unknown id", "columns"))
         expected = [*names, f"{data} has no document"] if shorter else [path.name]
-        found += faults(result, expected, is_harmless(task, name, mutation), mutation)
-    assert not found, message(found, "HARMLESS")
+        problems += faults(result, expected, is_harmless(task, name, mutation), mutation)
+    assert not problems, message(problems, "HARMLESS")
 
 
 def _split(task: str) -> str:
@@ -244,12 +247,12 @@ OFFICIAL_HARMLESS = [
     ("predict.txt", "byte-order mark", SKIPPED),
     ("predict.txt", "CR*", LINE_ENDS),
     ("predict.txt", "*blank*", SKIPPED),
-    ("predict.txt", "*line removed", "enough is left: where every fact is needed, it is told"),
-    ("predict.txt", "lines reversed", "another ranking is a ranking"),
+    ("predict.txt", "*line removed", "enough lines remain, except if every fact is required"),
+    ("predict.txt", "lines reversed", "any order is a ranking"),
     ("*_debate.tsv", "CR*", LINE_ENDS),
-    ("*_debate.tsv", "* in the last cell", "any score in fixed point is one, whatever its digits"),
+    ("*_debate.tsv", "* in the last cell", "any score in fixed point is valid"),
 ]
-"""What passes `validate`; see HARMLESS."""
+"""Mutations that `validate` accepts; see HARMLESS."""
 
 
 @pytest.mark.shared_indexes
@@ -272,7 +275,7 @@ def test_damaged_official_files_are_invalid(offline: Cli, task: str, tmp_path: P
     path, others = files[0], files[1:]
     assert offline("validate", path, *options).code == 0
     result = []
-    for mutation, damaged in tried(task, path):
+    for mutation, damaged in profile_mutations(task, path):
         path.write_bytes(damaged)
         passes = any(
             fnmatch(path.name, file) and fnmatch(mutation, name) for file, name, _why in OFFICIAL_HARMLESS

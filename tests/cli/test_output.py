@@ -1,4 +1,4 @@
-"""Whatever a command prints, nothing of it acts on a terminal or hides."""
+"""Output of commands contains no control characters and can be written to files or stdout."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tests.test_visible import HOSTILE
 
 
 def printed(capfd: pytest.CaptureFixture[str]) -> str:
+    """Return the captured output, and check that all of it is visible."""
     captured = capfd.readouterr()
     text = captured.out + captured.err
     assert text
@@ -40,6 +41,9 @@ def test_messages_are_harmless(capfd: pytest.CaptureFixture[str]) -> None:
     assert printed(capfd).count("␛]52;c;") == 4
 
 
+NEIGHBOURS = ("--recipe", "neighbours")
+
+
 def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
@@ -49,19 +53,8 @@ def test_out_can_be_stdout(offline: Cli, tmp_path: Path, monkeypatch: pytest.Mon
         ("export", "run", "--cutoff", 50),
         ("report", "run", "--cutoff", 50),
         ("judgments", "assign", "nlps", "--split", "dev", "--quota", "ann=3", "--seed", 1),
-        (
-            "learning-curve",
-            "nlps",
-            "--split",
-            "dev",
-            "--recipe",
-            "neighbours",
-            "--points",
-            "0,3",
-            "--cutoff",
-            30,
-        ),
-        ("tune", "nlps", "--recipe", "neighbours", "--param", "k=1,3", "--folds", 2, "--cutoff", 30),
+        ("learning-curve", "nlps", "--split", "dev", *NEIGHBOURS, "--points", "0,3", "--cutoff", 30),
+        ("tune", "nlps", *NEIGHBOURS, "--param", "k=1,3", "--folds", 2, "--cutoff", 30),
     ):
         result = offline(*arguments, "--out", "file.toml")
         assert result.code == 0, result.stderr
@@ -98,13 +91,13 @@ def test_tables_lines_and_styles_are_harmless(capfd: pytest.CaptureFixture[str])
     printed(capfd)
 
 
-def test_json_is_harmless_and_keeps_what_it_holds(capfd: pytest.CaptureFixture[str]) -> None:
+def test_json_is_harmless_and_complete(capfd: pytest.CaptureFixture[str]) -> None:
     output.print_json({HOSTILE: [HOSTILE]})
     assert json.loads(printed(capfd)) == {HOSTILE: [HOSTILE]}
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8", "utf-16"])
-def test_json_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+def test_json_can_be_parsed_in_every_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
     value = {"é": ["日本語 😀", HOSTILE, "\ud800"]}
     stdout = io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace", write_through=True)
     monkeypatch.setattr(sys, "stdout", stdout)
@@ -135,9 +128,7 @@ def test_errors_and_tracebacks_are_escaped(
         ("evaluate", "--unjudged", HOSTILE, "x"),
     ],
 )
-def test_usage_errors_escape_what_they_repeat(
-    capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...]
-) -> None:
+def test_usage_errors_escape_arguments(capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
     assert cli.run(arguments) == 2
     message = printed(capfd)
     assert message.startswith("searchapp: ")
@@ -168,23 +159,23 @@ def test_line_ends_in_names_are_escaped(offline: Cli, tmp_path: Path, arguments:
 
 LABEL = "verifying smart-relations-wikidata"
 
-DRAWN = f"""
+BAR = f"""
 from searchapp.cli.output import Bars
 with Bars().stage("{LABEL}", 123_456, in_bytes=True) as advance:
     advance(2_800)
 """
 
 
-def drawn(home: Path, columns: int) -> str:
-    """Everything that was drawn, one line after the other."""
-    with Terminal(home=home, columns=columns, program=["-c", DRAWN]) as terminal:
+def draw_bar(home: Path, columns: int) -> str:
+    """Return the output of the progress bar without escape sequences."""
+    with Terminal(home=home, columns=columns, program=["-c", BAR]) as terminal:
         assert terminal.wait_for_end() == 0
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.raw.decode())
 
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 80])
-def test_nothing_of_a_bar_is_cut(tmp_path: Path, columns: int) -> None:
-    shown = drawn(tmp_path, columns)
+def test_a_progress_bar_is_not_truncated(tmp_path: Path, columns: int) -> None:
+    shown = draw_bar(tmp_path, columns)
     assert "…" not in shown
     assert re.sub(r"\s", "", LABEL) in re.sub(r"\s", "", shown)
     assert ("2.8/123.5 kB" in shown) == (columns >= 60)

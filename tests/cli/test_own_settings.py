@@ -1,4 +1,4 @@
-"""A mapping of one's own, its settings in every form that Elasticsearch accepts."""
+"""An own mapping whose settings have any form that Elasticsearch accepts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from tests.cli.conftest import Cli
 from tests.engines.test_index_settings import DOCUMENTS, EQUIVALENT, MAPPINGS, PLAIN
 
 
-def test_a_mapping_of_ones_own_makes_one_index_in_every_form(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "d.jsonl").write_text(
-        "".join(json.dumps({"id": one.id, "text": one.text}) + "\n" for one in DOCUMENTS)
-    )
+def test_every_form_of_a_mapping_makes_the_same_index(cli: Cli, tmp_path: Path) -> None:
+    lines = [json.dumps({"id": document.id, "text": document.text}) + "\n" for document in DOCUMENTS]
+    (tmp_path / "d.jsonl").write_text("".join(lines))
     task = tmp_path / "task.toml"
     task.write_text(
         'name = "soups"\nmapping = "mine.json"\n[documents]\nfile = "d.jsonl"\n[topics.dev]\nfile = "d.jsonl"\n'
@@ -24,8 +23,8 @@ def test_a_mapping_of_ones_own_makes_one_index_in_every_form(cli: Cli, tmp_path:
         assert result.code == 0, result.stderr
         digests.add(result.json["digest"])
         built.append(result.json["built"])
-        found = cli("search", task, "the north", "--json").json["hits"]
-        assert [hit["id"] for hit in found] == ["2", "1"]
+        hits = cli("search", task, "the north", "--json").json["hits"]
+        assert [hit["id"] for hit in hits] == ["2", "1"]
         analyzed = cli("analyze", task, "The North", "--analyzer", "mine", "--json")
         assert analyzed.json["analyses"][0]["steps"][-1]["tokens"][0]["term"] == "north"
     assert len(digests) == 1

@@ -1,4 +1,4 @@
-"""The main job on the real debates of the task checkthat: what is promised of its quality and bytes."""
+"""Rankings of the real debates of checkthat: figures, and the same bytes on both engines."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def test_every_real_debate_is_read_without_a_problem(data: Path) -> None:
     assert not list(problems)
 
 
-def test_the_training_debates_are_ranked_well(offline: Cli, real_runs: RealRuns) -> None:
+def test_bm25_has_the_documented_figure_on_training_debates(offline: Cli, real_runs: RealRuns) -> None:
     run = real_runs.run("checkthat", "training", "bm25")
-    # One debate has 44 lines, fewer than P@50 needs.
+    # One debate has 44 lines, fewer than P@50 requires.
     refused = offline("evaluate", run)
     assert refused.code == 4 and "IndexError: list index out of range" in refused.stderr
     scored = real_runs.scored("checkthat", "training", "bm25", lenient=True)["official"]
-    # 98 % of what docs/tasks/checkthat.md documents.
+    # 98 % of the figure in docs/tasks/checkthat.md.
     assert scored["values"]["MAP"] >= 0.98 * 0.2303
     assert scored["honest"] == {}
 
 
 DOCUMENTED = {"bm25": 0.2303, "neighbours": 0.2642} if FULL else {"bm25": 0.2303}
-"""MAP of all debates by recipe. By neighbours the short profile ranks one debate only, see below."""
+"""MAP of all debates by recipe; with neighbours, the short profile ranks one debate only, see below."""
 
 
 @pytest.mark.parametrize(("recipe", "documented"), DOCUMENTED.items())
@@ -51,13 +51,13 @@ def test_the_figures_are_the_documented_ones(real_runs: RealRuns, recipe: str, d
     assert round(official["values"]["MAP"], 4) == documented
 
 
-AMONG = None if FULL else ("20160722_trump_acceptance", "20180916_trump_miami")
-"""The training debates that are ranked with test debates beside them; all of them if None."""
+TRAINING_DEBATES = None if FULL else ("20160722_trump_acceptance", "20180916_trump_miami")
+"""The training debates that are ranked together with test debates; all if None."""
 
-BESIDE = (
+TEST_DEBATES = (
     ("20160226_10_gop", "20170315_nashville") if FULL else ("20170315_nashville", "20181112_trump_pelosi")
 )
-"""The debates that are the test debates."""
+"""The debates that are used as test debates."""
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
@@ -67,12 +67,12 @@ def test_the_ranking_does_not_depend_on_test_debates(
     folder, runs = tmp_path / "data", []
     (folder / "training").mkdir(parents=True)
     for path in (data / "training").glob("*.tsv"):
-        if AMONG is None or path.stem in AMONG:
+        if TRAINING_DEBATES is None or path.stem in TRAINING_DEBATES:
             shutil.copy(path, folder / "training")
-    for name in ("without", "beside"):
-        if name == "beside":
+    for name in ("without", "with"):
+        if name == "with":
             (folder / "test_annotated").mkdir()
-            for debate in BESIDE:
+            for debate in TEST_DEBATES:
                 shutil.copy(
                     data / "training" / f"{debate}.tsv", folder / "test_annotated" / f"again_{debate}.tsv"
                 )
@@ -86,10 +86,12 @@ def test_the_ranking_does_not_depend_on_test_debates(
 DEBATE = "20181112_trump_pelosi"
 
 COMPARED_EVERY = 1 if FULL else 3
-"""The engines are compared on every COMPARED_EVERY-th of the debates and the one that is ranked."""
+"""The engines are compared on every COMPARED_EVERY-th debate and on DEBATE."""
 
 
-def test_a_debate_is_ranked_well_by_its_neighbours(offline: Cli, real_runs: RealRuns, data: Path) -> None:
+def test_neighbours_have_the_expected_figure_on_a_debate(
+    offline: Cli, real_runs: RealRuns, data: Path
+) -> None:
     run = real_runs.run("checkthat", DEBATE, "neighbours")
     of_run = offline("evaluate", run, "--json").json
     assert of_run["official"]["values"]["AP"] >= 0.40
@@ -105,11 +107,11 @@ def test_a_debate_is_ranked_the_same_on_both_engines(server: Cli, data: Path, tm
     (tmp_path / "data" / "training").mkdir(parents=True)
     for path in {*debates[::COMPARED_EVERY], data / "training" / f"{DEBATE}.tsv"}:
         shutil.copy(path, tmp_path / "data" / "training")
-    made = []
+    contents = []
     for engine in ("embedded", "elasticsearch"):
         options = ["--data", tmp_path / "data", "--engine", engine]
         assert server("index", "checkthat", *options).code == 0
         options += ["--split", DEBATE, "--recipe", "neighbours", "--out", tmp_path / engine]
         assert server("rank", "checkthat", *options).code == 0
-        made.append([(tmp_path / engine / name).read_bytes() for name in ("run.trec", f"{DEBATE}.tsv")])
-    assert made[0] == made[1]
+        contents.append([(tmp_path / engine / name).read_bytes() for name in ("run.trec", f"{DEBATE}.tsv")])
+    assert contents[0] == contents[1]

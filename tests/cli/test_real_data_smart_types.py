@@ -1,4 +1,4 @@
-"""Answer type prediction on the real data: nothing is wrong with it, quality, and the same bytes on both engines."""
+"""Answer type prediction on the real data: valid files, figures, and the same bytes on both engines."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.real import real_data
 pytestmark = pytest.mark.data
 
 EVERY = 4 if FULL else 8
-"""Every EVERY-th question of the train file is taken: enough for the figures, few enough to be quick."""
+"""Every EVERY-th question of the train file is used: enough for the figures, few enough to be quick."""
 
 COMPARED = ("bm25", "neighbours") if FULL else ("neighbours",)
-"""The recipes whose rankings are made on the server, too."""
+"""The recipes that also rank on the server."""
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_the_official_files_have_no_problem(smart_data: Path, task: object, ques
 
 
 @pytest.mark.parametrize(
-    ("task", "at_least"),
+    ("task", "minima"),
     [
         (
             "smart-types-dbpedia",
@@ -69,21 +69,21 @@ def test_the_official_files_have_no_problem(smart_data: Path, task: object, ques
         ),
     ],
 )
-def test_a_fold_is_ranked_well_and_the_same_on_both_engines(
-    server: Cli, fewer: Path, tmp_path: Path, task: str, at_least: dict[str, dict[str, float]]
+def test_a_fold_has_the_expected_figures_and_the_same_bytes_on_both_engines(
+    server: Cli, fewer: Path, tmp_path: Path, task: str, minima: dict[str, dict[str, float]]
 ) -> None:
     for engine in ("embedded", "elasticsearch"):
         options = ["--data", fewer, "--engine", engine]
         assert server("index", task, *options).code == 0
-        for recipe in at_least if engine == "embedded" else COMPARED:
+        for recipe in minima if engine == "embedded" else COMPARED:
             out = tmp_path / f"{engine}-{recipe}"
             ranked = server("rank", task, *options, "--split", "fold1", "--recipe", recipe, "--out", out)
             assert ranked.code == 0, ranked.stderr
-    for recipe, figures in at_least.items():
+    for recipe, figures in minima.items():
         run = tmp_path / f"embedded-{recipe}"
         if recipe in COMPARED:
             other = tmp_path / f"elasticsearch-{recipe}"
             assert (run / "run.trec").read_bytes() == (other / "run.trec").read_bytes()
         official = server("evaluate", run, "--json", "--lenient").json["official"]
-        for measure, least in figures.items():
-            assert official["values"][measure] >= least
+        for measure, minimum in figures.items():
+            assert official["values"][measure] >= minimum

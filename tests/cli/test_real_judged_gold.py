@@ -1,4 +1,4 @@
-"""On the real data: judging as the gold does gives the figures of the gold, and helps to rank the rest."""
+"""On real data, judgments with the grades of the gold have its figures and improve rankings of other topics."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ SPLITS = {
     "smart-types-wikidata": "fold0",
     "smart-relations-dbpedia": "fold0",
 }
-"""The split of every task whose gold is there."""
+"""The split of every task with gold."""
 
 JUDGED = (
     list(SPLITS) if FULL else ["nlps", "explanation-2021", "smart-types-dbpedia", "smart-relations-dbpedia"]
 )
-"""The short profile leaves out a task whose scorer differs little from another's, or that few topics take long with;
-the sample of each is judged in tests/cli/test_judged_gold.py."""
+"""The short profile omits tasks with similar scorers and tasks whose few topics take long; their samples are in
+tests/cli/test_judged_gold.py."""
 
-ENOUGH = {"explanation-2021": ("--depth", "1000")}
-"""Every fact for every question takes minutes; what is compared is the same at any depth."""
+DEPTHS = {"explanation-2021": ("--depth", "1000")}
+"""Ranking every fact for every question takes minutes, and the comparison does not depend on the depth."""
 
 EVERY = 1 if FULL else 5
 MANY = 100
-"""Of more than MANY topics the gold of every EVERY-th is judged; the figures of the split ask for that of all."""
+"""Of more than MANY topics every EVERY-th is judged; figures of the split are then not compared."""
 
 SPARED = 1 if FULL else 3
-"""After half of the topics of nlps were judged, every SPARED-th of the others is ranked: enough for the mean."""
+"""Of the topics of nlps that are not judged, every SPARED-th is ranked, which suffices for the mean."""
 
 CUTOFF = 500 if FULL else 100
-"""The depth of these rankings, and the cut-off of MAP: most of what judgments give is at the front."""
+"""The depth of these rankings and the cut-off of MAP; judgments mostly change the first ranks."""
 
 LENIENT = {"smart-types-wikidata", "checkthat"}
 """The official scripts stop on some labels, and on a debate of 44 lines."""
 
 NOT_GRADES = {"smart-relations-dbpedia": {"Recall", "F1"}}
-"""Figures for which gold says more than grades can: which relations are interchangeable, and repeats of one."""
+"""Figures that depend on more than grades: on interchangeable and on repeated relations."""
 
 
 def gold_of(task: str) -> Grades:
@@ -63,17 +63,17 @@ def gold_of(task: str) -> Grades:
     )
 
 
-def imported(run: Cli, task: str, grades: Grades, log: Path) -> None:
+def import_grades(run: Cli, task: str, grades: Grades, log: Path) -> None:
     qrels = log.with_suffix(".qrels")
     with qrels.open("wb") as file:
         trec.write_qrels(file, grades)
-    whose = ("--format", "qrels", "--annotator", "gold", "--log", log)
-    result = run("judgments", "import", task, qrels, *whose)
+    options = ("--format", "qrels", "--annotator", "gold", "--log", log)
+    result = run("judgments", "import", task, qrels, *options)
     assert result.code == 0, result.stderr
 
 
-def scored(run: Cli, where: Path, *more: object) -> Any:
-    result = run("evaluate", where, "--json", "--per-topic", *more)
+def evaluate(run: Cli, path: Path, *options: object) -> Any:
+    result = run("evaluate", path, "--json", "--per-topic", *options)
     assert result.code == 0, result.stderr
     return result.json
 
@@ -82,18 +82,18 @@ def scored(run: Cli, where: Path, *more: object) -> Any:
 def test_the_figures_are_those_of_the_gold(
     offline: Cli, real_runs: RealRuns, task: str, tmp_path: Path
 ) -> None:
-    whole, log = gold_of(task), tmp_path / "log.sqlite"
-    gold = dict(list(whole.items())[:: EVERY if len(whole) > MANY else 1])
-    chosen = (task, SPLITS[task], "bm25", *ENOUGH.get(task, ()))
-    imported(offline, task, gold, log)
-    by_gold = real_runs.scored(*chosen, lenient=task in LENIENT)
+    all_gold, log = gold_of(task), tmp_path / "log.sqlite"
+    gold = dict(list(all_gold.items())[:: EVERY if len(all_gold) > MANY else 1])
+    run_options = (task, SPLITS[task], "bm25", *DEPTHS.get(task, ()))
+    import_grades(offline, task, gold, log)
+    by_gold = real_runs.scored(*run_options, lenient=task in LENIENT)
     lenient = ["--lenient"] if task in LENIENT else []
-    judged = scored(offline, real_runs.run(*chosen), *lenient, "--judgments", "--log", log)
+    judged = evaluate(offline, real_runs.run(*run_options), *lenient, "--judgments", "--log", log)
     assert judged["judged"]["documents"] == sum(map(len, gold.values()))
     of_gold, of_judged = by_gold["official"]["per_topic"], judged["official"]["per_topic"]
-    # What has no relevant document can't be judged: nobody can grade nothing.
+    # Topics without relevant documents have no grades to import.
     barren = len(gold) - sum(map(bool, gold.values()))
-    scorable = len(of_gold) if gold == whole else len(gold)
+    scorable = len(of_gold) if gold == all_gold else len(gold)
     assert set(of_judged) <= set(of_gold) and len(of_judged) == scorable - barren > 10
     compared = 0
     for topic, figures in of_judged.items():
@@ -103,19 +103,19 @@ def test_the_figures_are_those_of_the_gold(
             expected = {key: expected[key] for key in figures}
         assert figures == pytest.approx(expected, abs=1e-12), topic
         compared += 1
-    if gold == whole and not barren:
+    if gold == all_gold and not barren:
         values = {
             key: value
             for key, value in by_gold["official"]["values"].items()
             if key not in NOT_GRADES.get(task, ())
         }
-        found = {key: judged["official"]["values"][key] for key in values}
-        assert found == pytest.approx(values, abs=1e-12)
+        official = {key: judged["official"]["values"][key] for key in values}
+        assert official == pytest.approx(values, abs=1e-12)
     print(f"{task}: {compared:,} topics, {judged['judged']['documents']:,} judgments")
 
 
 def with_topics(chosen: Collection[str], folder: Path) -> Path:
-    """A folder with the documents and examples of nlps, and these of its dev topics."""
+    """Make a folder with documents and training topics of nlps, and with the chosen topics of dev."""
     data = real_data("nlps")
     folder.mkdir()
     for name in ("knowledge_base.json", "train_set.json"):
@@ -132,7 +132,7 @@ def test_half_of_the_topics_judged_raises_map_on_the_other_half(
     gold, log = gold_of("nlps"), tmp_path / "log.sqlite"
     topics = random.Random(1).sample(sorted(gold), len(gold))
     half, others = topics[: len(topics) // 2], topics[len(topics) // 2 :: SPARED]
-    imported(offline, "nlps", {topic: gold[topic] for topic in half}, log)
+    import_grades(offline, "nlps", {topic: gold[topic] for topic in half}, log)
     before, after = tmp_path / "before", tmp_path / "after"
     monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home("nlps")))
     options = ["--split", SPLITS["nlps"], "--recipe", "neighbours", "--depth", CUTOFF]
@@ -143,7 +143,7 @@ def test_half_of_the_topics_judged_raises_map_on_the_other_half(
     assert offline("rank", "nlps", "--data", data, *options, *judged).code == 0
     figures = []
     for run in (before, after):
-        per_topic = scored(offline, run, "--cutoff", CUTOFF)["official"]["per_topic"]
+        per_topic = evaluate(offline, run, "--cutoff", CUTOFF)["official"]["per_topic"]
         figures.append(sum(per_topic[topic] for topic in others) / len(others))
     print(f"MAP@{CUTOFF} of {len(others):,} topics: {figures[0]:.4f} before, {figures[1]:.4f} after")
     assert figures[1] > figures[0] + (0.004 if FULL else 0.002)

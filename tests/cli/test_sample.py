@@ -1,4 +1,4 @@
-"""Samples are tasks of their own, and other documents replace an index only if the user says so."""
+"""Samples are separate tasks, and other documents replace an index only with --replace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cli.conftest import SAMPLE, Cli
 
 
-def test_a_sample_has_an_index_of_its_own(offline: Cli, tmp_path: Path) -> None:
+def test_a_sample_has_its_own_index(offline: Cli, tmp_path: Path) -> None:
     result = offline("index", "nlps-sample", "--json")
     assert result.code == 0, result.stderr
     assert result.json["task"] == "nlps-sample" and "-nlps-sample-" in result.json["index"]
@@ -22,7 +22,7 @@ def test_a_sample_has_an_index_of_its_own(offline: Cli, tmp_path: Path) -> None:
     assert scored.code == 0, scored.stderr
     assert json.loads((run / "run.json").read_text())["task"] == "nlps-sample"
     listed = offline("indexes", "list", "--json").json["indexes"]
-    assert "nlps-sample" in {one["index"] for one in listed}
+    assert "nlps-sample" in {index["index"] for index in listed}
     refused = offline("index", "nlps-sample", "--data", tmp_path)
     assert refused.code == 2 and "omit --data" in refused.stderr
 
@@ -34,7 +34,7 @@ def test_other_documents_replace_an_index_only_with_replace(offline: Cli, tmp_pa
     for number, name in enumerate(documents):
         if number < 36:
             documents[name] += " Or so."
-            if number == 30:  # 39 of 70 stay as they are
+            if number == 30:  # 39 of 70 are unchanged
                 (data / "knowledge_base.json").write_text(json.dumps(documents))
                 assert offline("index", "nlps", "--data", data).code == 0
     other = {name: f"{text} Not so." for name, text in documents.items()}
@@ -46,7 +46,7 @@ def test_other_documents_replace_an_index_only_with_replace(offline: Cli, tmp_pa
     assert offline("index", "nlps", "--data", data, "--replace").code == 0
 
 
-def test_an_own_task_wants_replace_too(offline: Cli, tmp_path: Path) -> None:
+def test_other_documents_of_an_own_task_need_replace(offline: Cli, tmp_path: Path) -> None:
     task = tmp_path / "task.toml"
     task.write_text('name = "mine"\n[documents]\nfile = "documents.jsonl"\ntext = "text"\n')
     documents = tmp_path / "documents.jsonl"

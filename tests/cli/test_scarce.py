@@ -1,4 +1,4 @@
-"""Disk, descriptors or memory run out: a sentence that says which, and nothing that was there before is lost."""
+"""A full disk and a lack of descriptors or memory are reported, and no earlier file is lost."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ EVERY = 1 if FULL else 2
 
 LIMITED = """
 import resource, sys
-what, limit = int(sys.argv.pop(1)), int(sys.argv.pop(1))
-resource.setrlimit(what, (limit, limit))
+kind, limit = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+resource.setrlimit(kind, (limit, limit))
 """
 
 TASK = 'name = "many"\n\n[documents]\nfile = "many.jsonl"\n'
@@ -32,7 +32,7 @@ TASK = 'name = "many"\n\n[documents]\nfile = "many.jsonl"\n'
 
 @pytest.fixture
 def task(tmp_path: Path, offline: Cli) -> Path:
-    """A task whose index has files of different sizes, the largest of some 100 KiB, indexed."""
+    """An indexed task whose index has files of different sizes up to about 100 KiB."""
     words = [f"w{number}" for number in range(997)]
     with (tmp_path / "many.jsonl").open("w") as file:
         for number in range(600):
@@ -45,60 +45,62 @@ def task(tmp_path: Path, offline: Cli) -> Path:
 
 
 @dataclass(frozen=True)
-class Done:
+class ProcessResult:
     returncode: int
     stdout: str
     stderr: str
 
 
-def limited(what: int, limit: int, *command: object) -> Done:
-    """What a command does that may have no more than this of something."""
-    with Program(LIMITED + COMMAND, what, limit, *command) as program:
-        said = program.communicate()
-        return Done(program.wait(), *said)
+def run_limited(kind: int, limit: int, *command: object) -> ProcessResult:
+    """Run a command with a limit of a resource."""
+    with Program(LIMITED + COMMAND, kind, limit, *command) as program:
+        output = program.communicate()
+        return ProcessResult(program.wait(), *output)
 
 
-def limited_from_the_start(what: int, limit: int, *command: object) -> Done:
-    """As `limited`, of a new Python, which has no more for what it imports either."""
+def run_limited_from_start(kind: int, limit: int, *command: object) -> ProcessResult:
+    """As `run_limited`, in a new Python whose imports are limited as well."""
     result = subprocess.run(
         [sys.executable, "-m", "searchapp", *map(str, command)],
         capture_output=True,
         text=True,
         timeout=120,
-        preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
+        preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
     )
-    return Done(result.returncode, result.stdout, result.stderr)
+    return ProcessResult(result.returncode, result.stdout, result.stderr)
 
 
-def everything(folder: Path) -> dict[str, int]:
+def file_sizes(folder: Path) -> dict[str, int]:
     return {
         str(file): file.stat().st_size for file in folder.rglob("*") if file.is_file() and file.name != "lock"
     }
 
 
 @pytest.mark.parametrize("limit", [1, 3000, 9000, 17000, 40000, 90000][::EVERY])
-def test_a_full_disk_leaves_the_serving_index(offline: Cli, task: Path, tmp_path: Path, limit: int) -> None:
-    """Files that may not grow: it is another file that does not fit at each size."""
-    before = everything(tmp_path / "home")
-    built = limited(resource.RLIMIT_FSIZE, limit, "index", task, "--rebuild")
+def test_a_full_disk_does_not_affect_the_live_index(
+    offline: Cli, task: Path, tmp_path: Path, limit: int
+) -> None:
+    """Limit the size of files, so that at each limit another file does not fit."""
+    before = file_sizes(tmp_path / "home")
+    built = run_limited(resource.RLIMIT_FSIZE, limit, "index", task, "--rebuild")
     assert built.returncode == 1, built.stderr
     assert "could not be written: " in built.stderr and "internal error" not in built.stderr
-    assert everything(tmp_path / "home") == before
+    assert file_sizes(tmp_path / "home") == before
     assert offline("search", task, "w3 w7", "--json").json["hits"]
     assert offline("index", task, "--rebuild").code == 0
 
 
-def test_few_descriptors_are_enough_to_search_and_to_rank(task: Path) -> None:
-    searched = limited(resource.RLIMIT_NOFILE, 64, "search", task, "w3 w7", "--json")
+def test_few_descriptors_suffice_to_search_and_index(task: Path) -> None:
+    searched = run_limited(resource.RLIMIT_NOFILE, 64, "search", task, "w3 w7", "--json")
     assert searched.returncode == 0, searched.stderr
     assert json.loads(searched.stdout)["hits"]
-    assert limited(resource.RLIMIT_NOFILE, 64, "index", task, "--rebuild").returncode == 0
+    assert run_limited(resource.RLIMIT_NOFILE, 64, "index", task, "--rebuild").returncode == 0
 
 
 @pytest.mark.parametrize("limit", range(4, 20, 3)[::EVERY])
-def test_too_few_descriptors_are_not_taken_for_damage(offline: Cli, task: Path, limit: int) -> None:
+def test_too_few_descriptors_are_not_reported_as_damage(offline: Cli, task: Path, limit: int) -> None:
     for command in (["search", task, "w3 w7"], ["index", task, "--rebuild"]):
-        result = limited_from_the_start(resource.RLIMIT_NOFILE, limit, *command)
+        result = run_limited_from_start(resource.RLIMIT_NOFILE, limit, *command)
         assert "damaged" not in result.stderr and "internal error" not in result.stderr
     assert offline("search", task, "w3 w7", "--json").json["hits"]
 
@@ -108,25 +110,27 @@ def test_too_few_descriptors_are_not_taken_for_damage(offline: Cli, task: Path, 
     [MemoryError(), OSError(12, "Cannot allocate memory"), RuntimeError("can't start new thread")],
     ids=repr,
 )
-def test_a_lack_of_memory_is_a_sentence(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
-    def lacking() -> None:
+def test_a_lack_of_memory_is_reported(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
         raise error
 
-    assert guarded(lacking, verbose=False) == 1
+    assert guarded(fail, verbose=False) == 1
     assert capsys.readouterr().err.startswith("searchapp: not enough memory: ")
 
 
-def test_a_backup_that_does_not_fit_names_itself_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_backup_that_does_not_fit_is_reported_and_removed(tmp_path: Path) -> None:
     log, folder = tmp_path / "log.sqlite", tmp_path / "backups"
     folder.mkdir()
-    with JudgmentLog(log) as opened:
-        opened.append(
+    with JudgmentLog(log) as events:
+        events.append(
             [Author("ann").event("nlps", "t", f"d{number}", Action.grade, grade=1) for number in range(1000)]
         )
     copy = folder / "monday.sqlite"
-    backup = limited(resource.RLIMIT_FSIZE, 60_000, "judgments", "backup", copy, "--log", log)
+    backup = run_limited(resource.RLIMIT_FSIZE, 60_000, "judgments", "backup", copy, "--log", log)
     assert backup.returncode == 1
     assert backup.stderr.startswith(f"searchapp: {copy} can't be written: ")
     assert "no partial file remains" in backup.stderr and str(log) not in backup.stderr
     assert not list(folder.iterdir())
-    assert limited(resource.RLIMIT_FSIZE, 10**9, "judgments", "backup", copy, "--log", log).returncode == 0
+    assert (
+        run_limited(resource.RLIMIT_FSIZE, 10**9, "judgments", "backup", copy, "--log", log).returncode == 0
+    )

@@ -1,4 +1,4 @@
-"""Passwords and keys are used, and shown nowhere: not in results, errors or tracebacks, nor in what is written."""
+"""Passwords and keys are in no output, error, traceback or file of any command."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_errors_do_not_repeat_a_misplaced_password(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["doctor", "http://me:hunter2@127.0.0.1:9"]) == 2
-    said = capsys.readouterr().err
-    assert "http://127.0.0.1:9" in said and "hunter2" not in said
+    stderr = capsys.readouterr().err
+    assert "http://127.0.0.1:9" in stderr and "hunter2" not in stderr
 
 
 @pytest.mark.parametrize("mirror", ["http://me:hunter2@127.0.0.1:9", "me:hunter2@127.0.0.1:9"])
@@ -105,12 +105,12 @@ def test_written_files_contain_no_credentials(
     try:
         for command in commands(tmp_path):
             result = offline(*command, "--verbose")
-            assert result.code == (4 if "stats" in command else 0), result.stderr  # nobody has judged
+            assert result.code == (4 if "stats" in command else 0), result.stderr  # there are no judgments
             assert password not in result.stdout + result.stderr
         assert offline("runs", "verify", tmp_path / "run").code == 0
     finally:
         secured_node.server.delete_indices("test-secrets")
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path.name for path in written} >= {"run.json", "run.trec", "judgments.sqlite"}
-    for path in written:
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"run.json", "run.trec", "judgments.sqlite"}
+    for path in files:
         assert password.encode() not in path.read_bytes(), path

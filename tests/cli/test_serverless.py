@@ -1,4 +1,4 @@
-"""A serverless project, as far as a stand-in can tell: it is sent nothing that it refuses, and ranks the same."""
+"""A simulated serverless project receives only requests that it accepts, and ranks as the embedded engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MakeSettings = Callable[..., Settings]
 
 @pytest.fixture
 def settings_for(index_prefix: str, tmp_path: Path) -> MakeSettings:
-    """Makes settings for a server, with the test's own prefix."""
+    """Makes settings for a server, with the index prefix of the test."""
     return lambda url: Settings(home=tmp_path, url=url, index_prefix=index_prefix)
 
 
@@ -33,7 +33,7 @@ def serverless(elasticsearch_url: str) -> Iterator[Serverless]:
         yield server
 
 
-def test_the_stand_in_refuses_as_a_project_does(serverless: Serverless, index_prefix: str) -> None:
+def test_the_simulation_refuses_as_a_project_does(serverless: Serverless, index_prefix: str) -> None:
     server = Server(serverless.url)
     assert server.request("GET", "/").json()["version"]["build_flavor"] == "serverless"
     for path in ("/_cluster/health", "/_nodes/stats", "/x/_stats/docs", "/_cat/shards"):
@@ -60,7 +60,7 @@ def test_an_index_needs_no_refused_requests(serverless: Serverless, settings_for
         (hits,) = engine.open("groups").search([match("field")])
         assert [hit.document_id for hit in hits] == ["3"]
         assert engine.flaw("groups") == "" and engine.survey().is_serverless
-        assert [one.bytes for one in engine.stored()] == [None]
+        assert [index.bytes for index in engine.stored()] == [None]
         engine.repair("groups")
         engine.remove("groups")
         assert engine.stored() == []
@@ -79,7 +79,7 @@ def test_missing_documents_are_detected(
         assert engine.flaw("groups") == f"{version} has 3 documents instead of 4"
 
 
-def test_judgments_are_not_shared_there(serverless: Serverless, settings_for: MakeSettings) -> None:
+def test_judgments_can_not_be_shared_on_a_project(serverless: Serverless, settings_for: MakeSettings) -> None:
     with pytest.raises(
         EngineRefused,
         match="is a serverless project, which does not report which judgments are stored safely",
@@ -87,7 +87,7 @@ def test_judgments_are_not_shared_there(serverless: Serverless, settings_for: Ma
         JudgmentIndex.connect(settings_for(serverless.url), 1, 10.0)
 
 
-def test_it_may_say_any_version(serverless: Serverless, settings_for: MakeSettings) -> None:
+def test_the_version_of_a_project_is_not_checked(serverless: Serverless, settings_for: MakeSettings) -> None:
     with closing(Connection.open(settings_for(serverless.url))) as connection:
         assert (connection.server.version, connection.server.is_serverless) == ("8.11.0", True)
 
@@ -100,13 +100,11 @@ def test_commands_work_and_name_the_service(
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     refused = offline("index", "nlps", "--data", SAMPLE, "--shards", "2")
     assert refused.code == 2 and "manages shards itself: leave out --shards" in refused.stderr
-    assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", tmp_path / "there").code == 0
+    assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", tmp_path / "run").code == 0
     checks = {check["name"]: check for check in offline("doctor", "--json").json["checks"]}
     assert "a serverless project, which manages shards and replicas" in checks["nodes"]["finding"]
     assert checks["engines agree"]["verdict"] == "ok"
-    assert (
-        "both engines return the same documents and scores for 10 sample topics"
-        in checks["engines agree"]["finding"]
-    )
+    finding = checks["engines agree"]["finding"]
+    assert "both engines return the same documents and scores for 10 sample topics" in finding
     assert offline("indexes", "list").code == 0
     assert serverless.refused == []

@@ -1,4 +1,4 @@
-"""Relation prediction from end to end on the sample collections, on both engines."""
+"""Relation prediction from end to end on the samples, on both engines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from searchapp.tasks import load
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, read_rankings
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -22,22 +22,23 @@ def task(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def ranked(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
+def rank(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
     assert cli("index", task, "--data", data).code == 0
     result = cli("rank", task, "--data", data, "--out", out, *options)
     assert result.code == 0, result.stderr
     return out
 
 
-def test_named_gold_is_broken_down_over_the_questions_that_are_scored(
+def test_breakdowns_of_given_gold_have_the_scored_questions(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    run = ranked(offline, task, data, tmp_path / "run", "--split", "fold2", "--recipe", "bm25")
+    run = rank(offline, task, data, tmp_path / "run", "--split", "fold2", "--recipe", "bm25")
     gold = next(data.glob("*-train.json"))
     output = offline("evaluate", run, "--gold", gold, "--by", "first-word", "--json").json
     of_split = offline("evaluate", run, "--by", "first-word", "--json").json
-    for one in (output, of_split):
-        assert sum(row["questions"] for row in one["breakdowns"]["first-word"]["rows"]) == one["topics"]
+    for evaluated in (output, of_split):
+        rows = evaluated["breakdowns"]["first-word"]["rows"]
+        assert sum(row["questions"] for row in rows) == evaluated["topics"]
     assert output["topics"] > of_split["topics"]
 
 
@@ -45,7 +46,7 @@ def test_named_gold_is_broken_down_over_the_questions_that_are_scored(
 def test_ranking_exporting_validating_and_evaluating_agree(
     cli: Cli, task: str, data: Path, recipe: str, tmp_path: Path
 ) -> None:
-    run = ranked(cli, task, data, tmp_path / "run", "--split", "fold2", "--recipe", recipe)
+    run = rank(cli, task, data, tmp_path / "run", "--split", "fold2", "--recipe", recipe)
     out = tmp_path / "answers.json"
     assert cli("export", run, "--out", out).code == 0
     assert out.read_bytes() == (run / load(task).info.official_file).read_bytes()
@@ -64,21 +65,19 @@ def test_ranking_exporting_validating_and_evaluating_agree(
     )
 
 
-def test_every_fold_is_ranked_by_the_questions_of_the_others(
-    cli: Cli, task: str, data: Path, tmp_path: Path
-) -> None:
+def test_every_question_is_ranked_in_one_fold(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:
     questions = {entry["id"] for entry in json.loads(next(data.glob("*train.json")).read_text())}
-    seen: list[str] = []
+    ranked: list[str] = []
     for number in range(5):
-        run = ranked(cli, task, data, tmp_path / f"run{number}", "--split", f"fold{number}")
-        topics = list(dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines()))
+        run = rank(cli, task, data, tmp_path / f"run{number}", "--split", f"fold{number}")
+        topics = list(read_rankings(run))
         assert cli("evaluate", run, "--json").json["topics"] == len(topics)
-        seen += topics
-    assert (len(seen), set(seen)) == (len(questions), questions)
+        ranked += topics
+    assert (len(ranked), set(ranked)) == (len(questions), questions)
 
 
 def test_the_test_split_is_ranked_and_has_no_gold(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:
-    run = ranked(cli, task, data, tmp_path / "run", "--split", "test")
+    run = rank(cli, task, data, tmp_path / "run", "--split", "test")
     answers = json.loads((run / load(task).info.official_file).read_text())
     assert [answer["id"].rpartition("-")[2] for answer in answers] == ["1", "2", "3"]
     assert answers[0]["relations"][0] in ("dbo:author", "P50")
@@ -86,18 +85,18 @@ def test_the_test_split_is_ranked_and_has_no_gold(cli: Cli, task: str, data: Pat
     assert result.code == 4 and "masked" in result.stderr
 
 
-def test_relations_are_found_by_people(cli: Cli, task: str, data: Path) -> None:
+def test_relations_are_found_by_words_and_ids(cli: Cli, task: str, data: Path) -> None:
     assert cli("index", task, "--data", data).code == 0
     for words, expected in (("birthplace", ("dbo:birthPlace", "P19")), ("directed", ("dbo:director", "P57"))):
-        found = cli("search", task, words, "--size", 2, "--json").json["hits"]
-        assert found[0]["id"] in expected
+        hits = cli("search", task, words, "--size", 2, "--json").json["hits"]
+        assert hits[0]["id"] in expected
     for words in ("dbo:spouse", "P26"):
         if words.startswith("d") == task.endswith("dbpedia"):
             (hit,) = cli("search", task, words, "--size", 1, "--json").json["hits"]
             assert hit["id"] == words
 
 
-def test_problems_are_told_once_though_the_file_has_five_splits(cli: Cli, task: str, data: Path) -> None:
+def test_problems_of_a_file_with_five_splits_are_reported_once(cli: Cli, task: str, data: Path) -> None:
     path = next(data.glob("*train.json"))
     path.write_text(path.read_text().replace("P50", "P99999").replace("dbo:author", "dbo:nothing"))
     result = cli("index", task, "--data", data)
@@ -108,24 +107,22 @@ def test_problems_are_told_once_though_the_file_has_five_splits(cli: Cli, task: 
     assert f"{path}: line " in result.stderr
 
 
-def test_missing_examples_are_told(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:
+def test_a_missing_train_file_is_reported_by_recipes_that_need_it(
+    cli: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
     next(data.glob("*train.json")).unlink()
     assert cli("index", task, "--data", data).code == 0
-    result = cli("rank", task, "--data", data, "--split", "test", "--out", tmp_path / "run")
+    command = ("rank", task, "--data", data, "--split", "test", "--out", tmp_path / "run")
+    result = cli(*command)
     assert result.code == 4
     assert "train.json is expected in" in result.stderr
-    assert (
-        cli(
-            "rank", task, "--data", data, "--split", "test", "--recipe", "bm25", "--out", tmp_path / "run"
-        ).code
-        == 0
-    )
+    assert cli(*command, "--recipe", "bm25").code == 0
 
 
-def test_everything_wrong_with_an_official_file_is_found(
+def test_all_problems_of_an_official_file_are_found(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    good = ranked(offline, task, data, tmp_path / "run", "--split", "test") / load(task).info.official_file
+    good = rank(offline, task, data, tmp_path / "run", "--split", "test") / load(task).info.official_file
     entries: list[Any] = json.loads(good.read_text())
     entries[0]["relations"] = ["dbo:nothing"]
     entries[1]["id"] = "nobody"
@@ -144,7 +141,7 @@ def test_everything_wrong_with_an_official_file_is_found(
     ]
 
 
-def test_there_is_no_other_split(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
+def test_an_unknown_split_is_refused(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
     offline("index", task, "--data", data)
     result = offline("rank", task, "--data", data, "--split", "dev", "--out", tmp_path / "run")
     assert result.code == 2 and "choose fold0 or fold1" in result.stderr

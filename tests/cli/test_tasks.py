@@ -1,3 +1,5 @@
+"""`searchapp tasks`: tasks with their data and indexes, remembered folders, and recipes."""
+
 from __future__ import annotations
 
 import shutil
@@ -6,7 +8,7 @@ from pathlib import Path
 from tests.cli.conftest import SAMPLE, Cli
 
 
-def test_a_task_is_told_with_its_data_and_what_is_indexed(cli: Cli) -> None:
+def test_a_task_is_listed_with_its_data_and_its_index(cli: Cli) -> None:
     before = cli("tasks")
     assert before.code == 0
     assert before.stdout.startswith("nlps  Natural language premise selection")
@@ -24,22 +26,22 @@ def test_the_tasks_as_json(cli: Cli) -> None:
     assert nlps["official"] == {"measure": "MAP@500", "file": "predict.txt"}
 
 
-def test_a_server_that_does_not_answer_is_no_reason_to_say_nothing(offline: Cli) -> None:
+def test_tasks_are_listed_without_the_server(offline: Cli) -> None:
     result = offline("tasks", "--url", "http://127.0.0.1:9")
     assert result.code == 0
     assert "indexed  unknown" in result.stdout
     assert "no Elasticsearch answers" in result.stderr
 
 
-def test_a_task_says_by_what_its_figures_can_be_broken_down(offline: Cli) -> None:
+def test_show_lists_the_breakdowns_of_a_task(offline: Cli) -> None:
     assert "--by       role overlap precision length\n" in offline("tasks", "show", "explanation-2019").stdout
     assert "--by       (no breakdowns)\n" in offline("tasks", "show", "nlps").stdout
-    described = offline("tasks", "show", "explanation-2021", "--json").json
-    assert described["breakdowns"] == ["type", "rating", "precision", "overlap"]
+    output = offline("tasks", "show", "explanation-2021", "--json").json
+    assert output["breakdowns"] == ["type", "rating", "precision", "overlap"]
 
 
 def test_the_folder_that_was_indexed_is_remembered_for_every_command(cli: Cli, tmp_path: Path) -> None:
-    """The commands of docs/tasks/overview.md, one after the other."""
+    """Run the commands of docs/tasks/overview.md."""
     run = tmp_path / "dev"
     result = cli("index", "nlps", "--data", SAMPLE)
     assert result.code == 0
@@ -65,12 +67,14 @@ def test_the_folder_that_was_indexed_is_remembered_for_every_command(cli: Cli, t
     assert "missing file" in cli("data", "verify", "nlps").stderr + cli("data", "verify", "nlps").stdout
 
 
-def test_an_index_that_fails_is_not_remembered(offline: Cli, tmp_path: Path) -> None:
+def test_the_folder_of_a_failed_build_is_not_remembered(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", tmp_path).code == 4
     assert f"{tmp_path / 'home' / 'data' / 'nlps'} has no data of nlps" in offline("index", "nlps").stderr
 
 
-def test_a_remembered_folder_that_is_gone_is_told_and_can_be_named_anew(offline: Cli, tmp_path: Path) -> None:
+def test_a_remembered_folder_that_was_moved_is_reported_and_can_be_replaced(
+    offline: Cli, tmp_path: Path
+) -> None:
     data, moved = tmp_path / "data", tmp_path / "moved"
     shutil.copytree(SAMPLE, data)
     assert offline("index", "nlps", "--data", data).code == 0
@@ -89,17 +93,17 @@ def test_a_remembered_folder_that_is_gone_is_told_and_can_be_named_anew(offline:
     assert offline("rank", "nlps", "--split", "dev", "--out", tmp_path / "r").code == 0
 
 
-def test_what_is_remembered_may_be_damaged_without_harm(offline: Cli, tmp_path: Path) -> None:
+def test_a_damaged_list_of_folders_is_reported_and_replaced(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     state = tmp_path / "home" / "folders.json"
     state.write_text("{")
-    told = "folders.json, which lists the folders of the tasks, is damaged: remove it, and name the folder"
+    message = "folders.json, which lists the folders of the tasks, is damaged: remove it, and name the folder"
     listed = offline("tasks")
-    assert listed.code == 0 and listed.stderr.count(told) == 1
+    assert listed.code == 0 and listed.stderr.count(message) == 1
     failed = offline("index", "nlps")
-    assert failed.code == 4 and told in failed.stderr
+    assert failed.code == 4 and message in failed.stderr
     assert offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", tmp_path / "r").code == 0
-    assert offline("index", "nlps", "--data", SAMPLE).code == 0  # named again, it is written again
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0  # the list is written again
     assert offline("index", "nlps").code == 0
     state.unlink()
     state.mkdir()
@@ -108,17 +112,14 @@ def test_what_is_remembered_may_be_damaged_without_harm(offline: Cli, tmp_path: 
     assert "the folder was not remembered; give it with --data again: " in result.stderr
 
 
-def test_show_lists_what_can_be_set_of_a_recipe(offline: Cli) -> None:
+def test_show_lists_the_parameters_of_a_recipe(offline: Cli) -> None:
     shown = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--set", "k=7")
-    assert shown.code == 0 and shown.stdout.splitlines()[0].startswith(
-        "nlps/neighbours  Votes of the most similar"
-    )
-    assert (
-        "  k             7: number of nearest neighbours that vote (a whole number of at least 1)\n"
-        in shown.stdout
-    )
-    described = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
-    assert [parameter["name"] for parameter in described["parameters"]] == [
+    assert shown.code == 0
+    assert shown.stdout.startswith("nlps/neighbours  Votes of the most similar")
+    line = "  k             7: number of nearest neighbours that vote (a whole number of at least 1)\n"
+    assert line in shown.stdout
+    output = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
+    assert [parameter["name"] for parameter in output["parameters"]] == [
         "direct",
         "window",
         "neighbours",

@@ -1,4 +1,4 @@
-"""Files of the wrong kind: compressed ones, and those of nothing."""
+"""Compressed and empty files in place of plain ones are refused."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def _split(task: str) -> str:
 
 
 @pytest.mark.parametrize("task", tasks.names())
-def test_compressed_files_are_to_be_unpacked(offline: Cli, task: str, tmp_path: Path) -> None:
+def test_compressed_files_are_refused(offline: Cli, task: str, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
     path = tasks.load(task).collection(data).split_files(_split(task))[0]
     options = ["--task", task, "--data", data, "--split", _split(task)]
-    official = tmp_path / f"{path.stem}.tsv"  # CheckThat's checker knows a debate by its name
+    official = tmp_path / f"{path.stem}.tsv"  # the checker of checkthat takes the debate from the name
     official.write_bytes(gzip.compress(b"4465\t102\n" * 9))
     for command in ("validate", "evaluate"):
         result = offline(command, official, *options)
@@ -37,7 +37,9 @@ def test_compressed_files_are_to_be_unpacked(offline: Cli, task: str, tmp_path: 
 
 
 @pytest.mark.parametrize("task", tasks.names())
-def test_an_empty_official_file_is_told_once_by_its_name(offline: Cli, task: str, tmp_path: Path) -> None:
+def test_an_empty_official_file_is_reported_once_with_its_name(
+    offline: Cli, task: str, tmp_path: Path
+) -> None:
     split = _split(task)
     if task == "checkthat":
         split = tasks.load(task).collection(SAMPLES / task).split_files(split)[0].stem
