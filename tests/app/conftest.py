@@ -24,9 +24,9 @@ def make_searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeSear
     home = tmp_path_factory.mktemp("searchers")
     with closing(EmbeddedEngine(home, "test")) as engine:
 
-        def made(name: str, data: Path | None = None) -> TaskSearcher:
+        def make(name: str, data: Path | None = None) -> TaskSearcher:
             task = tasks.load(name)
             index_task(task, engine, task.collection(SAMPLES / name), SilentProgress())
             return TaskSearcher.open(task, engine, SilentProgress(), home, data or SAMPLES / name)
 
-        yield made
+        yield make

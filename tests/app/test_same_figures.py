@@ -143,21 +143,21 @@ def check_screens(offline: Cli, task: str, run: Path, official: dict[str, object
     The screens have no options for the scorer, so that only figures of runs that need none are compared.
     """
     plain = offline("evaluate", run, "--json")
-    shown = offline("topics", task, "--run", run, "--json").json
+    screen = offline("topics", task, "--run", run, "--json").json
     if task == "checkthat":
-        assert plain.code == 4 and "44 lines, too few for P@50" in shown["fallback_reason"]
+        assert plain.code == 4 and "44 lines, too few for P@50" in screen["fallback_reason"]
         per_topic = official["per_topic"]
-        assert isinstance(per_topic, dict) and shown["measure"] == "AP"
-        assert [topic["value"] for topic in shown["topics"]] == pytest.approx(
+        assert isinstance(per_topic, dict) and screen["measure"] == "AP"
+        assert [topic["value"] for topic in screen["topics"]] == pytest.approx(
             [figures["AP"] for figures in per_topic.values()], rel=0, abs=1e-12
         )
         return
     if plain.code or plain.json["official"]["value"] != official["value"]:
         return
-    if shown["fallback_reason"] is None:
+    if screen["fallback_reason"] is None:
         per_topic = official["per_topic"]
         assert isinstance(per_topic, dict)
-        values = [topic["value"] for topic in shown["topics"]]
+        values = [topic["value"] for topic in screen["topics"]]
         assert len(values) == len(per_topic)
         for value, figure in zip(values, per_topic.values(), strict=True):
             assert value == figure or (isinstance(figure, dict) and value in (None, *figure.values()))

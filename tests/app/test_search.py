@@ -287,11 +287,11 @@ def test_a_document_that_does_not_match_has_no_explanation(nlps: TaskSearcher) -
 
 
 def test_a_document_is_shown_with_its_matches(nlps: TaskSearcher) -> None:
-    shown = nlps.document("603", SearchRequest("normal -kernel"))
-    assert shown is not None
-    assert [shown.text[start:end] for start, end in shown.matches] == ["normal"]
+    document = nlps.document("603", SearchRequest("normal -kernel"))
+    assert document is not None
+    assert [document.text[start:end] for start, end in document.matches] == ["normal"]
     plain = nlps.document("603", SearchRequest(""))
-    assert plain is not None and (plain.text, plain.matches) == (shown.text, ())
+    assert plain is not None and (plain.text, plain.matches) == (document.text, ())
     assert nlps.document("nowhere", RING) is None
 
 

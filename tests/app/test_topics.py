@@ -320,11 +320,11 @@ def test_the_screen_and_the_command_explain_the_same_and_rank_once_a_depth(
             assert explained.deeper == (None if len(expected) == 1 else expected[-1])
             monkeypatch.setattr(live.pages, "depth", depth)
             monkeypatch.setattr(live.pages.rankings, "ranking", lambda _topic: Ranking(topic, Hits()))
-            shown = live.why(topic, document)
-            assert (shown.reason, shown.deeper) == (explained.reason, explained.deeper)
-            assert [share.signal for share in shown.reason.shares] == ["direct", "neighbours"]
-            total = sum(share.value or 0.0 for share in shown.reason.shares)
-            assert total == pytest.approx(shown.reason.score, rel=1e-6)
+            on_screen = live.why(topic, document)
+            assert (on_screen.reason, on_screen.deeper) == (explained.reason, explained.deeper)
+            assert [share.signal for share in on_screen.reason.shares] == ["direct", "neighbours"]
+            total = sum(share.value or 0.0 for share in on_screen.reason.shares)
+            assert total == pytest.approx(on_screen.reason.score, rel=1e-6)
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])

@@ -160,10 +160,10 @@ def test_every_layout_has_the_same_figures(offline: Cli) -> None:
     assert [float(row["figure"]) for row in rows] == figures
     assert [row["kind"] for row in rows] == ["full", "without", "without", "only", "only"]
     for layout in ((), ("--markdown",), ("--latex",)):
-        shown = offline(*options, *layout).stdout
-        assert all(f"{figure:.4f}" in shown for figure in figures)
-        assert "Holm-corrected among the variants of one kind" in shown
-        assert "the official scorer requires more documents" in shown
+        text = offline(*options, *layout).stdout
+        assert all(f"{figure:.4f}" in text for figure in figures)
+        assert "Holm-corrected among the variants of one kind" in text
+        assert "the official scorer requires more documents" in text
     assert offline(*options, "--csv", "--json").code == 2
 
 

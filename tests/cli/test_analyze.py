@@ -16,5 +16,5 @@ def test_no_step_is_truncated(offline: Cli, tmp_path: Path, columns: int) -> Non
     words = ["analyze", "nlps", "commutative groups", "--field", "text"]
     with Terminal(*words, home=tmp_path / "home", columns=columns) as terminal:
         assert terminal.wait_for_end() == 0
-    shown = terminal.raw.decode()
-    assert "step" in shown and "…" not in shown
+    text = terminal.raw.decode()
+    assert "step" in text and "…" not in text

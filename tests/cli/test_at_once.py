@@ -134,10 +134,10 @@ def test_simultaneous_rebuilds_leave_one_version(
             running.enter_context(start(elasticsearch_url, index_prefix, home, *index))
             for _ in range(PROCESSES)
         ]
-        ended = [(program.communicate(), program.returncode) for program in started]
-    assert [code for _, code in ended] == [0] * PROCESSES, ended
+        results = [(program.communicate(), program.returncode) for program in started]
+    assert [code for _, code in results] == [0] * PROCESSES, results
     (live,) = Server(elasticsearch_url).request("GET", f"/_alias/{index_prefix}-nlps").json()
-    assert live in {json.loads(out)["index"] for (out, _), _ in ended}
+    assert live in {json.loads(out)["index"] for (out, _), _ in results}
     assert indexed_server("search", "nlps", "group").code == 0
 
 

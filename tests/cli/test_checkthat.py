@@ -136,9 +136,9 @@ def test_exported_files_have_the_figures_of_the_run(debates: Cli, tmp_path: Path
 @pytest.mark.parametrize("recipe", ["neighbours", "best"])
 def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path, recipe: str) -> None:
     alone = rank(debates, tmp_path / "alone", "harbour_mayor", "--recipe", recipe)
-    together = rank(debates, tmp_path / "together", "training", "--recipe", recipe)
+    training = rank(debates, tmp_path / "together", "training", "--recipe", recipe)
     name = "harbour_mayor.tsv"
-    assert (alone / name).read_bytes() == (together / name).read_bytes()
+    assert (alone / name).read_bytes() == (training / name).read_bytes()
     assert debates("evaluate", alone, "--json").json["official"]["measure"] == "AP"
     test = rank(debates, tmp_path / "test", "test_annotated", "--recipe", recipe)
     assert debates("evaluate", test, "--json").json["official"]["value"] > 0.7
@@ -261,8 +261,8 @@ def test_figures_are_broken_down(debates: Cli, tmp_path: Path) -> None:
     }
     assert {"EDGERTON", "ALDER"} <= {row["group"] for row in breakdowns["speaker"]["rows"]}
     assert "SYSTEM" not in {row["group"] for row in breakdowns["speaker"]["rows"]}
-    shown = debates("evaluate", run, "--by", "debate").stdout
-    assert "harbour_mayor" in shown
+    text = debates("evaluate", run, "--by", "debate").stdout
+    assert "harbour_mayor" in text
 
 
 def test_searches_find_lines_of_all_debates(debates: Cli) -> None:
@@ -363,8 +363,8 @@ def test_a_file_that_only_the_official_checker_accepts_is_not_valid(offline: Cli
         assert message in alone.stderr
         output = offline("validate", path, "--task", "checkthat", "--json").json
         assert (output["valid"], output["problems"], len(output["warnings"])) == (False, [], 1)
-        where = ["--data", SAMPLE, "--split", "farm_speech"]
-        assert offline("validate", path, "--task", "checkthat", *where).code == 4
+        options = ["--data", SAMPLE, "--split", "farm_speech"]
+        assert offline("validate", path, "--task", "checkthat", *options).code == 4
     path.write_text(complete)
     output = offline("validate", path, "--task", "checkthat", "--json").json
     assert (output["valid"], output["warnings"]) == (True, [])
@@ -385,10 +385,10 @@ def test_a_folder_of_exported_files_has_the_figures_of_the_run(debates: Cli, tmp
     of_gold = debates("evaluate", out, "--task", "checkthat", "--gold", *gold, "--json").json
     assert of_gold["official"]["values"] == of_run["official"]["values"]
     (out / "notes.txt").write_text("another file")
-    shown = debates("evaluate", out, *options, "--by", "debate").stdout
-    lines = shown.splitlines()
+    text = debates("evaluate", out, *options, "--by", "debate").stdout
+    lines = text.splitlines()
     assert max(map(len, lines)) < 150 and lines[0].endswith("predictions (3 files)")
-    assert f"(3 files): {', '.join(file.name for file in files)}" in shown
+    assert f"(3 files): {', '.join(file.name for file in files)}" in text
     # The official scorer refuses one debate too few or too many.
     extra = out / "another.tsv"
     extra.write_text("1\t0.5\n")

@@ -242,9 +242,9 @@ def test_the_list_has_sizes_sources_terms_and_states(web: FileServer, offline: C
         name: ((SAMPLE / name).stat().st_size, "missing" if name == "dev_set.json" else "present")
         for name in NAMES
     }
-    shown = offline("data", "list").stdout
-    assert "nlps  2 of 3 files" in shown and "checkthat  not fetched" in shown
-    assert "To be used with care." in shown and f"https:/{BASE}" in shown
+    text = offline("data", "list").stdout
+    assert "nlps  2 of 3 files" in text and "checkthat  not fetched" in text
+    assert "To be used with care." in text and f"https:/{BASE}" in text
 
 
 def test_an_incomplete_download_is_not_used_as_data(web: FileServer, offline: Cli, home: Path) -> None:

@@ -78,11 +78,11 @@ def test_the_exported_file_is_valid_and_has_the_figures_of_the_run(
     run = rank(cli, task, folder, tmp_path / "run")
     out = tmp_path / "predict.txt"
     assert cli("export", run, "--out", out).code == 0
-    where = ["--task", task, "--data", folder, "--split", "dev"]
-    assert cli("validate", out, *where, "--json").json["valid"]
+    data_options = ["--task", task, "--data", folder, "--split", "dev"]
+    assert cli("validate", out, *data_options, "--json").json["valid"]
     options = ["--json", "--per-topic"]
     of_run = cli("evaluate", run, *options, "--by", "all").json
-    of_file = cli("evaluate", out, *where, *options, "--by", "all").json
+    of_file = cli("evaluate", out, *data_options, *options, "--by", "all").json
     of_gold = cli("evaluate", out, "--task", task, "--gold", folder / GOLD[task], *options).json
     assert of_run["official"] == of_file["official"] == of_gold["official"]
     assert of_run["measures"] == of_file["measures"] == of_gold["measures"]
@@ -223,10 +223,10 @@ def test_masked_gold_cannot_be_scored(offline: Cli, task: str, data: Path, tmp_p
     run = rank(offline, task, data, tmp_path / "run", split="test")
     result = offline("evaluate", run)
     assert result.code == 4 and "the gold is masked" in result.stderr
-    where = ["--task", task, "--data", data, "--split", "test"]
-    assert offline("validate", run / "predict.txt", *where).code == 0
+    options = ["--task", task, "--data", data, "--split", "test"]
+    assert offline("validate", run / "predict.txt", *options).code == 0
     (run / "predict.txt").write_text((run / "predict.txt").read_text().replace("D_1\t", "D_2\t"))
-    refused = offline("validate", run / "predict.txt", *where)
+    refused = offline("validate", run / "predict.txt", *options)
     assert refused.code == 4 and "question" in refused.stderr and "missing question" in refused.stderr
 
 

@@ -174,17 +174,17 @@ def test_markup_and_control_characters_of_documents_are_escaped(cli: Cli, data: 
     text = "A group [bold]x[/] :smile: f:a:b \x1b[31mred\x1b]0;title\x07 \x9b1m"
     edit(data / "knowledge_base.json", **{f"_{id_}": text})
     assert cli("index", "nlps", "--data", data).code == 0
-    shown = cli("search", "nlps", "smile", "--explain").stdout
-    assert f"  1  {id_}  " in shown
-    assert "A group [bold]x[/] :smile: f:a:b ␛[31mred␛]0;title␇ <U+009B>1m" in shown
+    output = cli("search", "nlps", "smile", "--explain").stdout
+    assert f"  1  {id_}  " in output
+    assert "A group [bold]x[/] :smile: f:a:b ␛[31mred␛]0;title␇ <U+009B>1m" in output
 
 
 def test_a_search_prints_a_ranking(indexed: Cli) -> None:
-    shown = indexed("search", "nlps", "every subgroup of an abelian group is normal", "--size", 3).stdout
-    first, text = shown.splitlines()[:2]
+    output = indexed("search", "nlps", "every subgroup of an abelian group is normal", "--size", 3).stdout
+    first, text = output.splitlines()[:2]
     assert re.fullmatch(r"  1  602  \d+\.\d{4}", first)
     assert text.strip() == "Every subgroup of an abelian group is normal."
-    assert len(re.findall(r"(?m)^ +\d+  \d{3}  \d+\.\d{4}$", shown)) == 3
+    assert len(re.findall(r"(?m)^ +\d+  \d{3}  \d+\.\d{4}$", output)) == 3
 
 
 def test_a_search_as_json_has_texts_matches_and_explanations(indexed: Cli) -> None:
@@ -197,8 +197,8 @@ def test_a_search_as_json_has_texts_matches_and_explanations(indexed: Cli) -> No
 
 
 def test_an_explained_search_names_terms_and_figures(indexed: Cli) -> None:
-    shown = indexed("search", "nlps", "normal subgroup", "--size", 1, "--explain").stdout
-    assert re.search(r"text: subgroup +\(boost .*, df \d+, N \d+, tf \d+, length \d+, average length", shown)
+    text = indexed("search", "nlps", "normal subgroup", "--size", 1, "--explain").stdout
+    assert re.search(r"text: subgroup +\(boost .*, df \d+, N \d+, tf \d+, length \d+, average length", text)
 
 
 def test_a_search_without_matches_is_reported(indexed: Cli) -> None:
@@ -230,8 +230,8 @@ def test_analyze_shows_every_step(indexed: Cli) -> None:
     assert analysis["steps"][0]["kind"] == "char_filter"
     terms = [token["term"] for token in analysis["steps"][-1]["tokens"]]
     assert r"\le" in terms and not {r"\left", r"\right", r"\leq"} & set(terms)
-    shown = indexed("analyze", "nlps", "normal subgroups").stdout
-    assert "field text" in shown and "search text" in shown and "subgroup" in shown
+    text = indexed("analyze", "nlps", "normal subgroups").stdout
+    assert "field text" in text and "search text" in text and "subgroup" in text
 
 
 def test_a_run_is_complete_and_verifiable(indexed: Cli, run: Path) -> None:
@@ -349,8 +349,8 @@ def test_a_figure_below_the_gate_has_its_own_exit_code(indexed: Cli, run: Path) 
 def test_several_runs_are_compared_in_one_table(indexed: Cli, run: Path, tmp_path: Path) -> None:
     other = tmp_path / "train"
     indexed("rank", "nlps", "--data", SAMPLE, "--split", "train", "--out", other)
-    shown = indexed("evaluate", run, other, "--cutoff", 50).stdout
-    assert "MAP@50 (official)" in shown and shown.splitlines()[0].split() == ["measure", "runs/dev", "train"]
+    text = indexed("evaluate", run, other, "--cutoff", 50).stdout
+    assert "MAP@50 (official)" in text and text.splitlines()[0].split() == ["measure", "runs/dev", "train"]
     output = indexed("evaluate", run, other, "--cutoff", 50, "--json").json
     assert [evaluated["split"] for evaluated in output["runs"]] == ["dev", "train"]
 

@@ -65,9 +65,9 @@ def test_every_index_is_listed_with_its_task_and_state(indexed: Cli, own: Path, 
     assert "-nlps-000001" in nlps["version"] and nlps["bytes"] > 1000 and nlps["owner"] is None
     assert (indexes["own-cooking"]["task"], indexes["own-cooking"]["owner"]) == ("cooking", str(own))
     assert indexes["training-own-cooking-dev"]["owner"] == str(own)
-    shown = indexed("indexes", "list").stdout
+    text = indexed("indexes", "list").stdout
     columns = ("index", "version", "state", "documents", "size", "age", "task file")
-    assert all(word in shown for word in (*columns, "own-cooking", str(own)))
+    assert all(word in text for word in (*columns, "own-cooking", str(own)))
 
 
 def test_without_an_index_the_list_is_empty(cli: Cli) -> None:
@@ -193,8 +193,8 @@ def test_indexed_own_tasks_are_listed_with_the_tasks(cli: Cli, own: Path) -> Non
     task = listed["tasks"][-1]
     assert (task["task"], task["file"], task["indexed"]) == ("cooking", str(own), 3)
     assert listed["unreadable"] == []
-    shown = cli("tasks").stdout
-    assert "cooking  cooking" in shown and f"file     {own}" in shown and "indexed  3 documents" in shown
+    text = cli("tasks").stdout
+    assert "cooking  cooking" in text and f"file     {own}" in text and "indexed  3 documents" in text
     shutil.move(own, own.with_suffix(".old"))
     result = cli("tasks")
     assert result.code == 0

@@ -59,8 +59,8 @@ def test_a_line_is_shown_with_its_neighbours_in_the_debate(cli: Cli, tmp_path: P
     assert cli("index", "checkthat", "--data", CHECKTHAT).code == 0
     assert cli("rank", "checkthat", "--data", CHECKTHAT, "--split", "training", "--out", out).code == 0
     first = (out / "run.trec").read_text().split()[0]
-    shown = judge(out, typed=f"i {first}:5\nq\n", task="checkthat").stdout
-    document = shown[shown.index(f"{first}:5:") :]
+    text = judge(out, typed=f"i {first}:5\nq\n", task="checkthat").stdout
+    document = text[text.index(f"{first}:5:") :]
     assert document.count("before: ") == 3 and document.count("after: ") == 3
 
 
@@ -96,8 +96,8 @@ text = "question"
     assert offline("rank", task, "--split", "dev", "--out", run).code == 0
 
     def count_offered(*options: object) -> str:
-        shown = judge(run, *options, typed="q\n", task=str(task)).stdout
-        return str(shown.split("documents judged")[0].split()[-1])
+        output = judge(run, *options, typed="q\n", task=str(task)).stdout
+        return str(output.split("documents judged")[0].split()[-1])
 
     ranked = sum(line.startswith("t1 ") for line in (run / "run.trec").read_text().splitlines())
     assert count_offered() == "100"

@@ -56,9 +56,9 @@ def judge(sample: Sample, run: Path, log: Path) -> int:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_figures_are_those_of_the_gold(offline: Cli, name: str, tmp_path: Path) -> None:
     sample, run, log = SAMPLES[name], tmp_path / "run", tmp_path / "log.sqlite"
-    where = (name, "--data", sample.data)
-    assert offline("index", *where).code == 0
-    assert offline("rank", *where, "--split", sample.split, "--recipe", "bm25", "--out", run).code == 0
+    data_options = (name, "--data", sample.data)
+    assert offline("index", *data_options).code == 0
+    assert offline("rank", *data_options, "--split", sample.split, "--recipe", "bm25", "--out", run).code == 0
     topics = judge(sample, run, log)
     options = ("--cutoff", 50, "--json")
     result = offline("evaluate", run, "--judgments", "--log", log, *options)
@@ -96,9 +96,9 @@ def test_official_gold_of_judgments_is_read_back(offline: Cli, name: str, tmp_pa
             for document, grade in grades.items():
                 session.grade([SeenDocument(topic, document)], grade)
             session.grade([SeenDocument(topic, "another document")], 0)
-    where = ("--format", "official", "--data", sample.data, "--split", sample.split)
-    assert offline("judgments", "export", name, *where, "--log", log, "--out", out).code == 0
-    options = (*where, "--annotator", "ben", "--log", again, "--lenient", "--json")
+    data_options = ("--format", "official", "--data", sample.data, "--split", sample.split)
+    assert offline("judgments", "export", name, *data_options, "--log", log, "--out", out).code == 0
+    options = (*data_options, "--annotator", "ben", "--log", again, "--lenient", "--json")
     result = offline("judgments", "import", name, out, *options)
     assert result.code == 0, result.stderr
     assert relevant(again, name) == relevant(log, name) != {}
@@ -108,15 +108,15 @@ def test_official_gold_of_judgments_is_read_back(offline: Cli, name: str, tmp_pa
 def test_gold_of_another_split_or_of_no_task_is_refused(offline: Cli, tmp_path: Path) -> None:
     sample, log, empty = SAMPLES["nlps"], tmp_path / "log", tmp_path / "empty"
     empty.mkdir()
-    where = ("--format", "official", "--data", sample.data, "--annotator", "ann", "--log", log)
+    options = ("--format", "official", "--data", sample.data, "--annotator", "ann", "--log", log)
     for file, part in (
         (sample.data / "train_set.json", "has no topic"),
         (empty, "has no gold file"),
         (tmp_path / "none", "none"),
         (sample.data / "knowledge_base.json", "knowledge_base.json"),
     ):
-        result = offline("judgments", "import", "nlps", file, *where, "--split", "dev")
+        result = offline("judgments", "import", "nlps", file, *options, "--split", "dev")
         assert result.code == 4 and part in result.stderr, result.stderr
-    assert offline("judgments", "import", "nlps", sample.data, *where).code == 2  # no split is given
+    assert offline("judgments", "import", "nlps", sample.data, *options).code == 2  # no split is given
     with JudgmentLog(log) as events:
         assert len(events) == 0

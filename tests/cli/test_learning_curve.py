@@ -131,9 +131,9 @@ def test_other_layouts_have_the_same_figures(indexed_nlps: Cli) -> None:
     )
     assert [float(row["score"]) for row in rows] == [point["score"] for point in output["points"]]
     for layout in ((), ("--markdown",)):
-        shown = indexed_nlps("learning-curve", *NLPS, "--points", "0,5", *layout).stdout
-        assert all(f"{point['score']:.4f}" in shown for point in output["points"])
-        assert "judged by the official gold" in shown
+        text = indexed_nlps("learning-curve", *NLPS, "--points", "0,5", *layout).stdout
+        assert all(f"{point['score']:.4f}" in text for point in output["points"])
+        assert "judged by the official gold" in text
 
 
 @pytest.mark.own_indexes

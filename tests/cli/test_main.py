@@ -28,9 +28,9 @@ def test_the_version_is_printed(offline: Cli) -> None:
 
 
 def test_every_command_is_listed(offline: Cli) -> None:
-    shown = offline("--help").stdout
+    text = offline("--help").stdout
     for name in MODULES:
-        assert f" {name} " in shown
+        assert f" {name} " in text
 
 
 @pytest.mark.parametrize("columns", ["60", "100"])
@@ -38,8 +38,8 @@ def test_commands_are_listed_under_their_heading(
     offline: Cli, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    shown = offline("--help").stdout
-    words = re.findall(rf"(?m)^(?:\W+ )?({'|'.join([*HEADINGS, *MODULES])})(?=:?$| {{2,}}| ─)", shown)
+    text = offline("--help").stdout
+    words = re.findall(rf"(?m)^(?:\W+ )?({'|'.join([*HEADINGS, *MODULES])})(?=:?$| {{2,}}| ─)", text)
     assert words == [word for heading, names in HEADINGS.items() for word in (heading, *names)]
 
 
@@ -191,10 +191,10 @@ def test_only_the_given_command_is_imported() -> None:
 
 def test_the_help_names_the_task_and_no_type_of_flags(offline: Cli) -> None:
     for command in (["rank"], ["tasks", "show"], ["data", "get"], ["judgments", "export"]):
-        shown = offline(*command, "--help").stdout
-        assert re.search(r"Usage: searchapp|Usage: root", shown)
-        assert re.search(rf"{command[-1]} \[OPTIONS\] TASK\b", shown), shown
-        assert "<bool>" not in shown
+        text = offline(*command, "--help").stdout
+        assert re.search(r"Usage: searchapp|Usage: root", text)
+        assert re.search(rf"{command[-1]} \[OPTIONS\] TASK\b", text), text
+        assert "<bool>" not in text
     for command in (["evaluate"], ["validate"], ["export"]):
         assert re.search(r"--task +TASK ", offline(*command, "--help").stdout)
     for group in ([], ["tasks"], ["data"], ["runs"], ["judgments"]):

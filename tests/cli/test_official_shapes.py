@@ -102,8 +102,8 @@ def test_fetched_files_can_be_indexed_ranked_exported_and_validated(
     assert (indexed.json["missing"], indexed.json["skipped"]) == ([], 0)
     for split in (SPLITS.get(task, "test"), scored_split(task)):
         official = make_official(offline, task, split, [], tmp_path / split)
-        where = ["--task", task, "--split", split, *SCORED_WITH.get(task, [])]
-        scored = offline("evaluate", official, *where, "--json")
+        options = ["--task", task, "--split", split, *SCORED_WITH.get(task, [])]
+        scored = offline("evaluate", official, *options, "--json")
         if split == "test":
             assert scored.code == 4
             assert "the gold is masked" in scored.stderr and "give gold with --gold" in scored.stderr

@@ -64,18 +64,18 @@ def test_an_instance_is_made_from_the_options_of_its_fields() -> None:
 
 
 def test_options_are_in_the_order_of_parameters_and_fields() -> None:
-    shown = runner.invoke(program([], RunOptions), ["--help"], env={"COLUMNS": "100"}).stdout
-    positions = [shown.index(name) for name in ("--tag", "--depth", "--lenient", "--out", "--engine")]
+    text = runner.invoke(program([], RunOptions), ["--help"], env={"COLUMNS": "100"}).stdout
+    positions = [text.index(name) for name in ("--tag", "--depth", "--lenient", "--out", "--engine")]
     assert positions == sorted(positions)
-    assert "inner" not in shown and "--no-lenient" not in shown
+    assert "inner" not in text and "--no-lenient" not in text
 
 
 def test_a_subclass_can_redefine_an_option() -> None:
     received: list[object] = []
     app = program(received, DerivedOptions)
-    shown = runner.invoke(app, ["--help"], env={"COLUMNS": "100"}).stdout
-    assert "Another help." in shown and "A tag." not in shown
-    assert shown.index("--tag") < shown.index("--depth")
+    text = runner.invoke(app, ["--help"], env={"COLUMNS": "100"}).stdout
+    assert "Another help." in text and "A tag." not in text
+    assert text.index("--tag") < text.index("--depth")
     assert runner.invoke(app, ["a", "--out", "o"]).exit_code == 0
     assert received[1] == DerivedOptions("some", Limits())
 

@@ -175,7 +175,7 @@ def draw_bar(home: Path, columns: int) -> str:
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 80])
 def test_a_progress_bar_is_not_truncated(tmp_path: Path, columns: int) -> None:
-    shown = draw_bar(tmp_path, columns)
-    assert "…" not in shown
-    assert re.sub(r"\s", "", LABEL) in re.sub(r"\s", "", shown)
-    assert ("2.8/123.5 kB" in shown) == (columns >= 60)
+    text = draw_bar(tmp_path, columns)
+    assert "…" not in text
+    assert re.sub(r"\s", "", LABEL) in re.sub(r"\s", "", text)
+    assert ("2.8/123.5 kB" in text) == (columns >= 60)

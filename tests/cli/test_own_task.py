@@ -379,14 +379,14 @@ def test_a_task_may_rank_deeper_than_one_window_of_an_engine(offline: Cli, tmp_p
 
 def test_a_task_is_shown(cli: Cli, task: Path) -> None:
     assert cli("index", task).code == 0
-    shown = cli("tasks", "show", task)
-    assert shown.code == 0
+    result = cli("tasks", "show", task)
+    assert result.code == 0
     for part in (
         "cooking  Recipes for a cook's questions",
         "2 answers the question",
         "indexed    42 documents",
     ):
-        assert part in shown.stdout
+        assert part in result.stdout
     output = cli("tasks", "show", task, "--json").json
     assert (output["task"], output["file"], output["indexed"]) == ("cooking", str(task), 42)
     assert cli("tasks", "show", "nlps", "--json").json["file"] is None

@@ -422,8 +422,8 @@ def test_runs_are_listed_by_task_and_tag(nlps: Cli) -> None:
     assert tags_of() == {"a": ["best", "paper"], "b": []}
     assert list(tags_of("--tag", "best")) == ["a"]
     assert tags_of("--tag", "best", "--tag", "x") == tags_of("--task", "checkthat") == {}
-    shown = nlps("runs", "list", "--task", "nlps").stdout
-    assert "best, paper" in shown and "imported" in shown
+    text = nlps("runs", "list", "--task", "nlps").stdout
+    assert "best, paper" in text and "imported" in text
     assert "no such run" in nlps("runs", "list", "--tag", "x").stderr
 
 
@@ -435,9 +435,9 @@ def test_tags_do_not_change_the_run_and_can_be_removed(nlps: Cli) -> None:
     tags_file = Path("out", directory.TAGS)
     assert {file: file.read_bytes() for file in Path("out").iterdir() if file != tags_file} == before
     assert nlps("runs", "verify", "out").code == 0
-    shown = nlps("runs", "show", "out").stdout
+    text = nlps("runs", "show", "out").stdout
     digest = directory.read_manifest(Path("out")).digest
-    assert "best" in shown and "imported" in shown and digest in shown
+    assert "best" in text and "imported" in text and digest in text
     assert nlps("runs", "show", "out", "--json").json["tags"] == ["best"]
     assert nlps("runs", "tag", "out", "best", "--remove").stderr.startswith("out has no tags")
     refused = nlps("runs", "tag", "out", "best", "--remove")

@@ -104,8 +104,8 @@ def test_invalid_filters_are_refused(checkthat: Cli, filter_: str, message: str)
 
 def test_a_learned_recipe_ranks_words(nlps: Cli, offline: Cli, tmp_path: Path) -> None:
     assert hit_ids(nlps("every ring is a group", "--recipe", "neighbours", "--json"))
-    shown = nlps("every ring is a group", "--recipe", "neighbours", "--explain", "--size", 1)
-    assert "fused by sum" in shown.stdout and "neighbours, weight" in shown.stdout
+    result = nlps("every ring is a group", "--recipe", "neighbours", "--explain", "--size", 1)
+    assert "fused by sum" in result.stdout and "neighbours, weight" in result.stdout
     missing = nlps("ring", "--recipe", "neighbours", "--data", tmp_path / "nowhere")
     assert missing.code == 4
     assert "does not exist: give their folder" in missing.stderr and "--data" in missing.stderr
@@ -175,10 +175,10 @@ def test_a_document_is_shown_with_all_fields(checkthat: Cli) -> None:
     assert set(opened) == {"task", "id", "matches", "document"}
     assert (opened["task"], opened["id"], opened["document"]["text"]) == ("checkthat", hit["id"], hit["text"])
     assert {hit["text"][start:end].lower() for start, end in opened["matches"]} == {"people"}
-    shown = checkthat("--document", hit["id"]).stdout
-    assert shown.startswith(f"{hit['id']}\n")
-    assert f"speaker: {opened['document']['speaker']}\n" in shown
-    assert hit["text"] in shown
+    text = checkthat("--document", hit["id"]).stdout
+    assert text.startswith(f"{hit['id']}\n")
+    assert f"speaker: {opened['document']['speaker']}\n" in text
+    assert hit["text"] in text
     assert "has the id 'nowhere'" in checkthat("--document", "nowhere").stderr
     assert checkthat("--document", "nowhere").code == 2
 
@@ -198,9 +198,9 @@ def test_each_line_of_a_pipe_is_a_search(nlps: Cli) -> None:
     ]
     for search in result.json["searches"]:
         assert search["hits"] == nlps(search["query"], "--json", "--size", 3).json["hits"]
-    shown = search_lines(typed, "--size", "1").stdout
-    assert shown.splitlines()[0] == "kernel"
-    assert "\n+ring -field\n" in shown and "\nzygomorphic\n" in shown
+    text = search_lines(typed, "--size", "1").stdout
+    assert text.splitlines()[0] == "kernel"
+    assert "\n+ring -field\n" in text and "\nzygomorphic\n" in text
 
 
 def test_an_empty_pipe_has_no_searches(nlps: Cli) -> None:

@@ -256,8 +256,8 @@ def test_serve_rejects_missing_runs_and_indexes(
 
 
 def test_a_port_in_use_is_reported(offline: Cli) -> None:
-    with listen("127.0.0.1", 0).socket as taken:
-        port = taken.getsockname()[1]
+    with listen("127.0.0.1", 0).socket as socket:
+        port = socket.getsockname()[1]
         result = offline("serve", "nlps", "--run", ".", "--port", port)
     assert result.code == 1
     assert f"port {port} of 127.0.0.1 is in use: give another one with --port" in result.stderr

@@ -113,11 +113,11 @@ def test_a_damaged_list_of_folders_is_reported_and_replaced(offline: Cli, tmp_pa
 
 
 def test_show_lists_the_parameters_of_a_recipe(offline: Cli) -> None:
-    shown = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--set", "k=7")
-    assert shown.code == 0
-    assert shown.stdout.startswith("nlps/neighbours  Votes of the most similar")
+    result = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--set", "k=7")
+    assert result.code == 0
+    assert result.stdout.startswith("nlps/neighbours  Votes of the most similar")
     line = "  k             7: number of nearest neighbours that vote (a whole number of at least 1)\n"
-    assert line in shown.stdout
+    assert line in result.stdout
     output = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
     assert [parameter["name"] for parameter in output["parameters"]] == [
         "direct",

@@ -146,20 +146,20 @@ def test_a_pool_of_trec_runs_alone_needs_their_task(
     result = indexed("judgments", "pool", other, run / "run.trec", "--out", out)
     assert result.code == 2 and "give its task with --task and its split with --split" in result.stderr
     assert indexed("judgments", "pool", other, "--task", "nlps", "--out", out).code == 2
-    where = ("--task", "nlps", "--data", SAMPLE)
-    result = indexed("judgments", "pool", other, "--split", "train", *where, "--out", out)
+    options = ("--task", "nlps", "--data", SAMPLE)
+    result = indexed("judgments", "pool", other, "--split", "train", *options, "--out", out)
     assert result.code == 4 and "ranks no topic of nlps train" in result.stderr
-    result = indexed("judgments", "pool", other, run / "run.trec", "--split", "dev", *where, "--depth", 3,
+    result = indexed("judgments", "pool", other, run / "run.trec", "--split", "dev", *options, "--depth", 3,
                      "--out", out)  # fmt: skip
     assert result.code == 0, result.stderr
     assert indexed("runs", "verify", out).code == 0
     judged = judge(out)
     assert judged.code == 0 and "the index has changed" not in judged.stderr
     other.write_text(other.read_text() + "\n608 Q0 nothing 0 99999 x\n")
-    result = indexed("judgments", "pool", other, "--split", "dev", *where, "--out", tmp_path / "more")
+    result = indexed("judgments", "pool", other, "--split", "dev", *options, "--out", tmp_path / "more")
     assert result.code == 0 and "documents (nothing) is not in the index" in result.stderr
     # A run directory in the same pool must be of the same split.
-    result = indexed("judgments", "pool", other, run, "--split", "train", *where, "--out", tmp_path / "x")
+    result = indexed("judgments", "pool", other, run, "--split", "train", *options, "--out", tmp_path / "x")
     assert result.code == 4 and "another split" in result.stderr
 
 
@@ -215,8 +215,8 @@ def test_negative_grades_and_topics_without_relevance_count_as_in_trec_eval(
 def test_a_trec_run_with_a_task_has_official_figures(
     offline: Cli, run: Path, other: Path, qrels: Path
 ) -> None:
-    where = ("--task", "nlps", "--data", SAMPLE, "--split", "dev", "--cutoff", 50)
-    result = offline("evaluate", other, "--qrels", qrels, *where, "--json")
+    options = ("--task", "nlps", "--data", SAMPLE, "--split", "dev", "--cutoff", 50)
+    result = offline("evaluate", other, "--qrels", qrels, *options, "--json")
     assert result.code == 0, result.stderr
     by_gold = offline("evaluate", run, "--cutoff", 50, "--json").json
     assert result.json["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=0.02)
@@ -282,6 +282,6 @@ def test_ids_that_the_gold_of_a_task_can_not_contain_are_refused(
     debate = next((debates / "training").glob("*.tsv")).stem
     other.write_text(f"{debate} Q0 nope 0 1 x\n")
     qrels.write_text(f"{debate} 0 nope 1\n")
-    where = ("--task", "checkthat", "--data", debates, "--split", "training")
-    refused = offline("evaluate", other, "--qrels", qrels, *where)
+    options = ("--task", "checkthat", "--data", debates, "--split", "training")
+    refused = offline("evaluate", other, "--qrels", qrels, *options)
     assert refused.code == 4 and "contain topics or documents that checkthat does not have" in refused.stderr

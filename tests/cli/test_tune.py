@@ -84,10 +84,10 @@ def test_the_log_does_not_depend_on_workers_and_interruptions(tune: Tune, tmp_pa
             tune(*SPACE, "--trials", 5, "--out", "cut.toml", "--trials-dir", "cut", "--overwrite").code == 0
         )
         assert read_log(tmp_path / "cut") == b"".join(lines)
-    for written in ("one", "two", "cut"):
-        text = Path(f"{written}.toml").read_text().replace(f"{written}.", "x.")
+    for name in ("one", "two", "cut"):
+        text = Path(f"{name}.toml").read_text().replace(f"{name}.", "x.")
         assert text == Path("one.toml").read_text().replace("one.", "x.")
-        assert Path(f"{written}.mapping.json").read_bytes() == Path("one.mapping.json").read_bytes()
+        assert Path(f"{name}.mapping.json").read_bytes() == Path("one.mapping.json").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])

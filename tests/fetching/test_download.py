@@ -44,8 +44,8 @@ class Fetch:
         self.downloader.fetch(download, self.path, self._advance)
         return self.path.read_bytes()
 
-    def _advance(self, done: int) -> None:
-        self.advanced += done
+    def _advance(self, count: int) -> None:
+        self.advanced += count
 
 
 @pytest.fixture
