@@ -35,6 +35,8 @@ def test_of_the_file(number, tmp_path_factory, request):
 
 def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the tests of a folder in several processes without unnecessary plugins."""
+    if not (folder / "pytest.ini").exists():
+        (folder / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "-p", "xdist"]
     command += ["-p", "tests.scheduling", "--dist", "loadfile", "--basetemp", str(folder / "base"), "."]
     environment = {"PATH": str(folder), "PYTHONPATH": str(ROOT), "HOME": str(folder)}
@@ -45,7 +47,6 @@ def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_tests_of_a_file_and_those_of_the_secured_node_run_in_one_process_each(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
     names = [f"test_{letter}" for letter in "abcd"]
     for name in names:
         (tmp_path / f"{name}.py").write_text(TESTS, encoding="utf-8")
@@ -57,7 +58,6 @@ def test_the_tests_of_a_file_and_those_of_the_secured_node_run_in_one_process_ea
 
 
 def test_long_units_start_first(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
     first = next(unit for unit in LONGEST if unit.endswith(".py"))
     path = tmp_path / first
     path.parent.mkdir(parents=True)
@@ -99,7 +99,6 @@ def test_second():
 
 
 def test_a_process_that_dies_is_replaced_also_while_another_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
     for letter in "ab":
         (tmp_path / f"test_{letter}.py").write_text(DYING, encoding="utf-8")
     for letter in "cd":

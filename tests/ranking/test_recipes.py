@@ -55,24 +55,20 @@ def test_a_parameter_can_be_overridden_and_is_in_the_manifest(my_recipes: Path) 
     assert recipe.manifest()["parameters"] == {"boost": 3}
 
 
-def test_the_error_for_an_unknown_recipe_lists_the_recipes(my_recipes: Path) -> None:
-    with pytest.raises(UsageError, match=r"mine has no recipe 'best': choose plain or"):
-        mine("best")
-
-
-def test_an_unknown_parameter_is_rejected(my_recipes: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no parameter 'bost' \(did you mean boost\?\): it has boost"):
-        mine("plain", {"bost": 3})
-
-
-def test_an_unknown_key_of_a_recipe_is_rejected(my_recipes: Path) -> None:
-    with pytest.raises(DataError, match=r"has the unknown key 'templat'"):
-        mine("typo")
-
-
-def test_a_parameter_that_the_template_does_not_use_is_rejected(my_recipes: Path) -> None:
-    with pytest.raises(DataError, match=r"recipe\.slop is set, but the template does not use it"):
-        mine("unused")
+@pytest.mark.parametrize(
+    ("name", "overrides", "error", "message"),
+    [
+        ("best", {}, UsageError, r"mine has no recipe 'best': choose plain or"),
+        ("plain", {"bost": 3}, UsageError, r"has no parameter 'bost' \(did you mean boost\?\): it has boost"),
+        ("typo", {}, DataError, r"has the unknown key 'templat'"),
+        ("unused", {}, DataError, r"recipe\.slop is set, but the template does not use it"),
+    ],
+)
+def test_unknown_names_and_unused_parameters_are_rejected(
+    my_recipes: Path, name: str, overrides: dict[str, int], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        mine(name, overrides)
 
 
 def test_all_shipped_recipes_load_and_have_a_description() -> None:

@@ -161,15 +161,10 @@ def test_replacing_a_run_follows_a_symbolic_link(stored: Path, tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "run"]
 
 
-def test_a_failure_removes_created_parent_folders(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["run", "a/b/run"])
+def test_a_failure_leaves_neither_a_run_nor_created_parent_folders(tmp_path: Path, path: str) -> None:
     with pytest.raises(DataError):
-        directory.write(tmp_path / "a" / "b" / "run", manifest(), RUN, {"x": failing})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_failure_leaves_no_run(tmp_path: Path) -> None:
-    with pytest.raises(DataError):
-        directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": failing})
+        directory.write(tmp_path / path, manifest(), RUN, {"predict.txt": failing})
     assert list(tmp_path.iterdir()) == []
 
 
