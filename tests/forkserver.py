@@ -68,19 +68,19 @@ class Orders:
             introduce(other.fileno())
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str], terminal: int) -> int:
-        """Start searchapp on a terminal; returns its process id."""
+        """Start searchapp on a terminal; return its process id."""
         order = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
         return self._start(order, [terminal])
 
     def start_text(
         self, text: str, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]
     ) -> int:
-        """Run Python code with these standard streams; returns its process id."""
+        """Run Python code with these standard streams; return its process id."""
         order = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
         return self._start({**order, "text": text}, streams)
 
     def wait(self, pid: int) -> int:
-        """Wait for the end of a program; returns the status of `os.waitpid`."""
+        """Wait for the end of a program; return the status of `os.waitpid`."""
         self._line.send(json.dumps({"wait": pid}).encode())
         return self._answer()
 

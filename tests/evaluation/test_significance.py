@@ -43,7 +43,7 @@ def pairs(draw: st.DrawFn) -> tuple[Values, Values]:
 
 
 def drawn(count: int, seed: int = 7) -> tuple[Values, Values]:
-    """Return values of two runs that resemble average precisions; some are 0 in runs."""
+    """Return values of two runs that resemble average precisions; some are 0 in both runs."""
     random = np.random.default_rng(seed)
     first = random.beta(0.6, 1.5, count)
     second = np.clip(first + random.normal(0.03, 0.2, count), 0, 1)
