@@ -113,10 +113,10 @@ class RankingThread(threading.Thread):
         while not self._stopped.is_set():
             out = self._folder / f"run{len(self.runs)}"
             request = RunRequest(self._task.collection(self._data), "dev", recipe, 50, "searchapp-bm25")
-            began = time.monotonic()
+            start = time.monotonic()
             with closing(open_engine(self._settings)) as engine:
                 make_run(self._task, engine, request, out, SilentProgress())
-            self.runs.append((began, time.monotonic(), (out / "run.trec").read_bytes()))
+            self.runs.append((start, time.monotonic(), (out / "run.trec").read_bytes()))
             self._stopped.wait(PAUSE_SECONDS)
 
 
@@ -230,12 +230,12 @@ def test_commands_continue_when_a_node_is_killed(
     another = renamed(words.task, tmp_path / "another", "again")
     index = ("index", another, "--shards", SHARDS, "--rebuild")
     assert commands("index", words.task, "--shards", SHARDS).code == 0
-    began = time.monotonic()
+    start = time.monotonic()
     assert commands(*index).code == 0
-    usual = time.monotonic() - began
-    longer: dict[bool, list[float]] = {True: [], False: []}
-    ranked: list[float] = []
-    shared: list[float] = []
+    usual_seconds = time.monotonic() - start
+    additional: dict[bool, list[float]] = {True: [], False: []}
+    ranking_seconds: list[float] = []
+    sharing_seconds: list[float] = []
     for number in range(KILLS):
         cluster.recover()
         folder, prefix = tmp_path / str(number), f"{PREFIX}-{number}"
@@ -248,10 +248,10 @@ def test_commands_continue_when_a_node_is_killed(
             member.start()
         monitor = SharingMonitor(cluster, f"{prefix}-judgments", members, kill)
         monitor.start()
-        began = time.monotonic()
+        start = time.monotonic()
         with after(dice.randint(3, len(words) * 3 // 400), "/test-cluster-own-again-.*/_bulk$", kill):
             result = commands(*index)
-        longer[comes_back].append(time.monotonic() - began - usual)
+        additional[comes_back].append(time.monotonic() - start - usual_seconds)
         ranking.stop()
         monitor.join()
         for member in members:
@@ -264,12 +264,12 @@ def test_commands_continue_when_a_node_is_killed(
             with pytest.raises(ConnectionRefusedError):
                 kill.node.server.request("GET", "/")
         assert monitor.seconds is not None, [member.messages for member in members]
-        shared.append(monitor.seconds)
+        sharing_seconds.append(monitor.seconds)
         assert result.code == 0, result.stderr
         assert document_counts(cluster, f"{PREFIX}-own-again-*") == (1, len(words), 0)
         words.require_same(commands, folder / "again", task=another)
         assert {run for _, _, run in ranking.runs} == {words.runs["dev"]}
-        ranked += [end - kill.moment for begin, end, _ in ranking.runs if begin <= kill.moment < end]
+        ranking_seconds += [end - kill.moment for begin, end, _ in ranking.runs if begin <= kill.moment < end]
         late_member = Member("eve", settings(home=folder / "eve", index_prefix=prefix), kill)
         for member in (
             *members,
@@ -277,15 +277,15 @@ def test_commands_continue_when_a_node_is_killed(
             late_member,
         ):  # the second exchange gets events that were too late for the first
             member.exchange()
-        judged = sorted(event.id for member in members for _, event in member.judged)
-        assert len(judged) == len(set(judged)) == len(MEMBERS) * EVENTS
-        assert sorted(stored(cluster, f"{prefix}-judgments")) == judged
-        assert document_counts(cluster, f"{prefix}-judgments") == (1, len(judged), 0)
+        judged_ids = sorted(event.id for member in members for _, event in member.judged)
+        assert len(judged_ids) == len(set(judged_ids)) == len(MEMBERS) * EVENTS
+        assert sorted(stored(cluster, f"{prefix}-judgments")) == judged_ids
+        assert document_counts(cluster, f"{prefix}-judgments") == (1, len(judged_ids), 0)
         for member in (*members, late_member):
-            assert member.events() == judged
-    for comes_back, seconds in longer.items():
+            assert member.events() == judged_ids
+    for comes_back, seconds in additional.items():
         if seconds:
             state = "restarted" if comes_back else "missing"
-            report(f"additional time of a build, usually {usual:.1f} s, with a {state} node", seconds)
-    report("time until a run under way was complete", ranked)
-    report(f"time until the next of {len(MEMBERS) * EVENTS:,} judgments was shared", shared)
+            report(f"additional time of a build, usually {usual_seconds:.1f} s, with a {state} node", seconds)
+    report("time until a run under way was complete", ranking_seconds)
+    report(f"time until the next of {len(MEMBERS) * EVENTS:,} judgments was shared", sharing_seconds)

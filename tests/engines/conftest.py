@@ -59,7 +59,7 @@ def deleted(url: str, index: str) -> int:
 
 def indexes(url: str, prefix: str) -> dict[str, list[str]]:
     """Return the aliases of every index with the prefix, without the index of locks."""
-    response = Server(url).request("GET", f"/{prefix}-*,-{prefix}-locks-*/_alias").json()
+    response = Server(url).request("GET", f"/{prefix}-*,-{prefix}-locks-*/_alias", timeout=30).json()
     return {name: sorted(index["aliases"]) for name, index in response.items()}
 
 

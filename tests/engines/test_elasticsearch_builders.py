@@ -102,19 +102,19 @@ def test_a_builder_waits_for_another_one_and_reports_it(
     settings = settings_for(elasticsearch_url)
     started, resume = threading.Event(), threading.Event()
 
-    def slowly() -> Iterator[Document]:
+    def wait_for_resume() -> Iterator[Document]:
         started.set()
         assert resume.wait(30)
         yield from GROUPS
 
     with (
         closing(ElasticsearchEngine.connect(settings)) as slow,
-        closing(ElasticsearchEngine.connect(settings, messages.append)) as other,
+        closing(ElasticsearchEngine.connect(settings, messages.append)) as second,
     ):
-        building = threading.Thread(target=lambda: slow.build("groups", spec_of(GROUPS), slowly()))
+        building = threading.Thread(target=lambda: slow.build("groups", spec_of(GROUPS), wait_for_resume()))
         building.start()
         assert started.wait(30)
-        waiting = threading.Thread(target=lambda: other.build("groups", spec_of(GROUPS[:2]), GROUPS[:2]))
+        waiting = threading.Thread(target=lambda: second.build("groups", spec_of(GROUPS[:2]), GROUPS[:2]))
         waiting.start()
         while not messages:
             time.sleep(0.01)
@@ -122,7 +122,7 @@ def test_a_builder_waits_for_another_one_and_reports_it(
         resume.set()
         building.join(30)
         waiting.join(30)
-        live = other.index_info("groups")
+        live = second.index_info("groups")
     assert live is not None and live.documents == 2 and "-000002-" in live.version
     (message,) = messages
     assert f"process {os.getpid()} on " in message and "waiting until it is done" in message
@@ -154,19 +154,19 @@ def test_a_version_being_built_is_listed_as_such_and_not_removed(
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
 
-    def meanwhile() -> Iterator[Document]:
+    def check_during_build() -> Iterator[Document]:
         assert [index.state for index in stored_versions(engine)] == [
             VersionState.live,
             VersionState.building,
         ]
         with (
-            closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as other,
+            closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as second,
             pytest.raises(EngineRefused, match=r"process \d+ on .* is building .*: wait until it is done"),
         ):
-            other.remove("groups")
+            second.remove("groups")
         yield from GROUPS[:2]
 
-    new = engine.build("groups", spec_of(GROUPS[:2]), meanwhile())
+    new = engine.build("groups", spec_of(GROUPS[:2]), check_during_build())
     assert [(index.version, index.state) for index in stored_versions(engine)] == [
         (new.version, VersionState.live)
     ]
@@ -292,7 +292,7 @@ def test_a_builder_whose_lock_was_taken_over_makes_nothing_live(
 ) -> None:
     """The builder pauses during its work until another one has built, and then continues."""
 
-    def paused() -> Iterator[Document]:
+    def pause_and_build() -> Iterator[Document]:
         yield GROUPS[0]
         lock = Server(elasticsearch_url).request("GET", f"/{index_prefix}-locks/_doc/{index_prefix}-groups")
         source = lock.json()["_source"] | {"token": "another", "holder": None}
@@ -301,7 +301,7 @@ def test_a_builder_whose_lock_was_taken_over_makes_nothing_live(
         yield from GROUPS[1:]
 
     with pytest.raises(EngineRefused, match="another builder took over"):
-        engine.build("groups", spec_of(GROUPS), paused())
+        engine.build("groups", spec_of(GROUPS), pause_and_build())
     live = engine.index_info("groups")
     assert live is not None and live.documents == 2
     assert indexes(elasticsearch_url, index_prefix) == {live.version: [f"{index_prefix}-groups"]}
@@ -447,14 +447,14 @@ def test_indexes_with_a_longer_prefix_belong_to_another_engine(
     index_prefix: str,
 ) -> None:
     settings = replace(settings_for(elasticsearch_url), index_prefix=f"{index_prefix}-more")
-    with closing(ElasticsearchEngine.connect(settings)) as other:
+    with closing(ElasticsearchEngine.connect(settings)) as second:
 
-        def meanwhile() -> Iterator[Document]:
+        def check_during_build() -> Iterator[Document]:
             assert stored_versions(engine) == []
-            assert [index.state for index in stored_versions(other)] == [VersionState.building]
+            assert [index.state for index in stored_versions(second)] == [VersionState.building]
             yield from GROUPS
 
-        assert other.build("groups", spec_of(GROUPS), meanwhile()).documents == 4
+        assert second.build("groups", spec_of(GROUPS), check_during_build()).documents == 4
 
 
 def test_removing_the_last_index_removes_the_locks(

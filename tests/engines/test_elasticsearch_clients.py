@@ -476,8 +476,8 @@ def test_a_certificate_that_is_replaced_while_a_command_runs_is_not_trusted(tmp_
             fingerprint=fingerprint(leaf.cert_chain_pems[0].bytes()),
         )
         with closing(Connection.open(settings)) as connection:
-            changed = second_authority.issue_cert("127.0.0.1")
-            tls_context(changed.cert_chain_pems[0], key=changed.private_key_pem, folder=tmp_path)
+            new_leaf = second_authority.issue_cert("127.0.0.1")
+            tls_context(new_leaf.cert_chain_pems[0], key=new_leaf.private_key_pem, folder=tmp_path)
             context.load_cert_chain(tmp_path / "chain.pem", tmp_path / "key.pem")
             with pytest.raises(
                 EngineUnreachable, match="a certificate that this machine does not trust: .* was replaced"

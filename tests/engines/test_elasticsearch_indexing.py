@@ -143,12 +143,12 @@ def test_a_failed_build_leaves_only_the_old_version(
     engine.build("groups", spec_of(GROUPS), GROUPS)
     before = indexes(elasticsearch_url, index_prefix)
 
-    def broken() -> Iterator[Document]:
+    def fail_after_1() -> Iterator[Document]:
         yield GROUPS[0]
         raise RuntimeError("the disk failed")
 
     with pytest.raises(RuntimeError):
-        engine.build("groups", spec_of(GROUPS), broken())
+        engine.build("groups", spec_of(GROUPS), fail_after_1())
     assert indexes(elasticsearch_url, index_prefix) == before
 
 
@@ -283,7 +283,7 @@ def test_a_version_that_is_deleted_during_its_build_is_not_created_again(
 
     monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
 
-    def sabotaged() -> Iterator[Document]:
+    def delete_version() -> Iterator[Document]:
         for number, document in enumerate(GROUPS):
             if number == 2:
                 (version,) = indexes(elasticsearch_url, index_prefix)
@@ -291,7 +291,7 @@ def test_a_version_that_is_deleted_during_its_build_is_not_created_again(
             yield document
 
     with pytest.raises(EngineRefused):
-        engine.build("groups", spec_of(GROUPS), sabotaged())
+        engine.build("groups", spec_of(GROUPS), delete_version())
     assert indexes(elasticsearch_url, index_prefix) == {}
 
 
@@ -319,13 +319,13 @@ def test_engines_with_other_prefixes_have_separate_indexes(
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
     settings = settings_for(elasticsearch_url)
-    other = ElasticsearchEngine.connect(
+    second = ElasticsearchEngine.connect(
         Settings(home=settings.home, url=settings.url, index_prefix=f"{index_prefix}-groups")
     )
     try:
-        other.build("more", spec_of(GROUPS[:1]), GROUPS[:1])
+        second.build("more", spec_of(GROUPS[:1]), GROUPS[:1])
         info = engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
-        assert other.open("more").info.documents == 1
+        assert second.open("more").info.documents == 1
         assert info.documents == 2
     finally:
-        other.close()
+        second.close()

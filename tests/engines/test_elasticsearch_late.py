@@ -230,13 +230,11 @@ def test_an_index_that_accepts_writes_is_not_opened_and_must_be_built_again(
     info = engine.build("groups", spec_of(NEW), NEW)
     settings = f"/{info.version}/_settings"
     server = Server(elasticsearch_url)
-    for changed, sentence in (
+    for change, message in (
         ({"index.blocks.write": None}, "is open to writes"),
         ({"index.blocks.write": True, "index.refresh_interval": "-1"}, "may hide documents"),
     ):
-        assert server.request("PUT", settings, changed).status == 200
-        assert sentence in engine.flaw("groups")
-        with pytest.raises(
-            EngineRefused, match=rf"{sentence}.*: build it again with `searchapp index groups"
-        ):
+        assert server.request("PUT", settings, change).status == 200
+        assert message in engine.flaw("groups")
+        with pytest.raises(EngineRefused, match=rf"{message}.*: build it again with `searchapp index groups"):
             engine.open("groups")

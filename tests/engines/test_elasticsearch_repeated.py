@@ -45,8 +45,8 @@ def ranked(
     """Return the rankings of the dev topics of nlps."""
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), "bm25", {})
-    chosen = task.collection(data).topics("dev", Problems(lenient=True))[:topics]
-    return list(Ranker(recipe, Inputs(engine.open(name))).rank(chosen, 500, "run").rankings)
+    selected = task.collection(data).topics("dev", Problems(lenient=True))[:topics]
+    return list(Ranker(recipe, Inputs(engine.open(name))).rank(selected, 500, "run").rankings)
 
 
 def build(engine: ElasticsearchEngine, name: str, data: Path = SAMPLE, step: int = 1) -> None:

@@ -187,19 +187,19 @@ def test_a_builder_whose_lock_was_taken_over_leaves_the_version_to_the_next(
     """The builder pauses while another one resumes its version, and then must give up."""
     monkeypatch.setattr(locks, "BEAT_SECONDS", 60.0)  # so that no heartbeat detects the takeover
     server, alias = Server(elasticsearch_url), f"{index_prefix}-groups"
-    with closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as other:
+    with closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as second:
 
-        def paused() -> Iterator[Document]:
+        def pause_halfway() -> Iterator[Document]:
             yield from DOCUMENTS[:100]
             state = server.request("GET", f"/{index_prefix}-locks/_doc/{alias}").json()["_source"]
             foreign_lock = state | {"token": "another", "holder": None}
             server.request("PUT", f"/{index_prefix}-locks/_doc/{alias}", foreign_lock)
             (unfinished,) = indexes(elasticsearch_url, index_prefix)
-            assert other.build("groups", spec_of(DOCUMENTS), DOCUMENTS).version == unfinished
+            assert second.build("groups", spec_of(DOCUMENTS), DOCUMENTS).version == unfinished
             yield from DOCUMENTS[100:]
 
         with pytest.raises(EngineError) as error:
-            engine.build("groups", spec_of(DOCUMENTS), paused())
+            engine.build("groups", spec_of(DOCUMENTS), pause_halfway())
     assert isinstance(error.value, Overtaken) or "no such index" in str(error.value)
     assert list(indexes(elasticsearch_url, index_prefix).values()) == [[alias]]
     assert len(ranked(engine, "groups")[0]) == 200

@@ -138,7 +138,7 @@ def _tuning(world: World) -> Iterator[Case]:
 
 def _judging(world: World, trec: Path) -> Iterator[Case]:
     task, folder, hostile = world.task, world.folder, world.hostile
-    first, second = world.people
+    first, second = world.annotators
     yield Case("judgments stats", [task])
     yield Case("judgments agreement", [task, "--disputed", 5])
     yield Case("judgments agreement", [task, "--annotator", first, "--annotator", second])
@@ -182,7 +182,7 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
 
 def _prompts(world: World, assigned: Path) -> Iterator[Case]:
     """Yield the cases with prompts; the terminal echoes the typed answers, so they are harmless."""
-    task, first = world.task, world.people[0]
+    task, first = world.task, world.annotators[0]
     typed = (
         "# 5", "1 reason", "x why", "s", "n note", "d", "topic", "/" + WORD, "m", "bulk 1-3 1", "y", "u", "redo", "t",
         "]", "[", "score", "?", "i nothing", "# 1", "0", "2", "1", "0", "1", "y", "nonsense", "q",
@@ -190,7 +190,7 @@ def _prompts(world: World, assigned: Path) -> Iterator[Case]:
     yield Case("judge", [task, "--run", world.run, "--annotator", first, "--plain"], typed)
     yield Case(
         "judge",
-        [task, "--run", world.run, "--annotator", world.people[1], "--plain", "--show-others", "--assignment",
+        [task, "--run", world.run, "--annotator", world.annotators[1], "--plain", "--show-others", "--assignment",
          assigned],
         ("1", "1", "q"),
     )  # fmt: skip

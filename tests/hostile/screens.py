@@ -121,9 +121,9 @@ def judge(world: World) -> Result:
     hostile = world.hostile
     host = hostile.text("host of another window")
     with JudgmentLog(world.log) as log:
-        window = Window("w", world.people[0], worlds.TASK, host, 1, time.time(), time.time() + 3600)
+        window = Window("w", world.annotators[0], worlds.TASK, host, 1, time.time(), time.time() + 3600)
         log.beat(window, 0)
-    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[0], "--show-others"]
+    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.annotators[0], "--show-others"]
     with drive(world, *arguments) as driver:
         driver.wait_for_screen("Choose")
         driver.do("g", rf"(?s)\A(?!.*(?:{SCREENS['Choose']})).*Ranking")
@@ -356,7 +356,7 @@ def leave_unsaved(world: World) -> Result:
     """Leave while the log is locked: unsaved judgments go to a file in a folder with a hostile name."""
     folder = world.folder / world.hostile.name("folder for temporary files")
     folder.mkdir(exist_ok=True)
-    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[1]]
+    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.annotators[1]]
     with drive(world, *arguments, TMPDIR=str(folder)) as driver, _lock(world.log):
         driver.wait_for_screen("JudgeScreen")
         _read_whole_document(
@@ -378,7 +378,7 @@ def crash(world: World) -> Result:
         "    raise ValueError(words)\n"
         "JudgeScreen.go = fail; cli.main()"
     )
-    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[1]]
+    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.annotators[1]]
     with drive(world, *arguments, program=("-c", program)) as driver:
         driver.wait_for_screen("JudgeScreen")
         driver.terminal.press("home", "g")

@@ -35,7 +35,7 @@ class World:
     """The directory into which the run is written."""
     documents: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
-    people: list[str] = field(default_factory=list)
+    annotators: list[str] = field(default_factory=list)
     model: str = ""
     analyzer: str = ""
     recipe: str = ""
@@ -169,12 +169,12 @@ def judge(world: World) -> None:
     """Write grades of two people and a model that disagree, with notes and reasons."""
     hostile = world.hostile
     # the log strips names, and `judge --annotator` must find them
-    world.people = [hostile.text(f"{ordinal} annotator").strip() for ordinal in ("first", "second")]
+    world.annotators = [hostile.text(f"{ordinal} annotator").strip() for ordinal in ("first", "second")]
     world.model = hostile.text("model that annotates")
     topic, documents = world.topics[0], world.documents
     run = world.run.name
     with JudgmentLog(world.log) as log:
-        for number, name in enumerate(world.people):
+        for number, name in enumerate(world.annotators):
             session = Session(log, TASK, Author(name))
             shown = [SeenDocument(topic, document, run, 1) for document in documents]
             session.grade(shown[:1], number, hostile.text(f"reason of annotator {number}"))

@@ -40,7 +40,7 @@ Case = dict[str, Any]
 """An object with `mapping`, `documents` and `bodies`."""
 
 MALFORMED = "a query must be an object"
-"""Elasticsearch skips a number or a text in front of a query in a list of queries."""
+"""The error of the embedded engine for a number or text before a query in a list, which Elasticsearch skips."""
 
 EAGER = re.compile("Missing value for field|must not produce negative scores|returned an invalid score")
 """The server's errors for a document's values."""
@@ -203,8 +203,8 @@ class ComparedEngines(EnginePair):
                 our, copied
             ):
                 yield Difference({**case, "bodies": [body]}, text)
-        for differing, text in comparing.batch_differences(index, bodies, ours):
-            yield Difference({**case, "bodies": differing}, text)
+        for differing_bodies, text in comparing.batch_differences(index, bodies, ours):
+            yield Difference({**case, "bodies": differing_bodies}, text)
 
     def _unexpected_difference(self, body: Json, ours: Outcome, theirs: Outcome) -> str | None:
         """Return the difference of two outcomes of a body, None if there is none or it is allowed."""

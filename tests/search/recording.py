@@ -182,10 +182,10 @@ def _main(server: Server, chosen_names: Sequence[str]) -> int:
             path.unlink()
     for name, recording in recordings.items():
         save(name, recording)
-        refused = sum(isinstance(answer.outcome, str) for answer in recording.answered)
+        errors = sum(isinstance(answer.outcome, str) for answer in recording.answered)
         size = _path(name).stat().st_size
         print(
-            f"{name}: {len(recording.answered)} bodies, {refused} of them refused, on {len(recording.documents)} "
+            f"{name}: {len(recording.answered)} bodies, {errors} of them refused, on {len(recording.documents)} "
             f"documents, {size:,} bytes; {len(recording.left_out)} left out"
         )
     return 0

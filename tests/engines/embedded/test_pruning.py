@@ -522,12 +522,12 @@ def drop_all(postings: BoundedPostings) -> BoundedPostings:
 
 
 def with_documents(change: Callable[[np.ndarray[Any, Any]], object]) -> Callable[[Any], BoundedPostings]:
-    def altered(postings: BoundedPostings) -> BoundedPostings:
+    def alter(postings: BoundedPostings) -> BoundedPostings:
         documents = postings.documents.copy()
         change(documents)
         return replace(postings, documents=documents)
 
-    return altered
+    return alter
 
 
 def make_first_negative(documents: np.ndarray[Any, Any]) -> None:
@@ -586,11 +586,11 @@ def test_unordered_postings_do_not_crash(
     index = indexes["random"]
     bounded = FieldReader.bounded
 
-    def altered(field: FieldReader, rank: int) -> BoundedPostings:
+    def bounded_altered(field: FieldReader, rank: int) -> BoundedPostings:
         postings = bounded(field, rank)
         return replace(postings, documents=np.ascontiguousarray(alter(postings.documents)))
 
-    monkeypatch.setattr(FieldReader, "bounded", altered)
+    monkeypatch.setattr(FieldReader, "bounded", bounded_altered)
     monkeypatch.setattr(compiled, "BITMAP_SHARE", 10**6)
     for seek_cost, terms in itertools.product((1, 10**6), ("abcdefg", "ge")):
         monkeypatch.setattr(compiled, "SEEK_COST", seek_cost)

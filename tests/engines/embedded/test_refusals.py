@@ -328,9 +328,9 @@ def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: E
     }
     index = embedded.open("body")
     request = {"query": query, "sort": "id", "size": 10}
-    for ask in (index.find, lambda search_body: list(index.search([search_body]))):
+    for search in (index.find, lambda search_body: list(index.search([search_body]))):
         with pytest.raises(EngineRefused) as error:
-            ask(request)
+            search(request)
         assert [line.partition(": ")[0] for line in error.value.lines][:4] == [
             "query.bool.must[1]",
             "query.bool.should[0].dis_max.queries[0]",
@@ -361,9 +361,9 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
         },
     }
     index = embedded.open("body")
-    for ask in (index.find, lambda search_body: list(index.search([search_body]))):
+    for search in (index.find, lambda search_body: list(index.search([search_body]))):
         with pytest.raises(EngineRefused) as error:
-            ask(request)
+            search(request)
         assert [line.partition(": ")[0] for line in error.value.lines] == [
             "the embedded engine does not support the query `fuzzy`; Elasticsearch does",
             "the embedded engine does not support `aggs` in a search body; Elasticsearch does",
@@ -386,9 +386,9 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
 
 def test_paths_of_problems_refer_to_the_original_body(index: Any) -> None:
     query = {"bool": {"must": [MATCH], "should": [{"fuzzy": {"text": "a"}}], "minimum_should_match": 1}}
-    for ask in (index.find, lambda search_body: list(index.search([search_body]))):
+    for search in (index.find, lambda search_body: list(index.search([search_body]))):
         with pytest.raises(EngineRefused, match=r"^query\.bool\.should\[0\]: "):
-            ask(body(query))
+            search(body(query))
 
 
 def test_an_unknown_search_analyzer_is_rejected_before_indexing(

@@ -40,11 +40,11 @@ DOCUMENTS: list[Json] = [
 
 
 def mapping(**properties: Any) -> Json:
-    changed = copy.deepcopy(MAPPING)
+    result = copy.deepcopy(MAPPING)
     for name in ("gaps", "words"):
-        changed["settings"]["analysis"]["analyzer"][name] |= {"position_increment_gap": 1}
-    changed["mappings"]["properties"] |= {"a.b": {"type": "text", "analyzer": "words"}, **properties}
-    return changed
+        result["settings"]["analysis"]["analyzer"][name] |= {"position_increment_gap": 1}
+    result["mappings"]["properties"] |= {"a.b": {"type": "text", "analyzer": "words"}, **properties}
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -90,12 +90,12 @@ def test_an_open_index_searches_its_version_after_a_newer_one_is_live(embedded: 
 def test_a_failed_build_leaves_only_the_old_version(embedded: EmbeddedEngine) -> None:
     folder = build_rings(embedded)
 
-    def failing() -> object:
+    def fail_after_20() -> object:
         yield from NEWER[:20]
         raise RuntimeError("the reader of documents failed")
 
     with pytest.raises(RuntimeError):
-        embedded.build("rings", spec_of(NEWER), failing())  # type: ignore[arg-type]
+        embedded.build("rings", spec_of(NEWER), fail_after_20())  # type: ignore[arg-type]
     assert [entry.name for entry in folder.parent.iterdir() if entry.is_dir()] == [folder.name]
     assert len(hits(embedded.open("rings"))) == 50
 
