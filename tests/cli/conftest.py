@@ -61,6 +61,14 @@ def read_rankings(run: Path) -> dict[str, list[str]]:
     return rankings
 
 
+def index_and_rank(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
+    """Index the documents of a folder and rank with options of `searchapp rank`; return the run directory."""
+    assert cli("index", task, "--data", data).code == 0
+    ranked = cli("rank", task, "--data", data, "--out", out, *options)
+    assert ranked.code == 0, ranked.stderr
+    return out
+
+
 def change_manifest(run: Path, **changes: Any) -> None:
     """Change members of a run's manifest, and its digest accordingly."""
     path = run / directory.MANIFEST

@@ -32,6 +32,12 @@ def split_of(task: Task) -> str:
     return next(split for split in ("dev", "fold0", "training") if split in task.info.splits)
 
 
+def indexed_split(task: str) -> str:
+    """Return a split of a task whose files `searchapp index` and `searchapp validate` read."""
+    splits = tasks.load(task).info.splits
+    return next(split for split in ("dev", "fold0", "test_annotated") if split in splits)
+
+
 def learning_recipes(task: Task) -> list[str]:
     """List the recipes of a task that learn from training topics, `best` first."""
     result = [name for name in recipes.names(task.name) if recipes.load(task.name, name).learns]

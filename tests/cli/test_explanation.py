@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.conftest import SAMPLES, Cli, index_and_rank
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -30,10 +30,7 @@ def task(request: pytest.FixtureRequest) -> str:
 
 
 def rank(cli: Cli, task: str, data: Path, out: Path, *options: object, split: str = "dev") -> Path:
-    assert cli("index", task, "--data", data).code == 0
-    ranked = cli("rank", task, "--data", data, "--split", split, "--out", out, *options)
-    assert ranked.code == 0, ranked.stderr
-    return out
+    return index_and_rank(cli, task, data, out, "--split", split, *options)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

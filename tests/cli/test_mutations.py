@@ -19,7 +19,7 @@ from searchapp import tasks
 from searchapp.runs import directory
 from tests.cli.conftest import SAMPLES, Cli, Result
 from tests.cli.mutations import mutations
-from tests.cli.ranked_samples import SCORED_WITH
+from tests.cli.ranked_samples import SCORED_WITH, indexed_split
 from tests.profile import FULL
 
 SAME_LAYOUT = {
@@ -211,17 +211,11 @@ def test_a_damaged_input_is_reported_with_its_place(
     assert not problems, message(problems, "HARMLESS")
 
 
-def _split(task: str) -> str:
-    return next(
-        split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).info.splits
-    )
-
-
 @pytest.mark.parametrize("task", tasks.names())
 def test_ranking_reports_damaged_topics_and_examples(offline: Cli, task: str, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
     assert offline("index", task, "--data", data).code == 0
-    loaded, split, result = tasks.load(task), _split(task), []
+    loaded, split, result = tasks.load(task), indexed_split(task), []
     out = ["--out", tmp_path / "run", "--overwrite", "--depth", 5, "--quiet"]
     files = {*loaded.collection(data).split_files(split), *loaded.collection(data).example_files(split)}
     for path in sorted(files - set(loaded.collection(data).documents.files))[:2]:
@@ -258,7 +252,7 @@ OFFICIAL_HARMLESS = [
 @pytest.mark.shared_indexes
 @pytest.mark.parametrize("task", tasks.names())
 def test_damaged_official_files_are_invalid(offline: Cli, task: str, tmp_path: Path) -> None:
-    data, split, run = SAMPLES / task, _split(task), tmp_path / "run"
+    data, split, run = SAMPLES / task, indexed_split(task), tmp_path / "run"
     assert offline("index", task, "--data", data).code == 0
     assert offline("rank", task, "--data", data, "--split", split, "--recipe", "bm25", "--out", run).code == 0
     loaded = tasks.load(task)

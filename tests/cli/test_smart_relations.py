@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from searchapp.tasks import load
-from tests.cli.conftest import Cli, read_rankings
+from tests.cli.conftest import Cli, index_and_rank, read_rankings
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -22,17 +22,10 @@ def task(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def rank(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
-    assert cli("index", task, "--data", data).code == 0
-    result = cli("rank", task, "--data", data, "--out", out, *options)
-    assert result.code == 0, result.stderr
-    return out
-
-
 def test_breakdowns_of_given_gold_have_the_scored_questions(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    run = rank(offline, task, data, tmp_path / "run", "--split", "fold2", "--recipe", "bm25")
+    run = index_and_rank(offline, task, data, tmp_path / "run", "--split", "fold2", "--recipe", "bm25")
     gold = next(data.glob("*-train.json"))
     output = offline("evaluate", run, "--gold", gold, "--by", "first-word", "--json").json
     of_split = offline("evaluate", run, "--by", "first-word", "--json").json
@@ -46,7 +39,7 @@ def test_breakdowns_of_given_gold_have_the_scored_questions(
 def test_ranking_exporting_validating_and_evaluating_agree(
     cli: Cli, task: str, data: Path, recipe: str, tmp_path: Path
 ) -> None:
-    run = rank(cli, task, data, tmp_path / "run", "--split", "fold2", "--recipe", recipe)
+    run = index_and_rank(cli, task, data, tmp_path / "run", "--split", "fold2", "--recipe", recipe)
     out = tmp_path / "answers.json"
     assert cli("export", run, "--out", out).code == 0
     assert out.read_bytes() == (run / load(task).info.official_file).read_bytes()
@@ -69,7 +62,7 @@ def test_every_question_is_ranked_in_one_fold(cli: Cli, task: str, data: Path, t
     questions = {entry["id"] for entry in json.loads(next(data.glob("*train.json")).read_text())}
     ranked: list[str] = []
     for number in range(5):
-        run = rank(cli, task, data, tmp_path / f"run{number}", "--split", f"fold{number}")
+        run = index_and_rank(cli, task, data, tmp_path / f"run{number}", "--split", f"fold{number}")
         topics = list(read_rankings(run))
         assert cli("evaluate", run, "--json").json["topics"] == len(topics)
         ranked += topics
@@ -77,7 +70,7 @@ def test_every_question_is_ranked_in_one_fold(cli: Cli, task: str, data: Path, t
 
 
 def test_the_test_split_is_ranked_and_has_no_gold(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:
-    run = rank(cli, task, data, tmp_path / "run", "--split", "test")
+    run = index_and_rank(cli, task, data, tmp_path / "run", "--split", "test")
     answers = json.loads((run / load(task).info.official_file).read_text())
     assert [answer["id"].rpartition("-")[2] for answer in answers] == ["1", "2", "3"]
     assert answers[0]["relations"][0] in ("dbo:author", "P50")
@@ -122,7 +115,10 @@ def test_a_missing_train_file_is_reported_by_recipes_that_need_it(
 def test_all_problems_of_an_official_file_are_found(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    good = rank(offline, task, data, tmp_path / "run", "--split", "test") / load(task).info.official_file
+    good = (
+        index_and_rank(offline, task, data, tmp_path / "run", "--split", "test")
+        / load(task).info.official_file
+    )
     entries: list[Any] = json.loads(good.read_text())
     entries[0]["relations"] = ["dbo:nothing"]
     entries[1]["id"] = "nobody"

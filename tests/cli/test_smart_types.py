@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from searchapp.tasks import load
-from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.conftest import SAMPLES, Cli, index_and_rank
 
 pytestmark = pytest.mark.shared_indexes
 
@@ -28,19 +28,12 @@ def train_file(task: str, data: Path) -> Path:
     return data / f"task1_{task.rpartition('-')[2]}_train.json"
 
 
-def rank(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
-    assert cli("index", task, "--data", data).code == 0
-    result = cli("rank", task, "--data", data, "--out", out, *options)
-    assert result.code == 0, result.stderr
-    return out
-
-
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
 @pytest.mark.parametrize("split", ["fold1", "test"])
 def test_ranking_exporting_validating_and_evaluating_agree(
     cli: Cli, task: str, data: Path, split: str, recipe: str, tmp_path: Path
 ) -> None:
-    run = rank(cli, task, data, tmp_path / "run", "--split", split, "--recipe", recipe)
+    run = index_and_rank(cli, task, data, tmp_path / "run", "--split", split, "--recipe", recipe)
     out = tmp_path / "answers.json"
     assert cli("export", run, "--out", out).code == 0
     assert out.read_bytes() == (run / load(task).info.official_file).read_bytes()
@@ -68,7 +61,7 @@ def test_every_fold_is_scored_against_its_own_questions(
     questions = [entry for entry in json.loads(train_file(task, data).read_text()) if entry["question"]]
     counted = 0
     for split in FOLDS:
-        run = rank(offline, task, data, tmp_path / split, "--split", split, "--recipe", "bm25")
+        run = index_and_rank(offline, task, data, tmp_path / split, "--split", split, "--recipe", "bm25")
         counted += offline("evaluate", run, "--json", "--lenient").json["topics"]
     assert counted == len(questions)
 
@@ -82,7 +75,7 @@ def test_types_are_found_by_their_names(cli: Cli, task: str, data: Path) -> None
 def test_all_problems_of_an_official_file_are_found(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    run = rank(offline, task, data, tmp_path / "run", "--split", "test")
+    run = index_and_rank(offline, task, data, tmp_path / "run", "--split", "test")
     answers = json.loads((run / load(task).info.official_file).read_text())
     answers[0]["type"] = ["date"] if answers[0]["category"] == "resource" else ["dbo:City"]
     answers[1]["category"] = "place"
@@ -189,7 +182,7 @@ def test_masked_gold_is_not_scored(offline: Cli, task: str, data: Path, tmp_path
     path = data / f"task1_{task.rpartition('-')[2]}_test.json"
     questions = [{"id": entry["id"], "question": entry["question"]} for entry in json.loads(path.read_text())]
     path.write_text(json.dumps(questions))
-    run = rank(offline, task, data, tmp_path / "run", "--split", "test")
+    run = index_and_rank(offline, task, data, tmp_path / "run", "--split", "test")
     assert (run / load(task).info.official_file).is_file()
     result = offline("evaluate", run)
     assert result.code == 4 and "masked" in result.stderr
@@ -203,7 +196,7 @@ def test_an_unknown_split_is_a_usage_error(offline: Cli, task: str, data: Path, 
 def test_questions_without_text_are_grouped_if_the_scorer_accepts_them(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    run = rank(offline, task, data, tmp_path / "run", "--split", "fold1")
+    run = index_and_rank(offline, task, data, tmp_path / "run", "--split", "fold1")
     path = train_file(task, data)
     questions = json.loads(path.read_text())
     for question in questions:

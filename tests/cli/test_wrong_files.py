@@ -10,19 +10,14 @@ import pytest
 
 from searchapp import tasks
 from tests.cli.conftest import SAMPLES, Cli
-
-
-def _split(task: str) -> str:
-    return next(
-        split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).info.splits
-    )
+from tests.cli.ranked_samples import indexed_split
 
 
 @pytest.mark.parametrize("task", tasks.names())
 def test_compressed_files_are_refused(offline: Cli, task: str, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
-    path = tasks.load(task).collection(data).split_files(_split(task))[0]
-    options = ["--task", task, "--data", data, "--split", _split(task)]
+    path = tasks.load(task).collection(data).split_files(indexed_split(task))[0]
+    options = ["--task", task, "--data", data, "--split", indexed_split(task)]
     official = tmp_path / f"{path.stem}.tsv"  # the checker of checkthat takes the debate from the name
     official.write_bytes(gzip.compress(b"4465\t102\n" * 9))
     for command in ("validate", "evaluate"):
@@ -40,7 +35,7 @@ def test_compressed_files_are_refused(offline: Cli, task: str, tmp_path: Path) -
 def test_an_empty_official_file_is_reported_once_with_its_name(
     offline: Cli, task: str, tmp_path: Path
 ) -> None:
-    split = _split(task)
+    split = indexed_split(task)
     if task == "checkthat":
         split = tasks.load(task).collection(SAMPLES / task).split_files(split)[0].stem
     path = tmp_path / "predictions.tsv"
