@@ -244,7 +244,7 @@ class ScenarioRunner:
         self, scenario: Scenario, *, longest_delay: float, period: float | None, seed: int = SEED
     ) -> Frames:
         """Run a scenario and return its frames; `period` is that of the timers of screens."""
-        folder = self._folder / f"way-{next(self._numbers)}"
+        folder = self._folder / f"run-{next(self._numbers)}"
         folder.mkdir()
         runs = {task: self._samples.run(task) for task in SPLITS}
         with (

@@ -172,9 +172,8 @@ def test_failures_in_the_background_are_reported(
             screen.run_pages._pages.clear()
             await pilot.press("down")
             await wait_until_idle(pilot)
-            assert "fetching the next documents failed: the server does not answer: try again" in screen_text(
-                pilot
-            )
+            message = "fetching the next documents failed: the server does not answer: try again"
+            assert message in screen_text(pilot)
         with monkeypatch.context() as patch:
             patch.setattr(RunPages, "texts", fail_to_search)
             await pilot.press("slash", *"ring", "enter")

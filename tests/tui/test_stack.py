@@ -36,9 +36,9 @@ SCREEN_NAMES = ("judge", "search", "adjudicate", "config")
 class ScreenFactory:
     """Makes screens of all kinds on the same sample."""
 
-    def __init__(self, judging: JudgingHarness, harness: SearchHarness) -> None:
+    def __init__(self, judging: JudgingHarness, search_harness: SearchHarness) -> None:
         self._judging = judging
-        self._searching = harness
+        self._search_harness = search_harness
         judging.adjudicating()  # writes the disagreements to decide
 
     def app(self, name: str) -> KeyApp:
@@ -55,7 +55,7 @@ class ScreenFactory:
                 Adjudication(session), self._judging.run_pages, key_bindings, "nlps · kim decides"
             )
         if name == "search":
-            return self._searching.app().main
+            return self._search_harness.app().main
         home = self._judging.home
         settings = resolution({}, {"SEARCHAPP_HOME": str(home)}, home)
         return ConfigScreen(settings, self._judging.app().main.keys)

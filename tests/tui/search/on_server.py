@@ -77,6 +77,6 @@ async def type_text(pilot: Pilot[None], screen: SearchScreen, text: str) -> None
 
 
 async def wait_for_ranking(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
-    """Wait until the screen wait_for_ranking the ranking of a text."""
+    """Wait until the screen shows the ranking of a text."""
     await wait_until(pilot, lambda: screen.hits.listing.request.text == text and not screen.loader.is_waiting)
     await pilot.pause()

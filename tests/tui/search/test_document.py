@@ -15,7 +15,7 @@ from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.tasks import load
-from searchapp.tui.search import panes as panes
+from searchapp.tui.search import panes
 from searchapp.tui.search.panes import Section
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import SAMPLES, drive, question, screen_text, wait_until

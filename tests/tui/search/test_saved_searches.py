@@ -95,9 +95,8 @@ def test_a_hostile_saved_search_is_escaped_and_applied_as_far_as_possible(
         await press_and_wait(pilot, screen, "ctrl+x")
         assert "\x1b" not in screen_text(pilot)
         await press_and_wait(pilot, screen, "n", "enter")
-        assert "this saved search lost the recipe gone and a filter: no longer available" in screen_text(
-            pilot
-        )
+        message = "this saved search lost the recipe gone and a filter: no longer available"
+        assert message in screen_text(pilot)
         assert screen.loader.query.recipe is None
         assert screen.loader.query.filters == filters[1:]
         assert "\x1b" not in screen_text(pilot) and screen.error is None

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from searchapp.app.search import SearchRequest
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.tui.kit import background
-from searchapp.tui.search import requests as requests
+from searchapp.tui.search import requests
 from searchapp.tui.search.choices import FilterDialog
 from searchapp.tui.search.requests import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen

@@ -113,7 +113,7 @@ def test_answers_of_a_slow_server_are_shown_in_order(
     drive(server_harness.app(), steps)
 
 
-def test_hits_come_after_one_request(
+def test_hits_need_one_request(
     server_harness: ServerSearchHarness, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a distant server each request adds latency."""
