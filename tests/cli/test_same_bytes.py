@@ -26,7 +26,7 @@ from tests.real import FOLDERS, real_data
 THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 
 
-def tested_recipes(task: str) -> list[str]:
+def recipes_of(task: str) -> list[str]:
     result = ranked_samples.learning_recipes(tasks.load(task))
     assert result
     return result if FULL else result[:1]
@@ -46,7 +46,7 @@ def rank_in_process(folder: Path, *samples: tuple[str, str, Path]) -> Path:
 @pytest.fixture(scope="module")
 def other_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with runs of the samples from another process."""
-    samples = [(task, recipe, SAMPLES / task) for task in tasks.names() for recipe in tested_recipes(task)]
+    samples = [(task, recipe, SAMPLES / task) for task in tasks.names() for recipe in recipes_of(task)]
     return rank_in_process(tmp_path_factory.mktemp("runs"), *samples)
 
 
@@ -89,7 +89,7 @@ def test_samples_rank_to_the_same_bytes(
 ) -> None:
     run: Cli = request.getfixturevalue("offline" if engine == "embedded" else "server")
     monkeypatch.setattr(embedded, "BATCH_BODIES", 1)
-    for recipe in tested_recipes(task):
+    for recipe in recipes_of(task):
         require_same(run, task, recipe, SAMPLES / task, engine, other_runs, tmp_path)
 
 
@@ -100,7 +100,7 @@ def test_samples_rank_to_the_same_bytes(
 @pytest.mark.parametrize("task", FOLDERS)
 def test_the_real_data_are_ranked_to_the_same_bytes(server: Cli, task: str, tmp_path: Path) -> None:
     data = real_data(task)
-    recipes = tested_recipes(task)[:1]
+    recipes = recipes_of(task)[:1]
     runs = rank_in_process(tmp_path / "runs", *((task, recipe, data) for recipe in recipes))
     for engine in ("embedded", "elasticsearch"):
         for recipe in recipes:
