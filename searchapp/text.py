@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from searchapp.lucene.errors import closest_name as closest_name
 from searchapp.lucene.errors import suggestion as suggestion
@@ -131,8 +132,32 @@ _HALVES = r"\ud800-\udfff"
 _HIDDEN = re.compile(f"[{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
 _HIDDEN_IN_LINE = re.compile(f"[\t\n{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
 
+# The variation selectors and the joiner of emoji, and the blocks with the characters that they belong to. The tags of
+# three flags are not among them, because tags spell hidden sentences.
+_TEXT_SELECTOR, _EMOJI_SELECTOR, _JOINER = "\ufe0e\ufe0f\u200d"
+_EMOJI = re.compile(
+    r"[\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf\u2934\u2935"
+    r"\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+_KEYCAP = re.compile(r"[0-9#*]\ufe0f\u20e3")
+
+
+def _is_in_emoji(text: str, position: int) -> bool:
+    """Return whether the character is a selector or joiner in its place inside an emoji."""
+    character = text[position]
+    follows_emoji = position > 0 and _EMOJI.match(text, position - 1) is not None
+    if character in (_TEXT_SELECTOR, _EMOJI_SELECTOR):
+        return follows_emoji or (position > 0 and _KEYCAP.match(text, position - 1) is not None)
+    if character != _JOINER:
+        return False
+    if position > 1 and text[position - 1] == _EMOJI_SELECTOR:
+        follows_emoji = _EMOJI.match(text, position - 2) is not None
+    return follows_emoji and _EMOJI.match(text, position + 1) is not None
+
 
 def _sign(match: re.Match[str]) -> str:
+    if _is_in_emoji(match.string, match.start()):
+        return match[0]
     code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)
@@ -143,10 +168,10 @@ def visible(text: str) -> str:
     r"""Show control characters and invisible characters, except for line feeds and tabs.
 
     Control characters become Unicode's pictures of them. Others, such as bidirectional controls and
-    surrogates, become `<U+XXXX>`.
+    surrogates, become `<U+XXXX>`. Emoji keep their variation selectors and joiners.
 
-    >>> visible("a\x1b[2Jb\u202ec\nd")
-    'a␛[2Jb<U+202E>c\nd'
+    >>> visible("a\x1b[2Jb\u202ec\nd"), visible("👩\u200d🔬 a\u200db") == "👩\u200d🔬 a<U+200D>b"
+    ('a␛[2Jb<U+202E>c\nd', True)
     """
     return _HIDDEN.sub(_sign, text)
 
@@ -183,16 +208,11 @@ def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
     >>> visible_spans("\u200bab", [(1, 2)])
     ('<U+200B>ab', [(8, 9)])
     """
-    if _HIDDEN.search(text) is None:
+    signs = {match.start(): _sign(match) for match in _HIDDEN.finditer(text)}
+    if not signs:
         return text, list(spans)
-    parts: list[str] = []
-    offsets: list[int] = []  # of each character, and of the end
-    length = 0
-    for character in text:
-        offsets.append(length)
-        parts.append(visible(character))
-        length += len(parts[-1])
-    offsets.append(length)
+    parts = [signs.get(position, character) for position, character in enumerate(text)]
+    offsets = [0, *accumulate(map(len, parts))]  # of each character, and of the end
     return "".join(parts), [(offsets[start], offsets[end]) for start, end in spans]
 
 

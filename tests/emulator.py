@@ -23,6 +23,12 @@ LARGEST = 9999
 
 CACHED_STYLES = 50_000
 
+EMOJI_CLUSTER = re.compile(
+    "[\u203c-\u3299\U0001f000-\U0001faff](?:[\ufe0f\U0001f3fb-\U0001f3ff]+|"
+    "[\ufe0f\U0001f3fb-\U0001f3ff]*(?:\u200d[\u203c-\u3299\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*)+)"
+)
+"""An emoji of several characters, which terminals draw in two cells; pyte draws its characters one after another."""
+
 
 class Screen(pyte.Screen):
     """pyte's screen with fast drawing and `text`."""
@@ -40,7 +46,14 @@ class Screen(pyte.Screen):
             self.charset == 0 and self.g0_charset is pyte.charsets.LAT1_MAP and modes.IRM not in self.mode
         )
         if not is_plain or end > self.columns or not all(map(is_narrow, data)):
-            super().draw(data)
+            position = 0
+            for cluster in EMOJI_CLUSTER.finditer(data):
+                super().draw(data[position : cluster.start()])
+                super().draw("\u3000")  # is as wide
+                line, x = self.buffer[cursor.y], cursor.x - 2
+                line[x] = line[x]._replace(data=cluster[0])
+                position = cluster.end()
+            super().draw(data[position:])
             return
         line, rest = self.buffer[cursor.y], cursor.attrs[1:]
         for x, character in enumerate(data, cursor.x):

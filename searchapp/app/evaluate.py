@@ -568,21 +568,37 @@ def _official(
     options: ScorerOptions,
 ) -> OfficialScore:
     run = Run(subject.given.run.tag, tuple(rankings))
+    try:
+        return judged_figures(task, part, run, grades, options).official
+    except ValueError as error:
+        raise DataError(
+            f"{subject.path}: the run or the grades contain topics or documents that {task.name} does "
+            f"not have ({error}): score them without --task, or score a run of the task"
+        ) from error
+
+
+def judged_figures(
+    task: Task,
+    part: DataSplit[Collection],
+    run: Run,
+    grades: Grades,
+    options: ScorerOptions,
+) -> Scored:
+    """Return the figures of the official scorer with grades instead of gold.
+
+    Raises:
+        NotScorable: the official script stops or rejects the run with these grades.
+        ValueError: an id is not a number, although the task's ids are.
+    """
     with tempfile.TemporaryDirectory(prefix="searchapp-gold-") as folder:
-        try:
-            gold = task.official.gold(grades, part)
-            predictions = task.official.predictions(run, part)
-        except ValueError as error:  # an id is not a number, although the task's ids are
-            raise DataError(
-                f"{subject.path}: the run or the grades contain topics or documents that {task.name} does "
-                f"not have ({error}): score them without --task, or score a run of the task"
-            ) from error
+        gold = task.official.gold(grades, part)
+        predictions = task.official.predictions(run, part)
         files = []
         for name, write in gold.items():
             files.append(Path(folder) / name)
             with files[-1].open("wb") as file:
                 write(file)
-        return official_figures(task.official.scorer, predictions, GoldFiles(files, options)).official
+        return official_figures(task.official.scorer, predictions, GoldFiles(files, options))
 
 
 def validate(task: Task, path: Path, part: DataSplit[Collection] | None = None) -> Problems:

@@ -54,7 +54,7 @@ class Overview:
 
     engine: EngineInfo | None
     trouble: str  # why the engine does not answer
-    tasks: tuple[TaskState, ...]
+    tasks: tuple[TaskState, ...]  # own tasks first
     runs: tuple[KnownRun, ...]
     notes: tuple[str, ...] = ()  # messages on unreadable files
 
@@ -92,7 +92,7 @@ def look(settings: Settings, folder: Path) -> Overview:
     names = [*tasks.names(), *(name for name in sample_names() if serving.get(name) is not None)]
     shipped = [state(tasks.load(name), serving.get(name)) for name in names]
     runs = recent_runs(settings.home, folder)
-    return Overview(info, trouble, (*shipped, *own_states), tuple(runs), tuple(notes))
+    return Overview(info, trouble, (*own_states, *shipped), tuple(runs), tuple(notes))
 
 
 def _state(task: Task, home: Path, index: IndexInfo | None, judged: int) -> TaskState:

@@ -6,22 +6,29 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import searchapp
 from searchapp.app.index import open_index
 from searchapp.app.manifests import complete_manifest, manifest_of
+from searchapp.app.runs import RUNS
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
+from searchapp.formats import trec
 from searchapp.formats.problems import Problems
 from searchapp.judging.assignment import pool
 from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory
 from searchapp.runs.directory import GivenRun, Manifest
 from searchapp.runs.lookup import LookUp, look_up_documents
+from searchapp.tasks.base import Collection as TaskCollection
 from searchapp.tasks.base import Task
 from searchapp.text import counted
 
 TAG = "pool"
+
+# The beginning of the names of judging queues.
+QUEUE = "queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,51 @@ def write_pool(
     digests = {document: digests[document] for document in pooled_documents if document in digests}
     written = directory.write(out, complete_manifest(manifest, run), run, {}, digests, overwrite=overwrite)
     return Pool(written, tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedHits:
+    """Hits in the judging queue of a split."""
+
+    path: Path  # the queue's run directory
+    new: int  # how many of the hits the queue did not have yet
+
+
+def queue_hits(
+    task: Task, engine: Engine, collection: TaskCollection, home: Path, topic_id: str, hits: Hits
+) -> QueuedHits:
+    """Add hits for a topic to the judging queue of its split: a pool among the runs of the home directory.
+
+    Raises:
+        UsageError: no split has the topic.
+        DataError: the queue is of another version of the documents.
+        EngineError: there is no index of the documents.
+    """
+    split = _split_of(task, collection, topic_id)
+    path = home / RUNS / f"{QUEUE}-{task.name}-{split}"
+    queued = directory.read(path).run if path.exists() else Run(TAG, ())
+    depth = max((len(hits), *(len(ranking.hits) for ranking in queued)))
+    known = {
+        document for ranking in queued if ranking.topic_id == topic_id for document in ranking.document_ids()
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as folder:
+        found = Path(folder) / "hits.trec"
+        with found.open("wb") as file:
+            trec.write_run(file, trec.with_distinct_scores(Run(QUEUE, (Ranking(topic_id, hits),))))
+        runs = [found, *([path] if path.exists() else [])]
+        scope = scope_of(task, engine, collection.folder, split)
+        write_pool(runs, depth, path, scope, overwrite=path.exists())
+    return QueuedHits(path, len({*hits.document_ids} - known))
+
+
+def _split_of(task: Task, collection: TaskCollection, topic_id: str) -> str:
+    for split in task.info.splits:
+        if all(file.exists() for file in collection.split_files(split)) and any(
+            topic.id == topic_id for topic in collection.topics(split, Problems(lenient=True))
+        ):
+            return split
+    raise UsageError(f"no split of {task.name} has topic {topic_id!r}")
 
 
 def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:

@@ -123,6 +123,7 @@ def _run_inputs(path: Path, run: ComparedRun) -> dict[str, Any]:
         "command": command(manifest, portable=True),
         "searchapp": manifest.searchapp,
         "engine": " ".join(filter(None, (manifest.engine.get("name"), manifest.engine.get("version")))),
+        "tool": str(manifest.imported.get("tool") or ""),
         "created": manifest.created,
         "seconds": manifest.seconds,
         "digest": manifest.digest,

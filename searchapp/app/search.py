@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from searchapp.app.index import open_index
 from searchapp.app.models import typed_inputs
 from searchapp.engines.base import BEST_FIRST, Engine, Index, without_cancellation
 from searchapp.errors import DataError, Replaced, SearchappError
+from searchapp.files import atomic_file
+from searchapp.formats import run_files, trec
 from searchapp.formats.problems import Problems
-from searchapp.model import Counts, Explanation, Hit, Hits, Topic
+from searchapp.model import Counts, Explanation, Hit, Hits, Ranking, Run, Token, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, recipes, search_results
-from searchapp.ranking.highlighting import Marker, TextAnalyzer
+from searchapp.ranking.highlighting import TEXT, Marker, TextAnalyzer
 from searchapp.ranking.query_language import (
+    ID,
     CompiledQuery,
     FieldFilter,
     Occur,
@@ -29,14 +33,17 @@ from searchapp.ranking.query_language import (
     SearchFields,
     parse_query,
     require_text,
+    without_quotes,
     without_signs,
 )
 from searchapp.ranking.ranker import RankedTopic, Ranker, SignalShare
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.search_results import ResultPage, SearchResult
 from searchapp.ranking.signals.base import Inputs, one_document
+from searchapp.ranking.word_notes import WordChecker, WordNote, word_sentences
 from searchapp.tasks.base import Collection, DataSplit, Task
 from searchapp.tasks.folders import data_folder
+from searchapp.text import counted
 
 FUSED_DEPTH = 1000  # how many documents a recipe of several signals ranks
 
@@ -113,6 +120,33 @@ class SearchRequest:
     first: int = 0  # how many hits are skipped
     explain: bool = False
     literal: bool = False  # whether the text is words without operators
+    like: str | None = None  # the document that the text is from, which is not a hit
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNotes:
+    """What finds nothing in a query."""
+
+    words: tuple[WordNote, ...] = ()
+    relaxed: str = ""  # a sentence about a query that would have hits, if this one has none
+
+    @property
+    def suggestion(self) -> WordNote | None:
+        """The first word with a suggestion."""
+        return next((note for note in self.words if note.suggestion), None)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the first sentence proposes another query."""
+        return bool(self.relaxed) or self.suggestion is not None
+
+    def sentences(self, accept: str = "") -> list[str]:
+        """Return the notes in sentences; `accept` names the key that accepts the first suggestion."""
+        return [*([self.relaxed] if self.relaxed else []), *word_sentences(self.words, accept)]
+
+
+def _match(documents: int, without: str) -> str:
+    return f"{counted(documents, 'document')} {'match' if documents != 1 else 'matches'} without {without}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +252,10 @@ class TaskSearcher:
         self.index.close()
 
     @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
     def collection(self) -> Collection | None:
         try:
             return self._collection() if self._collection is not None else None
@@ -285,19 +323,52 @@ class TaskSearcher:
         # Training topics may vote for documents that the index no longer has.
         return ResultPage(results, len(results) if len(hits) <= request.size else self.counts(request).total)
 
-    def counts(self, request: SearchRequest) -> Counts:
+    def counts(self, request: SearchRequest, query: QueryGroup | None = None) -> Counts:
         """Count the matching documents, and the most frequent values of the filter fields.
+
+        `query` replaces the parsed text of the request.
 
         Raises:
             as `search` does.
         """
-        search = self._read(request)
+        search = self._read(request, query)
         fields = dict.fromkeys(self.fields(request.recipe).facets, VALUES)
         if search.is_one_query:
             return self.index.counts(self._body(search)["query"], fields)
         return self.index.counts(
             {"ids": {"values": self._fused.hits(search.recipe, search.compiled).document_ids}}, fields
         )
+
+    def notes(self, request: SearchRequest, total: int) -> QueryNotes:
+        """Explain which words find nothing, and why a request with a `total` of 0 has no hits.
+
+        Raises:
+            as `search` does.
+        """
+        query = self._parse(request)
+        checker = WordChecker(self.index, self._analyzed, self.fields(request.recipe))
+        words = checker.notes(query, request.text) if request.like is None else ()
+        if total:
+            return QueryNotes(words)
+        unfiltered = replace(request, filters=())
+        if request.filters and (count := self.counts(unfiltered).total):
+            return QueryNotes(words, _match(count, "the filters"))
+        for without, relaxed in (
+            ("+ and -", without_signs(query)),
+            ("quotation marks", without_quotes(query)),
+        ):
+            if relaxed != query and (count := self.counts(unfiltered, relaxed).total):
+                return QueryNotes(words, _match(count, without))
+        return QueryNotes(words)
+
+    def is_ranked(self, request: SearchRequest) -> bool:
+        """Return whether the documents have different scores; otherwise their order is that of their ids.
+
+        Raises:
+            as `search` does.
+        """
+        compiled = self._read(request).compiled
+        return bool(compiled.words or compiled.should or compiled.must)
 
     def document(self, document_id: str, request: SearchRequest) -> SearchResult | None:
         """Return a document with its matches, None if it is not indexed.
@@ -310,6 +381,15 @@ class TaskSearcher:
         return search_results.documents_with_matches(self.index, self._marker, [document_id], query).get(
             document_id
         )
+
+    def text_tokens(self, text: str) -> Sequence[Token]:
+        """Return the tokens of a document's text, as they are indexed; none if the field `text` is not analyzed.
+
+        Raises:
+            EngineError: the engine failed or rejected the text.
+        """
+        analyzer = self.fields().indexed_by.get(TEXT)
+        return () if analyzer is None else self._analyzed.tokens(analyzer, text)
 
     def ranking(self, request: SearchRequest) -> Iterator[Hit]:
         """Yield all hits of a request, best first.
@@ -332,7 +412,7 @@ class TaskSearcher:
         Raises:
             as `search` does.
         """
-        search = self._read(request, signs=signs)
+        search = self._read(request, None if signs else without_signs(self._parse(request)))
         if not search.is_one_query:
             return document_id in self._fused.hits(search.recipe, search.compiled).document_ids
         return bool(self.index.find(one_document(document_id, self._body(search)["query"])))
@@ -369,20 +449,23 @@ class TaskSearcher:
             return results[0].explanation if results else None
         return self._fused.explain(search.recipe, search.compiled, document_id)
 
-    def _read(self, request: SearchRequest, *, signs: bool = True) -> _ParsedRequest:
+    def _read(self, request: SearchRequest, query: QueryGroup | None = None) -> _ParsedRequest:
         name = request.recipe or self.task.info.search_recipe
         recipe = self.recipe(name)
         if name not in self._compilers:
             recipes.require_words(self.task.recipe_book(), recipe)
             self._compilers[name] = QueryCompiler(self.fields(name), self._analyzed)
-        if request.literal:
-            require_text(request.text)
-            read = QueryGroup((QueryClause(Occur.may, QueryWord(request.text)),) if request.text else ())
-        else:
-            read = parse_query(request.text, self.fields(name).kinds)
-        if not signs:
-            read = without_signs(read)
-        return _ParsedRequest(request, recipe, self._compilers[name].compile(read, request.filters))
+        compiled = self._compilers[name].compile(query or self._parse(request), request.filters)
+        if request.like is not None:
+            itself = {"term": {ID: {"value": request.like}}}
+            compiled = replace(compiled, must_not=(*compiled.must_not, itself))
+        return _ParsedRequest(request, recipe, compiled)
+
+    def _parse(self, request: SearchRequest) -> QueryGroup:
+        if not request.literal:
+            return parse_query(request.text, self.fields(request.recipe).kinds)
+        require_text(request.text)
+        return QueryGroup((QueryClause(Occur.may, QueryWord(request.text)),) if request.text else ())
 
     def _body(self, search: _ParsedRequest) -> dict[str, Any]:
         recipe, compiled = search.recipe, search.compiled
@@ -420,6 +503,41 @@ class TaskSearcher:
                 f"the recipe learns from the files of {self.task.reference}, which are not available"
             )
         return typed_inputs(self.task, self._engine, self.index, self._collection, self._progress, self._home)
+
+
+# The topic of exported hits that are for no topic of the task.
+QUERY_TOPIC = "query"
+
+
+def export_hits(
+    searcher: TaskSearcher,
+    request: SearchRequest,
+    path: Path,
+    topic_id: str = QUERY_TOPIC,
+    *,
+    overwrite: bool = False,
+) -> int:
+    """Write the requested hits to a file atomically, as a run of one topic, and return their number.
+
+    The suffix determines the format: `.jsonl`, `.csv`, or any other for a TREC run.
+
+    Raises:
+        UsageError: the file exists and `overwrite` is false, or its folder does not exist.
+        SearchappError: there are no hits, or the file can't be written.
+        as `TaskSearcher.search` does.
+    """
+    hits = Hits.of(*islice(searcher.ranking(request), request.first, request.first + request.size))
+    if not hits:
+        raise SearchappError(f"no hits to write to {path}")
+    run = Run(request.recipe or searcher.task.info.search_recipe, (Ranking(topic_id, hits),))
+    writers = {".jsonl": run_files.write_jsonl, ".csv": run_files.write_csv}
+    write = writers.get(path.suffix.lower())
+    with atomic_file(path, replace=overwrite) as file:
+        if write is None:
+            trec.write_run(file, trec.with_distinct_scores(run))
+        else:
+            write(file, run)
+    return len(hits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import typer
 
 from searchapp.cli.commands import DataOption, command
 from searchapp.cli.judgment_options import AnnotatorOption
-from searchapp.cli.output import DRIVER, IN_BROWSER, has_screen, remark, warn
+from searchapp.cli.output import DRIVER, IN_BROWSER, remark, require_screen, warn, warn_at_once
 from searchapp.config.resolution import Origin, Resolution
 from searchapp.errors import UsageError
 from searchapp.options import argument, flag, option
@@ -33,8 +33,7 @@ def browse(resolution: Resolution) -> None:
     Keys of the home screen index a task and open the search, judging, check and settings screens; `ctrl+p` searches all
     commands.
     """
-    if not has_screen():
-        raise UsageError("the home screen needs a terminal: `searchapp tasks` lists the tasks without one")
+    require_screen("home", "`searchapp tasks` lists the tasks without one")
     from searchapp.tui.home.screen import HomeApp
 
     app = HomeApp(resolution, Path.cwd())
@@ -118,6 +117,7 @@ def serve(
 
 
 def _print_address(name: str, listening: Listening, guard: Guard, public_url: str | None) -> None:
+    warn_at_once()
     _remark(f"serving {name} until Ctrl-C: open {guard.address}")
     if not listening.is_loopback and not (public_url or "").startswith("https:"):
         warn(

@@ -26,7 +26,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from searchapp import tasks
-from searchapp.cli.output import complain, report_requests, report_traceback, say, warn_all
+from searchapp.cli.output import complain, report_requests, report_traceback, say, warn_all, warnings_last
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
 from searchapp.files import STDOUT, parse_json, reason
@@ -344,7 +344,7 @@ def command(
                 arguments = {each.name: _assembled(each.name, hints[each.name], values) for each in own}
                 function(resolved if with_sources else resolved.settings, **arguments)
 
-            code = guarded(act, bool(flags["verbose"]))
+            code = guarded(warnings_last()(act), bool(flags["verbose"]))
             if code:
                 raise typer.Exit(code)
 
@@ -557,9 +557,7 @@ def recipe_of(task: Task, name: str | None, set_: list[str] | None) -> Recipe:
     return recipes.load(task.recipe_book(), name or task.info.default_recipe, parameters_of(set_ or []))
 
 
-# As in `evaluation.significance`, which imports NumPy.
-PERMUTATIONS = 100_000
-SEED = 20_071_109
+PERMUTATIONS = 100_000  # as in `evaluation.significance`, which imports NumPy
 
 PermutationsOption = Annotated[
     int,
@@ -567,4 +565,7 @@ PermutationsOption = Annotated[
         "Random sign vectors of the randomisation test; if there are fewer in total, all are used.", min=1
     ),
 ]
-SeedOption = Annotated[int, option("Seed of the random numbers.", min=0)]
+SeedOption = Annotated[
+    int | None,
+    option("Seed of the random numbers.", min=0, show_default="the setting seed"),
+]

@@ -138,14 +138,14 @@ def complete(kind: str, context: typer.Context, word: str) -> list[str]:
 
 
 def tasks(typed: Typed) -> Iterator[str]:
-    """Shipped tasks by name, own ones by file."""
+    """Own tasks by file, then shipped ones by name."""
     from searchapp.tasks import names
 
-    yield from names()
     for file in sorted(islice(typed.folder.iterdir(), MOST_FILES)):
         shown = typed.prefix + file.name
         if shown.startswith(typed.word) and file.suffix == ".toml" and _is_task_file(file):
             yield shown
+    yield from names()
 
 
 def official_tasks(_typed: Typed) -> Iterable[str]:

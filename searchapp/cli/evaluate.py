@@ -12,7 +12,6 @@ import typer
 
 from searchapp.cli.commands import (
     PERMUTATIONS,
-    SEED,
     DataOption,
     JsonOption,
     OverwriteOption,
@@ -31,7 +30,7 @@ from searchapp.cli.judgment_options import (
     judged_grades,
     open_judgments,
 )
-from searchapp.cli.output import for_person, has_screen, print_json, say, warn, warn_all
+from searchapp.cli.output import for_person, print_json, require_screen, say, warn, warn_all
 from searchapp.cli.tables import Layout, chosen_layout, headings, print_evaluations, print_result
 from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
@@ -234,7 +233,7 @@ class ComparingOptions:
         min=0,
     )
     permutations: PermutationsOption = PERMUTATIONS
-    seed: SeedOption = SEED
+    seed: SeedOption = None
     force: bool = flag(
         "Compare runs even if their topics, data, documents or judgments differ, with a warning."
     )
@@ -289,7 +288,7 @@ class ComparingOptions:
             depth,
             self.success_threshold,
             self.permutations,
-            self.seed,
+            settings.seed if self.seed is None else self.seed,
         )
 
 
@@ -348,8 +347,8 @@ def compare(
     layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     if screen and layout is not Layout.text:
         raise UsageError("--screen excludes --json, --csv, --latex and --markdown: give one of them")
-    if screen and not has_screen():
-        raise UsageError("the compare screen needs a terminal: leave out --screen")
+    if screen:
+        require_screen("compare", "leave out --screen")
     if topic is not None and not screen:
         raise UsageError("--topic requires --screen")
     request = options.request(settings, runs, baseline, measure, by, depth)

@@ -11,7 +11,6 @@ import typer
 from searchapp.app.experiments.tuning_space import SearchMethod
 from searchapp.cli.commands import (
     PERMUTATIONS,
-    SEED,
     DataOption,
     DepthOption,
     JsonOption,
@@ -184,7 +183,7 @@ def ablate(
     ),
     features: bool = flag("Also train a model without each kind of features; every kind needs one training."),
     permutations: PermutationsOption = PERMUTATIONS,
-    seed: SeedOption = SEED,
+    seed: SeedOption = None,
     scorer: RankingScorerOptions,
     as_csv: bool = flag("Print the table as CSV with full precision.", "--csv"),
     as_latex: bool = flag("Print the table as LaTeX for the package booktabs.", "--latex"),
@@ -211,16 +210,14 @@ def ablate(
         measures=tuple(dict.fromkeys(measure or ())),
         features=features,
         permutations=permutations,
-        seed=seed,
+        seed=settings.seed if seed is None else seed,
     )
     result = taken_apart(request, settings, for_person(settings))
     print_result(layout, result.to_json, lambda: experiment_tables.ablation_printout(result))
     warn_all([*request.recipe.raised(result.depth), *result.warnings])
 
 
-# As in `app.experiments.learning_curve`, which imports NumPy.
-REPETITIONS = 5
-CURVE_SEED = 2021
+REPETITIONS = 5  # as in `app.experiments.learning_curve`, which imports NumPy
 
 
 @command(app)
@@ -251,7 +248,7 @@ def learning_curve(
     repetitions: int = option(
         "Samples of judged topics for each point.", default=REPETITIONS, min=1, max=1000
     ),
-    seed: int = option("Seed of the random numbers.", default=CURVE_SEED, min=0),
+    seed: SeedOption = None,
     judgments_only: bool = flag("Learn only from judged topics, not from the training topics of the task."),
     judgments: bool = flag("Learn from people's judgments; by default from gold."),
     rule: RuleOption = Rule.majority,
@@ -294,7 +291,7 @@ def learning_curve(
         test_topics=test_topics,
         judged=judged_grades(settings, loaded.name, Aggregation(rule, annotator), log) if judgments else None,
         repetitions=repetitions,
-        seed=seed,
+        seed=settings.seed if seed is None else seed,
         judgments_only=judgments_only,
     )
     result = learned(request, settings, for_person(settings))
@@ -353,7 +350,7 @@ def tune(
     folds: int | None = option(
         "Number of folds.", min=2, show_default="5; with fewer than 50 topics, one per topic"
     ),
-    seed: int = option("Seed of the folds and the random combinations.", default=2021, min=0),
+    seed: SeedOption = None,
     measure: str | None = option(
         "Measure to maximise, in ir-measures' notation or by its official name.",
         show_default="the official measure",
@@ -394,7 +391,15 @@ def tune(
     options = replace(scorer, lenient=lenient)
     request = TuneRequest(
         validation=_validation(
-            settings, loaded, data, split, options, measure=measure, folds=folds, seed=seed, depth=depth
+            settings,
+            loaded,
+            data,
+            split,
+            options,
+            measure=measure,
+            folds=folds,
+            seed=settings.seed if seed is None else seed,
+            depth=depth,
         ),
         recipe=recipe or loaded.info.default_recipe,
         params=dimensions,

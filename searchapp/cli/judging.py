@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -17,6 +16,7 @@ from searchapp.cli.commands import (
     DataOption,
     JsonOption,
     OverwriteOption,
+    SeedOption,
     TaskArgument,
     command,
     data_of,
@@ -29,7 +29,18 @@ from searchapp.cli.judgment_options import (
     open_judgments,
     team,
 )
-from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn, warn_all
+from searchapp.cli.output import (
+    can_move_cursor,
+    for_person,
+    has_screen,
+    print_json,
+    require_screen,
+    say,
+    stdout_console,
+    warn,
+    warn_all,
+    warn_at_once,
+)
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, UsageError
@@ -77,6 +88,11 @@ def judge(
         show_default="the task's judging depth; of a pool, all",
     ),
     show_others: bool = flag("Show the grades of others before you judge a document; the log records this."),
+    goal: int | None = option(
+        "Number of documents to judge in this session; the first line shows the progress.",
+        min=1,
+        show_default="the setting judge.goal",
+    ),
     data: Path | None = option(
         "Folder with the topics; default: the folder that the run records, or the folder of `data get`."
     ),
@@ -113,9 +129,9 @@ def judge(
     if depth not in (None, "all") and (not depth.isdecimal() or int(depth) < 1):
         raise UsageError(f"--depth {depth}: give a number from 1, or all")
     limit = int(depth) if depth not in (None, "all") else None
-    simple = plain or os.environ.get("TERM") == "dumb"
-    if not simple and not has_screen():
-        raise UsageError("the judging screen needs a terminal: use --plain for prompts")
+    simple = plain or not can_move_cursor()
+    if not simple:
+        require_screen("judging", "use --plain for prompts")
     loaded = load(task)
     name = annotator_name(annotator or settings.annotator)
     assigned = None if assignment is None else assignments.read(assignment)
@@ -162,12 +178,19 @@ def judge(
                 f"{name} is already judging {loaded.name} in another window ({other}): the latest judgment counts"
                 for other in presence.others
             )
-            JudgePrompts(judging, pages, title, topic).converse()
+            JudgePrompts(
+                *(judging, pages, title, topic), goal=goal or key_map.goal, next_topic=key_map.next_topic
+            ).converse()
         else:
             from searchapp.tui.judge.screen import JudgeScreen
             from searchapp.tui.kit.judging import WorkApp
 
-            run_screen(WorkApp(JudgeScreen(judging, pages, key_map.keys, title, topic, presence), key_map))
+            screen = JudgeScreen(
+                *(judging, pages, key_map.keys, title, topic, presence),
+                goal=goal or key_map.goal,
+                next_topic=key_map.next_topic,
+            )
+            run_screen(WorkApp(screen, key_map))
         log.damage.report = warn
         warn_all([*judging.session.news, *pages.news])
         for line in session_summary(summary(judging), loaded.info.grades):
@@ -212,8 +235,10 @@ def topics(
     data: Path | None = option(
         "Folder with the topics and their gold; default: the folder that the run records."
     ),
+    judgments: bool = flag("Use the annotator's own grades instead of the gold."),
     annotator: str | None = option(
-        "Name of the annotator for judging on the screen; default: SEARCHAPP_ANNOTATOR, or the name of the account.",
+        "Name of the annotator, for judging on the screen and for --judgments; default: SEARCHAPP_ANNOTATOR, "
+        "or the name of the account.",
         completes="annotators",
     ),
     log_file: LogOption = None,
@@ -223,29 +248,42 @@ def topics(
     """Show the topics of a run: figures, rankings with relevant documents marked, and missed relevant documents.
 
     On a terminal, a screen opens. Otherwise, or with --plain or --json, print the topics with their figures, or with
-    --topic one topic with its relevant documents: the rank of each, or why it has none.
+    --topic one topic with its relevant documents: the rank of each, or why it has none. Without gold, the topics have
+    no figures.
     """
-    from searchapp.app.inspection.topics import TopicsRequest, open_topics
+    from searchapp.app.inspection.topics import AnnotatorGold, TopicsRequest, open_topics
+    from searchapp.app.sessions import annotator_name, judged_by_now
+    from searchapp.judging.judgments import Aggregation
 
     loaded = load(task)
-    request = TopicsRequest(run, recipe, split, data, depth)
+    name = annotator_name(annotator or settings.annotator) if judgments else None
+    gold = None
+    if name is not None:
+        by = Aggregation(annotators=(name,))
+        gold = AnnotatorGold(lambda: judged_by_now(log_file or settings.judgments, loaded.name, by))
+    request = TopicsRequest(run, recipe, split, data, depth, name, log_file)
     on_screen = not plain and not as_json and has_screen()
+    if on_screen:
+        require_screen("topics", "use --plain to print the topics")
+    elif name is not None:
+        with open_judgments(settings, log_file, loaded.name, [name]):
+            pass  # the annotator has judged the task
     with ExitStack() as stack:
-        opened = open_topics(stack, loaded, request, settings, for_person(settings), warn)
-        warn_all(opened.pages.notes)
-        if topic is not None and not on_screen:
-            opened.require(topic)
-            _print_topic(opened, topic, failures=failures, as_json=as_json)
-            return
+        opened = open_topics(stack, loaded, request, settings, for_person(settings), warn, gold)
         if not on_screen:
-            _print_topics(opened, order, settings, failures=failures, as_json=as_json)
+            if topic is not None:
+                opened.require(topic)
+                _print_topic(opened, topic, failures=failures, as_json=as_json)
+            else:
+                _print_topics(opened, order, settings, failures=failures, as_json=as_json)
+            warn_all(opened.pages.notes)
             return
+        warn_all(opened.pages.notes)
 
         from searchapp.app.sessions import grading_session
-        from searchapp.tui.gold.screen import KEY_ACTIONS
         from searchapp.tui.kit import keys
         from searchapp.tui.kit.screen import KeyApp
-        from searchapp.tui.topics.screen import SECTION, topics_screen
+        from searchapp.tui.topics.screen import KEY_ACTIONS, SECTION, topics_screen
 
         def session() -> Session:
             log = log_file or settings.judgments
@@ -259,51 +297,69 @@ def topics(
 def _print_topics(
     opened: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
 ) -> None:
-    with for_person(settings).stage("reading rankings", len(opened.topics)) as advance:
-        rankings = []
-        for ranking in opened.rankings():
-            rankings.append(ranking)
-            advance(1)
-    figures = opened.figures(Run(opened.pages.name, tuple(rankings)))
-    if figures.instead_of is not None:
-        warn(f"{figures.name} instead of {opened.task.info.official_measure}: {figures.instead_of}")
+    from searchapp.app.topic_figures import FiguresByTopic, TopicFigures
+
+    no_gold = opened.why_no_gold()
+    if no_gold is None:
+        with for_person(settings).stage("reading rankings", len(opened.scored_topics)) as advance:
+            rankings = []
+            for ranking in opened.rankings():
+                rankings.append(ranking)
+                advance(1)
+        figures = opened.figures(Run(opened.pages.name, tuple(rankings)))
+    elif failures or order is not Order.file:
+        raise UsageError(f"--failures and --order need gold, or your grades with --judgments: {no_gold}")
+    else:
+        figures = FiguresByTopic("", {})
     topics = opened.in_order(Order.worst if failures and order is Order.file else order, figures)
     if failures:
         topics = [topic for topic in topics if topic in figures.topics and figures.topics[topic].fails]
+    of_topics = {topic: figures.topics.get(topic, TopicFigures(None, 0, 0)) for topic in topics}
     if as_json:
         print_json(
             {
                 "task": opened.task.name,
                 "split": opened.part.name,
                 "run": opened.pages.name,
-                "measure": figures.name,
+                "measure": figures.name or None,
                 "fallback_reason": figures.instead_of,
-                "topics": [{"id": topic, **asdict(figures.topics[topic])} for topic in topics],
+                "no_gold": no_gold,
+                "topics": [{"id": topic, **asdict(figures)} for topic, figures in of_topics.items()],
             }
         )
-        return
-    console = stdout_console()
-    width = max(map(len, (*map(visible_line, topics), "topic")))
-    console.print(f"{'topic':<{width}}  {figures.name:>8}  {'missed':>9}", soft_wrap=True)
-    for topic in topics:
-        topic_figures = figures.topics[topic]
-        value = "" if topic_figures.value is None else f"{topic_figures.value:.4f}"
-        missed = f"{topic_figures.missed}/{topic_figures.relevant}"
-        text = _shortened(opened.pages.topic(topic).text)
-        console.print(f"{visible_line(topic):<{width}}  {value:>8}  {missed:>9}  {text}", soft_wrap=True)
+    else:
+        console = stdout_console()
+        width = max(map(len, (*map(visible_line, topics), "topic")))
+        heading = "" if no_gold else f"{figures.name:>8}  {'missed':>9}  "
+        console.print(f"{'topic':<{width}}  {heading}".rstrip(), soft_wrap=True)
+        for topic, own in of_topics.items():
+            value = "" if own.value is None else f"{own.value:.4f}"
+            missed = f"{own.missed}/{own.relevant}" if topic in figures.topics else ""
+            scored = "" if no_gold else f"{value:>8}  {missed:>9}  "
+            text = _shortened(opened.pages.topic(topic).text)
+            console.print(f"{visible_line(topic):<{width}}  {scored}{text}", soft_wrap=True)
+    if no_gold is not None:
+        warn(no_gold)
+    if figures.instead_of is not None:
+        warn(f"{figures.name} instead of {opened.task.info.official_measure}: {figures.instead_of}")
 
 
 def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
-    """Print the rank of each relevant document, or the reason without one; with `failures` also the first
-    others."""
-    from searchapp.app.inspection.topics import short_status
+    """Print the rank of each relevant document, or the reason without one; with `failures` also the first others.
 
-    ranked = opened.ranking(topic)
-    if ranked.no_gold is not None:
+    Without gold, print the first documents.
+    """
+    from searchapp.app.inspection.topics import MissedGold, short_status
+
+    ranked, no_gold = opened.ranking(topic), opened.why_no_gold()
+    if no_gold is None and ranked.no_gold is not None:
         raise DataError(ranked.no_gold)
-    missed = opened.look_for_missed(topic)
+    if no_gold is not None and failures:
+        raise UsageError(f"--failures needs gold, or your grades with --judgments: {no_gold}")
+    missed = MissedGold(()) if no_gold else opened.look_for_missed(topic)
+    warnings = [no_gold] if no_gold else []
     if missed.differs:
-        warn(
+        warnings.append(
             "the recipe now ranks differently than in the run: the "
             "ranks of missed documents are those of the present ranking"
         )
@@ -315,6 +371,7 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
             "task": opened.task.name,
             "run": opened.pages.name,
             "topic": topic,
+            "no_gold": no_gold,
             "documents": len(ranked.documents),
             "gold": [{"id": entry, "grade": ranked.relevant[entry], "rank": rank} for rank, entry in result],
             "missed": [
@@ -329,12 +386,16 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
         }
         if failures:
             described["not_relevant"] = [{"id": entry, "rank": rank} for rank, entry in others]
+        if no_gold:
+            described["ranking"] = [{"id": entry, "rank": rank} for rank, entry in others]
         print_json(described)
+        warn_all(warnings)
         return
     lines = [(f"rank {rank:,}", document) for rank, document in result]
     lines += [(f"missed: {short_status(entry.reason)}", entry.document_id) for entry in missed.documents]
-    if failures:
-        lines += [(f"not relevant: rank {rank:,}", document) for rank, document in others]
+    if failures or no_gold:
+        words = "" if no_gold else "not relevant: "
+        lines += [(f"{words}rank {rank:,}", document) for rank, document in others]
     texts = opened.pages.texts([document for _, document in lines])
     console = stdout_console()
     console.print(_shortened(opened.pages.topic(topic).text), soft_wrap=True)
@@ -343,6 +404,7 @@ def _print_topic(opened: RunTopics, topic: str, *, failures: bool, as_json: bool
     for (state, document), text in zip(lines, texts, strict=True):
         line = f"  {state:<{width}}  {visible_line(document):<{id_width}}  {_shortened(text)}"
         console.print(line, soft_wrap=True)
+    warn_all(warnings)
 
 
 def _shortened(text: str) -> str:
@@ -385,7 +447,7 @@ def adjudicate(
         raise UsageError("no annotator: give your name with --annotator NAME")
     if reason and grade is None:
         raise UsageError("--reason requires --grade: on the screen and in prompts, type the reason there")
-    simple = plain or os.environ.get("TERM") == "dumb" or grade is not None or not has_screen()
+    simple = plain or not can_move_cursor() or grade is not None or not has_screen()
     patience = PATIENCE_SECONDS if grade is None else None
     with open_judgments(settings, log, loaded.name, between, patience=patience) as (opened, _):
         author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
@@ -423,6 +485,7 @@ def adjudicate(
                     "the latest decision counts"
                     for other in presence.others
                 )
+                warn_at_once()
                 AdjudicatePrompts(adjudication, pages, title).converse()
             else:
                 from searchapp.tui.adjudicate.screen import AdjudicateScreen
@@ -493,7 +556,7 @@ def assign(
         "Fraction of each quota that several annotators judge.", default=0.2, min=0, max=1
     ),
     annotators_per_topic: int = option("Number of annotators of each shared topic.", default=2, min=2),
-    seed: int = option("Seed of the choice of topics and their order.", default=0),
+    seed: SeedOption = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -508,7 +571,11 @@ def assign(
     topics = loaded.collection(data_folder(loaded, settings.home, data)).topics(split, problems)
     problems.raise_if_any()
     result = shared_out(
-        [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, annotators_per_topic, seed
+        [topic.id for topic in topics],
+        quotas,
+        overlap if len(quotas) > 1 else 0,
+        annotators_per_topic,
+        settings.seed if seed is None else seed,
     )
     assigned = Assigned(loaded.name, split, result)
     with atomic_file(out, replace=overwrite) as file:

@@ -35,10 +35,11 @@ from searchapp.judging.log import JudgmentLog, LogVerification, back_up
 from searchapp.judging.log import verify as verified
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
-from searchapp.text import counted
+from searchapp.text import be, counted
 
 if TYPE_CHECKING:
     from searchapp.judging.agreement import Agreement, SightCounts
+    from searchapp.judging.events import Event
     from searchapp.judging.exchange import IncomingFile
     from searchapp.tasks.base import Collection, Grades, Task
 
@@ -517,18 +518,30 @@ def _print_agreement(result: Agreement, most: int) -> None:
     ]
     topics = [(topic, str(documents), f"{alpha:.4f}") for topic, (documents, alpha) in result.topics.items()]
     disputed = [
-        (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
-        for (topic, document), grades in result.disputed[:most]
+        (
+            *key,
+            "  ".join(f"{name}: {grade}" for name, grade in grades.items()),
+            _decided(result.decisions.get(key)),
+        )
+        for key, grades in result.disputed[:most]
     ]
     for names, rows, texts in (
         (("annotator", "grades", "in view of others'", "not recorded"), seen, (0,)),
         (("annotators", "documents", "kappa", "linear", "quadratic"), pairs, (0,)),
         (("topic", "documents", "alpha"), topics, (0,)),
-        (("topic", "document", "grades"), disputed, (0, 1, 2)),
+        (("topic", "document", "grades", "decided"), disputed, (0, 1, 2, 3)),
     ):
         if rows:
             console.print()
             ResultTable.of_rows(names, rows, texts).print_folded()
+    if result.disputed:
+        total, decided = len(result.disputed), len(result.decisions)
+        console.print(f"{decided:,} of {counted(total, 'disputed document')} {be(decided)} decided")
+
+
+def _decided(decision: Event | None) -> str:
+    """Describe a decision: its grade and adjudicator."""
+    return "" if decision is None else f"{decision.grade} by {decision.annotator}"
 
 
 def _in_sight_words(sight_counts: SightCounts) -> str:
@@ -566,8 +579,14 @@ def _agreement_json(task: str, result: Agreement) -> dict[str, object]:
             for topic, (documents, alpha) in result.topics.items()
         },
         "disputed": [
-            {"topic": topic, "document": document, "grades": dict(grades)}
+            {
+                "topic": topic,
+                "document": document,
+                "grades": dict(grades),
+                "decided": None if decision is None else {"by": decision.annotator, "grade": decision.grade},
+            }
             for (topic, document), grades in result.disputed
+            for decision in [result.decisions.get((topic, document))]
         ],
     }
 

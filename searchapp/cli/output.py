@@ -6,11 +6,11 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from searchapp.config.settings import Settings, without_passwords
-from searchapp.errors import InvalidFiles
+from searchapp.errors import InvalidFiles, UsageError
 from searchapp.files import replace_nonfinite
 from searchapp.progress import Advance, Progress, SilentProgress
 from searchapp.text import escaped, visible
@@ -33,6 +33,35 @@ def has_screen() -> bool:
     return bool(os.environ.get(DRIVER)) or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
+def can_move_cursor() -> bool:
+    """Return whether screens can be drawn on the terminal; assume it of terminals that the system does not know."""
+    name = os.environ.get("TERM")
+    if os.environ.get(DRIVER) or not name:
+        return True
+    with suppress(ImportError):  # some systems lack it
+        import curses
+
+        with suppress(curses.error):  # the name is not in the database of terminals
+            curses.setupterm(name, 1)  # only the first call in a process has an effect
+            return curses.tigetstr("cup") is not None
+    return name not in ("dumb", "unknown")
+
+
+def require_screen(name: str, alternative: str) -> None:
+    """Check that a screen can be shown; `alternative` says how to go on without it.
+
+    Raises:
+        UsageError: there is no terminal, or it can't move its cursor.
+    """
+    if not has_screen():
+        raise UsageError(f"the {name} screen needs a terminal: {alternative}")
+    if not can_move_cursor():
+        terminal = os.environ["TERM"]
+        raise UsageError(
+            f"the {name} screen needs a terminal that can move its cursor, which TERM={terminal} can't: {alternative}"
+        )
+
+
 def say(settings: Settings, message: str) -> None:
     """Print a message on stderr, except with --quiet."""
     if not settings.quiet:
@@ -44,9 +73,37 @@ def remark(message: str) -> None:
     _print_error(_one_line(message))
 
 
+# The warnings of the running command, a list for each command in a command; None if they are printed at once.
+_held_warnings: list[list[str] | None] = [None]
+
+
 def warn(*lines: str) -> None:
-    """Print a warning on stderr."""
-    _print_error("\n".join(map(_one_line, (f"warning: {lines[0]}", *lines[1:]))))
+    """Print a warning on stderr, after the output of the running command."""
+    text = "\n".join(map(_one_line, (f"warning: {lines[0]}", *lines[1:])))
+    held = _held_warnings[-1]
+    if held is None:
+        _print_error(text)
+    else:
+        held.append(text)
+
+
+@contextmanager
+def warnings_last() -> Iterator[None]:
+    """Print warnings at the end, where output does not scroll them away."""
+    _held_warnings.append([])
+    try:
+        yield
+        sys.stdout.flush()
+    finally:
+        warn_at_once()
+        _held_warnings.pop()
+
+
+def warn_at_once() -> None:
+    """Print the warnings so far, and later ones at once: before a question or a long wait."""
+    for text in _held_warnings[-1] or ():
+        _print_error(text)
+    _held_warnings[-1] = None
 
 
 def warn_all(warnings: Iterable[str]) -> None:
@@ -117,6 +174,7 @@ def take_over() -> None:
 
 def ask(question: str) -> str:
     """Ask on stderr, and return the typed line; empty at the end of the input."""
+    warn_at_once()
     _print_error(question, end="")
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):

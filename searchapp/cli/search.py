@@ -15,6 +15,7 @@ import typer
 from searchapp.cli.commands import (
     DataOption,
     JsonOption,
+    OverwriteOption,
     SetOption,
     TaskArgument,
     command,
@@ -22,7 +23,15 @@ from searchapp.cli.commands import (
     recipe_of,
     run_screen,
 )
-from searchapp.cli.output import for_person, has_screen, print_json, say, stdout_console, warn_all
+from searchapp.cli.output import (
+    for_person,
+    has_screen,
+    print_json,
+    require_screen,
+    say,
+    stdout_console,
+    warn_all,
+)
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, UsageError
@@ -81,6 +90,7 @@ def saved_request(settings: Settings, task: Task, name: str, request: SearchRequ
         request,
         text=result.text,
         literal=result.literal,
+        like=result.like,
         recipe=request.recipe or result.recipe,
         filters=request.filters or result.filters,
     )
@@ -144,13 +154,21 @@ def search(
     ),
     explain: bool = flag("Show how each score is computed."),
     full: bool = flag("Show whole documents instead of snippets."),
+    out: Path | None = option(
+        "Write the documents to this file instead of showing them: .jsonl, .csv, or a TREC run."
+    ),
+    topic: str | None = option(
+        "Id of the topic in the file of --out, as of a topic that the documents are to be judged for; default: query."
+    ),
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Search a task's documents, and print the best ones with matches highlighted.
 
     Without words, on a terminal, a screen opens that searches while you type.
 
-    Highlighted are query words that are rare enough among the documents, and matching phrases.
+    Highlighted are query words that are rare enough among the documents, and matching phrases. Words that find nothing
+    are reported on standard error, with a similar word if there is one.
 
     Operators: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A backslash makes an operator
     part of the word. Put `--` before a query that begins with a minus, after all options.
@@ -165,6 +183,10 @@ def search(
         raise UsageError("--document and --explain-document exclude each other: give one of them")
     if words is not None and saved is not None:
         raise UsageError("WORDS and --saved exclude each other: give one of them")
+    if out is None and (topic is not None or overwrite):
+        raise UsageError("--topic and --overwrite require --out: add it, or leave them out")
+    if out is not None and (as_json or explain or full or why is not None or document is not None):
+        raise UsageError("--out excludes --json, --explain, --full, --explain-document and --document")
     loaded = load(task)
     if list_saved:
         print_saved_searches(settings, loaded, as_json=as_json)
@@ -174,8 +196,13 @@ def search(
     if saved is not None:
         request = saved_request(settings, loaded, saved, request)
         words, recipe = request.text, request.recipe
-    on_screen = words is None and why is None and not as_json and has_screen()
+    is_shown = why is None and document is None and out is None and not as_json
+    on_screen = words is None and is_shown and has_screen()
+    if on_screen:
+        require_screen("search", "give a query in quotes after the task")
     is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
+    if out is not None and words is None and saved is None:
+        raise UsageError("--out requires a query: put it in quotes after the task")
     if is_one_search and document is None and not request.text.strip() and saved is None:
         raise UsageError("no query: put it in quotes after the task")
     book = loaded.recipe_book()
@@ -190,16 +217,22 @@ def search(
             _why(searcher, request, why, as_json=as_json)
         elif on_screen:
             _screen(searcher, request, engine, settings, data, annotator)
+        elif out is not None:
+            from searchapp.app.search import QUERY_TOPIC, export_hits
+
+            count = export_hits(searcher, request, out, topic or QUERY_TOPIC, overwrite=overwrite)
+            say(settings, f"wrote {counted(count, 'hit')} to {out}")
         elif is_one_search:
             results = searcher.search(request)
             if as_json:
                 print_json({"task": loaded.name, **_search_json(request, results)})
             elif results:
-                print_results(results, full=full)
+                print_results(results, full=full, is_ranked=searcher.is_ranked(request))
             else:
                 say(settings, _nothing(searcher, request))
+            _say_notes(settings, searcher, request, results)
         else:
-            _each_line(searcher, request, full=full, as_json=as_json)
+            _each_line(settings, searcher, request, full=full, as_json=as_json)
 
 
 def _screen(
@@ -253,7 +286,24 @@ def _nothing(searcher: TaskSearcher, request: SearchRequest) -> str:
     return f"no document of {searcher.task.name} matches {asked_for}"
 
 
-def _each_line(searcher: TaskSearcher, request: SearchRequest, *, full: bool, as_json: bool) -> None:
+def _say_notes(
+    settings: Settings,
+    searcher: TaskSearcher,
+    request: SearchRequest,
+    results: Sequence[SearchResult],
+    line: int | None = None,
+) -> None:
+    """Report the words of the query that find nothing; `line` is its line of the input."""
+    where = "" if line is None else f"line {line:,}: "
+    # Without hits on a later page, the number of hits is known to `_nothing` only.
+    notes = searcher.notes(request, len(results) or request.first)
+    for sentence in notes.sentences():
+        say(settings, f"{where}{sentence}")
+
+
+def _each_line(
+    settings: Settings, searcher: TaskSearcher, request: SearchRequest, *, full: bool, as_json: bool
+) -> None:
     """Search for each line of the input that has words.
 
     Raises:
@@ -273,10 +323,11 @@ def _each_line(searcher: TaskSearcher, request: SearchRequest, *, full: bool, as
             raise UsageError(f"line {number:,} of the input: {error}") from error
         if as_json:
             searches.append(_search_json(line_request, results))
-            continue
-        console.print(visible_line(words), style="bold underline", soft_wrap=True)
-        print_results(results, full=full)
-        console.print()
+        else:
+            console.print(visible_line(words), style="bold underline", soft_wrap=True)
+            print_results(results, full=full, is_ranked=searcher.is_ranked(line_request))
+            console.print()
+        _say_notes(settings, searcher, line_request, results, number)
     if as_json:
         print_json({"task": searcher.task.name, "searches": searches})
 
@@ -334,8 +385,8 @@ def _search_json(request: SearchRequest, results: Sequence[SearchResult]) -> dic
     return {"query": request.text, "hits": hits}
 
 
-def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:
-    """Print rank, id and score of each document, above a snippet."""
+def print_results(results: Sequence[SearchResult], *, full: bool = False, is_ranked: bool = True) -> None:
+    """Print rank, id and score of each document, above a snippet; only the id of documents that are not ranked."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -352,11 +403,10 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
             )
 
     for result in results:
-        rank = (f"{result.rank:>3}", "bold")
+        rank = (f"{result.rank if is_ranked else '':>3}", "bold")
         id_ = (visible_line(result.hit.document_id), "cyan")
-        console.print(
-            Text.assemble(rank, "  ", id_, "  ", (f"{result.hit.score:.4f}", "dim")), soft_wrap=True
-        )
+        score = (f"  {result.hit.score:.4f}" if is_ranked else "", "dim")
+        console.print(Text.assemble(rank, "  ", id_, score), soft_wrap=True)
         if full and sys.stdout.isatty():
             text, matches = result.text, list(result.matches)
         elif full:

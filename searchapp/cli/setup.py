@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from searchapp.cli.commands import JsonOption, command, run_screen
-from searchapp.cli.output import for_person, has_screen, print_json, show, stdout_console
+from searchapp.cli.output import for_person, print_json, require_screen, show, stdout_console
 from searchapp.config.resolution import Resolution, SettingValue
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine, server_roles
@@ -262,8 +262,7 @@ def _files(resolution: Resolution) -> dict[str, object]:
 
 
 def _go_through(resolution: Resolution) -> None:
-    if not has_screen():
-        raise UsageError("the settings screen needs a terminal: leave out --screen")
+    require_screen("settings", "leave out --screen")
     from searchapp.tui.config.screen import ConfigApp
 
     app = ConfigApp(resolution)

@@ -23,7 +23,16 @@ from searchapp.cli.commands import (
     command,
     parameters_of,
 )
-from searchapp.cli.output import ask, for_person, print_json, say, stderr_console, stdout_console, warn
+from searchapp.cli.output import (
+    ask,
+    for_person,
+    print_json,
+    say,
+    stderr_console,
+    stdout_console,
+    warn,
+    warn_at_once,
+)
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, InvalidFiles, Problem, SearchappError, UsageError
@@ -50,19 +59,20 @@ app.add_typer(tasks_group, name="tasks")
 
 @command(tasks_group, of_group=True)
 def tasks(settings: Settings, as_json: JsonOption = False) -> None:
-    """List the tasks with their splits, recipes, official measures, data and indexes."""
+    """List your own tasks, then the shared ones, with their splits, recipes, official measures, data and indexes."""
     loaded = [load(name) for name in names()]
     indexed, own_tasks = _indexed(settings, loaded)
     _warn_of_unreadable_folders(settings)
-    unreadable = []
+    own_loaded, unreadable = [], []
     for own in own_tasks:
         try:
             task = load(str(own.file))
-            loaded.append(task)
+            own_loaded.append(task)
             indexed[task.reference] = own.documents
         except SearchappError as error:
             unreadable.append({"task": own.name, "file": str(own.file), "indexed": own.documents})
             warn(f"the task {own.name} ({counted(own.documents, 'document')} indexed) can't be read: {error}")
+    loaded = [*own_loaded, *loaded]
     if as_json:
         print_json(
             {"tasks": [_task_json(settings, task, indexed) for task in loaded], "unreadable": unreadable}
@@ -418,6 +428,7 @@ def _fetch(
     from searchapp.fetching.download import Downloader
     from searchapp.fetching.fetch import fetch, kept_bytes
 
+    warn_at_once()
     with closing(Downloader(settings.data_mirror, warn)) as downloader:
         sizes = downloader.sizes(plan.downloads)
         if not settings.quiet or not accepted:

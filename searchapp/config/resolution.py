@@ -276,9 +276,9 @@ class SettingValue:
         return self.setting.shown(self.value)
 
     @property
-    def plain(self) -> str | bool | list[str] | None:
+    def plain(self) -> str | int | list[str] | None:
         """The JSON value without secrets."""
-        if self.value is None or isinstance(self.value, bool):
+        if self.value is None or isinstance(self.value, int):
             return self.value
         if isinstance(self.value, tuple) and not self.setting.secret:
             return list(map(str, self.value))

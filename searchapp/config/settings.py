@@ -21,15 +21,17 @@ ENGINES = (ON_DISK, SERVER)
 PROGRAM = "searchapp"
 DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
+DEFAULT_SEED = 2021
 THEMES = ("dark", "light", "ansi-dark", "ansi-light")
 SPACINGS = ("normal", "compact")
+KEY_SETS = ("standard", "0.3")
 # The folder of the embedded engine's indexes in the home directory.
 INDEXES = "indexes"
 # Roles of people in the metadata schema ir_metadata.
 ROLES = ("experimenter", "reproducer")
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
-Value: TypeAlias = str | bool | Path | tuple[Path, ...] | Headers
+Value: TypeAlias = str | int | Path | tuple[Path, ...] | Headers
 
 # Maximum characters of a value, because error messages repeat it.
 LONGEST = 1_000
@@ -229,6 +231,20 @@ def _read_switch(value: Any, name: str, folder: Path | None) -> Value:
     raise ValueError(f"{name} is {value!r}: set it to 1 or 0")
 
 
+def _read_count(value: Any, name: str, folder: Path | None) -> Value:  # noqa: ARG001  # of a settings file
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number from 1")
+    return value
+
+
+def _read_seed(value: Any, name: str, folder: Path | None) -> Value:
+    if folder is None and str(value).isdecimal():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValueError(f"{name} must be a whole number from 0")
+    return value
+
+
 def _read_path(value: Any, name: str, folder: Path | None) -> Path:
     """Read a path; one in a file is relative to that file and may begin with ~."""
     text = _read_text(value, name, folder)
@@ -272,6 +288,8 @@ def _read_keys(value: Any, name: str, folder: Path | None) -> Value:
 TEXT = SettingType(_read_text)
 PATH = SettingType(_read_path)
 SWITCH = SettingType(_read_switch, lambda value: "true" if value else "false")
+COUNT = SettingType(_read_count)
+SEED = SettingType(_read_seed)
 ADDRESS = SettingType(_read_address, without_credentials, is_address=True)
 ADDRESSES = SettingType(_read_addresses, _show_addresses, is_address=True)
 
@@ -425,6 +443,12 @@ class Settings:
         unset="its sources",
         by_project=True,
     )
+    seed: int = _setting(
+        "Seed of the random numbers of commands, unless --seed is given.",
+        SEED,
+        default=DEFAULT_SEED,
+        by_project=True,
+    )
     annotator: str | None = _setting(
         "Name of the annotator, unless --annotator is given.", unset="the name of the account"
     )
@@ -533,7 +557,13 @@ def _declare() -> Iterator[SettingDeclaration]:
             yield SettingDeclaration("cloud_id", about, SettingType(_read_cloud_id), by_project=True)
         if name in SECRETS:
             yield from _secret_ways(name)
-    yield from _screen("judge", "judging screens", "judging screen")
+    about = f"Keys of all screens: {alternatives(KEY_SETS)}, the keys of version 0.3."
+    yield SettingDeclaration("key_set", about, _choice(KEY_SETS), default=KEY_SETS[0], by_variable=False)
+    about = "Whether judging goes to the next topic with unjudged documents when a topic is done."
+    next_topic = SettingDeclaration("judge.next_topic", about, SWITCH, default=False)
+    about = "Number of documents to judge in a session; the first line shows the progress."
+    goal = SettingDeclaration("judge.goal", about, COUNT, unset="none")
+    yield from _screen("judge", "judging screens", "judging screen", next_topic, goal)
     about = "Whether the search screen opens with its last search and position."
     restore = SettingDeclaration("search.restore", about, SWITCH, default=True)
     yield from _screen("search", "search screen", "", restore)

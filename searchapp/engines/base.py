@@ -46,6 +46,7 @@ from searchapp.progress import Advance, no_progress
 
 if TYPE_CHECKING:
     from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
+    from searchapp.lucene.search.spelling import SimilarTerm
 
 
 # Errors of searchapp for those of the search library; the first matching class counts.
@@ -266,6 +267,13 @@ class Index(Protocol):
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         """Return document frequencies by field and term; 0 for unknown fields and terms."""
+
+    def similar_terms(self, terms: Terms, size: int) -> dict[str, dict[str, list[SimilarTerm]]]:
+        """Return, by text field and term, at most `size` other terms of the field with the fewest edits.
+
+        The most frequent come first; see `lucene.search.spelling`. Each term must be in no document. All take one
+        request to a server.
+        """
 
     def unknown(self, terms: Terms) -> Terms:
         """Return the terms whose `frequencies` require a request."""

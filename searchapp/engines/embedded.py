@@ -42,6 +42,7 @@ from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
 from searchapp.lucene.index.versions import CURRENT, IndexFolder
 from searchapp.lucene.index.writer import write_version
 from searchapp.lucene.search.searcher import SMALLEST_BATCH, Index, RankedBatch
+from searchapp.lucene.search.spelling import SimilarTerm
 from searchapp.model import AnalysisStep, Body, Counts, Document, Hit, Hits, IndexInfo
 from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
 
@@ -193,6 +194,15 @@ class EmbeddedIndex:
     @translated_errors()
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         return self.index.document_frequencies(terms)
+
+    @translated_errors()
+    def similar_terms(self, terms: Terms, size: int) -> dict[str, dict[str, list[SimilarTerm]]]:
+        similar: dict[str, dict[str, list[SimilarTerm]]] = {}
+        for field, of_field in terms.items():
+            for term in of_field:
+                require_not_cancelled()
+                similar.setdefault(field, {})[term] = self.index.similar_terms(field, term, size)
+        return similar
 
     def unknown(self, terms: Terms) -> Terms:  # noqa: ARG002  # all are known
         return NO_TERMS

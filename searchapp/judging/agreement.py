@@ -204,6 +204,8 @@ class Agreement:
     topics: Mapping[str, tuple[int, float]]
     # The documents with different grades, by the difference of the extremes, the largest first.
     disputed: tuple[tuple[Key, Mapping[str, int]], ...]
+    # The decisions on these documents, by any adjudicator.
+    decisions: Mapping[Key, Event]
     saw_others: SightCounts
     # By annotator.
     saw_others_by: Mapping[str, SightCounts]
@@ -243,6 +245,7 @@ def agreement(view: JudgmentView, annotators: Collection[str] | None = None) -> 
         pairs,
         {topic: (len(units), krippendorff_alpha(units)) for topic, units in by_topic.items()},
         tuple(disputed),
+        {key: decision for key, _ in disputed if (decision := view.decision(*key)) is not None},
         SightCounts.of(sum(sight.values(), Counter())),
         {name: SightCounts.of(sight[name]) for name in sorted(sight)},
     )

@@ -7,6 +7,7 @@ interface must show the number of `waiting` events.
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from searchapp.judging.judgments import (
 )
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.team import Synchronizer
-from searchapp.judging.view import Judgment, JudgmentView, Key, Opinion, is_timed, open_view
+from searchapp.judging.view import VERDICTS, Judgment, JudgmentView, Key, Opinion, is_timed, open_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Session:
         self._earlier = earlier
         # This annotator's events of earlier sessions, the last first; None until undo needs them.
         self._earlier_events: Iterator[Event] | None = None
+        # `judged_here`, and the number of events for which it was counted.
+        self._judged_here = self._counted = 0
 
     # State
 
@@ -106,6 +109,18 @@ class Session:
     @property
     def made_here(self) -> tuple[Event, ...]:
         return tuple(self._made.values())
+
+    @property
+    def judged_here(self) -> int:
+        """The number of documents with a judgment of this session that holds."""
+        if self._counted != self.view.count:
+            self._counted = self.view.count
+            verdicts: dict[Key, Action] = {}
+            for event in self._made.values():
+                if event.action in VERDICTS and self.view.holds(event.id):
+                    verdicts[event.topic_id, event.document_id] = event.action
+            self._judged_here = sum(action in JUDGED for action in verdicts.values())
+        return self._judged_here
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
         return self.view.opinion(self.author.annotator, topic_id, document_id)
@@ -321,8 +336,10 @@ def own_seed(annotator: str) -> int:
     return int.from_bytes(hashlib.sha256(annotator.encode()).digest()[:4])
 
 
-def cyclic_order(length: int, after: int) -> Iterator[int]:
-    """Yield the indices behind `after` to the end, then from 0 to `after`."""
+def cyclic_order(length: int, after: int, step: int = 1) -> Iterator[int]:
+    """Yield the indices behind `after` to the end, then from 0 to `after`; with step -1, those before it first."""
+    if step < 0:
+        return chain(range(min(after, length) - 1, -1, -1), range(length - 1, max(after, 0) - 1, -1))
     return chain(range(after + 1, length), range(min(after + 1, length)))
 
 
@@ -410,6 +427,10 @@ class JudgingSession:
     def words(self, topic_id: str, document_id: str) -> str:
         return self.session.view.words(self.session.author.annotator, topic_id, document_id)
 
+    def judgments(self, topic_id: str) -> Mapping[str, Judgment]:
+        """Return the annotator's verdicts on a topic's documents, also on those that the run does not rank."""
+        return self._judgments_of(topic_id)
+
     # Progress
 
     def length(self, topic_id: str) -> int:
@@ -426,11 +447,11 @@ class JudgingSession:
             self._counts[topic_id] = len(judged & self.order(topic_id).places.keys())
         return self._counts[topic_id]
 
-    def next_unjudged(self, topic_id: str, after: int = -1) -> int | None:
-        """Return the index of the next unjudged document; wraps around."""
+    def next_unjudged(self, topic_id: str, after: int = -1, step: int = 1) -> int | None:
+        """Return the index of the next unjudged document, or with step -1 of the previous one; wraps around."""
         documents = self.order(topic_id).documents
         judged = self._judged(topic_id)
-        indices = cyclic_order(len(documents), after)
+        indices = cyclic_order(len(documents), after, step)
         return next((index for index in indices if documents[index] not in judged), None)
 
     def next_unjudged_topic(self, after: int = -1) -> int | None:
@@ -532,6 +553,85 @@ class JudgingSession:
     def _judged(self, topic_id: str) -> frozenset[str]:
         judgments = self._judgments_of(topic_id).items()
         return frozenset(document for document, judgment in judgments if judgment.action is not Action.skip)
+
+
+# The characters of a text that are compared, and the judged documents of a topic: the latest ones.
+COMPARED_CHARACTERS = 4_000
+COMPARED_DOCUMENTS = 500
+# The least Jaccard coefficient of the distinct words of near-duplicates.
+LEAST_OVERLAP = 0.8
+# Longer lists help nobody.
+LISTED_DUPLICATES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicate:
+    """A judged document whose text is nearly that of another document."""
+
+    document_id: str
+    judgment: Judgment
+    # The share of common words, at least `LEAST_OVERLAP`.
+    overlap: float
+    # Both texts have the same words in the same order.
+    is_same: bool
+
+
+class NearDuplicates:
+    """Finds those judged documents of a topic that are nearly equal to another document.
+
+    Only words and mathematical signs count, in any case.
+
+    Args:
+        judging: the annotator's judgments
+        text: returns the text of a document, or None while it is unknown
+    """
+
+    def __init__(self, judging: JudgingSession, text: Callable[[str], str | None]) -> None:
+        self._judging = judging
+        self._text = text
+        # By document: the words in their order, and the distinct words.
+        self._words: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {}
+
+    def of(self, topic_id: str, document_id: str) -> list[NearDuplicate]:
+        """Return near-duplicates with the highest overlap first, as far as their texts are known."""
+        words, distinct = self._words_of(document_id)
+        found = []
+        for other, judgment in self._compared(topic_id) if words else ():
+            other_words, other_distinct = self._words_of(other)
+            fewer, more = sorted((len(distinct), len(other_distinct)))
+            if other == document_id or fewer < LEAST_OVERLAP * more:
+                continue
+            common = len(distinct & other_distinct)
+            overlap = common / (fewer + more - common)
+            if overlap >= LEAST_OVERLAP:
+                found.append(NearDuplicate(other, judgment, overlap, words == other_words))
+        found.sort(key=lambda duplicate: (not duplicate.is_same, -duplicate.overlap))
+        return found[:LISTED_DUPLICATES]
+
+    def unknown(self, topic_id: str) -> list[str]:
+        """Return the documents that are compared but whose texts are unknown."""
+        return [document for document, _judgment in self._compared(topic_id) if self._text(document) is None]
+
+    def _compared(self, topic_id: str) -> list[tuple[str, Judgment]]:
+        judgments = self._judging.judgments(topic_id).items()
+        judged = [(document, judgment) for document, judgment in judgments if judgment.action in JUDGED]
+        return judged[-COMPARED_DOCUMENTS:]
+
+    def _words_of(self, document: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        if document not in self._words:
+            text = self._text(document)
+            if text is None:
+                return (), frozenset()
+            words = tuple(_WORDS_AND_SIGNS.findall(text[:COMPARED_CHARACTERS].casefold()))
+            if len(self._words) >= CACHED_WORDS:
+                self._words.clear()
+            self._words[document] = words, frozenset(words)
+        return self._words[document]
+
+
+_WORDS_AND_SIGNS = re.compile(r"\w+|[-+*/^|<=>≠≤≥±×÷∈∉⊂⊆∪∩∧∨¬→⇒⇔∀∃∅∞]")
+
+CACHED_WORDS = 4 * COMPARED_DOCUMENTS  # documents whose words stay in memory
 
 
 COUNTING_SECONDS = 1.0  # time limit for counting unjudged documents, which may read every ranking

@@ -30,7 +30,7 @@ from searchapp.errors import EngineBusy, EngineRefused, Replaced
 from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
 from searchapp.lucene.errors import BadSettings, NotSupported
-from searchapp.model import Token
+from searchapp.model import AnalysisStep, Token
 from searchapp.text import Span
 
 # The marks around a match: private-use characters, which no text contains.
@@ -234,6 +234,24 @@ class TextAnalyzer:
             with suppress(NotSupported):
                 return self._registry.analyzer(analyzer).tokens(text)
         return self._index.analyze(text, analyzer=analyzer)[-1].tokens
+
+    def removes_stop_word(self, analyzer: str, text: str) -> bool:
+        """Return whether the first step of an analyzer without tokens of a text is a filter of stop words.
+
+        Raises:
+            EngineError: the engine failed or rejected the text.
+        """
+        steps: Sequence[AnalysisStep] = ()
+        if not self._index.is_local and self._registry is not None:
+            with suppress(NotSupported):
+                steps = self._registry.analyzer(analyzer).steps(text)
+        for step in steps or self._index.analyze(text, analyzer=analyzer):
+            if step.kind != "char_filter" and not step.tokens:
+                described = self._settings.get("filter", {}).get(step.name, {})
+                if step.kind == "analyzer":  # a built-in one, whose steps are unknown
+                    return text.lower() in ENGLISH_STOPWORDS
+                return step.kind == "filter" and described.get("type", step.name) == "stop"
+        return False
 
     @cached_property
     def _registry(self) -> AnalysisRegistry | None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
@@ -74,6 +74,7 @@ class QueryWord:
     """A typed word, which analyzes to any number of terms."""
 
     text: str
+    at: int = field(default=0, compare=False, repr=False)  # the index of its first character
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class QueryPhrase:
     """Adjacent words."""
 
     text: str
+    at: int = field(default=0, compare=False, repr=False)  # the index after the quotation mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,23 @@ def without_signs(query: QueryGroup) -> QueryGroup:
     """
     remaining = (clause for clause in query.clauses if clause.occur is not Occur.must_not)
     return QueryGroup(tuple(QueryClause(Occur.may, clause.atom) for clause in remaining))
+
+
+def without_quotes(query: QueryGroup) -> QueryGroup:
+    """Return a query with the words of its phrases in place of them."""
+
+    def unquoted(atom: Atom) -> Atom:
+        match atom:
+            case QueryPhrase(text):
+                return QueryWord(text, atom.at)
+            case FieldQuery(name, inner, at):
+                return FieldQuery(name, unquoted(inner), at)
+            case QueryGroup():
+                return without_quotes(atom)
+            case _:
+                return atom
+
+    return QueryGroup(tuple(QueryClause(clause.occur, unquoted(clause.atom)) for clause in query.clauses))
 
 
 def require_text(text: str) -> None:
@@ -232,7 +251,7 @@ class _Reader:
         if len(quoted[1].split()) > MAX_PHRASE_WORDS:
             raise BrokenQuery(f"a phrase can have at most {MAX_PHRASE_WORDS:,} words", start)
         self.at = quoted.end()
-        return QueryPhrase(quoted[1].replace('\\"', '"'))
+        return QueryPhrase(quoted[1].replace('\\"', '"'), start + 1)
 
     def _word(self, depth: int) -> QueryWord | QueryPrefix:
         """Read up to the next space, or to the parenthesis that closes the group; pairs of parentheses belong to the
@@ -261,14 +280,14 @@ class _Reader:
             self.at += step
         word = "".join(parts)
         if word.endswith("\\*"):
-            return QueryWord(f"{word[:-2]}*")
+            return QueryWord(f"{word[:-2]}*", start)
         if word.endswith("*") and word[-2:-1].isalnum():
             if len(word) > MAX_PREFIX_LENGTH + 1:
                 raise BrokenQuery(
                     f"the prefix before * can have at most {MAX_PREFIX_LENGTH} characters", start
                 )
             return QueryPrefix(word[:-1])
-        return QueryWord(word)
+        return QueryWord(word, start)
 
     def _is_escaped(self) -> bool:
         rest = self._text[self.at : self.at + 2]
@@ -350,12 +369,12 @@ class _MappedField(NamedTuple):
 
 
 def _mapped_fields(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, _MappedField]]:
-    for short, field in properties.items():
+    for short, mapped in properties.items():
         name = prefix + short
-        yield name, _MappedField(field, name)
-        for inner, also in field.get("fields", {}).items():
+        yield name, _MappedField(mapped, name)
+        for inner, also in mapped.get("fields", {}).items():
             yield f"{name}.{inner}", _MappedField(also, name)
-        yield from _mapped_fields(field.get("properties", {}), f"{name}.")
+        yield from _mapped_fields(mapped.get("properties", {}), f"{name}.")
 
 
 def _kind(field: Mapping[str, Any]) -> FieldKind | None:
@@ -631,5 +650,6 @@ __all__ = [
     "SearchFields",
     "parse_query",
     "require_text",
+    "without_quotes",
     "without_signs",
 ]

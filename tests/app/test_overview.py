@@ -75,7 +75,7 @@ def test_an_own_task_is_listed_until_its_file_is_deleted(tmp_path: Path) -> None
     home = tmp_path / "home"
     run_command("index", own / "cooking.toml", "--home", home)
     overview = look(Settings(home=home), tmp_path)
-    assert overview.tasks[-1].task.info.file == own / "cooking.toml"
+    assert overview.tasks[0].task.info.file == own / "cooking.toml"
     (own / "cooking.toml").unlink()
     overview = look(Settings(home=home), tmp_path)
     assert len(overview.tasks) == len(names()) and "cooking.toml" in overview.notes[0]

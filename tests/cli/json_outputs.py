@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,10 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("topics", TASK, "--run", first, "--topic", topic)
     yield run("topics", TASK, "--run", first, "--topic", topic, "--failures")
     yield run("topics", TASK, "--run", first, "--topic", topic, "--depth", 1)
+    own = Path(shutil.copytree(SAMPLES / "own", folder / "own")) / "cooking.toml"
+    own.write_text(own.read_text("utf-8").replace('gold = "gold.txt"\n', ""), "utf-8")
+    yield run("index", own)
+    yield run("topics", own, *split, "--topic", "q1")
     facts = "explanation-2019"
     yield run("index", facts, "--data", SAMPLES / facts)
     yield run("rank", facts, *split, "--recipe", "bm25", "--out", folder / "facts")
@@ -98,6 +103,9 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("judgments imports", TASK)
     yield run("judgments list", TASK)
     yield run("judgments stats", TASK)
+    yield run("judgments agreement", TASK)
+    decide = ("--annotator", "eve", "--topic", topic, "--document", document, "--grade", 1)
+    assert cli("judgments", "adjudicate", TASK, *decide).code == 0
     yield run("judgments agreement", TASK)
     yield run("judgments pool", first, second, "--depth", 3, "--out", folder / "pool")
     quotas = ("--quota", "ann=3", "--quota", "bob=3")

@@ -93,7 +93,7 @@ def test_task_files_are_offered_and_other_toml_files_are_not(bash: Complete, fol
     (folder / "sub").mkdir()
     (folder / "sub" / "task.toml").write_text(OWN)
     assert "cooking.toml" in bash("index", "")
-    assert bash("index", "c") == ["checkthat", "cooking.toml"]
+    assert bash("index", "c") == ["cooking.toml", "checkthat"]
     assert bash("index", "p") == bash("index", "b") == []
     assert bash("index", "sub/") == ["sub/task.toml"]
     assert bash("index", f"{folder}/c") == [f"{folder}/cooking.toml"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -146,13 +147,28 @@ def test_agreement_is_computed_between_people_and_models(offline: Cli, log: Path
     (pair,) = result["pairs"]
     # ann 2 0 1, ben 2 2 1: agreement 2/3, by chance (1/3)(2/3) + (1/3)(1/3) = 1/3
     assert pair["documents"] == 3 and pair["kappa"] == pytest.approx(0.5)
-    assert result["disputed"] == [{"topic": "t1", "document": "d2", "grades": {"ann": 0, "ben": 2}}]
+    assert result["disputed"] == [
+        {"topic": "t1", "document": "d2", "grades": {"ann": 0, "ben": 2}, "decided": None}
+    ]
     printed = offline("judgments", "agreement", TASK, "--log", log).stdout
     assert "ann and bot" in printed and "d2" in printed
     single = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "ann")
     assert "no document has grades of several annotators" in single.stdout and "nan" not in single.stdout
     refused = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "eve")
     assert refused.code == 2 and "choose from ann, ben, bot" in refused.stderr
+
+
+def test_agreement_marks_decided_disagreements(offline: Cli, log: Path) -> None:
+    command = ("judgments", "agreement", TASK, "--log", log, "--annotator", "ann", "--annotator", "ben")
+    assert "0 of 1 disputed document are decided" in offline(*command).stdout
+    decide = ("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve")
+    assert offline(*decide, "--topic", "t1", "--document", "d2", "--grade", 1).code == 0
+    (dispute,) = offline(*command, "--json").json["disputed"]
+    assert dispute["decided"] == {"by": "eve", "grade": 1}
+    printed = offline(*command).stdout
+    assert re.search(r"t1 +d2 +ann: 0 +ben: 2 +1 by eve\n1 of 1 disputed document is decided\n", printed), (
+        printed
+    )
 
 
 def test_agreement_counts_grades_that_were_given_in_view_of_others(offline: Cli, log: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -253,3 +254,40 @@ def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) ->
     assert refused.code == 2 and "checkthat has no saved search 'job' (did you mean jobs?)" in refused.stderr
     both = checkthat("words", "--saved", "jobs")
     assert both.code == 2 and "WORDS and --saved exclude each other" in both.stderr
+
+
+def test_words_that_find_nothing_are_explained_beside_the_hits(nlps: Cli) -> None:
+    result = nlps("let abelain ring")
+    assert result.code == 0 and "abelain: in no document. Did you mean abelian?" in result.stderr
+    assert "'let' is a stop word" in result.stderr and "stop word" not in result.stdout
+    assert "stop word" not in nlps("let ring", "--quiet").stderr
+    result = nlps("+normal +kernel -group", "--json")
+    assert result.json["hits"] == [] and "documents match without + and -" in result.stderr
+
+
+def test_words_of_lines_that_find_nothing_are_explained_with_the_line(nlps: Cli) -> None:
+    result = search_lines("ring\n\nabelain\n")
+    assert "line 3: abelain: in no document. Did you mean abelian?" in result.stderr
+
+
+def test_documents_that_no_word_ranks_have_no_rank_and_no_score(nlps: Cli) -> None:
+    assert nlps("ring", "--size", "1").stdout.split()[0] == "1"
+    lines = nlps("--size", "1", "--", "-ring").stdout.splitlines()
+    assert lines[0].split() == ["101"]
+
+
+def test_hits_are_written_as_a_run_of_one_topic(nlps: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "hits.trec"
+    result = nlps("+id:603 ring", "--size", "3", "--out", path, "--topic", "605")
+    assert result.code == 0 and f"wrote 1 hit to {path}" in result.stderr and result.stdout == ""
+    assert path.read_text().split()[:4] == ["605", "Q0", "603", "1"]
+    assert nlps("ring", "--out", path).code == 2
+    assert nlps("ring", "--out", path, "--overwrite", "--size", "4", "--from", "2").code == 0
+    printed = [hit["id"] for hit in nlps("ring", "--size", "4", "--from", "2", "--json").json["hits"]]
+    assert [line.split()[2] for line in path.read_text().splitlines()] == printed
+    lines = tmp_path / "hits.jsonl"
+    assert nlps("ring", "--out", lines, "--size", "1").code == 0
+    assert json.loads(lines.read_text())["topic"] == "query"
+    nothing = nlps("zzzzqq", "--out", tmp_path / "none.csv")
+    assert nothing.code == 1 and "no hits to write" in nothing.stderr and not (tmp_path / "none.csv").exists()
+    assert nlps("ring", "--topic", "1").code == 2 and nlps("ring", "--out", path, "--json").code == 2

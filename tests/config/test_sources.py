@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from searchapp.config.resolution import Origin, Resolution, resolution
 from searchapp.config.settings import (
     BY_NAME,
+    COUNT,
     CREDENTIALS,
     DECLARED,
+    SEED,
     SWITCH,
     SettingDeclaration,
     Settings,
@@ -25,6 +27,7 @@ from tests.config.conftest import Folders, use_as_default
 FIRST_TO_LAST = (Origin.flag, Origin.environment, Origin.project, Origin.user)
 ENGINES = ("embedded", "elasticsearch")
 SECRETS = ("hunter2", "opensesame")
+NUMBERS = (COUNT, SEED)
 
 
 def value_of(setting: SettingDeclaration, origin: Origin) -> str:
@@ -37,10 +40,14 @@ def value_of(setting: SettingDeclaration, origin: Origin) -> str:
             return f"http://{origin.name}:9200"
         case _ if setting.type is SWITCH:
             return "1" if setting.flag else str(number % 2)
+        case _ if setting.type in NUMBERS:
+            return str(number + 1)
         case name if name.endswith(".theme"):
             return "ansi-light"
         case name if name.endswith(".spacing"):
             return "compact"
+        case "key_set":
+            return "0.3"
         case "team.role":
             return ("experimenter", "reproducer")[number % 2]
         case "fingerprint":
@@ -60,6 +67,8 @@ def in_toml(setting: SettingDeclaration, text: str) -> str:
         text = f'{{X-Origin = "{text}"}}'
     elif setting.type is SWITCH:
         text = "true" if text == "1" else "false"
+    elif setting.type in NUMBERS:
+        pass
     elif setting.name == "trusted":
         text = f'["/{text}"]'
     elif setting.name.endswith(".keys"):
@@ -305,6 +314,7 @@ HARMFUL = (
     'ca_certs = "their.pem"\n',
     'index_prefix = "theirs"\n',
     "shared = true\n",
+    "seed = 7\n",
     'data_mirror = "http://theirs"\n',
     'team.team = "theirs"\n',
     'team.name = "theirs"\n',

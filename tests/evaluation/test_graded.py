@@ -11,18 +11,20 @@ import pytest
 from searchapp.errors import InvalidFiles
 from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.model import Hit, Hits, Ranking, Run
+from searchapp.model import Hit, Hits, Ranking, Run, Topic
 from searchapp.tasks.own.task import GradedScorer
 
 GOLD = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 1}, "q3": {"d1": 0}}
 GOLD_FILES = GoldFiles([Path("gold")])
+
+TOPICS = {name: Topic(name, "words", {}) for name in ("q1", "q2", "q4")}
 
 
 def scorer(measure: str = "nDCG@10") -> GradedScorer:
     def read_gold(_path: Path, _split: str | None, _problems: Problems) -> Mapping[str, Mapping[str, int]]:
         return GOLD
 
-    return GradedScorer(measure, read_gold, lambda gold: None if gold.folder is None else {"q1", "q2", "q4"})
+    return GradedScorer(measure, read_gold, lambda gold: None if gold.folder is None else TOPICS)
 
 
 def score(run: Run, gold: GoldFiles = GOLD_FILES) -> Scored:
@@ -80,3 +82,42 @@ def test_a_file_is_ordered_by_its_scores(tmp_path: Path) -> None:
     path.write_text("q1 Q0 d1 0 4 t\nq1 Q0 d1 1 3 t\n")
     with pytest.raises(InvalidFiles, match="duplicate document"):
         graded.read([path])
+
+
+def breakdown(fields: Mapping[str, object]) -> list[tuple[str, int, tuple[str, ...]]]:
+    """Group, number and names of the topics q0, q1, ... with these values of the field kind."""
+    gold = {name: {"d1": 1} for name in fields}
+    topics = {
+        name: Topic(name, "words", {} if value is None else {"kind": value}) for name, value in fields.items()
+    }
+    graded = GradedScorer("RR", lambda *_: gold, lambda _: topics, ["kind"])
+    (made,) = graded.breakdown({}, GoldFiles([Path("gold")], folder=Path()), ["kind"])
+    assert all(row.values == {"RR": 0} for row in made.rows)
+    return [(row.group, row.count, row.topics) for row in made.rows]
+
+
+def test_values_of_a_field_are_the_groups_of_topics() -> None:
+    values = {"a": "hard", "b": 10, "c": 9, "d": ["hard", "new", "hard"], "e": None, "f": "", "g": True}
+    assert breakdown(values) == [
+        ("9", 1, ("c",)),
+        ("10", 1, ("b",)),
+        ("hard", 2, ("a", "d")),
+        ("new", 1, ("d",)),
+        ("true", 1, ("g",)),
+        ("(none)", 2, ("e", "f")),
+    ]
+
+
+def test_rare_values_are_one_group() -> None:
+    rows = breakdown({f"q{number}": f"v{number // 2:02}" for number in range(100)})
+    assert len(rows) == 30 and rows[-1][:2] == ("(other)", 100 - 29 * 2)
+    assert [row[1] for row in rows[:-1]] == [2] * 29
+
+
+def test_the_means_are_over_the_topics_of_the_group() -> None:
+    topics = {name: Topic(name, "words", {"kind": name[0]}) for name in ("a1", "a2", "b1")}
+    gold = {name: {"d1": 1} for name in topics}
+    graded = GradedScorer("RR", lambda *_: gold, lambda _: topics, ["kind"])
+    rankings = {"a1": ("d1",), "a2": ("d2", "d1"), "b1": ("d2",)}
+    (made,) = graded.breakdown(rankings, GoldFiles([Path("gold")], folder=Path()), ["kind"])
+    assert [(row.group, row.values["RR"]) for row in made.rows] == [("a", 0.75), ("b", 0.0)]

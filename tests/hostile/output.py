@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from tests.hostile.payload import SEQUENCES
-from tests.test_visible import PROPERTIES, VISIBLE_FORMAT
+from tests.test_visible import EMOJI_SEQUENCE, PROPERTIES, VISIBLE_FORMAT
 
 _TOKEN = re.compile(
     r"(?P<osc>\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\)?)"
@@ -32,6 +32,7 @@ SCREEN = re.compile(
 )
 """Further sequences of Textual: cursor positions, modes that it sets and resets, queries of modes."""
 
+_REST_OF_EMOJI = re.compile("^[\u200d\ufe0e\ufe0f]|\u200d$")
 _BACK = re.compile(r"(?:\x1b\[[0-9]*A)?\x1b\[2K")
 _POINTER = re.compile(r"\x1b\]22;[a-z-]*\x07")
 """The shape of the mouse pointer over a widget, which Textual sets."""
@@ -78,9 +79,11 @@ def read(raw: bytes, *, screen: bool = False, pipe: bool = False, bell: bool = F
         kind, part = str(token.lastgroup), token[0]
         if kind in ("text", "end"):
             parts.append(part)
+            # Textual may wrap a line within an emoji sequence: its rest then begins the next line.
+            checked = _REST_OF_EMOJI.sub("", part) if screen else part
             output.wrong += [
                 f"{character!r} in {part!r}"
-                for character in PROPERTIES.findall(part)
+                for character in PROPERTIES.findall(EMOJI_SEQUENCE.sub("", checked))
                 if not VISIBLE_FORMAT.match(character) and character not in "\r\n\t"
             ]
         elif pipe or not _is_allowed(output, kind, part, screen):

@@ -29,7 +29,7 @@ KINDS = {
     "chooses looks": "a\ufe0e\ufe0f\U000e0100\u180b",
     "fills": "\u3164\u115f\uffa0\u2800",
     "markup": "[red]x[/red][/][@click=app.quit]y[/][link=http://x]z[/link]:skull:",
-    "wide and stacked": "日本語e\u0301\u0302\u0303👩\u200d🔬",
+    "wide and stacked": "日本語e\u0301\u0302\u0303👩\u200d🔬❤\ufe0f",
 }  # fmt: skip
 """Hostile texts by their effect."""
 

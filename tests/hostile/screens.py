@@ -26,6 +26,7 @@ SCREENS = {
     "AdjudicateScreen": r"of 2 decided",
     "Choose": r"esc  ?Back",
     "WordsDialog": r"↵ save +esc back",
+    "PathDialog": r"tab complete +esc back",
     "Help": r"Undo the last action",
     "JudgmentList": r"tab graded, skipped",
     "SearchScreen": r"documents? · ",
@@ -89,7 +90,7 @@ class ScreenDriver:
     def back(self) -> None:
         """Close a dialog."""
         self.terminal.press("escape")
-        dialogs = ("Choose", "WordsDialog", "Help", "JudgmentList", "FilterDialog", "ExplanationDialog",
+        dialogs = ("Choose", "WordsDialog", "PathDialog", "Help", "JudgmentList", "FilterDialog", "ExplanationDialog",
                      "ReportDialog", "ComparisonDialog", "AnalysisDialog", "TrainingTopicPage", "SectionDialog",
                      "SavedQueryDialog", "Jumping", "ExplainedTwice")  # fmt: skip
         for pattern in (*(SCREENS[screen] for screen in dialogs), PICKING, SEARCH_HELP):
@@ -167,10 +168,10 @@ def _read_whole_document(driver: ScreenDriver, key: str, document: str, pattern:
 
 def _annotate(driver: ScreenDriver, note: str, reason: str) -> None:
     """Paste a note and a reason; grade several documents, undo and redo."""
-    driver.open("n", "WordsDialog")
+    driver.open("a", "WordsDialog")
     driver.paste(note)
     driver.do("enter", "saved")
-    driver.do("r", SCREENS["Choose"])
+    driver.do("R", SCREENS["Choose"])
     driver.do("2", "Reason")
     driver.paste(reason)
     driver.do("enter", "saved")
@@ -199,10 +200,10 @@ def adjudicate(world: World) -> Result:
             driver.do(key, "Opinions")
             driver.do("z tab", "(?s)a person.*a person")
             driver.do("tab tab z tab", "Opinions")
-        driver.do("n", SCREENS["WordsDialog"])
+        driver.do("a", SCREENS["WordsDialog"])
         driver.paste(hostile.id("note of the adjudicator"))
         driver.do("enter", "saved")
-        driver.do("r", SCREENS["Choose"])
+        driver.do("R", SCREENS["Choose"])
         driver.do("2", "Reason")
         driver.paste(hostile.id("reason of the adjudicator"))
         driver.do("enter", "1 of 2 decided")
@@ -235,13 +236,15 @@ def search(world: World) -> Result:
         driver.visit("w", "ExplanationDialog")
         driver.do("/ enter home v", "is marked")
         driver.visit("down v", "ComparisonDialog")
-        driver.do("a", r"(?s)tokenizer.*another field")
+        driver.do("A", r"(?s)tokenizer.*another field")
         driver.wait_for_screen("AnalysisDialog")
         driver.back()
-        driver.visit("o", "SavedQueryDialog")
+        driver.terminal.press("\x0c")
+        driver.wait_for_screen("SavedQueryDialog")
+        driver.back()
         driver.visit("home '", "Jumping")
         driver.visit("h", "SectionDialog")
-        driver.do("end e", PICKING)
+        driver.do("end T", PICKING)
         driver.visit("enter", "TrainingTopicPage")
         driver.do("i", "Go to the document with this id")
         driver.paste(hostile.id("document to find"))
@@ -253,8 +256,8 @@ def search(world: World) -> Result:
         driver.back()
         driver.do("r", PICKING)
         driver.back()
-        driver.do("s", "like ")
-        driver.do("\x7f", "/ words")
+        driver.do("S", "like ")
+        driver.do("\x7f", "/ search")
         driver.do("\x12", PICKING)
         driver.back()
         driver.do("t", rf"(?s){world.topics[0][:4]}.*{PICKING}")
@@ -290,9 +293,9 @@ def topics(world: World) -> Result:
         driver.paste(hostile.id("document to find in a topic"))
         driver.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['ExplanationDialog']}")
         driver.back()
-        driver.do("j", "judging as")
+        driver.do("J", "judging as")
         driver.do("1", "saved")
-        driver.do("n", SCREENS["WordsDialog"])
+        driver.do("a", SCREENS["WordsDialog"])
         driver.paste(hostile.id("note on a topic's document"))
         driver.do("enter", "saved")
         driver.do("u", "undone")
@@ -321,16 +324,16 @@ def compare(world: World) -> Result:
             driver.do("]", f"Topic {world.topics[topic][:4]}")
         for _line in range(4):
             driver.do("down", "Document .* rank")
-        driver.do("a home v", "Document .* rank|no more moved documents")
+        driver.do("= home n", "Document .* rank|no more moved documents")
         driver.do("M", "measure [2-9] of")
-        driver.do("r", "there are only two runs")
+        driver.do("v", "there are only two runs")
         driver.visit("w", "ExplainedTwice")
         driver.do("i", "Go to the document with this id")
         driver.paste(hostile.id("document to find in two runs"))
         driver.visit("enter", "ExplainedTwice")
-        driver.do("j", "judging as")
+        driver.do("J", "judging as")
         driver.do("1", "judged: .* → ")
-        driver.do("n", SCREENS["WordsDialog"])
+        driver.do("a", SCREENS["WordsDialog"])
         driver.paste(hostile.id("note on a moved document"))
         driver.do("enter", "saved")
         driver.do("u", "undone")
@@ -362,7 +365,7 @@ def leave_unsaved(world: World) -> Result:
         _read_whole_document(
             driver, "end", world.documents[worlds.RANKED[-1]], _mark(world, "reason of a model")
         )
-        driver.do("g 1", "NOT SAVED")
+        driver.do("n 1", "NOT SAVED")
         driver.do("q", "not saved: ")
         driver.terminal.press("w")
         return leave(driver, "")
@@ -381,7 +384,7 @@ def crash(world: World) -> Result:
     arguments = ["judge", world.task, "--run", world.run, "--annotator", world.annotators[1]]
     with drive(world, *arguments, program=("-c", program)) as driver:
         driver.wait_for_screen("JudgeScreen")
-        driver.terminal.press("home", "g")
+        driver.terminal.press("home", "n")
         return leave(driver, "", bell=True)
 
 
@@ -402,17 +405,19 @@ def browse(world: World) -> Result:
     hostile = world.hostile
     with drive(world, "browse") as driver:
         driver.wait_for_screen("HomeScreen")
-        driver.do("end", "task file")
-        driver.do("i", SCREENS["Choose"])
-        driver.do("f", "The folder with the official files")
+        driver.do("home", "task file")
+        driver.do("I", SCREENS["Choose"])
+        driver.open("f", "PathDialog")
         driver.paste(hostile.id("folder to index"))
-        driver.do("enter", "there is no folder|can't be read: file name too long")
-        driver.do("n", "The TOML file of your own task")
+        driver.do("enter", rf"(?s)(there is no folder|file name too long).*{SCREENS['PathDialog']}")
+        driver.back()
+        driver.open("O", "PathDialog")
         driver.paste(hostile.id("task file to index"))
-        driver.do("enter", "is not a task file|━Tasks")
+        driver.do("enter", rf"(?s)(end in \.toml|can't be read).*{SCREENS['PathDialog']}")
+        driver.back()
         driver.do("tab", "Run ")
         driver.do("z tab z", "Run ")
-        driver.visit("tab tab e", "ReportDialog")
+        driver.visit("tab tab E", "ReportDialog")
         driver.terminal.press("\x10")
         driver.wait_for_screen("Palette")
         driver.paste(hostile.id("search in the palette"))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
@@ -35,7 +35,6 @@ from searchapp.tui.kit import screen as kit_screen
 from searchapp.tui.kit.content import Form, Notation, Plain
 from searchapp.tui.kit.descriptions import document_label
 from searchapp.tui.kit.judging import WorkApp
-from searchapp.tui.kit.keys import KeyAction
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
 from searchapp.tui.kit.widgets import TextLine
 from tests.cli.conftest import EMBEDDED, run_command
@@ -170,7 +169,11 @@ class JudgingHarness:
         )
         settings = keys.load(self.home, loaded.info.grades)
         title = f"{task} {SPLITS[task]} · ann"
-        screen = JudgeScreen(self.own_session, run_pages, settings.keys, title, start, presence)
+        screen = JudgeScreen(
+            *(self.own_session, run_pages, settings.keys, title, start, presence),
+            goal=settings.goal,
+            next_topic=settings.next_topic,
+        )
         return WorkApp(screen, settings)
 
     def adjudicating(self, between: tuple[str, ...] | None = None) -> WorkApp:
@@ -203,9 +206,9 @@ class JudgingHarness:
         screen = AdjudicateScreen(self.adjudication, self.run_pages, settings.keys, "nlps · kim decides")
         return WorkApp(screen, settings)
 
-    def label(self, document: str) -> str:
-        """Return how messages name a document."""
-        notation = Notation(self.run_pages.task.info.markup, Form.written)
+    def label(self, document: str, form: Form = Form.rendered) -> str:
+        """Return how messages name a document; prompts use the form `written`."""
+        notation = Notation(self.run_pages.task.info.markup, form)
         return document_label(document, self.run_pages.texts([document])[0], notation)
 
     def close(self) -> None:
@@ -299,16 +302,6 @@ def question(pilot: Pilot[Any]) -> str:
 def fail_to_save(*_: object) -> int:
     """Replace `JudgmentLog.append` by a failure."""
     raise NotSaved("the disk is full")
-
-
-def require_documented(page: str, section: str, actions: Sequence[KeyAction]) -> None:
-    """Require a row with keys and description of each action in a page of the documentation."""
-    text = (DOCUMENTATION / page).read_text(encoding="utf-8")
-    bindings = keys.load(Path("/nowhere"), (), section, actions).keys
-    for action in bindings.actions:
-        shown_keys = " ".join(f"`{key}`" for key in bindings.all_shown(action.name).split())
-        row = f"| {shown_keys} | {action.about} |"
-        assert row in text, f"docs/use/{page} lacks the row {row}"
 
 
 def require_complete(screen: KeyScreen) -> None:

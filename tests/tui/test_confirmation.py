@@ -29,9 +29,9 @@ def grades(judging: JudgingHarness, screen: JudgeScreen) -> list[int | None]:
 def test_a_further_grade_after_the_last_document_asks(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "1", "1")
-        assert "topic done: G goes on" in screen_text(pilot)
+        assert "topic done: } goes on" in screen_text(pilot)
         await pilot.press("1")
-        assert "already judged 1 relevant: topic done: G goes on" in screen_text(pilot)
+        assert "already judged 1 relevant: topic done: } goes on" in screen_text(pilot)
         await pilot.press("0", "0", "0")  # grades do not answer the question
         assert "is judged 1 relevant. Change it to 0 not relevant?" in question(pilot)
         assert grades(judging, screen) == [1, 1, 1]
@@ -49,7 +49,7 @@ def test_a_further_grade_after_the_last_document_asks(judging: JudgingHarness) -
 
 def test_the_question_can_go_on_to_the_next_topic(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        await pilot.press("1", "0", "G")
+        await pilot.press("1", "0", "}")
         assert screen.topic_index == 1 and saved_actions(judging) == [("grade", 1)]
 
     drive(judging.app(depth=1), steps)
@@ -79,7 +79,7 @@ def test_a_change_after_moving_is_saved_without_a_question(judging: JudgingHarne
 
 def test_a_reason_for_another_grade_asks_too(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        await pilot.press("1", "r", "0", *"why", "enter")
+        await pilot.press("1", "R", "0", *"why", "enter")
         assert "Change it to 0 not relevant?" in question(pilot)
         await pilot.press("y")
         assert [(event.grade, event.text) for event in judging.events()] == [(1, ""), (0, "why")]
@@ -99,7 +99,7 @@ def test_a_skip_removes_a_grade_only_after_a_question(judging: JudgingHarness) -
         assert grades(judging, screen) == [1, 0, None]
         await pilot.press("end", "s")
         assert screen.ranking.cursor == 2
-        assert "only skipped documents are left: G goes on" in screen_text(pilot)
+        assert "only skipped documents are left: } goes on" in screen_text(pilot)
         await pilot.press("s")
         assert "already skipped" in screen_text(pilot) and len(judging.events()) == 5
         await pilot.press("1")  # a skipped document is judged without a question
@@ -129,7 +129,7 @@ def test_a_further_grade_after_the_last_decision_asks(judging: JudgingHarness) -
         assert "already decided 1 relevant: ✓ all are decided" in screen_text(pilot)
         await pilot.press("0", "0")
         assert "is decided: 1 relevant. Change it to 0 not relevant?" in question(pilot)
-        await pilot.press("n")
+        await pilot.press("a")
         assert [grade for _, _, grade, _ in decisions(judging)] == [1, 1, 1, 1]
         await pilot.press("0", "y")
         assert [grade for _, _, grade, _ in decisions(judging)] == [1, 1, 1, 1, 0]

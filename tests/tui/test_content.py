@@ -45,6 +45,12 @@ def test_content_is_escaped_by_every_constructor() -> None:
     assert all(map(is_harmless, contents))
 
 
+def test_emoji_stay_whole() -> None:
+    text = "a 👩\u200d🔬 ❤\ufe0f"
+    assert Content(text).plain == one_line(text, AS_WRITTEN) == text
+    assert (fitted(text, 4), fitted(text, 5)) == ("a  …", "a 👩\u200d🔬…")
+
+
 def test_styles_stay_on_their_words() -> None:
     content = Content.assemble("\u200b\x1b", ("word", "bold"), "\u202e")
     (span,) = content.spans
@@ -149,6 +155,8 @@ def unicode_maths(text: str, spans: Sequence[Span] = ()) -> tuple[str, list[Span
         (r"$x^{2 m}$", "x^(2 m)"),
         (r"$\frac {a + b} c$", "(a + b)/c"),
         (r"$\dfrac{1}{2}$", "1/2"),
+        (r"$\norm{\,\cdot\,}$", "‖ · ‖"),
+        (r"$\norm {\mathbf x}^2 \le \norm y$", "‖𝐱‖² ≤ ‖y‖"),
         (r"$\forall x \in \R: \map f x = \set {1, 2}$", "∀ x ∈ ℝ: f(x) = {1, 2}"),
         (r"$\left\{{a, b}\right\}$", "{a, b}"),
         (r"$\struct {R, +, \circ}$", "(R, +, ∘)"),

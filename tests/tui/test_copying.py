@@ -59,6 +59,19 @@ def test_the_first_program_that_works_copies(programs: Path) -> None:
     assert copy_with_program("five", environment) == "pbcopy"
 
 
+def test_tmux_copies_inside_tmux(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = install(programs, "tmux")
+    monkeypatch.delenv("TMUX", raising=False)
+    assert copy_with_program("one") is None and not copied.exists()
+    monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+    assert copy_with_program("two") == "tmux" and copied.read_text() == "two\n"
+    assert (programs / "tmux.called").read_text() == "load-buffer -w -\n"
+    install(programs, "tmux", "exit 1")  # before tmux 3.2, which does not know -w
+    assert copy_with_program("three") is None
+    install(programs, "xclip")
+    assert copy_with_program("four") == "xclip"
+
+
 def test_a_program_that_hangs_is_abandoned(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("searchapp.tui.kit.screen.COPY_SECONDS", 0.1)
     install(programs, "wl-copy", "while true; do :; done")
@@ -86,7 +99,7 @@ def test_text_of_a_document_is_selected_and_copied(judging: JudgingHarness, prog
         assert "copied 11 characters with xclip" in screen_text(pilot)
         await pilot.press("1")  # moves to another document, which ends the selection
         assert screen.get_selected_text() is None
-        await drag(pilot, "#topic-text", (0, 0), (4, 0))
+        await drag(pilot, "#topic", (1, 1), (5, 1))
         assert screen.get_selected_text() == screen.run_pages.topic(screen.topic_id).text[:5]
         await pilot.press("escape")
         assert screen.get_selected_text() is None
@@ -151,7 +164,7 @@ def test_text_in_an_input_line_is_copied(judging: JudgingHarness, programs: Path
         await pilot.press("ctrl+c")
         await wait_until_idle(pilot)
         assert copied_file.read_text() == "ring\n"
-        await pilot.press("escape", "n", *"odd")
+        await pilot.press("escape", "a", *"odd")
         app.screen.query_one(TextLine).action_select_all()
         await pilot.press("ctrl+c")
         await wait_until_idle(pilot)

@@ -21,7 +21,7 @@ def test_judgments_are_filtered_by_kind_and_words_and_opened(judging: JudgingHar
             return [judgment.document_id for judgment in app.screen.query_one(JudgmentRows).judgments]
 
         ids = screen.ranking.documents
-        await pilot.press("1", "0", "s", "x", "n", *"odd one", "enter", "]", "1", "l")
+        await pilot.press("1", "0", "s", "x", "down", "up", "a", *"odd one", "enter", "]", "1", "l")
         await wait_until_idle(pilot)
         other = screen.ranking.documents[0]
         assert listed_documents() == [ids[0], ids[1], ids[2], ids[3], ids[4], other]

@@ -36,7 +36,7 @@ def test_a_label_puts_the_cursor_on_a_line(judging: JudgingHarness, size: tuple[
     app = judging.app()
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        for position, key in ((6, "apostrophe"), (12, "ctrl+o")):
+        for position, key in ((2, "apostrophe"), (4, "ctrl+o")):
             before = screen_text(pilot)
             await pilot.press(key)
             ranking = screen.ranking
@@ -65,10 +65,29 @@ def test_panes_input_lines_and_keys_have_labels(judging: JudgingHarness) -> None
         await pilot.press(*"ring'", "ctrl+o")  # in an input line an apostrophe is text
         assert line.value == "ring'" and isinstance(app.screen, Jumping)
         grades = screen.query_one("#grades", KeyLine)
-        await pilot.press(*label_at(app, (grades.region.x + 1, grades.region.y)))
+        await pilot.press(*label_at(app, (grades.region.x + 2, grades.region.y)))
         assert [event.grade for event in judging.events()] == [0]
 
     drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+def test_labels_leave_the_keys_of_the_footer_readable(judging: JudgingHarness, size: tuple[int, int]) -> None:
+    app = judging.app()
+
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        footers = [screen.query_one(name, KeyLine) for name in ("#grades", "#keys")]
+        await pilot.press("apostrophe")
+        lines = screen_text(pilot).splitlines()
+        for footer in footers:
+            left, top = footer.content_region.offset
+            for x, y, entry in footer.positions():
+                shown = lines[top + y][left + x + 1 :]
+                label = label_at(app, (left + x + 1 + len(entry.key), top + y))
+                rest = f" {entry.shown}"[len(label) :]
+                assert shown.startswith(f"{entry.key}{label}{rest}")
+
+    drive(app, steps, size)
 
 
 def test_other_keys_remove_the_labels_and_have_no_effect(judging: JudgingHarness) -> None:

@@ -77,15 +77,6 @@ def test_an_error_in_the_file_is_reported(tmp_path: Path, text: str, message: st
         load(settings(tmp_path, text), LABELS)
 
 
-def test_the_documentation_lists_every_action_and_its_keys() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "use" / "judge.md").read_text(encoding="utf-8")
-    for action in KEY_ACTIONS:
-        keys = " ".join(f"`{key}`" for key in action.keys)
-        row = f"| `{action.name}` | {keys} |"
-        assert row in text, f"docs/use/judge.md lacks a row that begins with {row}"
-        assert action.about in text, f"docs/use/judge.md does not describe `{action.name}`: {action.about}"
-
-
 P = Pilot[None]
 
 

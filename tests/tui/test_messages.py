@@ -28,7 +28,7 @@ P = Pilot[None]
 
 def test_an_unknown_key_is_reported(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        for key, text in (("w", "w"), ("f9", "f9"), ("ctrl+t", "^t"), ("%", "%")):
+        for key, text in (("w", "w"), ("f12", "f12"), ("ctrl+t", "^t"), ("%", "%")):
             await pilot.press(key)
             assert f"{text} does nothing here: ? lists the keys" in screen_text(pilot)
         await pilot.press("7")

@@ -18,6 +18,7 @@ from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN
 from searchapp.tui.kit.descriptions import topic_page
 from searchapp.tui.kit.judging import WorkApp
+from searchapp.tui.kit.widgets import TextPane
 from tests.tui.conftest import JudgingHarness, drive, screen_text
 from tests.tui.test_prompts import run_prompts
 
@@ -31,7 +32,7 @@ READ = ("option A: it freezes", "option C (correct): it evaporates", "option D: 
 @pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
 def test_the_judging_screen_shows_options(judging: JudgingHarness, task: str, size: tuple[int, int]) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        page = str(screen.query_one("#topic-text").render())
+        page = screen.query_one("#topic", TextPane).text.plain
         assert all(option in page for option in SHOWN) and "answer" not in page
         if size[1] == 45:
             assert all(option in screen_text(pilot) for option in SHOWN)

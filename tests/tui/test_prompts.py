@@ -1,4 +1,4 @@
-"""Judging through prompts."""
+"""JudgingHarness through prompts."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ KEYS = 25
 
 SCREENS = ("judge", "adjudicate", "topics", "compare", "search", "home", "config")
 
-NOT_PRESSED = {"pager", "copy", "copy_id", "copy_text", "copy_command", "doctor"}
+NOT_PRESSED = {"pager", "copy", "copy_id", "copy_text", "copy_command", "doctor", "export"}
 """Actions that start other programs or take long."""
 
 SAVED = {Action.grade, Action.skip, Action.cant_tell, Action.adjudicate}

@@ -71,7 +71,7 @@ def styled_text(screen: Screen[None]) -> list[list[tuple[str, str]]]:
 
 def copy_state(fresh: S, used: S) -> None:
     """Give a screen the panes and the focus of another one."""
-    fresh.panes._widths = dict(used.panes._widths)
+    fresh.panes._widths, fresh.panes._heights = dict(used.panes._widths), dict(used.panes._heights)
     fresh.panes._read(used.panes.is_reading)
     fresh.panes._zoom(used.panes._zoomed)
     fresh.set_class(used.has_class("-topics"), "-topics")
@@ -109,7 +109,7 @@ async def compare(pilot: P, used: S, make: Callable[[], S], copy: Callable[[S, S
 async def answer(pilot: P, rng: random.Random, used: WorkScreen) -> None:
     """Answer open questions at random."""
     while pilot.app.screen is not used:
-        await pilot.press(rng.choice(["y", "y", "n", "escape", "G"]))
+        await pilot.press(rng.choice(["y", "y", "n", "escape", "}"]))
 
 
 async def act_and_compare(

@@ -61,13 +61,35 @@ def theme_colours(theme: str) -> dict[str, Color]:
 def test_text_has_enough_contrast_with_its_background(theme: str) -> None:
     colours = theme_colours(theme)
     for background in BACKGROUNDS:
-        assert contrast(colours["foreground"], colours[background]) >= TEXT_CONTRAST, background
+        for name in ("foreground", "faint"):
+            assert contrast(colours[name], colours[background]) >= TEXT_CONTRAST, f"{name} on {background}"
         for name in TEXT_COLOURS:
             assert contrast(colours[name], colours[background]) >= LARGE_CONTRAST, f"{name} on {background}"
     for background in ("background", "surface"):
         for name in (*TEXT_COLOURS, "foreground"):
             assert contrast(colours[name], colours[background]) >= TEXT_CONTRAST, f"{name} on {background}"
-        assert contrast(colours["faint"], colours[background]) >= LARGE_CONTRAST
+
+
+@pytest.mark.parametrize("theme", OWN_THEMES)
+def test_borders_of_panes_have_enough_contrast_with_their_background(theme: str) -> None:
+    colours = theme_colours(theme)
+    for background in ("background", "surface", "panel"):
+        assert contrast(colours["line"], colours[background]) >= LARGE_CONTRAST, background
+
+
+# The text and the background of terminals with these palettes, by theme.
+TEXT_AND_BACKGROUND = {"ansi-dark": (7, 0), "ansi-light": (0, 15)}
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+@pytest.mark.parametrize("theme", TEXT_AND_BACKGROUND)
+def test_dimmed_text_of_the_terminal_has_enough_contrast_in_common_palettes(theme: str, palette: str) -> None:
+    palette_colours = [Color.parse(f"#{code}") for code in PALETTES[palette].split()]
+    text, background = (palette_colours[number] for number in TEXT_AND_BACKGROUND[theme])
+    dimmed = background.blend(text, 2 / 3)  # as most terminals dim
+    for name in ("faint", "line"):
+        assert BY_NAME[theme].variables[name] == "ansi_bright_black"  # which is drawn as dimmed text
+    assert contrast(dimmed, background) >= LARGE_CONTRAST
 
 
 @pytest.mark.parametrize("palette", PALETTES)

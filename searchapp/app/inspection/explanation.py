@@ -23,7 +23,7 @@ from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.search_results import ExplanationLine
 from searchapp.ranking.signals.base import Vote
 from searchapp.tasks.base import Collection, Task
-from searchapp.text import counted
+from searchapp.text import Span, counted, merge_spans
 
 
 class RankStatus(StrEnum):
@@ -37,6 +37,7 @@ class RankStatus(StrEnum):
     below_depth = (
         "below depth"  # it is behind the `FUSED_DEPTH` documents that a recipe of several signals ranks
     )
+    origin = "origin"  # the hits are similar to it
     no_match = "no match"
     not_in_run = "not in the run"  # the run lacks it, and its recipe is unknown
 
@@ -66,6 +67,7 @@ def status_sentence(reason: Reason, task: str, of_topic: str = "") -> str:
         RankStatus.excluded: "matches part of the query, but a + or - excludes it",
         RankStatus.below_minimum: "matches part of the query, but less than the recipe requires",
         RankStatus.below_depth: f"matches, but ranks below the depth of the ranking{of_topic}",
+        RankStatus.origin: "is the document whose text is the query",
         RankStatus.no_match: "matches no part of the query",
         RankStatus.not_in_run: "is not in the run, and the run's recipe is unknown",
     }
@@ -87,6 +89,19 @@ class PartDifference:
         return (self.upper or 0.0) - (self.lower or 0.0)
 
 
+# In characters: longer texts are compared and shown up to here.
+LONGEST_COMPARED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedText:
+    """The text of one of two documents, and the words whose terms the other document lacks."""
+
+    text: str
+    own: tuple[Span, ...]
+    is_cut: bool = False  # whether it is longer than `LONGEST_COMPARED`
+
+
 @dataclass(frozen=True, slots=True)
 class HitComparison:
     """Why one hit is above another; the parts with the greatest differences come first."""
@@ -95,6 +110,7 @@ class HitComparison:
     lower: Reason
     signals: tuple[PartDifference, ...]
     terms: tuple[PartDifference, ...]
+    texts: tuple[ComparedText, ...] = ()  # of the upper and the lower one
 
     @property
     def decides(self) -> PartDifference | None:
@@ -113,6 +129,8 @@ def find_reason(searcher: TaskSearcher, request: SearchRequest, document_id: str
     """
     if not search_results.sources(searcher.index, [document_id]):
         return Reason(document_id, RankStatus.unknown)
+    if document_id == request.like:
+        return Reason(document_id, RankStatus.origin)
     for rank, hit in enumerate(searcher.ranking(request), start=1):
         if hit.document_id == document_id:
             return hit_reason(searcher, request, rank, hit)
@@ -163,7 +181,33 @@ def compare_hits(
                 () if lower_line is None else lower_line.figures,
             )
         )
-    return HitComparison(upper, lower, _greatest_first(signals), _greatest_first(terms))
+    texts = compare_texts(searcher, (upper.document_id, lower.document_id))
+    return HitComparison(upper, lower, _greatest_first(signals), _greatest_first(terms), texts)
+
+
+def compare_texts(searcher: TaskSearcher, documents: tuple[str, str]) -> tuple[ComparedText, ...]:
+    """Return the texts of two documents; none if one of them is not indexed any more.
+
+    Raises:
+        EngineError: the engine failed.
+    """
+    sources = search_results.sources(searcher.index, documents)
+    if len(sources) < len(documents):
+        return ()
+    texts = [str(sources[document].get("text", "")) for document in documents]
+    tokens = [searcher.text_tokens(text[:LONGEST_COMPARED]) for text in texts]
+    terms = [{token.term for token in of_text} for of_text in tokens]
+    compared = []
+    for text, own_tokens, other_terms in zip(texts, tokens, reversed(terms), strict=True):
+        shown = text[:LONGEST_COMPARED]
+        # Offsets of tokens count UTF-16 code units.
+        index = [number for number, character in enumerate(shown) for _ in range(1 + (character > "\uffff"))]
+        index.append(len(shown))
+        own = [
+            (index[token.start], index[token.end]) for token in own_tokens if token.term not in other_terms
+        ]
+        compared.append(ComparedText(shown, tuple(merge_spans(own)), len(text) > LONGEST_COMPARED))
+    return tuple(compared)
 
 
 def _greatest_first(parts: Sequence[PartDifference]) -> tuple[PartDifference, ...]:

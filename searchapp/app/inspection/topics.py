@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from searchapp.app.evaluate import field_figures, official_figures
+from searchapp.app.evaluate import field_figures, judged_figures, official_figures
 from searchapp.app.inspection.explanation import (
     Explainer,
     RankExplanation,
@@ -71,6 +72,31 @@ class TopicRanking:
         return [rank for rank, document in enumerate(self.documents, 1) if document not in self.relevant]
 
 
+class AnnotatorGold:
+    """The present judgments of an annotator as gold; thread-safe."""
+
+    def __init__(self, read: Callable[[], Grades]) -> None:
+        self._read = read
+        self._grades: Grades | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self) -> Grades:
+        """Return the grades by topic and document, read once.
+
+        Raises:
+            SearchappError: the log can't be read.
+        """
+        with self._lock:
+            if self._grades is None:
+                self._grades = self._read()
+            return self._grades
+
+    def forget(self) -> None:
+        """Read the grades again at the next call."""
+        with self._lock:
+            self._grades = None
+
+
 class RunTopics:
     """The topics of a run beside their gold; thread-safe.
 
@@ -98,6 +124,23 @@ class RunTopics:
     @property
     def topics(self) -> tuple[str, ...]:
         return self.pages.topics
+
+    @property
+    def judged(self) -> AnnotatorGold | None:
+        """The judgments that replace the gold, if any."""
+        return self._given_gold if isinstance(self._given_gold, AnnotatorGold) else None
+
+    @property
+    def scored_topics(self) -> Sequence[str]:
+        """The topics with figures: all, or those with judgments that replace the gold.
+
+        Raises:
+            SearchappError: the judgments can't be read.
+        """
+        if self.judged is None:
+            return self.topics
+        grades = self.gold
+        return [topic for topic in self.topics if grades.get(topic)]
 
     def require(self, topic_id: str | None) -> None:
         """Check that there are topics, and the given one, if any.
@@ -132,11 +175,28 @@ class RunTopics:
         """
         return self._own_gold if self._given_gold is None else self._given_gold()
 
+    def why_no_gold(self) -> str | None:
+        """Return why the topics have no gold; None if they have some, even if it can't be read.
+
+        Raises:
+            DataError: the topics can't be read.
+        """
+        if self._given_gold is not None:
+            return None
+        part = self.part
+        if part.collection.is_masked(part.name):
+            return f"the gold of {part.name} is masked: no topic has figures"
+        try:
+            part.collection.gold_files(part.name)
+        except UsageError as error:  # a split of an own task without gold
+            return str(error)
+        return None
+
     @cached_property
     def _own_gold(self) -> Grades:
         part = self.part
-        if part.collection.is_masked(part.name):
-            raise SearchappError(f"the gold of {part.name} is masked: no topic has figures")
+        if why := self.why_no_gold():
+            raise SearchappError(why)
         grades: Grades = self.task.official.grades(part.collection.gold_files(part.name), part)
         return grades
 
@@ -167,7 +227,8 @@ class RunTopics:
         )
 
     def rankings(self) -> Iterator[Ranking]:
-        return map(self.pages.rankings.ranking, self.topics)
+        """Yield the rankings of `scored_topics`."""
+        return map(self.pages.rankings.ranking, self.scored_topics)
 
     def figures(self, run: Run) -> FiguresByTopic:
         """Return the figures of each topic of the run.
@@ -175,6 +236,8 @@ class RunTopics:
         Raises:
             SearchappError: there is no gold.
         """
+        if not len(run):
+            return FiguresByTopic(topic_measure_name(self.task.info.official_measure), {})
         name, values, instead_of = self._values(run)
         figures = {}
         for ranking in run:
@@ -186,20 +249,24 @@ class RunTopics:
 
     def _values(self, run: Run) -> tuple[str, Mapping[str, float | None], str | None]:
         """Return the name of a figure, its value for each topic, and why it is not the official one."""
-        part = self.part
-        scorer = self.task.official.scorer
-        gold = GoldFiles(
-            part.collection.gold_files(part.name), ScorerOptions(split=part.name), part.collection.folder
-        )
+        part, official = self.part, self.task.official
+        options = ScorerOptions(split=part.name)
         try:
-            predictions = self.task.official.predictions(run, part)
-            scored = official_figures(scorer, predictions, gold)
+            if self.judged is None:
+                files = part.collection.gold_files(part.name)
+                against = GoldFiles(files, options, part.collection.folder)
+                scored = official_figures(official.scorer, official.predictions(run, part), against)
+            else:
+                grades = {ranking.topic_id: self.gold[ranking.topic_id] for ranking in run}
+                scored = judged_figures(self.task, part, run, grades, ScorerOptions())
         except (SearchappError, ValueError) as error:  # ValueError: ids are not the task's
             other = self.task.info.measures[0]
             rankings = {ranking.topic_id: ranking.document_ids() for ranking in run}
             known = {topic: grades for topic, grades in self.gold.items() if topic in rankings}
             return other, field_figures(rankings, known, [other]).per_topic.get(other, {}), str(error)
-        ids = topic_ids(list(scored.qrels), self.gold)
+        ids = topic_ids(
+            list(scored.qrels), {ranking.topic_id: None for ranking in run} if self.judged else self.gold
+        )
         of_topics = scored.official.of_topics()
         values = {ids.get(name, name): of_topics.get(name) for name in scored.official.per_topic}
         return topic_measure_name(scored.official.measure), values, None
@@ -286,6 +353,7 @@ def short_status(reason: Reason | None) -> str:
         RankStatus.excluded: "filtered",
         RankStatus.below_minimum: "filtered",
         RankStatus.below_depth: "not ranked",
+        RankStatus.origin: "not ranked",
         RankStatus.no_match: "no common term",
         RankStatus.not_in_run: "not in the run",
     }[reason.status]
@@ -300,6 +368,8 @@ class TopicsRequest:
     split: str | None = None
     data: Path | None = None  # the folder of the topics, if it is not the run's or the task's
     depth: int | None = None  # how many documents of a ranking count; all by default
+    annotator: str | None = None  # whose judgments replace the gold, see `AnnotatorGold`
+    log: Path | None = None  # of these judgments, if it is not the usual one
 
 
 def open_topics(

@@ -22,6 +22,13 @@ from searchapp.engines.elasticsearch.connection import (
 )
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable, QueryRefused, Replaced
 from searchapp.lucene.queries.dsl import normal_body
+from searchapp.lucene.search.spelling import (
+    SHORTEST_TERM,
+    SimilarTerm,
+    closest,
+    edit_distance,
+    edits_allowed,
+)
 from searchapp.model import (
     BEYOND_FLOAT32,
     AnalysisStep,
@@ -225,6 +232,7 @@ BATCH_BYTES = 1024 * 1024
 BATCH_HITS = 100_000
 TERMS_AT_ONCE = 1000  # maximum number of terms in a request for document frequencies
 KNOWN_TERMS = 200_000  # cached document frequencies, about 40 MB
+SIMILAR_TERMS = 50  # suggestions for a term, among which are the most frequent of the closest ones
 # Counts are exact for fields with at most this many values, for any number of shards.
 VALUES_OF_A_SHARD = 10_000
 DEFAULT_HITS = 10  # number of hits for a body without `size`
@@ -328,6 +336,38 @@ class ElasticsearchIndex:
             batch = unknown[start : start + TERMS_AT_ONCE]
             counts |= self._search_and_count({"size": 0, "track_total_hits": False}, batch)[1]
         return {field: {term: counts[field, term] for term in of_field} for field, of_field in terms.items()}
+
+    def similar_terms(self, terms: Terms, size: int) -> dict[str, dict[str, list[SimilarTerm]]]:
+        pairs = [(field, term) for field, term in _pairs(terms) if edits_allowed(term)]
+        suggestions = {
+            str(number): {
+                "text": term,
+                "term": {
+                    "field": field,
+                    "analyzer": "keyword",  # the text is a term
+                    "max_edits": edits_allowed(term),
+                    "prefix_length": 1,
+                    "min_word_length": SHORTEST_TERM,
+                    "size": SIMILAR_TERMS,
+                    "sort": "score",  # the fewest edits first
+                },
+            }
+            for number, (field, term) in enumerate(pairs)
+        }
+        similar: dict[str, dict[str, list[SimilarTerm]]] = {
+            field: {term: [] for term in of_field} for field, of_field in terms.items()
+        }
+        if not pairs:
+            return similar
+        answer = self._search({"size": 0, "track_total_hits": False, "suggest": suggestions})["suggest"]
+        for number, (field, term) in enumerate(pairs):
+            options = [option for entry in answer[str(number)] for option in entry["options"]]
+            candidates = (
+                SimilarTerm(option["text"], edit_distance(term, option["text"]), option["freq"])
+                for option in options
+            )
+            similar[field][term] = closest(candidates, size)
+        return similar
 
     def _search_and_count(
         self, body: Body, terms: Sequence[tuple[str, str]]

@@ -40,6 +40,7 @@ from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Expla
 from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
 from searchapp.lucene.search.highlight import Highlighter, TokenCache
 from searchapp.lucene.search.request import BodyReader, Frame, Request
+from searchapp.lucene.search.spelling import SimilarTerm, similar_terms
 from searchapp.lucene.similarity import ONE, Float32s
 
 _log = logging.getLogger("searchapp.requests")
@@ -352,6 +353,13 @@ class Index:
                 }
                 for name, field_terms in terms.items()
             }
+
+    def similar_terms(self, field: str, term: str, size: int) -> list[SimilarTerm]:
+        """Return at most `size` terms of a text field that are closest to `term`; see `spelling`."""
+        readers = [searcher.reader.fields.get(field) for searcher in self.searchers]
+        fields = [reader for reader in readers if reader is not None and reader.field.is_text]
+        with self._damage_reported():
+            return similar_terms(fields, term, size)
 
     def rank(self, bodies: Sequence[Body]) -> RankedBatch:
         """Return the best documents for each search body of a batch.

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from searchapp import resources
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
+from searchapp.evaluation.base import Breakdown, BreakdownRow, GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.evaluation.measures import measure
 from searchapp.files import parse_json
 from searchapp.formats import records, trec
@@ -40,16 +40,25 @@ RankedIds = Mapping[str, Sequence[str]]
 # Reads a gold file, as a split's file if one is given.
 ReadGold = Callable[[Path, str | None, Problems], Qrels]
 
-# Reads the ids of the split's topics; None if the split or its files are unknown.
-ReadTopics = Callable[[GoldFiles], AbstractSet[str] | None]
+# Reads the split's topics by their ids; None if the split or its files are unknown.
+ReadTopics = Callable[[GoldFiles], Mapping[str, Topic] | None]
+
+# A breakdown has the most frequent values of a field, and the others as one group.
+MOST_GROUPS = 30
 
 
 class GradedScorer:
-    """Scores TREC runs against grades by one measure, named as in ir-measures."""
+    """Scores TREC runs against grades by one measure, named as in ir-measures.
+
+    `fields` of the topics are its breakdowns.
+    """
 
     files_make_one = False
 
-    def __init__(self, measure_name: str, read_gold: ReadGold, read_topics: ReadTopics) -> None:
+    def __init__(
+        self, measure_name: str, read_gold: ReadGold, read_topics: ReadTopics, fields: Sequence[str] = ()
+    ) -> None:
+        self.breakdowns = tuple(fields)
         self._measure = measure_name
         self._read_gold = read_gold
         self._read_topics = read_topics
@@ -95,6 +104,64 @@ class GradedScorer:
             tuple(warnings),
         )
         return Scored(official, len(qrels), predictions, qrels)
+
+    def breakdown(
+        self, predictions: RankedIds, gold: GoldFiles, wanted: Sequence[str]
+    ) -> Iterable[Breakdown]:
+        """Compute the mean of the measure for each value of topic fields.
+
+        A topic with a list of values is in several groups.
+        """
+        gold.require_folder()
+        scored, topics = self.score(predictions, gold), self._read_topics(gold) or {}
+        values = scored.official.of_topics()
+        for name in wanted:
+            members: dict[str, list[str]] = {}
+            for topic in scored.qrels:
+                for group in _groups(topics[topic].fields.get(name)) if topic in topics else [NO_VALUE]:
+                    members.setdefault(group, []).append(topic)
+            rows = [
+                BreakdownRow(
+                    group,
+                    len(of_group),
+                    {self._measure: fmean(values[topic] or 0.0 for topic in of_group)},
+                    tuple(of_group),
+                )
+                for group, of_group in _most_frequent(members).items()
+            ]
+            yield Breakdown(name, f"by {name} of the topic", tuple(rows))
+
+
+# The groups of topics without a value, and of rare values.
+NO_VALUE, OTHER_VALUES = "(none)", "(other)"
+
+
+def _groups(value: object) -> list[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    groups = [
+        str(value).lower() if isinstance(value, bool) else str(value)
+        for value in values
+        if value is not None and str(value).strip()
+    ]
+    return list(dict.fromkeys(groups)) or [NO_VALUE]
+
+
+def _most_frequent(members: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Return the groups with the most topics in the order of their values, and the others as one group."""
+    frequent = sorted(members, key=lambda group: -len(members[group]))
+    shown = frequent if len(frequent) <= MOST_GROUPS else frequent[: MOST_GROUPS - 1]
+    result = {group: members[group] for group in sorted(shown, key=_value_order)}
+    if rare := frequent[len(shown) :]:
+        result[OTHER_VALUES] = list(dict.fromkeys(topic for group in rare for topic in members[group]))
+    return result
+
+
+def _value_order(group: str) -> tuple[bool, float, str]:
+    """Return the sort key of a value: numbers by size, then texts, then no value."""
+    try:
+        return False, float(group), ""
+    except ValueError:
+        return True, group == NO_VALUE, group
 
 
 def _warnings(predictions: RankedIds, qrels: Qrels) -> Iterable[str]:
@@ -273,11 +340,18 @@ class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
     def __init__(self, own: OwnFile) -> None:
         self._own = own
         self._scorer = GradedScorer(
-            own.info.official_measure, partial(_read_gold, own), partial(_topic_ids, own)
+            own.info.official_measure,
+            partial(_read_gold, own),
+            partial(_topics_by_id, own),
+            tuple(dict.fromkeys(field for topics in own.topics.values() for field in topics.layout.fields)),
         )
 
     @property
     def scorer(self) -> GradedScorer:
+        return self._scorer
+
+    @property
+    def breakdowns(self) -> GradedScorer:
         return self._scorer
 
     def files(self, run: Run, split: DataSplit[OwnCollection]) -> Mapping[str, Writer]:
@@ -315,13 +389,13 @@ class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
         return self.scorer.qrels(gold)
 
 
-def _topic_ids(own: OwnFile, gold: GoldFiles) -> set[str] | None:
+def _topics_by_id(own: OwnFile, gold: GoldFiles) -> Mapping[str, Topic] | None:
     if gold.options.split is None or gold.folder is None:
         return None
     problems = Problems(lenient=True)
     topics = OwnCollection(own, gold.folder).topics(gold.options.split, problems)
     problems.raise_if_any()
-    return {topic.id for topic in topics}
+    return {topic.id: topic for topic in topics}
 
 
 def _read_gold(own: OwnFile, path: Path, split: str | None, problems: Problems) -> Qrels:

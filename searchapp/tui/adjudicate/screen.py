@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
@@ -17,31 +18,41 @@ from searchapp.judging.log import Presence
 from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key, Opinion
 from searchapp.tui.kit import descriptions
-from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
+from searchapp.tui.kit.content import Content, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import FAINT, document_label, has_words, opinion_label
 from searchapp.tui.kit.judging import WorkScreen
-from searchapp.tui.kit.keys import EDITING, FILTERING, KeyMap, PaneHelp
+from searchapp.tui.kit.keys import EDITING, EVERYWHERE, FILTERING, KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Pane
-from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, TextLine, TextPane, fitted, one_line
+from searchapp.tui.kit.widgets import (
+    LONGEST_ID,
+    KeyLine,
+    RowList,
+    RowPart,
+    TextLine,
+    TextPane,
+    fitted,
+    one_line,
+    shortened_id,
+)
 
 PANES = {
     "disputes": PaneHelp(
         "The disagreements",
         "Documents with different grades. A grade key decides, and goes to the next one.",
         (),
-        ("next_unjudged", "reason", "note", "undo", "filter", "jump"),
+        ("next", "reason", "note", "undo", "filter", "jump"),
     ),
     "opinions": PaneHelp(
         "Opinions", "The grades, reasons and notes of each annotator.", (), ("zoom", "next_pane")
     ),
     "topic": PaneHelp(
-        "The topic", "The topic that the document was judged for.", (), ("maths", "zoom", "next_pane")
+        "The topic", "The topic that the document was judged for.", (), ("markup", "zoom", "next_pane")
     ),
     "document": PaneHelp(
         "The document",
         "The document whose grades disagree.",
         (),
-        ("maths", "zoom", "scroll_down", "next_pane"),
+        ("markup", "zoom", "scroll_down", "next_pane"),
     ),
     "filter": PaneHelp(
         "The filter",
@@ -53,9 +64,11 @@ PANES = {
 }
 
 
+IN_LAST_LINE = ("undo", "redo", "next", "filter", "markup", "palette", "help", "quit")
+
 OPEN = "○"
 
-_MOST_ID_CELLS = 26
+_MOST_IDS_CELLS = 26
 
 
 class DisputeRows(RowList):
@@ -68,13 +81,13 @@ class DisputeRows(RowList):
         self._adjudication = adjudication
         self._run_pages = run_pages
         self._mark_cells = mark_cells
-        self.notation = Notation(run_pages.task.info.markup, Form.written)
+        self.notation = Notation(run_pages.task.info.markup)
         self.indexes: Sequence[int] = range(len(adjudication.disputes))
-        self._id_cells = 0
+        self._ids_cells = 0
 
     def show(self, count: int, cursor: int) -> None:
-        longest = max((len(_ids(dispute)) for dispute in self._adjudication.disputes), default=0)
-        self._id_cells = min(_MOST_ID_CELLS, longest)
+        ids = (_ids(dispute, _MOST_IDS_CELLS) for dispute in self._adjudication.disputes)
+        self._ids_cells = max(map(cell_len, ids), default=0)
         super().show(count, cursor)
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
@@ -85,19 +98,23 @@ class DisputeRows(RowList):
         spread = f"↔{dispute.spread} "
         cells = self._mark_cells + 1
         left = width - 2 - cells - len(spread)
-        ids = min(self._id_cells, left)
+        ids = min(self._ids_cells, left)
         words = one_line(self._run_pages.topic(dispute.topic_id).text, self.notation)
         return [
             (pointer, "rows--begun"),
             (f"{mark:<{cells}} ", look),
             (spread, "rows--aside"),
-            (fitted(_ids(dispute), ids), "rows--text"),
+            (fitted(_ids(dispute, ids), ids), "rows--text"),
             (fitted(f"  {words}", left - ids), "rows--faint"),
         ]
 
 
-def _ids(dispute: Dispute) -> str:
-    return f"{dispute.topic_id} · {dispute.document_id}"
+def _ids(dispute: Dispute, cells: int) -> str:
+    """Return the ids of topic and document in at most `cells` cells."""
+    separator = " · "
+    left = cells - len(separator)
+    document = shortened_id(dispute.document_id, max(left // 2, left - cell_len(dispute.topic_id)))
+    return f"{shortened_id(dispute.topic_id, left - cell_len(document))}{separator}{document}"
 
 
 def opinions_page(
@@ -136,7 +153,8 @@ AHEAD = 3
 OTHER = {
     "reason": ("Decide with a reason", "reason"),
     "clear": ("Clear the filter", ""),
-    "next_unjudged": ("Next undecided disagreement", "next open"),
+    "next": ("Next undecided disagreement", "next open"),
+    "previous": ("Previous undecided disagreement", ""),
     "next_topic": ("Next disagreement, from every pane", ""),
     "previous_topic": ("Previous disagreement, from every pane", ""),
     "filter": ("Filter by words of the topic, ids, or annotators", "filter"),
@@ -144,9 +162,7 @@ OTHER = {
 }
 
 # Actions with the same meaning.
-SAME = ("undo", "redo", "note", "down", "up", "page_down", "page_up", "first", "last", "previous_pane",
-        "jump", "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme", "copy",
-        "palette", "help", "quit")  # fmt: skip
+SAME = (*EVERYWHERE, "undo", "redo", "note", "reading", "wider", "narrower", "markup")
 
 COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document": "right"}
 
@@ -172,7 +188,7 @@ class AdjudicateScreen(WorkScreen):
         )
         self.adjudication = adjudication
         self.run_pages = run_pages
-        self._notation = Notation(run_pages.task.info.markup, Form.written)
+        self._notation = Notation(run_pages.task.info.markup)
         self._shown: Key | None = None
         # `RowList.moves` when the cursor stayed on a decided document because there is no other to go to.
         self._moves_at_rest: int | None = None
@@ -192,8 +208,7 @@ class AdjudicateScreen(WorkScreen):
                         yield Plain(id="topic-text")
                     yield TextPane(id="document")
         yield KeyLine(self._grade_entries(self.labels, "note", "reason"), 2, id="grades")
-        shown = ("undo", "redo", "next_unjudged", "filter", "maths", "theme", "quit", "help")
-        yield KeyLine(self._entries(*shown), 1, id="keys")
+        yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def begin(self) -> None:
         entitle(self.query_one("#opinions"), "Opinions")
@@ -234,7 +249,8 @@ class AdjudicateScreen(WorkScreen):
         opinions.update(opinions_page(self.adjudication.opinions(dispute), decision, note, self.labels))
         topic.update(descriptions.topic_page(self.run_pages.topic(dispute.topic_id), self._notation))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
-            entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
+            title = f"{name.capitalize()} {shortened_id(id_, LONGEST_ID)}"
+            entitle(self.query_one(f"#{name}"), title)
         for name in ("#opinions", "#topic") if changed else ():
             self.query_one(name).scroll_home(animate=False)
         document.show(self._document(dispute), changed=changed)
@@ -279,11 +295,11 @@ class AdjudicateScreen(WorkScreen):
             if self.adjudication.decision(disputes[index]) is None
         ]
 
-    def _next_open(self) -> None:
-        rows = self.disputes
-        lines = self._open_lines()
+    def _next_open(self, step: int = 1) -> None:
+        """Go to the next undecided disagreement, or with step -1 to the previous one; wraps around."""
+        cursor, lines = self.disputes.cursor, self._open_lines()[::step]
         if lines:
-            self._go(next((line for line in lines if line > rows.cursor), lines[0]))
+            self._go(next((line for line in lines if (line - cursor) * step > 0), lines[0]))
             return
         self.head.tell(self._done_message(), "$success", add=True)
         self._show()
@@ -338,7 +354,7 @@ class AdjudicateScreen(WorkScreen):
         if self._moves_at_rest != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
         elif before.grade == grade:
-            self.head.tell(f"already decided {label}: {self._done_message()}", "$warning")
+            self.hint(f"already decided {label}: {self._done_message()}", "$warning")
         else:
             was = grade_label(before.grade or 0, self.labels)
             question = f"{self._begin_of(dispute.document_id)} is decided: {was}. Change it to {label}?"
@@ -381,7 +397,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _repeat(self, outcome: Outcome | None, action: str) -> None:
         if outcome is None:
-            self.head.tell(f"nothing to {action}")
+            self.hint(f"nothing to {action}")
             return
         event = outcome.events[0]
         self._done(outcome, f"{action}ne: {self._begin_of(event.document_id)}")
@@ -403,15 +419,16 @@ class AdjudicateScreen(WorkScreen):
             "note": self._note,
             "reason": self._reason,
             "clear": lambda: self.leave_line(self.query_one("#filter", TextLine)),
-            "next_unjudged": self._next_open,
+            "next": lambda: self._next_open(1),
+            "previous": lambda: self._next_open(-1),
             "next_topic": lambda: self._go(self.disputes.cursor + 1),
             "previous_topic": lambda: self._go(self.disputes.cursor - 1),
             "filter": self._filter,
-            "maths": self._toggle_maths,
+            "markup": self._toggle_maths,
         }
 
     def _toggle_maths(self) -> None:
         self._notation = self.disputes.notation = self._notation.next
-        self.head.tell(self._notation.about)
+        self.hint(self._notation.about)
         self.disputes.refresh()
         self._show()

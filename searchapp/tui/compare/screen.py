@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -24,23 +23,36 @@ from searchapp.files import distinct_names
 from searchapp.judging.session import Session
 from searchapp.progress import TextProgress, WorkStopped
 from searchapp.text import visible_line
-from searchapp.tui.gold.lists import LONGEST_ID, GoldRankingRows, GoldTopicRows, MissedRows, shown_figure
-from searchapp.tui.gold.screen import KEY_ACTIONS as TOPIC_ACTIONS
-from searchapp.tui.gold.screen import GoldScreen, QuestionKind, RunSide
+from searchapp.tui.gold.lists import GoldRankingRows, GoldTopicRows, MissedRows, shown_figure
+from searchapp.tui.gold.screen import SHARED, GoldScreen, QuestionKind, RunSide
 from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
 from searchapp.tui.kit.explanation import DIALOG_ID_CELLS, bar, explained, sentence, shares
-from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyAction, KeyMap, PaneHelp, load
-from searchapp.tui.kit.widgets import WIDE_FROM, RowPart, shortened
+from searchapp.tui.kit.keys import (
+    DOCUMENT_PANE,
+    TOPIC_PANE,
+    TOPICS_FILTER,
+    KeyMap,
+    PaneHelp,
+    load,
+    screen_actions,
+)
+from searchapp.tui.kit.widgets import (
+    LONGEST_ID,
+    WIDE_FROM,
+    RowPart,
+    shortened,
+    shortened_id,
+)
 
 _RANKING = (
     "The documents of the topic in the order of this run. An arrow shows by how many ranks the second run ranks a "
     "document higher (↑) or lower (↓) than the first; = means the same rank, + that only this run has it."
 )
 _MISSED = "Relevant documents that are not in this ranking, each with its rank further down or the reason."
-_RANKING_ACTIONS = ("next_gold", "next_moved", "next_missed", "other", "why", "judge", "next_topic", "jump")
+_RANKING_ACTIONS = ("next", "next_gold", "next_missed", "other", "why", "judge", "next_topic", "jump")
 _MISSED_ACTIONS = ("next_missed", "other", "why", "jump")
 
 PANES = {
@@ -52,7 +64,7 @@ PANES = {
         "The differences by topic",
         "Each topic with the difference second − first. A bar to the right means that the second run is better.",
         (),
-        ("open", "order", "measure", "runs", "filter", "jump"),
+        ("open", "order", "measure", "compare", "filter", "jump"),
     ),
     "topic": TOPIC_PANE,
     "document": DOCUMENT_PANE,
@@ -61,48 +73,23 @@ PANES = {
 
 SECTION = "compare"
 
-_RUNS, _GOLD = "Runs", "Gold"
-
-# Differences from the actions of the screen of topics.
-_CHANGES = {
-    "order": {"about": "Sort topics: largest gains, losses or differences first, run order"},
-    "worst_topic": {
-        "name": "first_topic",
-        "about": "Go to the first topic in this order",
-        "word": "first topic",
-    },
-    "why": {"about": "Explain the document's rank in each run, or why it is missed"},
-    "next_pane": {"about": "Next pane: topics, both rankings and their missed gold, topic, document"},
-}
-
-KEY_ACTIONS = (
-    KeyAction("runs", _RUNS, "Choose the two runs to compare", ("r",), "runs"),
-    KeyAction("measure", _RUNS, "Next measure", ("M",), "measure"),
-    KeyAction(
-        "other",
-        _RUNS,
-        "Go to the same document in the other run",
-        ("a", "equals_sign"),
-        "other run",
-    ),
-    KeyAction(
-        "next_moved",
-        _GOLD,
-        "Moved documents, the most important move first",
-        ("v",),
-        "next moved",
-    ),
-    KeyAction("previous_moved", _GOLD, "Previous moved document", ("V",)),
-    *(
-        replace(action, **_CHANGES.get(action.name, {}))  # type: ignore[arg-type]  # no change of the keys
-        for action in TOPIC_ACTIONS
-        if action.name != "failures"
-    ),
+KEY_ACTIONS = screen_actions(
+    *SHARED,
+    "measure",
+    "other",
+    "next_gold",
+    "previous_gold",
+    compare=("Choose the two runs to compare", "runs"),
+    next=("Moved documents, the most important move first", "next moved"),
+    previous="Previous moved document",
+    order="Sort topics: largest gains, losses or differences first, run order",
+    worst_topic=("Go to the first topic in this order", "first topic"),
+    why="Explain the document's rank in each run, or why it is missed",
+    next_pane="Next pane: topics, both rankings and their missed gold, topic, document",
+    clear="Clear the filter, and go to the ranking",
 )
 
-IN_LAST_LINE = ("next_moved", "other", "next_gold", "why", "judge", "next_topic", "next_missed", "topics", "order",
-                "measure", "runs", "filter", "first_topic", "maths", "zoom", "document", "copy_id", "copy_command",
-                "pager", "theme", "quit", "help")  # fmt: skip
+IN_LAST_LINE = ("next", "other", "next_topic", "why", "measure", "judge", "help", "quit")
 
 SORTED = {
     Sorting.gains: "largest gains first",
@@ -365,7 +352,7 @@ class ExplainedTwice(TextDialog):
     def __init__(
         self, document: str, results: Sequence[tuple[str, RankExplanation | Exception]], task: str
     ) -> None:
-        super().__init__(f"{shortened(document, DIALOG_ID_CELLS)} in both runs")
+        super().__init__(f"{shortened_id(document, DIALOG_ID_CELLS)} in both runs")
         self._results = results
         self._task_name = task
 
@@ -469,7 +456,7 @@ class CompareScreen(GoldScreen):
 
     def _choose_runs(self) -> None:
         if len(self._pairs) == 1:
-            self.head.tell(f"there are only two runs: {self.names[0]} and {self.names[1]}")
+            self.hint(f"there are only two runs: {self.names[0]} and {self.names[1]}")
             return
 
         def chosen(index: int | None) -> None:
@@ -509,7 +496,7 @@ class CompareScreen(GoldScreen):
         index = ranking.next_moved(step)
         self.focus_rows(ranking)
         if index is None:
-            self.head.tell("no more moved documents in this ranking")
+            self.hint("no more moved documents in this ranking")
         else:
             ranking.move(index)
             self.show_document()
@@ -523,7 +510,7 @@ class CompareScreen(GoldScreen):
             own, key = self.names[self._side_number], self.keys.shown("why")
             self.focus_rows(other_side.ranking)
             self.head.tell(
-                f"{shortened(document, LONGEST_ID)} is not in {name}: {key} on it in {own} explains why"
+                f"{shortened_id(document, LONGEST_ID)} is not in {name}: {key} on it in {own} explains why"
             )
 
     def explain(self, document: str) -> None:
@@ -538,7 +525,7 @@ class CompareScreen(GoldScreen):
                 dialog = ExplainedTwice(document, both, self.topics.task.name)
                 self.when_in_front(lambda: self.app.push_screen(dialog))
 
-        self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
+        self.head.wait(f"looking for {shortened_id(document, LONGEST_ID)} …")
         for index, side in enumerate(self.sides):
             receive = partial(show, index)
             side.slow.ask(QuestionKind.why, lambda topics: topics.why(topic, document), receive, receive)
@@ -610,11 +597,8 @@ class CompareScreen(GoldScreen):
         self._show_figures(is_first=is_first)
         if self._picking is not None and self._picking.is_attached:
             self._picking.replace(self._choices())
-        if not is_first:  # judgments may have added gold to the open topic
-            for side in self.sides:
-                if side.ranked is not None:
-                    side.ranking.relevant = side.missed.relevant = side.topics.relevant(side.ranked.topic_id)
-                    side.ranking.refresh()
+        if not is_first:
+            self.show_gold()
 
     def _show_figures(self, *, is_first: bool = False) -> None:
         comparison, pair, measure = self.comparison, self._pair, self._measure_number
@@ -720,12 +704,14 @@ class CompareScreen(GoldScreen):
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
             **super().actions(),
-            "runs": self._choose_runs,
+            "compare": self._choose_runs,
             "measure": self._next_measure,
             "other": self._go_across,
-            "next_moved": lambda: self._next_moved(1),
-            "previous_moved": lambda: self._next_moved(-1),
-            "first_topic": lambda: self.go_to_first() if self._has_differences() else None,
+            "next": lambda: self._next_moved(1),
+            "previous": lambda: self._next_moved(-1),
+            "next_gold": lambda: self.next_gold(1),
+            "previous_gold": lambda: self.next_gold(-1),
+            "worst_topic": lambda: self.go_to_first() if self._has_differences() else None,
         }
 
 

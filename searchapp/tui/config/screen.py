@@ -13,7 +13,7 @@ from searchapp.config.resolution import PROJECT_FILE, Origin, Resolution, Settin
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
 from searchapp.tui.kit.descriptions import with_tilde
-from searchapp.tui.kit.keys import KeyMap, PaneHelp
+from searchapp.tui.kit.keys import EVERYWHERE, KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Pane
 from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, fitted, one_line
 
@@ -28,9 +28,7 @@ PANES = {
 # The share of the line after the name for a value.
 VALUE_SHARE = 0.55
 
-MOVES = ("down", "up", "page_down", "page_up", "first", "last", "scroll_down", "scroll_up")
-OTHERS = ("next_pane", "previous_pane", "jump", "theme", "copy", "palette", "help", "quit")
-IN_LAST_LINE = ("theme", "help", "quit")
+IN_LAST_LINE = ("palette", "theme", "help", "quit")
 
 COLUMNS = {"settings": "settings", "about": "about"}
 
@@ -70,7 +68,7 @@ class ConfigScreen(KeyScreen):
     SCROLLED = "#about"
 
     def __init__(self, resolution: Resolution, keys: KeyMap) -> None:
-        shared_actions = keys.subset({"quit": ("Leave", "quit")}, *MOVES, *OTHERS).actions
+        shared_actions = keys.subset({"quit": ("Leave", "quit")}, *EVERYWHERE).actions
         own = KeyMap([action for action in shared_actions if not action.name.startswith("grade_")])
         super().__init__(own, Banner("Settings"), COLUMNS, ("settings",))
         self._resolution = resolution

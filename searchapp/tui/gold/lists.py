@@ -15,12 +15,21 @@ from searchapp.app.inspection.topics import Missed, TopicRanking, short_status
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
-from searchapp.text import visible_line
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import UNSCORED
 from searchapp.tui.kit.screen import Pane
-from searchapp.tui.kit.widgets import RowList, RowPart, TextPane, fitted, one_line, shortened
+from searchapp.tui.kit.widgets import (
+    LONGEST_ID,
+    RowList,
+    RowPart,
+    TextPane,
+    fitted,
+    id_column,
+    id_column_cells,
+    one_line,
+    shortened_id,
+)
 
 # The mark of a relevant document in tasks with binary grades.
 GOLD = "●"
@@ -109,8 +118,7 @@ class DocumentRows(RowList):
 
     def offer(self, documents: Sequence[str], cursor: int) -> None:
         self.documents = documents
-        widths = (cell_len(visible_line(document)) for document in documents[:500])
-        self._id_cells = min(ID_CELLS, max(widths, default=0))
+        self._id_cells = id_column_cells(documents, ID_CELLS)
         self.show(len(documents), cursor)
 
     def redraw_documents(self, documents: Iterable[str] | None) -> None:
@@ -135,8 +143,9 @@ class DocumentRows(RowList):
         parts += [(f"{gold} ", "rows--gold"), *where]
         left = width - sum(cell_len(text) for text, _look in parts)
         if width >= IDS_FROM:
-            parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
-            left -= self._id_cells + 2
+            column = id_column(document, self._id_cells)
+            parts.append((column, "rows--faint"))
+            left -= cell_len(column)
         text = self._text(document)
         return [*parts, (fitted("…" if text is None else text or document, left), look)]
 
@@ -202,10 +211,6 @@ class MissedRows(DocumentRows):
         entitle(self, f"Missed gold{words}")
 
 
-# Longer ids are cut, so that the figures after them stay visible.
-LONGEST_ID = 24
-
-
 class Reading(Vertical):
     """The panes with a topic and one of its documents."""
 
@@ -230,7 +235,7 @@ class Reading(Vertical):
         self._topic.scroll_home(animate=False)
 
     def entitle_topic(self, topic: str, figures: str) -> None:
-        entitle(self._topic, f"Topic {shortened(topic, LONGEST_ID)}{figures}")
+        entitle(self._topic, f"Topic {shortened_id(topic, LONGEST_ID)}{figures}")
 
     def show_none(self, why: str, look: str = "$faint", title: str = "") -> None:
         self._shown = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 from typing import Any
@@ -24,7 +25,6 @@ from searchapp.judging.events import Action, grade_label
 from searchapp.judging.session import Outcome, SeenDocument, Session
 from searchapp.text import counted, visible
 from searchapp.tui.gold.lists import (
-    LONGEST_ID,
     DocumentRows,
     GoldRankingRows,
     GoldTopicRows,
@@ -37,51 +37,21 @@ from searchapp.tui.kit.descriptions import change_label, document_label, error_t
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.kit.judging import TopicJudging
-from searchapp.tui.kit.keys import KeyAction, KeyMap, shared
+from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, one_line, shortened
-
-_TOPICS, _GOLD, _JUDGE, _MOVE = "Topics", "Gold", "Judge", "Move"
-
-# The actions of the screen of topics; the compare screen has most of these actions too.
-KEY_ACTIONS = (
-    KeyAction("next_topic", _TOPICS, "Next topic", ("right_square_bracket",), "next topic"),
-    KeyAction("previous_topic", _TOPICS, "Previous topic", ("left_square_bracket",), "previous"),
-    KeyAction(
-        "order",
-        _TOPICS,
-        "Sort topics: worst first, most missed first, run order",
-        ("o",),
-        "order",
-    ),
-    KeyAction("worst_topic", _TOPICS, "Go to the worst topic", ("W",), "worst"),
-    KeyAction(
-        "failures",
-        _TOPICS,
-        "Show only failing topics with their non-relevant documents, or everything",
-        ("F",),
-        "failures",
-    ),
-    KeyAction("topics", _TOPICS, "Go to the list of topics, or back", ("t",), "topics"),
-    KeyAction("open", _TOPICS, "Open the topic under the cursor", ("enter",)),
-    KeyAction("filter", _TOPICS, "Filter the topics by words", ("f", "slash"), "filter"),
-    KeyAction("next_gold", _GOLD, "Next relevant document in the ranking", ("g",), "next gold"),
-    KeyAction("previous_gold", _GOLD, "Previous relevant document in the ranking", ("G",)),
-    KeyAction("next_missed", _GOLD, "Next missed document", ("e",), "next missed"),
-    KeyAction("why", _GOLD, "Explain the document's rank, or why it is missed", ("w", "f6"), "why"),
-    KeyAction("document", _GOLD, "Go to a document by its id, or see why it is not there", ("i",), "id"),
-    KeyAction("judge", _JUDGE, "Start or stop judging with the grade keys", ("j", "J"), "judge"),
-    KeyAction("undo", _JUDGE, "Undo the last judgment", ("u", "ctrl+z"), "undo"),
-    KeyAction("redo", _JUDGE, "Redo the last undone judgment", ("U", "ctrl+y"), "redo"),
-    *shared("skip", "cant_tell", "note", "down", "up", "page_down", "page_up", "first", "last"),
-    KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, missed gold, topic, document", ("tab",)),
-    *shared("previous_pane"),
-    KeyAction("clear", _MOVE, "Clear the filter, and go to the ranking", ("escape",)),
-    *shared("jump", "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme"),
-    *shared("copy_id", "copy_text"),
-    KeyAction("copy_command", "Other", "Copy the command that opens this view", ("c",), "copy command"),
-    *shared("pager", "copy", "palette", "help", "quit"),
+from searchapp.tui.kit.widgets import (
+    LONGEST_ID,
+    KeyLine,
+    RowList,
+    TextLine,
+    one_line,
+    shortened_id,
 )
+
+# The actions of the screen of topics and of the compare screen.
+SHARED = ("next_topic", "previous_topic", "order", "topics", "open", "filter", "next_missed", "why", "document",
+          "judge", "undo", "redo", "skip", "cant_tell", "note", "clear", "reading", "wider", "narrower", "markup",
+          "copy_id", "copy_text", "copy_command", "pager")  # fmt: skip
 
 
 class QuestionKind(IntEnum):
@@ -184,7 +154,7 @@ class DocumentView:
 
     def _title(self, document: str) -> str:
         side, ranked = self._screen.side, self._screen.side.ranked
-        title = f"Document {shortened(document, LONGEST_ID)}"
+        title = f"Document {shortened_id(document, LONGEST_ID)}"
         if ranked is None:
             return title
         if document in ranked.relevant:
@@ -320,7 +290,7 @@ class GoldJudging(TopicJudging):
     def undo(self) -> None:
         outcome = self.take_back()
         if outcome is None:
-            self._screen.head.tell("no judgment of this session to undo")
+            self._screen.hint("no judgment of this session to undo")
         else:
             self._tell_again(outcome, "undone")
 
@@ -331,7 +301,7 @@ class GoldJudging(TopicJudging):
                 self._gold_screen.topics.pages.require_as_ranked(event.document_id)
         outcome = None if session is None else session.redo()
         if outcome is None:
-            self._screen.head.tell("nothing to redo")
+            self._screen.hint("nothing to redo")
             return
         self._undoable += 1
         self._tell_again(outcome, "redone")
@@ -350,9 +320,9 @@ class GoldJudging(TopicJudging):
             screen.head.tell(f"{screen.keys.shown('judge')} starts judging", "$warning")
             return None
         if document is None:
-            screen.head.tell("no document is selected", "$warning")
+            screen.hint("no document is selected", "$warning")
         elif screen.topics.task.info.topics_are_documents and document == screen.topic_id:
-            screen.head.tell("this document is the topic itself and can't be graded", "$warning")
+            screen.hint("this document is the topic itself and can't be graded", "$warning")
             return None
         return document
 
@@ -521,7 +491,7 @@ class GoldScreen(KeyScreen):
         if 0 <= index + step < len(topics):
             self.open_topic(topics[index + step])
         else:
-            self.head.tell(f"this is the {'last' if step > 0 else 'first'} topic of the list")
+            self.hint(f"this is the {'last' if step > 0 else 'first'} topic of the list")
 
     # A topic
 
@@ -582,9 +552,23 @@ class GoldScreen(KeyScreen):
         ranked = side.ranked
         if ranked is not None:
             side.ranking.offer_ranking(ranked.documents, range(1, len(ranked.documents) + 1))
-            gold = "" if ranked.no_gold else f" · {len(ranked.relevant):,} relevant"
-            title = self.ranking_title(side)
-            entitle(side.ranking, f"{title} · {counted(len(ranked.documents), 'document')}{gold}")
+            self.entitle_ranking(side, ranked)
+
+    def entitle_ranking(self, side: RunSide, ranked: TopicRanking) -> None:
+        gold = "" if ranked.no_gold else f" · {len(ranked.relevant):,} relevant"
+        title = self.ranking_title(side)
+        entitle(side.ranking, f"{title} · {counted(len(ranked.documents), 'document')}{gold}")
+
+    def show_gold(self) -> None:
+        """Mark the gold of the open topic, to which judgments have added."""
+        for side in self.sides:
+            if side.ranked is not None:
+                relevant = side.topics.relevant(side.ranked.topic_id)
+                side.ranked = replace(side.ranked, relevant=relevant)
+                side.ranking.relevant = side.missed.relevant = relevant
+                side.ranking.refresh()
+                self.entitle_ranking(side, side.ranked)
+                side.missed.entitle(side.ranked)
 
     def show_missed(self, side: RunSide, topic: str, gold: MissedGold) -> None:
         if side.ranked is None or topic != side.ranked.topic_id or side not in self.sides:
@@ -684,13 +668,13 @@ class GoldScreen(KeyScreen):
             self.show_document()
         elif step > 0 and self.missed.count:
             key = self.keys.shown("next_missed")
-            self.head.tell(f"no more gold in the ranking: {key} goes to the missed gold")
+            self.hint(f"no more gold in the ranking: {key} goes to the missed gold")
         else:
-            self.head.tell("no more gold in the ranking")
+            self.hint("no more gold in the ranking")
 
     def _next_missed(self) -> None:
         if not self.missed.count:
-            self.head.tell("no gold of this topic is missed")
+            self.hint("no gold of this topic is missed")
         elif self.side.in_missed:
             self.missed.move((self.missed.cursor + 1) % self.missed.count)
             self.show_document()
@@ -704,7 +688,7 @@ class GoldScreen(KeyScreen):
             if document and not self.go_to(document, nearest):
                 self.explain(document)
 
-        self.app.push_screen(WordsDialog("Go to the document with this id"), go)
+        self.app.push_screen(WordsDialog("Go to the document with this id", action="go there"), go)
 
     def go_to(self, document: str, sides: Iterable[RunSide]) -> bool:
         """Go to a document in the first run that ranks or misses it; return whether one does."""
@@ -728,13 +712,13 @@ class GoldScreen(KeyScreen):
             dialog = ExplanationDialog(explained.reason, explained.sentence(self.topics.task.name))
             self.when_in_front(lambda: self.app.push_screen(dialog))
 
-        self.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
+        self.head.wait(f"looking for {shortened_id(document, LONGEST_ID)} …")
         work = lambda topics: topics.why(topic, document)  # noqa: E731
         self.side.slow.ask(QuestionKind.why, work, show, self.tell_error)
 
     def _document_here(self) -> str | None:
         if self.document_id is None:
-            self.head.tell("no document is selected", "$warning")
+            self.hint("no document is selected", "$warning")
         return self.document_id
 
     def _text_here(self) -> str | None:
@@ -799,8 +783,8 @@ class GoldScreen(KeyScreen):
             "open": lambda: self.leave_topics() if self.focused is self.topic_rows else None,
             "filter": self._to_filter,
             "clear": self._clear,
-            "next_gold": lambda: self.next_gold(1),
-            "previous_gold": lambda: self.next_gold(-1),
+            "next": lambda: self.next_gold(1),
+            "previous": lambda: self.next_gold(-1),
             "next_missed": self._next_missed,
             "why": self._why,
             "document": self._ask_document,
@@ -810,7 +794,7 @@ class GoldScreen(KeyScreen):
             "skip": self.judging.skip,
             "cant_tell": self.judging.cant_tell,
             "note": self.judging.note,
-            "maths": self._toggle_maths,
+            "markup": self._toggle_maths,
             "copy_id": lambda: self._copy_text(self._document_here()),
             "copy_text": lambda: self._copy_text(self._text_here()),
             "copy_command": lambda: self._copy_text(shlex.join([*self.command, "--topic", self.topic_id])),

@@ -19,7 +19,7 @@ from searchapp.tasks import SAMPLE, folders, load
 from searchapp.tasks.base import Task
 from searchapp.text import counted
 from searchapp.tui.kit.background import Post, in_background
-from searchapp.tui.kit.dialogs import Choose, WordsDialog
+from searchapp.tui.kit.dialogs import Choose, PathDialog
 from searchapp.tui.kit.screen import KeyScreen
 
 # The program waits for this time for the removal of an unfinished index.
@@ -123,6 +123,8 @@ class Indexer:
         self._post = post
         self._done = done
         self.indexing: Indexing | None = None
+        # The last typed path by question.
+        self._typed_paths: dict[str, str] = {}
 
     def ask(self, state: TaskState) -> None:
         if self._is_busy():
@@ -154,20 +156,14 @@ class Indexer:
         if self._is_busy():
             return
 
-        def named(words: str | None) -> None:
-            if not words:
-                return
-            try:
-                path = _path(words)
-                if path.suffix.lower() != ".toml":
-                    raise UsageError(f"{path} is not a task file: its name must end in .toml")
-                task = load(str(path))
-            except (SearchappError, OSError) as error:
-                self._home.tell_error(_path_error(error, words))
-            else:
-                self.start(task, path.parent)
+        def prepare(words: str) -> Callable[[], object]:
+            path = _path(words)
+            if path.suffix.lower() != ".toml":
+                raise UsageError(f"{path} is not a task file: its name must end in .toml")
+            task = load(str(path))
+            return lambda: self.start(task, path.parent)
 
-        self._home.app.push_screen(WordsDialog("The TOML file of your own task"), named)
+        self._ask_path("The TOML file of your own task", prepare, ".toml")
 
     def start(self, task: Task, folder: Path, *, remember: bool = False, replace: bool = False) -> None:
         """Index a task; without `replace`, ask before replacing other documents."""
@@ -201,30 +197,41 @@ class Indexer:
             self._home.head.tell(f"{self.indexing.task.name}: stopping …", "$warning")
 
     def _ask_folder(self, task: Task) -> None:
-        def named(words: str | None) -> None:
-            if not words:
-                return
-            try:
-                folder = _path(words)
-                if not folder.is_dir():
-                    raise UsageError(f"there is no folder {folder}")
-            except (UsageError, OSError) as error:  # the system may reject a long name
-                self._home.tell_error(_path_error(error, words))
-            else:
-                self.start(task, folder, remember=True)
+        def prepare(words: str) -> Callable[[], object]:
+            folder = _path(words)
+            if not folder.is_dir():
+                raise UsageError(f"there is no folder {folder}")
+            return lambda: self.start(task, folder, remember=True)
 
-        self._home.app.push_screen(WordsDialog(f"The folder with the official files of {task.name}"), named)
+        self._ask_path(f"The folder with the official files of {task.name}", prepare)
+
+    def _ask_path(
+        self, question: str, prepare: Callable[[str], Callable[[], object]], suffix: str = ""
+    ) -> None:
+        """Ask for a path to index; begin with the last answer, whose files may have been the wrong ones."""
+
+        def prepare_or_explain(words: str) -> Callable[[], object]:
+            self._typed_paths[question] = words
+            try:
+                return prepare(words)
+            except OSError as error:  # the system may reject a long name
+                raise DataError(f"{words} can't be read: {reason(error)}") from error
+
+        initial = self._typed_paths.get(question, "")
+        dialog = PathDialog(question, prepare_or_explain, "index", suffix=suffix, initial=initial)
+        self._home.app.push_screen(dialog, lambda start: start() if start is not None else None)
 
     def _is_busy(self) -> bool:
         if self.indexing is None:
             return False
-        stop = self._home.keys.shown("stop")
-        self._home.head.tell(f"{self.indexing.task.name} is being indexed: {stop} stops it", "$warning")
+        stop = self._home.keys.shown("clear")
+        words = f"{self.indexing.task.name} is being indexed: {stop} stops it"
+        self._home.head.tell(words, "$warning", holds=lambda: self.indexing is not None)
         return True
 
     def _report(self, words: str) -> None:
         if self.indexing is not None and not self.indexing.is_stopping:
-            stop = self._home.keys.shown("stop")
+            stop = self._home.keys.shown("clear")
             self._home.head.tell(f"{self.indexing.task.name}: {words}   {stop} stops it", "$primary")
 
     def _ended(self, result: Sequence[str] | Exception | None) -> None:
@@ -245,9 +252,3 @@ def _path(words: str) -> Path:
         return Path(words).expanduser().absolute()
     except RuntimeError as error:
         raise UsageError(f"{words} can't be found: no user on this machine has this name") from error
-
-
-def _path_error(error: SearchappError | OSError, words: str) -> SearchappError:
-    if isinstance(error, SearchappError):
-        return error
-    return DataError(f"{words} can't be read: {reason(error)}")

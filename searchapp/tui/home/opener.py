@@ -161,7 +161,12 @@ def prepare_judging(stack: ExitStack, settings: Settings, run: KnownRun, warn: N
         judging = judging_session(session, run_pages, run_pages.topics, usual_depth(run_pages))
         prepared.farewell = lambda: session_summary(summary(judging), task.info.grades)
         title = f"{task.name} {run_pages.split or run.path.name} · {name}"
-        return JudgeScreen(judging, run_pages, own.keys, title, presence=presence)
+        return JudgeScreen(
+            *(judging, run_pages, own.keys, title),
+            presence=presence,
+            goal=own.goal,
+            next_topic=own.next_topic,
+        )
 
     return PreparedScreen(make)
 

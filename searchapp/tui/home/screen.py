@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -32,7 +33,7 @@ from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import Content, Notation, entitle
 from searchapp.tui.kit.descriptions import error_text, with_tilde
 from searchapp.tui.kit.dialogs import Choice, Picking, ReportDialog
-from searchapp.tui.kit.keys import KeyAction, KeyMap, PaneHelp, ScreenSettings, shared
+from searchapp.tui.kit.keys import KeyMap, PaneHelp, ScreenSettings, screen_actions
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
 from searchapp.tui.kit.widgets import (
@@ -67,36 +68,18 @@ PANES = {
 
 SECTION = "browse"
 
-_OPEN, _MAKE, _MOVE, _LOOK, _ALL = "Open", "Make", "Move", "View", "Other"
-
-KEY_ACTIONS = (
-    KeyAction("open", _OPEN, "Search the selected task, or judge the selected run", ("enter",), "open"),
-    KeyAction("topics", _OPEN, "Browse the topics of the run with their gold", ("t",), "topics"),
-    KeyAction("compare", _OPEN, "Compare the run with another one, topic by topic", ("v",), "compare"),
-    KeyAction("settings", _OPEN, "Show every setting, its value and its source", ("s",), "settings"),
-    KeyAction("doctor", _OPEN, "Check whether searchapp works on this machine", ("c", "f2"), "check"),
-    KeyAction("index", _MAKE, "Index the task from its files, its sample or another folder", ("i",), "index"),
-    KeyAction("own_task", _MAKE, "Index your own task, described by a TOML file", ("n",), "own task"),
-    KeyAction("stop", _MAKE, "Stop indexing", ("x", "escape"), "stop"),
-    KeyAction(
-        "evaluate", _MAKE, "Score the run with the official scorer, and show all measures", ("e",), "evaluate"
-    ),
-    KeyAction("refresh", _MAKE, "Refresh engine, tasks and runs", ("r", "f5"), "refresh"),
-    KeyAction("down", _MOVE, "Next line", ("down", "j")),
-    *shared("up", "page_down", "page_up"),
-    KeyAction("first", _MOVE, "First line", ("home", "g")),
-    KeyAction("last", _MOVE, "Last line", ("end", "G")),
-    KeyAction("next_pane", _MOVE, "Next pane: tasks, runs, details", ("tab",), "next pane"),
-    *shared("previous_pane", "jump", "zoom"),
-    KeyAction("scroll_down", _LOOK, "Scroll the details down", ("ctrl+d", "right")),
-    KeyAction("scroll_up", _LOOK, "Scroll the details up", ("ctrl+u", "left")),
-    *shared("theme", "copy"),
-    KeyAction("palette", _ALL, "Search for an action, a task or a run", ("ctrl+p",), "palette"),
-    *shared("help", "quit"),
+KEY_ACTIONS = screen_actions(
+    *("index", "own_task", "settings", "doctor", "refresh", "compare", "evaluate"),
+    open="Search the selected task, or judge the selected run",
+    clear=("Stop indexing", "stop"),
+    topics="Browse the topics of the run with their gold",
+    next_pane="Next pane: tasks, runs, details",
+    scroll_down="Scroll the details down",
+    scroll_up="Scroll the details up",
+    palette="Search for an action, a task or a run",
 )
 
-IN_LAST_LINE = ("open", "index", "evaluate", "topics", "compare", "next_pane", "palette", "doctor", "settings",
-                "own_task", "refresh", "zoom", "theme", "quit", "help")  # fmt: skip
+IN_LAST_LINE = ("open", "index", "evaluate", "topics", "compare", "palette", "help", "quit")
 
 
 def load(home: Path) -> ScreenSettings:
@@ -121,7 +104,7 @@ class TaskRows(RowList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
 
     def __init__(self) -> None:
-        super().__init__(id="tasks")
+        super().__init__(id="tasks", empty="Loading the tasks …")
         self.states: Sequence[TaskState] = ()
 
     @property
@@ -163,7 +146,7 @@ class RunRows(RowList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--rank"}
 
     def __init__(self, figure: Callable[[KnownRun], str]) -> None:
-        super().__init__(id="runs")
+        super().__init__(id="runs", empty="Loading the runs …")
         self.runs: Sequence[KnownRun] = ()
         self._figure = figure
 
@@ -278,6 +261,16 @@ def _next_step(state: TaskState, overview: Overview, keys: KeyMap) -> str:
     ways = "its sample" if state.sample is not None and not state.has_files else "its files"
     first = "Nothing is indexed yet. " if overview.is_empty else ""
     return f"{first}{index} indexes {ways} or another folder; then {open_} searches it."
+
+
+def first_run_sentence(overview: Overview, keys: KeyMap) -> str:
+    """Return how to make the first run."""
+    state = next((state for state in overview.tasks if state.index is not None), None)
+    if state is None:
+        return f"No runs yet. Index a task first: {keys.shown('index')} in the list of tasks."
+    split = next(iter(state.task.info.splits), "SPLIT")
+    command = shlex.join(["searchapp", "rank", state.task.reference, "--split", split, "--out", "runs/first"])
+    return f"No runs yet. `{command}` makes the first one."
 
 
 def run_page(run: KnownRun, figure: str, keys: KeyMap) -> Content:
@@ -421,7 +414,9 @@ class HomeScreen(KeyScreen):
             self.tasks.list(overview.tasks)
         if self.runs.runs != overview.runs:
             self.runs.list(overview.runs)
+        self.runs.show_empty(first_run_sentence(overview, self.keys))
         self.describe()
+        self.head.clear_ended()
 
     def show_figures(self) -> None:
         self.runs.refresh()
@@ -444,7 +439,7 @@ class HomeScreen(KeyScreen):
             title = f"Task {state.task.name}"
         else:
             key, title = None, "Runs"
-            text = Content("No runs yet. `searchapp rank TASK --split SPLIT --out DIR` creates one.")
+            text = Content(first_run_sentence(overview, self.keys))
         notes = [Content.assemble(("! ", "bold $warning"), note) for note in overview.notes]
         news = [*map(Content, self._news), Content("")] if self._news else []
         text = Content("\n").join([*news, text, *([Content("")] if notes else []), *notes])
@@ -464,6 +459,7 @@ class HomeScreen(KeyScreen):
     def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # the one with the focus
         self._news = ()
         self.describe()
+        self.head.clear_ended()
 
     @on(RowList.Picked)
     def _picked(self, event: RowList.Picked) -> None:
@@ -492,7 +488,8 @@ class HomeScreen(KeyScreen):
     def _state(self) -> TaskState | None:
         state = self.tasks.state
         if state is None:
-            self.head.tell("the tasks are still being loaded", "$warning")
+            words = "the tasks are still being loaded"
+            self.head.tell(words, "$warning", holds=lambda: self.tasks.state is None)
         return state
 
     def search(self, state: TaskState, query: SearchQuery | None = None, topic: Topic | None = None) -> None:
@@ -536,7 +533,7 @@ class HomeScreen(KeyScreen):
             if other.path != run.path and (other.task, other.manifest.split) == (run.task, manifest.split)
         ]
         if not others:
-            self.head.tell(
+            self.hint(
                 f"there is no other run of {manifest.task} {manifest.split} to compare it with", "$warning"
             )
             return
@@ -557,7 +554,8 @@ class HomeScreen(KeyScreen):
         self.pick(dialog, lambda index: self.opener.compare([run, others[index]]))
 
     def _tell_no_run(self) -> None:
-        self.head.tell(f"no run is selected: {self.keys.shown('next_pane')} goes to the runs", "$warning")
+        words = f"no run is selected: {self.keys.shown('next_pane')} goes to the runs"
+        self.head.tell(words, "$warning", holds=lambda: self.run is None)
 
     def _refresh(self) -> None:
         self._news = ()
@@ -569,7 +567,7 @@ class HomeScreen(KeyScreen):
             "open": self._open,
             "index": lambda: self.indexer.ask(state) if (state := self._state()) is not None else None,
             "own_task": self.indexer.ask_own_task,
-            "stop": self.indexer.stop,
+            "clear": self.indexer.stop,
             "evaluate": lambda: self.evaluate(self.run),
             "topics": self._topics,
             "compare": lambda: self._compare(self.run),

@@ -3,6 +3,7 @@ prefetching."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -16,10 +17,10 @@ from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Action, grade_label
 from searchapp.judging.judgments import JudgmentFilter, ListedJudgment, duration, list_judgments
-from searchapp.judging.session import JudgingSession, Session
+from searchapp.judging.session import JudgingSession, NearDuplicate, NearDuplicates, Session
 from searchapp.text import counted
 from searchapp.tui.kit import descriptions
-from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, Plain, entitle
+from searchapp.tui.kit.content import AS_WRITTEN, Content, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import (
     CANT_TELL,
     NOTED,
@@ -31,11 +32,21 @@ from searchapp.tui.kit.descriptions import (
 )
 from searchapp.tui.kit.dialogs import Dialog
 from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.screen import Pane, SessionBanner
-from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitted, one_line
+from searchapp.tui.kit.screen import SessionBanner
+from searchapp.tui.kit.widgets import (
+    LONGEST_ID,
+    RowList,
+    RowPart,
+    TextLine,
+    TextPane,
+    fitted,
+    id_column,
+    id_column_cells,
+    one_line,
+    shortened_id,
+)
 
 _MOST_ID_CELLS = 12
-_BLOCK = 1000
 # Least width of a list that shows ids.
 _IDS_FROM = 44
 
@@ -46,10 +57,10 @@ class RunTopicRows(RowList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
 
     def __init__(self, judging: JudgingSession, run_pages: RunPages) -> None:
-        super().__init__(id="topics")
+        super().__init__(id="topics", empty="No topic has these words: esc clears the filter.")
         self._judging = judging
         self._run_pages = run_pages
-        self.notation = Notation(run_pages.task.info.markup, Form.written)
+        self.notation = Notation(run_pages.task.info.markup)
         # The index of the open topic.
         self.current = -1
         # The indexes of the topics in the list.
@@ -134,8 +145,8 @@ class RunDocumentRows(RowList):
         """Show documents; the first `scored` ones have a score, None hides this."""
         self.topic, self.documents, self._scored = topic, documents, scored
         self.selected.clear()
-        longest = max((len(document) for document in documents[:_BLOCK]), default=0)
-        self._id_cells = min(_MOST_ID_CELLS, longest)
+        self.show_empty("No document to judge: the document pane says why.")
+        self._id_cells = id_column_cells(documents, _MOST_ID_CELLS)
         self.show(len(documents), cursor)
 
     @property
@@ -175,8 +186,9 @@ class RunDocumentRows(RowList):
         ]
         left = width - 4 - self._mark_cells - digits
         if width >= _IDS_FROM:
-            parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
-            left -= self._id_cells + 2
+            column = id_column(document, self._id_cells)
+            parts.append((column, "rows--faint"))
+            left -= cell_len(column)
         is_unscored = self._scored is not None and index >= self._scored
         if is_unscored:
             parts.append((UNSCORED, "rows--faint"))
@@ -210,7 +222,7 @@ class Snippets:
     def __init__(self, run_pages: RunPages) -> None:
         self._run_pages = run_pages
         self._known: dict[str, str] = {}
-        self._notation = Notation(run_pages.task.info.markup, Form.written)
+        self._notation = Notation(run_pages.task.info.markup)
 
     def of(self, document: str) -> str | None:
         snippet = self._known.get(document)
@@ -227,11 +239,14 @@ class Snippets:
 
 
 class Prefetcher:
-    """Fetches documents in the background."""
+    """Fetches documents in the background, and renders the next ones in `notation`."""
 
-    def __init__(self, screen: Screen[Any], run_pages: RunPages) -> None:
+    def __init__(
+        self, screen: Screen[Any], run_pages: RunPages, notation: Callable[[], Notation] | None = None
+    ) -> None:
         self._screen = screen
         self._run_pages = run_pages
+        self._notation = notation
 
     def around(self, documents: Sequence[str], index: int) -> None:
         """Fetch the visible beginnings now.
@@ -248,6 +263,9 @@ class Prefetcher:
         def fetch() -> None:
             for document in following:  # one by one, so that other requests do not wait for all
                 self._run_pages.prepare(topic, [document])
+                text = self._run_pages.known_text(document)
+                if text is not None and self._notation is not None:
+                    self._notation().rewritten(text)  # keeps the formulas in memory
 
         if not all(self._run_pages.has_page(topic, document) for document in following):
             self._start(fetch, "fetching the next documents", "pages")
@@ -264,6 +282,16 @@ class Prefetcher:
             self._screen.app.call_from_thread(then)
 
         self._start(fetch, "fetching the beginnings of documents", "rows")
+
+    def texts(self, documents: Sequence[str], then: Callable[[], object]) -> None:
+        """Fetch the texts of judged documents."""
+
+        def fetch() -> None:
+            self._run_pages.texts(documents)
+            self._screen.app.call_from_thread(then)
+
+        if documents:
+            self._start(fetch, "fetching judged documents", "judged")
 
     def _start(self, work: Callable[[], None], name: str, group: str) -> None:
         self._screen.run_worker(work, name, group, thread=True, exclusive=True, exit_on_error=False)
@@ -376,6 +404,11 @@ class JudgmentList(Dialog[ListedJudgment | None]):
         rows.judgments = [
             judgment for judgment in self._kinds[self._kind] if has_words(self._text(judgment), words)
         ]
+        rows.show_empty(
+            "No judgment of this kind has these words."
+            if words
+            else "You have judged none of these topics yet."
+        )
         rows.show(len(rows.judgments), len(rows.judgments) - 1)
         parts: list[str | tuple[str, str]] = []
         for name, judgments in self._kinds.items():
@@ -471,10 +504,12 @@ class Finder:
             self._steps.append(step)
             return
         if not rows.matching:
+            words, moves = self.words, rows.moves
             self._head.tell(
-                f"no document has {' and '.join(self.words)}"
-                if self.words
-                else f"search with {self._keys.shown('search')} first"
+                f"no document has {' and '.join(words)}"
+                if words
+                else f"search with {self._keys.shown('search')} first",
+                holds=lambda: self.words == words and (bool(words) or rows.moves == moves),
             )
             return
         matches = sorted(rows.matching, reverse=step < 0)
@@ -509,31 +544,53 @@ class Finder:
         matches = sorted(self._rows.matching)
         number = matches.index(self._rows.cursor) + 1 if self._rows.cursor in matches else 0
         keys = f"{self._keys.shown('previous_match')} {self._keys.shown('next_match')}"
-        self._head.tell(f"“{' '.join(self.words)}”: {number} of {counted(len(matches), 'document')} ({keys})")
+        words, moves = self.words, self._rows.moves
+        self._head.tell(
+            f"“{' '.join(words)}”: {number} of {counted(len(matches), 'document')} ({keys})",
+            holds=lambda: self.words == words and self._rows.moves == moves,
+        )
+
+
+# The least share of the lines for the topic, if it needs them.
+TOPIC_LINES_SHARE = 0.34
 
 
 class TopicAndDocument(Vertical):
-    """The panes with a topic and one of its documents."""
+    """The panes with a topic and one of its documents.
+
+    A topic that needs more than its share also gets the lines that the document does not need.
+    """
 
     def __init__(self, judging: JudgingSession, run_pages: RunPages) -> None:
         super().__init__(id="right")
+        self.near_duplicates = NearDuplicates(judging, run_pages.known_text)
         self._judging = judging
         self._run_pages = run_pages
-        self._topic = Pane(id="topic")
-        self._topic_text = Plain(id="topic-text")
+        self._topic = TextPane(id="topic")
         self._document = TextPane(id="document")
         self._shown: tuple[str, str] | None = None
-        self.notation = Notation(run_pages.task.info.markup, Form.written)
+        self.notation = Notation(run_pages.task.info.markup)
 
     def compose(self) -> ComposeResult:
-        with self._topic:
-            yield self._topic_text
+        yield self._topic
         yield self._document
 
+    def on_resize(self) -> None:
+        self.divide()
+
     def show_topic(self, topic: str) -> None:
-        self._topic_text.update(descriptions.topic_page(self._run_pages.topic(topic), self.notation))
-        self._topic.scroll_home(animate=False)
-        entitle(self._topic, f"Topic {topic}")
+        page = descriptions.topic_page(self._run_pages.topic(topic), self.notation)
+        self._topic.show(page, reveal=descriptions.right_option(page))
+        entitle(self._topic, f"Topic {shortened_id(topic, LONGEST_ID)}")
+
+    def divide(self) -> None:
+        """Divide the lines between topic and document, unless one of them is alone."""
+        if self.screen.has_class("-zoom-topic") or self.screen.has_class("-zoom-document"):
+            self._topic.styles.height = None
+        elif self.size.height:
+            share = math.ceil(self.size.height * TOPIC_LINES_SHARE)
+            unused = self.size.height - self._document.needed_height
+            self._topic.styles.height = min(self._topic.needed_height, max(share, unused))
 
     def show_document(self, topic: str, document: str | None, words: Sequence[str]) -> None:
         """Show a document with its opinions, from its beginning if it is another one."""
@@ -555,12 +612,18 @@ class TopicAndDocument(Vertical):
             return
         others, note = self._judging.others(topic, document), self._judging.words(topic, document)
         labels = self._run_pages.task.info.grades
-        pane.show(
-            descriptions.document_page(page, others, note, labels, self.notation, words), changed=changed
-        )
+        text = descriptions.document_page(page, others, note, labels, self.notation, words)
+        duplicates = self.near_duplicates.of(topic, document)
+        pane.show(Content("\n").join([*map(self._near_duplicate, duplicates), text]), changed=changed)
+        self.divide()
+
+    def _near_duplicate(self, duplicate: NearDuplicate) -> Content:
+        text, labels = self._run_pages.known_text(duplicate.document_id), self._run_pages.task.info.grades
+        words = descriptions.near_duplicate_label(duplicate, text, labels, self.notation)
+        return Content.styled(f"≈ {words}", "$warning")
 
     def _title(self, topic: str, document: str) -> str:
-        title = f"Document {document}"
+        title = f"Document {shortened_id(document, LONGEST_ID)}"
         if self._judging.is_blind:
             return title
         rank, score = self._judging.order(topic).ranks[document], self._run_pages.score(topic, document)

@@ -10,7 +10,7 @@ from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import UsageError
 from searchapp.judging.events import Action, grade_label
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
-from searchapp.judging.session import JudgingSession, Outcome
+from searchapp.judging.session import JudgingSession, NearDuplicates, Outcome
 from searchapp.judging.view import Opinion
 from searchapp.text import counted, have
 from searchapp.tui.kit.content import AS_WRITTEN, readable
@@ -20,6 +20,7 @@ from searchapp.tui.kit.descriptions import (
     field_text,
     has_words,
     judged_label,
+    near_duplicate_label,
     opinion_label,
     opinion_text,
     topic_lines,
@@ -60,6 +61,9 @@ class JudgePrompts(Conversation):
         start: str | None = None,
         ask: Ask = input,
         out: TextIO | None = None,
+        *,
+        goal: int | None = None,
+        next_topic: bool = False,
     ) -> None:
         super().__init__(judging.session, run_pages, title, ask, out)
         self.judging = judging
@@ -69,6 +73,12 @@ class JudgePrompts(Conversation):
         self._index = 0
         # The document just judged, if the topic has no other to go to.
         self._resting_on: str | None = None
+        # Number of documents to judge in the session.
+        self._goal = goal
+        # The number that was reported last.
+        self._reported = 0
+        self._goes_to_next_topic = next_topic
+        self._near_duplicates = NearDuplicates(judging, run_pages.known_text)
 
     @property
     def topic(self) -> str:
@@ -89,6 +99,8 @@ class JudgePrompts(Conversation):
     def _begin(self) -> None:
         if self.judging.is_blind:
             self._say("Blind: ranks, scores and other people's grades are hidden.")
+        if self._goal is not None:
+            self._say(f"The goal of this session: {counted(self._goal, 'document')}.")
         self._open(self._number)
 
     # Commands
@@ -146,14 +158,14 @@ class JudgePrompts(Conversation):
         if self._may_change(document, label):
             before = self._opinion(document)
             outcome = self.judging.grade(self.topic, [document], grade, reason)
-            self._go_on(outcome, change_label(label, before, self.labels), document)
+            self._go_on(outcome, change_label(label, before, self.labels), document, before)
 
     def _cant_tell(self, reason: str) -> None:
         document = self.document
         if self._may_change(document, "can't tell"):
             before = self._opinion(document)
             outcome = self.judging.cant_tell(self.topic, document, reason)
-            self._go_on(outcome, change_label("can't tell", before, self.labels), document)
+            self._go_on(outcome, change_label("can't tell", before, self.labels), document, before)
 
     def _skip(self) -> None:
         document = self.document
@@ -168,7 +180,7 @@ class JudgePrompts(Conversation):
             self._say(f"already skipped: {ON}")
             return
         outcome = self.judging.skip(self.topic, document)
-        self._go_on(outcome, change_label("skipped", before, self.labels), document)
+        self._go_on(outcome, change_label("skipped", before, self.labels), document, before)
 
     def _may_change(self, document: str, label: str) -> bool:
         """Return whether to save a verdict; ask first if the present document was just judged."""
@@ -192,7 +204,10 @@ class JudgePrompts(Conversation):
         label = f"{len(documents)} documents {grade_label(grade, self.labels)}"
         already = judged_label([self._opinion(document) for document in documents], self.labels)
         if self._agrees(f"Grade {label}?{f' {already}.' if already else ''}"):
+            was_done = self.judging.is_done(self.topic)
             self._report(self.judging.grade(self.topic, documents, grade), label)
+            if not was_done:
+                self._leave_finished_topic()
 
     def _opinion(self, document: str) -> Opinion | None:
         return self.judging.opinion(self.topic, document)
@@ -204,11 +219,32 @@ class JudgePrompts(Conversation):
             document = self.document
             self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
 
-    def _go_on(self, outcome: Outcome, label: str, document: str) -> None:
+    def _go_on(self, outcome: Outcome, label: str, document: str, before: Opinion | None) -> None:
         self._report(outcome, f"{label}: {self._name(document)}")
-        self._next_unjudged()
-        if self.document == document:
-            self._resting_on = document
+        had_verdict = before is not None and before.action is not Action.skip
+        if had_verdict or not self._leave_finished_topic():
+            self._next_unjudged()
+            if self.document == document:
+                self._resting_on = document
+
+    def _leave_finished_topic(self) -> bool:
+        """Go from a finished topic to the next one with unjudged documents, if the annotator wants this."""
+        if not self._goes_to_next_topic or not self.judging.is_done(self.topic):
+            return False
+        number = self.judging.next_unjudged_topic(self._number)
+        if number is None:
+            return False
+        self._say("All documents of this topic are judged.")
+        self._open(number)
+        return True
+
+    def _report(self, outcome: Outcome, label: str) -> None:
+        super()._report(outcome, label)
+        judged = self.judging.session.judged_here
+        if self._goal is not None and judged != self._reported:
+            self._reported = judged
+            reached = ": goal reached" if judged >= self._goal else ""
+            self._say(f"{judged:,} of {self._goal:,} judged in this session{reached}")
 
     def _again(self, outcome: Outcome | None, label: str) -> None:
         if outcome is None:
@@ -331,6 +367,11 @@ class JudgePrompts(Conversation):
         for name, value in page.fields:
             if shown := field_text(value):
                 self._say(f"{name}: {readable(shown, (), AS_WRITTEN).text}")
+        run_pages = self.run_pages
+        run_pages.texts(self._near_duplicates.unknown(self.topic))
+        for duplicate in self._near_duplicates.of(self.topic, document):
+            text = run_pages.known_text(duplicate.document_id)
+            self._say(near_duplicate_label(duplicate, text, self.labels, self._notation))
         mine = self._opinion(document)
         if mine is not None:
             self._say(f"you: {opinion_text(mine, self.labels)}")

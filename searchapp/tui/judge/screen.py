@@ -45,7 +45,7 @@ PANES = {
         "The ranking",
         "The documents of the topic in the order of the run, each with your judgment before its rank.",
         (),
-        ("skip", "cant_tell", "note", "reason", "undo", "select", "next_unjudged", "next_unjudged_topic",
+        ("skip", "cant_tell", "note", "reason", "undo", "select", "next", "next_unjudged_topic",
          "search", "document", "jump"),
     ),
     "topics": PaneHelp(
@@ -58,13 +58,13 @@ PANES = {
         "The topic",
         "The topic that documents are judged for. The arrow keys scroll it.",
         (),
-        ("maths", "zoom", "next_pane"),
+        ("markup", "zoom", "next_pane"),
     ),
     "document": PaneHelp(
         "The document",
         "The full document to grade. The arrow keys scroll it; grade keys work here too.",
         (),
-        ("maths", "zoom", "reading", "scroll_down", "note", "next_pane"),
+        ("markup", "zoom", "reading", "scroll_down", "note", "next_pane"),
     ),
     "filter": TOPICS_FILTER,
     "search": PaneHelp(
@@ -81,8 +81,7 @@ def _has_verdict(opinion: Opinion | None) -> TypeGuard[Opinion]:
     return opinion is not None and opinion.action is not Action.skip
 
 
-IN_LAST_LINE = ("undo", "redo", "select", "next_unjudged", "next_unjudged_topic", "topics", "search", "filter",
-                "judged", "document", "zoom", "maths", "theme", "quit", "help")  # fmt: skip
+IN_LAST_LINE = ("undo", "next", "next_unjudged_topic", "topics", "search", "judged", "help", "quit")
 
 COLUMNS = {"topics": "left", "ranking": "middle", "topic": "right", "document": "right"}
 
@@ -102,6 +101,9 @@ class JudgeScreen(WorkScreen):
         title: str,
         start: str | None = None,
         presence: Presence | None = None,
+        *,
+        goal: int | None = None,
+        next_topic: bool = False,
     ) -> None:
         labels = run_pages.task.info.grades
         super().__init__(
@@ -109,9 +111,11 @@ class JudgeScreen(WorkScreen):
         )
         self.judging = judging
         self.run_pages = run_pages
+        self.head.goal = goal
+        self._goes_to_next_topic = next_topic
         self.topic_index = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
         self._snippets = Snippets(run_pages)
-        self._prefetcher = Prefetcher(self, run_pages)
+        self._prefetcher = Prefetcher(self, run_pages, lambda: self._reading.notation)
         self.topics = RunTopicRows(judging, run_pages)
         self.ranking = RunDocumentRows(judging, len(labels) - 1, self._snippets.of)
         self._finder = Finder(self, self.ranking, run_pages, self.head, keys, self.go)
@@ -119,6 +123,8 @@ class JudgeScreen(WorkScreen):
         self._figures = FigureLine(judging)
         # `RowList.moves` when the cursor stayed on a judged document because the topic has no other to go to.
         self._moves_at_rest: int | None = None
+        # The topic and document graded last, and `RowList.moves` after it: a note that follows belongs to it.
+        self._graded: tuple[str, str, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -152,6 +158,10 @@ class JudgeScreen(WorkScreen):
     def document_id(self) -> str | None:
         return self.ranking.document
 
+    def act(self, name: str) -> None:
+        super().act(name)
+        self._reading.divide()  # the action may have changed which panes are shown
+
     # Navigation
 
     def open_topic(self, index: int, document: str | None = None) -> None:
@@ -159,7 +169,7 @@ class JudgeScreen(WorkScreen):
         try:
             order = self.judging.order(topic)
         except SearchappError as error:
-            self.head.tell(str(error), "$error")
+            self.hint(str(error), "$error")
             return
         cursor = order.places.get(document) if document else self.judging.next_unjudged(topic)
         self.topic_index = index
@@ -168,16 +178,28 @@ class JudgeScreen(WorkScreen):
         try:
             self._prefetcher.around(order.documents, cursor or 0)
         except SearchappError as error:
-            self.head.tell(str(error), "$error")
+            self.hint(str(error), "$error")
         scored = None if self.judging.is_blind else self.run_pages.scored(topic)
         self.ranking.open(topic, order.documents, cursor or 0, scored)
         self._reading.show_topic(topic)
         self.show_document()
         self._figures.show(topic)
+        self._fetch_judged()
+
+    def _fetch_judged(self) -> None:
+        """Fetch the judged documents that the shown one is compared with."""
+        topic = self.topic_id
+
+        def show() -> None:
+            if self.is_attached and self.topic_id == topic:
+                self.show_document()
+
+        self._prefetcher.texts(self._reading.near_duplicates.unknown(topic), show)
 
     def cursor_moved(self, rows: RowList) -> None:
         if rows is self.ranking:
             self.show_document()
+            self.head.clear_ended()
 
     @on(RowList.Picked)
     def _picked(self, event: RowList.Picked) -> None:
@@ -195,17 +217,21 @@ class JudgeScreen(WorkScreen):
         self.ranking.put(index)
         self.show_document()
 
-    def _next_unjudged(self) -> None:
-        index = self.judging.next_unjudged(self.topic_id, self.ranking.cursor)
+    def _next(self, step: int) -> None:
+        """Go to a neighbouring match of the search, or without one to a neighbouring unjudged document."""
+        if self._finder.words:
+            self._finder.next(step)
+            return
+        index = self.judging.next_unjudged(self.topic_id, self.ranking.cursor, step)
         if index is None:
-            self.head.tell(self._done_message())
+            self.hint(self._done_message())
         else:
             self.go(index)
 
     def _next_unjudged_topic(self) -> None:
         index = self.judging.next_unjudged_topic(self.topic_index)
         if index is None:
-            self.head.tell(self._done_message(), "$success")
+            self.hint(self._done_message(), "$success")
         else:
             self.open_topic(index)
 
@@ -249,7 +275,7 @@ class JudgeScreen(WorkScreen):
 
     def _ask_document(self) -> None:
         self.app.push_screen(
-            WordsDialog("Go to the document with this id"),
+            WordsDialog("Go to the document with this id", action="go there"),
             lambda document: self.jump_to(self.topic_id, document) if document else None,
         )
 
@@ -266,10 +292,10 @@ class JudgeScreen(WorkScreen):
         try:
             places = self.judging.order(topic).places
         except SearchappError as error:
-            self.head.tell(str(error), "$error")
+            self.hint(str(error), "$error")
             return
         if document not in places:
-            self.head.tell(f"this topic has no document {document}", "$error")
+            self.hint(f"this topic has no document {document}", "$error")
         elif topic != self.topic_id:
             self.open_topic(self.judging.topics.index(topic), document)
         else:
@@ -279,7 +305,8 @@ class JudgeScreen(WorkScreen):
         if self.ranking.documents:
             change()
             count = len(self.ranking.selected)
-            self.head.tell(f"{count} selected: a grade key grades all of them" if count else "")
+            words = f"{count} selected: a grade key grades all of them" if count else ""
+            self.head.tell(words, holds=lambda: len(self.ranking.selected) == count)
 
     def _clear(self) -> None:
         if self.has_class("-topics"):
@@ -310,7 +337,8 @@ class JudgeScreen(WorkScreen):
     def _give(self, indexes: Sequence[int], grade: int, reason: str) -> None:
         ranking = self.ranking
         documents = [ranking.documents[index] for index in indexes]
-        before = self.opinion(documents[-1])
+        opinions = [self.opinion(document) for document in documents]
+        before = next((opinion for opinion in opinions if not _has_verdict(opinion)), opinions[-1])
         label = grade_label(grade, self.labels)
         outcome = self.judging.grade(self.topic_id, documents, grade, reason)
         if len(documents) == 1:
@@ -336,7 +364,7 @@ class JudgeScreen(WorkScreen):
                 f"{self.begin_of(document)} is judged {verdict}. Skip it and remove that judgment?", skip
             )
         elif self._is_at_rest:
-            self.head.tell(f"already skipped: {self._rest_message()}", "$warning")
+            self.hint(f"already skipped: {self._rest_message()}", "$warning")
         else:
             skip()
 
@@ -354,6 +382,8 @@ class JudgeScreen(WorkScreen):
 
     def _note(self) -> None:
         topic, document = self.topic_id, self.document_id
+        if self._graded is not None and self._graded[2] == self.ranking.moves:
+            topic, document, _moves = self._graded
         if document is None:
             return
 
@@ -361,7 +391,8 @@ class JudgeScreen(WorkScreen):
             self._done(self.judging.note(topic, document, words), "a note", document)
             self.show_document()
 
-        self.ask_note(self.begin_of(document), self.judging.words(topic, document), write)
+        rank = "" if self.judging.is_blind else f"rank {self.judging.order(topic).places[document] + 1}, "
+        self.ask_note(rank + self.begin_of(document), self.judging.words(topic, document), write)
 
     def _reason(self) -> None:
         if self.document_id is not None:
@@ -378,24 +409,35 @@ class JudgeScreen(WorkScreen):
             return
         verdict = opinion_label(before, self.labels)
         if verdict == label:
-            self.head.tell(f"already judged {verdict}: {self._rest_message()}", "$warning")
+            self.hint(f"already judged {verdict}: {self._rest_message()}", "$warning")
         else:
             question = f"{self.begin_of(document)} is judged {verdict}. Change it to {label}?"
             self.ask(question, save, others={"next_unjudged_topic": "Go to the next topic"})
 
     def _go_on(self, outcome: Outcome, label: str, document: str | None, before: Opinion | None) -> None:
-        """Report a verdict, and go to the next unjudged document, or from a changed one to the one below."""
+        """Report a verdict, and go to the next unjudged document, or from a changed one to the one below.
+
+        After the first verdict on the last document of a topic, go to the next topic if the annotator wants this.
+        """
         ranking, topic = self.ranking, self.topic_id
         cursor = ranking.cursor
         if _has_verdict(before) and cursor + 1 < len(ranking.documents):
             following: int | None = cursor + 1
         else:
             following = self.judging.next_unjudged(topic, cursor)
-        stays = following is None or following == cursor
-        self._done(outcome, label, document, self._rest_message() if stays else "")
-        self.go(cursor if following is None else following)
-        if stays:
-            self._moves_at_rest = ranking.moves
+        next_topic = None
+        if self._goes_to_next_topic and following is None and not _has_verdict(before):
+            next_topic = self.judging.next_unjudged_topic(self.topic_index)
+        if next_topic is not None:
+            self._done(outcome, f"{label}, topic done", document)
+            self.open_topic(next_topic)
+        else:
+            stays = following is None or following == cursor
+            self._done(outcome, label, document, self._rest_message() if stays else "")
+            self.go(cursor if following is None else following)
+            if stays:
+                self._moves_at_rest = ranking.moves
+        self._graded = None if document is None else (topic, document, ranking.moves)
 
     @property
     def _is_at_rest(self) -> bool:
@@ -409,7 +451,7 @@ class JudgeScreen(WorkScreen):
 
     def _repeat(self, outcome: Outcome | None, action: str) -> None:
         if outcome is None:
-            self.head.tell(f"nothing to {action}")
+            self.hint(f"nothing to {action}")
             return
         event, count = outcome.events[0], len(outcome.events)
         if count > 1:
@@ -422,10 +464,13 @@ class JudgeScreen(WorkScreen):
         else:
             self.show_document()
 
-    def _done(self, outcome: Outcome, label: str, document: str | None, further: str = "") -> None:
+    def _done(self, outcome: Outcome, label: str, document: str | None, rest: str = "") -> None:
+        """Report an action; `rest` is `_rest_message`, if the topic has no document to go to."""
         name = None if document is None else self.begin_of(document)
-        parts = filter(None, (label, further, name))
-        self.control.tell(outcome, ("   " if further else ": ").join(parts))
+        parts = filter(None, (label, rest, name))
+        topic = self.topic_id
+        holds = (lambda: self.topic_id == topic and self._rest_message() == rest) if rest else None
+        self.control.tell(outcome, ("   " if rest else ": ").join(parts), holds)
         self.redraw(outcome.events)
 
     def take_in(self) -> Sequence[Event]:
@@ -434,6 +479,7 @@ class JudgeScreen(WorkScreen):
             self.ranking.refresh()
             self.topics.refresh()
             self.show_document()
+            self._fetch_judged()
             self._figures.score_the_rest()
         return events
 
@@ -466,7 +512,7 @@ class JudgeScreen(WorkScreen):
         notation = self._reading.notation.next
         self._reading.notation = self.topics.notation = notation
         self._snippets.show_in(notation)
-        self.head.tell(notation.about)
+        self.hint(notation.about)
         self._reading.show_topic(self.topic_id)
         self.show_document()
         self.topics.refresh()
@@ -484,7 +530,8 @@ class JudgeScreen(WorkScreen):
             "select_down": lambda: self._select(lambda: self.ranking.extend_selection(1)),
             "select_up": lambda: self._select(lambda: self.ranking.extend_selection(-1)),
             "clear": self._clear,
-            "next_unjudged": self._next_unjudged,
+            "next": lambda: self._next(1),
+            "previous": lambda: self._next(-1),
             "next_topic": lambda: self.open_topic(min(self.topic_index + 1, len(self.judging.topics) - 1)),
             "previous_topic": lambda: self.open_topic(max(self.topic_index - 1, 0)),
             "next_unjudged_topic": self._next_unjudged_topic,
@@ -496,5 +543,5 @@ class JudgeScreen(WorkScreen):
             "previous_match": lambda: self._finder.next(-1),
             "document": self._ask_document,
             "judged": self._list_judgments,
-            "maths": self._toggle_maths,
+            "markup": self._toggle_maths,
         }

@@ -166,9 +166,12 @@ class SearchRequestKind(IntEnum):
     document = 1
     page = 2
     why = 3
-    counts = 4
-    topics = 5
-    version = 6
+    notes = 4
+    counts = 5
+    topics = 6
+    export = 7
+    queue = 8
+    version = 9
 
 
 class SearchQueue(BackgroundQueue[TaskSearcher]):

@@ -194,7 +194,7 @@ def _converter() -> Callable[[str], str]:
     from pylatexenc import latex2text, latexwalker, macrospec
 
     syntax = latexwalker.get_default_latex_context_db()
-    arguments = dict.fromkeys(_AROUND, "{") | dict.fromkeys(_PATTERNS, "{{") | dict.fromkeys(_SYMBOLS, "")
+    arguments = dict.fromkeys(_SYMBOLS, "") | dict.fromkeys(_AROUND, "{") | dict.fromkeys(_PATTERNS, "{{")
     macros = [macrospec.MacroSpec(name, spec) for name, spec in arguments.items()]
     syntax.add_context_category("searchapp", macros, prepend=True)
 

@@ -15,12 +15,12 @@ from searchapp.errors import SearchappError
 from searchapp.files import reason
 from searchapp.judging.events import Action, Event, Kind, grade_label, verdict_label
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores, duration
-from searchapp.judging.session import Summary
+from searchapp.judging.session import NearDuplicate, Summary
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.text import Span, be, counted
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Form, Notation, readable
-from searchapp.tui.kit.widgets import RowPart, fitted, one_line
+from searchapp.tui.kit.widgets import LONGEST_ID, RowPart, fitted, one_line, shortened_id
 
 # Longer fields of a topic are left out: they serve queries, not readers.
 LONGEST_FIELD = 400
@@ -146,6 +146,19 @@ def judged_label(opinions: Sequence[Opinion | None], labels: Sequence[str]) -> s
     return f"{judged.total()} of them {be(judged.total())} already judged ({each})"
 
 
+def near_duplicate_label(
+    duplicate: NearDuplicate, text: str | None, labels: Sequence[str], notation: Notation
+) -> str:
+    """Return the annotator's verdict on a document that is nearly equal to the shown one."""
+    judgment = duplicate.judgment
+    verdict = verdict_label(judgment.action, judgment.grade, labels)
+    if duplicate.is_same:
+        return (
+            f"you judged the same text {verdict}: document {shortened_id(duplicate.document_id, LONGEST_ID)}"
+        )
+    return f"you judged a similar text {verdict}: {document_label(duplicate.document_id, text, notation)}"
+
+
 _ACTION_NOUNS = {
     Action.grade: "grade",
     Action.skip: "skip",
@@ -205,6 +218,13 @@ def _joined(names: Sequence[str]) -> str:
 
 # Topics
 
+_RIGHT_OPTION = "bold $success"
+
+
+def right_option(page: Content) -> Span | None:
+    """Return the range of the right option on a topic's page, if it has one."""
+    return next(((span.start, span.end) for span in page.spans if span.style == _RIGHT_OPTION), None)
+
 
 def topic_page(topic: Topic, notation: Notation) -> Content:
     """Return a topic without blank lines, its fields, and its options with the right one marked."""
@@ -216,7 +236,7 @@ def topic_page(topic: Topic, notation: Notation) -> Content:
         parts.append(Content.assemble((f"{name.replace('_', ' ')}  ", FAINT), value))
     for option in topic.options:
         shown = readable(option.text, (), notation).text
-        look, mark = ("bold $success", "✓") if option.is_right else ("", " ")
+        look, mark = (_RIGHT_OPTION, "✓") if option.is_right else ("", " ")
         parts.append(Content.assemble((f"({option.label}) ", FAINT), (f"{mark} {shown}", look)))
     return Content("\n").join(parts)
 

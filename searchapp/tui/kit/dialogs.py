@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice, takewhile
+from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.cells import cell_len
@@ -15,6 +17,7 @@ from textual.geometry import Size
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 
+from searchapp.errors import SearchappError
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.keys import HelpRow, KeyMap, PaneHelp, shown_key
@@ -63,18 +66,19 @@ class Choose(Dialog[str | None]):
 
 
 class WordsDialog(Dialog[str | None]):
-    """Asks for words; returns them, or None for Escape."""
+    """Asks for words; returns them, or None for Escape. `action` says what Enter does."""
 
-    def __init__(self, question: str, initial: str = "") -> None:
+    def __init__(self, question: str, initial: str = "", *, action: str = "save") -> None:
         super().__init__()
         self._question = question
+        self._action = action
         self._line = TextLine(lambda words: self.dismiss(words.strip()), text=initial)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield _question(self._question)
             yield self._line
-            yield Plain("↵ save    esc back", classes="hint")
+            yield Plain(f"↵ {self._action}    esc back", classes="hint")
 
     def take(self, event: events.Key) -> bool:
         if event.key == "escape":
@@ -83,10 +87,135 @@ class WordsDialog(Dialog[str | None]):
         return self._line.take(event)
 
 
+# The entries of a folder that are read to complete a path, and the completions that are listed.
+READ_ENTRIES = 10_000
+LISTED_COMPLETIONS = 8
+
+
+def path_completions(typed: str, suffix: str = "") -> list[str]:
+    """Return the folders whose paths begin with the typed text, and the files that also end with `suffix`, if any.
+
+    Raises:
+        OSError, RuntimeError: the folder cannot be read, or `~` names no user.
+    """
+    if typed == "~":
+        return ["~/"]
+    folder, fragment = _split(typed)
+    names = []
+    with os.scandir(Path(folder or ".").expanduser()) as entries:
+        for entry in islice(entries, READ_ENTRIES):
+            name = entry.name
+            is_hidden = name.startswith(".") and not fragment.startswith(".")
+            # A name with control characters would not survive in a line of text.
+            if not name.startswith(fragment) or is_hidden or visible_line(name) != name:
+                continue
+            if entry.is_dir():
+                names.append(name + os.sep)
+            elif suffix and name.lower().endswith(suffix):
+                names.append(name)
+    return [folder + name for name in sorted(names)]
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Split a path behind its last separator."""
+    start = path.rfind(os.sep) + 1
+    return path[:start], path[start:]
+
+
+class PathDialog(Dialog[Callable[[], object] | None]):
+    """Asks for a path, which Tab completes; returns the prepared action, or None for Escape.
+
+    Args:
+        question: the question
+        prepare: takes the typed text and returns the action, or raises an error, which the dialog shows so that the
+            user can correct the text
+        action: what Enter does
+        suffix: of the wanted files, in lower case; without one, a folder is wanted
+        initial: the text to begin with
+    """
+
+    def __init__(
+        self,
+        question: str,
+        prepare: Callable[[str], Callable[[], object]],
+        action: str,
+        *,
+        suffix: str = "",
+        initial: str = "",
+    ) -> None:
+        super().__init__()
+        self._question = question
+        self._prepare = prepare
+        self._action = action
+        self._suffix = suffix
+        self._line = TextLine(self._submit, lambda _words: self._tell(""), text=initial)
+        self._news = Plain(id="news")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield _question(self._question)
+            yield self._line
+            yield self._news
+            yield Plain(f"↵ {self._action}    tab complete    esc back", classes="hint")
+
+    def take(self, event: events.Key) -> bool:
+        if event.key == "escape":
+            self.dismiss(None)
+        elif event.key == "tab":
+            self._complete(self._line.value)
+        else:
+            return self._line.take(event)
+        return True
+
+    def _submit(self, words: str) -> None:
+        words = words.strip()
+        if not words:
+            self._tell("type a path", "$warning")
+            return
+        try:
+            act = self._prepare(words)
+        except SearchappError as error:
+            self._tell(str(error), "$error")
+        else:
+            self.dismiss(act)
+
+    def _complete(self, typed: str) -> None:
+        def complete() -> None:  # in a thread, because the folder may be on a slow server
+            try:
+                found = path_completions(typed, self._suffix)
+            except (OSError, RuntimeError, ValueError):
+                found = []
+            self.app.call_from_thread(self._show_completions, typed, found)
+
+        self.run_worker(complete, "to complete the path", thread=True, exclusive=True, exit_on_error=False)
+
+    def _show_completions(self, typed: str, found: Sequence[str]) -> None:
+        if not self.is_attached or self._line.value != typed:
+            return  # the user has typed on
+        if not found:
+            self._tell("no match", "$warning")
+            return
+        pairs = zip(min(found), max(found), strict=False)
+        common = "".join(first for first, _last in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if len(common) > len(typed):
+            self._line.value = common
+            self._line.cursor_position = len(common)
+            self._tell("")
+        else:
+            names = [path.removeprefix(_split(typed)[0]) for path in found]
+            rest = f" and {len(names) - LISTED_COMPLETIONS:,} more" if len(names) > LISTED_COMPLETIONS else ""
+            self._tell("  ".join(names[:LISTED_COMPLETIONS]) + rest)
+
+    def _tell(self, words: str, look: str = "$faint") -> None:
+        self._news.update(Content.styled(words, look))
+
+
 _SCROLLS: Mapping[str, Callable[..., Any]] = {
     "down": Widget.scroll_down, "j": Widget.scroll_down, "up": Widget.scroll_up, "k": Widget.scroll_up,
     "pagedown": Widget.scroll_page_down, "space": Widget.scroll_page_down, "pageup": Widget.scroll_page_up,
-    "home": Widget.scroll_home, "end": Widget.scroll_end,
+    "ctrl+d": Widget.scroll_page_down, "ctrl+u": Widget.scroll_page_up, "ctrl+f": Widget.scroll_page_down,
+    "ctrl+b": Widget.scroll_page_up, "home": Widget.scroll_home, "end": Widget.scroll_end,
+    "g": Widget.scroll_home, "G": Widget.scroll_end,
 }  # fmt: skip
 
 
@@ -137,9 +266,10 @@ class Help(ScrollDialog):
             for group, actions in groupby(self._keys.actions, key=lambda action: action.group):
                 yield _help_title(group, classes="group")
                 for action in actions:
-                    yield _help_row((self._keys.all_shown(action.name), action.about), 12)
+                    yield _help_row((self._keys.all_shown(action.name), action.about), 12, action.name)
             words = (
-                f"To change keys, edit [{self._keys.section}.keys] in settings.toml in the home directory."
+                f"To change keys, edit [{self._keys.section}.keys] in settings.toml in the home directory: it "
+                f"gives the actions, by their names at the right, other keys."
             )
             yield Plain(Content.styled(words, "$faint"), classes="group")
 
@@ -158,9 +288,9 @@ def _help_title(words: str, classes: str | None = None) -> Plain:
     return Plain(Content.styled(words, "bold $accent"), classes=classes)
 
 
-def _help_row(row: HelpRow, cells: int) -> Plain:
+def _help_row(row: HelpRow, cells: int, name: str = "") -> Plain:
     typed, about = row
-    return Plain(Content.assemble((f"{typed:<{cells}}", "bold $primary"), about))
+    return Plain(Content.assemble((f"{typed:<{cells}}", "bold $primary"), about, (f"  {name}", "$faint")))
 
 
 DIALOG_CELLS = 120
@@ -274,7 +404,7 @@ class ChoiceRows(RowList):
     """Choices, one line each."""
 
     def __init__(self) -> None:
-        super().__init__(id="choices")
+        super().__init__(id="choices", empty="no match")
         self.choices: Sequence[Choice] = ()
         self._sign_cells = self._name_cells = 0
         self._lines = 0

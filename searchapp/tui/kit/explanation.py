@@ -13,7 +13,10 @@ from searchapp.ranking.search_results import ExplanationLine
 from searchapp.text import counted, visible_line
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.dialogs import TextDialog
-from searchapp.tui.kit.widgets import fitted, shortened
+from searchapp.tui.kit.widgets import (
+    fitted,
+    shortened_id,
+)
 
 # Lines with at least this number of cells have long bars.
 WIDE_CELLS = 90
@@ -102,7 +105,7 @@ def _shown(figure: str) -> str:
 
 def sentence(document_id: str, rest: str) -> str:
     """Return a sentence about a document."""
-    return f"{shortened(document_id, DIALOG_ID_CELLS)} {rest}"
+    return f"{shortened_id(document_id, DIALOG_ID_CELLS)} {rest}"
 
 
 def shares(why: Reason, room: int) -> list[Content]:

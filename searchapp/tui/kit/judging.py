@@ -34,6 +34,8 @@ class SessionControl:
         self.session: Session | None = None
         self._screen = screen
         self._take_in = take_in
+        # The error of the last refresh.
+        self._trouble: SearchappError | None = None
 
     def begin(self, session: Session) -> None:
         self.session = session
@@ -49,13 +51,17 @@ class SessionControl:
                 self.tell(session.save_waiting(), "all waiting judgments")
             elif events := self._take_in():
                 head.tell(arrivals_label(events, session.author.annotator), "$primary")
+            self._trouble = None
         except SearchappError as error:
-            head.tell(str(error), "$error")
+            trouble = self._trouble = error
+            head.tell(str(error), "$error", holds=lambda: self._trouble is trouble)
+        head.clear_ended()
 
-    def tell(self, outcome: Outcome, label: str) -> None:
+    def tell(self, outcome: Outcome, label: str, holds: Callable[[], bool] | None = None) -> None:
+        """Report an outcome, until `holds` returns False."""
         head, waiting = self._screen.head, 0 if self.session is None else self.session.waiting
         if outcome.is_saved:
-            head.tell(f"✓ saved  {label}", "$success")
+            head.tell(f"✓ saved  {label}", "$success", holds=holds)
         else:
             head.tell(unsaved_label(waiting, str(outcome.not_saved)), "bold $error")
 

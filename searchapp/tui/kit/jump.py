@@ -9,6 +9,7 @@ from itertools import islice, product
 from string import ascii_lowercase
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
@@ -51,7 +52,8 @@ def targets(screen: Screen[None], focus: Callable[[Widget], object]) -> list[Tar
             left, top = widget.content_region.offset
             for x, y, entry in widget.positions():
                 message = KeyLine.Pressed(entry.name)
-                result.append(Target(Offset(left + x + 1, top + y), partial(widget.post_message, message)))
+                behind_key = Offset(left + x + 1 + cell_len(entry.key), top + y)
+                result.append(Target(behind_key, partial(widget.post_message, message)))
         elif widget.can_focus:
             result.append(Target(widget.region.offset, partial(focus, widget)))
     result = [target for target in result if screen.region.contains_point(target.at)]

@@ -2,7 +2,7 @@
 
     [judge.keys]
     undo = "z"
-    next_unjudged = ["g", "ctrl+g"]
+    next = ["n", "ctrl+n"]
 
 in `settings.toml` of the home directory. Keys have Textual's names: `a`, `A`, `ctrl+a`, `space`, `f3`,
 `left_square_bracket` or simply `[`. Imports no Textual, because commands read the keys before they open a
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from searchapp.config.settings import BY_NAME, SPACINGS, THEMES
+from searchapp.config.settings import BY_NAME, KEY_SETS, SPACINGS, THEMES
 from searchapp.errors import DataError
 from searchapp.files import parse_toml, read_text, unreadable
 from searchapp.text import suggestion
@@ -65,13 +65,13 @@ TOPIC_PANE = PaneHelp(
     "The topic",
     "The topic that documents are ranked for. The arrow keys scroll it.",
     (),
-    ("maths", "zoom", "next_pane"),
+    ("markup", "zoom", "next_pane"),
 )
 DOCUMENT_PANE = PaneHelp(
     "The document",
     "The full document under the cursor. The arrow keys scroll it.",
     (),
-    ("maths", "zoom", "pager", "copy_text", "why", "next_pane"),
+    ("markup", "zoom", "pager", "copy_text", "why", "next_pane"),
 )
 
 
@@ -91,103 +91,199 @@ class KeyAction:
     word: str = ""
 
 
-_JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "View", "Other"
+# The groups of the help, in its order.
+_OPEN, _SEARCH, _TOPICS, _RUNS, _DOCUMENTS, _JUDGE, _MOVE, _VIEW, _OTHER = (
+    "Open", "Search", "Topics", "Runs", "Documents", "Judge", "Move", "View", "Other",
+)  # fmt: skip
 
-# Actions with the same keys on most screens.
-SHARED = {
+# The actions of all screens. A key has one meaning: no two actions share one, except `open` and `clear`.
+ACTIONS = {
     action.name: action
     for action in (
+        KeyAction("open", _OPEN, "Open the topic under the cursor", ("enter",), "open"),
+        KeyAction("index", _OPEN, "Index the task from its files, its sample or another folder", ("I",), "index"),
+        KeyAction("own_task", _OPEN, "Index your own task, described by a TOML file", ("O",), "own task"),
+        KeyAction("settings", _OPEN, "Show every setting, its value and its source", ("comma",), "settings"),
+        KeyAction("doctor", _OPEN, "Check whether searchapp works on this machine", ("D",), "check"),
+        KeyAction("refresh", _OPEN, "Refresh engine, tasks and runs", ("f5",), "refresh"),
+        KeyAction("search", _SEARCH, "Search the topic's documents for words", ("slash",), "search"),
+        KeyAction("next_match", _SEARCH, "Next document with the search words", ("f3", "full_stop")),
+        KeyAction("previous_match", _SEARCH, "Previous document with the search words", ("shift+f3",)),
+        KeyAction("history", _SEARCH, "List recent queries", ("ctrl+r",), "history"),
+        KeyAction("save", _SEARCH, "Save the search under a name", ("ctrl+s",), "save"),
+        KeyAction("saved", _SEARCH, "Open or delete a saved search", ("ctrl+l",), "saved"),
+        KeyAction("filter", _SEARCH, "Filter the topics by words", ("f", "f2"), "filter"),
+        KeyAction("recipe", _SEARCH, "Rank with another recipe", ("r", "alt+r"), "recipe"),
+        KeyAction("like", _SEARCH, "More like this document", ("S",), "similar"),
+        KeyAction("back", _SEARCH, "Go back to the previous search", ("backspace", "alt+left"), "back"),
+        KeyAction("forward", _SEARCH, "Go forward to the next search", ("alt+right",)),
+        KeyAction(
+            "analysis", _SEARCH, "Show how a field's analyzer changes document and query", ("A",), "analyze"
+        ),
+        KeyAction("next_topic", _TOPICS, "Next topic", ("right_square_bracket",), "next topic"),
+        KeyAction("previous_topic", _TOPICS, "Previous topic", ("left_square_bracket",)),
+        KeyAction(
+            "next_unjudged_topic", _TOPICS, "Next topic with unjudged documents", ("right_curly_bracket",), "next topic"
+        ),
+        KeyAction("topics", _TOPICS, "Go to the list of topics, or back", ("t",), "topics"),
+        KeyAction(
+            "order", _TOPICS, "Sort topics: worst first, most missed first, run order", ("o",), "order"
+        ),
+        KeyAction("worst_topic", _TOPICS, "Go to the worst topic", ("W",), "worst"),
+        KeyAction(
+            "failures",
+            _TOPICS,
+            "Show only failing topics with their non-relevant documents, or everything",
+            ("F",),
+            "failures",
+        ),
+        KeyAction("compare", _RUNS, "Compare the run with another one, topic by topic", ("v",), "compare"),
+        KeyAction(
+            "evaluate", _RUNS, "Score the run with the official scorer, and show all measures", ("E",), "evaluate"
+        ),
+        KeyAction("measure", _RUNS, "Next measure", ("M",), "measure"),
+        KeyAction("other", _RUNS, "Go to the same document in the other run", ("equals_sign",), "other run"),
+        KeyAction("next", _DOCUMENTS, "Next unjudged document", ("n",), "next unjudged"),
+        KeyAction("previous", _DOCUMENTS, "Previous unjudged document", ("N",)),
+        KeyAction(
+            "next_gold", _DOCUMENTS, "Next relevant document in the ranking", ("right_parenthesis",), "next gold"
+        ),
+        KeyAction(
+            "previous_gold", _DOCUMENTS, "Previous relevant document in the ranking", ("left_parenthesis",)
+        ),
+        KeyAction("next_missed", _DOCUMENTS, "Next missed document", ("e",), "next missed"),
+        KeyAction("why", _DOCUMENTS, "Explain the document's rank", ("w", "f6"), "why"),
+        KeyAction(
+            "document", _DOCUMENTS, "Go to a document by its id, or see why it is not there", ("i",), "id"
+        ),
+        KeyAction("citing", _DOCUMENTS, "List training topics with the document in their gold", ("T",)),
+        KeyAction("judge", _JUDGE, "Start or stop judging with the grade keys", ("J",), "judge"),
+        KeyAction("queue", _JUDGE, "Add the first hits to the judging queue of the topic", ("Q",), "queue"),
+        KeyAction("undo", _JUDGE, "Undo the last action; repeat for earlier ones", ("u", "ctrl+z"), "undo"),
+        KeyAction("redo", _JUDGE, "Redo the last undone action", ("U", "ctrl+y"), "redo"),
         KeyAction("skip", _JUDGE, "Skip: leave the document for later, without a grade", ("s",), "skip"),
         KeyAction("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
-        KeyAction("note", _JUDGE, "Write a note on the document", ("n",), "note"),
-        KeyAction("down", _MOVE, "Next line", ("down",)),
+        KeyAction("note", _JUDGE, "Annotate: write a note on the document", ("a",), "annotate"),
+        KeyAction("reason", _JUDGE, "Grade with a reason", ("R",), "reason"),
+        KeyAction("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
+        KeyAction("select_down", _JUDGE, "Extend the selection down", ("shift+down",)),
+        KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up",)),
+        KeyAction("judged", _JUDGE, "List your judgments, skips and notes; go to one of them", ("l",), "list"),
+        KeyAction("clear", _MOVE, "Clear the selection, the search or the filter", ("escape",)),
+        KeyAction("down", _MOVE, "Next line", ("down", "j")),
         KeyAction("up", _MOVE, "Previous line", ("up", "k")),
-        KeyAction("page_down", _MOVE, "A page down", ("pagedown", "space")),
-        KeyAction("page_up", _MOVE, "A page up", ("pageup",)),
-        KeyAction("first", _MOVE, "First line", ("home",)),
-        KeyAction("last", _MOVE, "Last line", ("end",)),
+        KeyAction("page_down", _MOVE, "A page down", ("pagedown", "ctrl+f")),
+        KeyAction("page_up", _MOVE, "A page up", ("pageup", "ctrl+b")),
+        KeyAction("first", _MOVE, "First line", ("home", "g")),
+        KeyAction("last", _MOVE, "Last line", ("end", "G")),
+        KeyAction("next_pane", _MOVE, "Next pane", ("tab",), "next pane"),
         KeyAction("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
+        KeyAction("jump", _MOVE, "Label every visible item; its label goes there", ("apostrophe", "ctrl+o"), "jump"),
+        KeyAction("scroll_down", _MOVE, "Scroll the document down", ("ctrl+d", "right")),
+        KeyAction("scroll_up", _MOVE, "Scroll the document up", ("ctrl+u", "left")),
+        KeyAction("zoom", _VIEW, "Show only the focused pane, or all panes again", ("z", "f4"), "zoom"),
+        KeyAction("reading", _VIEW, "Hide or show the lists", ("b",)),
+        KeyAction("wider", _VIEW, "Make the list wider; in stacked panes, taller", ("greater_than_sign", "f8")),
+        KeyAction("narrower", _VIEW, "Make the list narrower; in stacked panes, lower", ("less_than_sign", "f7")),
         KeyAction(
-            "jump",
-            _MOVE,
-            "Label everything visible; type a label to jump there",
-            ("apostrophe", "ctrl+o"),
-            "jump",
+            "markup", _VIEW, "Switch between rendered text, raw text and LaTeX source", ("m", "f9"), "markup"
         ),
-        KeyAction("zoom", _LOOK, "Show only the focused pane, or all panes again", ("z", "f4"), "zoom"),
-        KeyAction("reading", _LOOK, "Hide or show the lists", ("b", "f5")),
-        KeyAction("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
-        KeyAction("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
-        KeyAction("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
-        KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+b", "left")),
-        KeyAction(
-            "maths",
-            _LOOK,
-            "Switch between rendered text, raw text and LaTeX source",
-            ("m", "f9"),
-            "maths",
-        ),
-        KeyAction("theme", _LOOK, "Next theme: dark, light, terminal colours", ("d",), "theme"),
-        KeyAction("copy_id", _ALL, "Copy the document's id", ("y",), "copy id"),
-        KeyAction("copy_text", _ALL, "Copy the document's text", ("Y",)),
-        KeyAction("pager", _ALL, "Open the document in $PAGER", ("p",), "pager"),
-        KeyAction("copy", _ALL, "Copy the text selected with the mouse", ("ctrl+c", "super+c")),
-        KeyAction("palette", _ALL, "Search for an action by name, and run it", ("ctrl+p",), "palette"),
-        KeyAction("help", _ALL, "Explain this pane, and list all keys", ("question_mark", "f1"), "keys"),
-        KeyAction("quit", _ALL, "Leave", ("q", "ctrl+q"), "quit"),
+        KeyAction("fold", _VIEW, "Fold or unfold the sections below a document", ("h",)),
+        KeyAction("theme", _VIEW, "Next theme: dark, light, terminal colours", ("d",), "theme"),
+        KeyAction("copy_id", _OTHER, "Copy the document's id", ("y",), "copy id"),
+        KeyAction("copy_text", _OTHER, "Copy the document's text", ("Y",)),
+        KeyAction("copy_command", _OTHER, "Copy the command that opens this view", ("c",), "copy command"),
+        KeyAction("export", _OTHER, "Write the hits to a file: a TREC run, JSON lines or CSV", ("X",), "export"),
+        KeyAction("pager", _OTHER, "Open the document in $PAGER", ("p",), "pager"),
+        KeyAction("copy", _OTHER, "Copy the text selected with the mouse", ("ctrl+c", "super+c")),
+        KeyAction("palette", _OTHER, "Search for an action by name, and run it", ("ctrl+p",), "palette"),
+        KeyAction("help", _OTHER, "Explain this pane, and list all keys", ("question_mark", "f1"), "keys"),
+        KeyAction("quit", _OTHER, "Leave", ("q", "ctrl+q"), "quit"),
     )
-}
+}  # fmt: skip
+
+# The actions of every screen.
+EVERYWHERE = ("down", "up", "page_down", "page_up", "first", "last", "next_pane", "previous_pane", "jump",
+              "scroll_down", "scroll_up", "zoom", "theme", "copy", "palette", "help", "quit")  # fmt: skip
 
 
-def shared(*names: str, **keys: tuple[str, ...]) -> tuple[KeyAction, ...]:
-    """Return the shared actions `names`, then further shared actions with other `keys`."""
-    others = (replace(SHARED[name], keys=own) for name, own in keys.items())
-    return (*(SHARED[name] for name in names), *others)
+def screen_actions(*names: str, **texts: str | tuple[str, str]) -> tuple[KeyAction, ...]:
+    """Return the actions of a screen in the order of the table: `EVERYWHERE` and `names`.
 
+    `texts` gives a name its sentence on this screen, or its sentence and its word.
+    """
+    wanted = {*EVERYWHERE, *names, *texts}
+    result = []
+    for action in ACTIONS.values():
+        if action.name in wanted:
+            text = texts.get(action.name, action.about)
+            about, word = text if isinstance(text, tuple) else (text, action.word)
+            result.append(replace(action, about=about, word=word))
+    assert wanted <= ACTIONS.keys()
+    return tuple(result)
+
+
+_READING_0_3 = {"reading": ("b", "f5"), "page_down": ("pagedown", "space"), "page_up": ("pageup",)}
+_TOPICS_0_3 = {
+    **_READING_0_3, "note": ("n",), "filter": ("f", "slash"), "judge": ("j", "J"), "down": ("down",),
+    "first": ("home",), "last": ("end",), "scroll_up": ("ctrl+b", "left"),
+}  # fmt: skip
+
+# The keys of version 0.3 by settings section and action, where they differ.
+KEYS_0_3: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "judge": {
+        "note": ("n",), "reason": ("r",), "select_down": ("shift+down", "J"), "select_up": ("shift+up", "K"),
+        "page_down": ("pagedown",), "page_up": ("pageup",), "first": ("home",), "last": ("end",), "next": ("g",),
+        "previous": (), "next_unjudged_topic": ("G",), "filter": ("f",), "next_match": ("full_stop", "f3"),
+        "previous_match": ("comma", "shift+f3"), "judged": ("l", "f6"), "reading": ("b", "f5"), "markup": ("m",),
+    },
+    "topics": {**_TOPICS_0_3, "next": ("g",), "previous": ("G",)},
+    "compare": {
+        **_TOPICS_0_3, "next": ("v",), "previous": ("V",), "next_gold": ("g",), "previous_gold": ("G",),
+        "compare": ("r",), "other": ("a", "equals_sign"),
+    },
+    "search": {
+        **_READING_0_3, "saved": ("o", "ctrl+l"), "recipe": ("r", "f3"), "like": ("s",), "citing": ("e",),
+        "analysis": ("a",), "judge": ("j", "J"), "down": ("down",), "next": (), "previous": (),
+        "scroll_up": ("ctrl+b", "left"),
+    },
+    "browse": {
+        "settings": ("s",), "doctor": ("c", "f2"), "index": ("i",), "own_task": ("n",), "clear": ("x", "escape"),
+        "evaluate": ("e",), "refresh": ("r", "f5"), "page_down": ("pagedown", "space"), "page_up": ("pageup",),
+    },
+}  # fmt: skip
+
+# Names of actions before version 0.4.
+RENAMED_ACTIONS = {
+    "first_topic": "worst_topic", "maths": "markup", "next_gold": "next", "next_moved": "next", "next_unjudged": "next",
+    "previous_gold": "previous", "previous_moved": "previous", "runs": "compare", "stop": "clear", "topic": "topics",
+    "words": "search",
+}  # fmt: skip
 
 # The actions of the judging screen.
-KEY_ACTIONS = (
-    KeyAction("undo", _JUDGE, "Undo the last action; repeat for earlier ones", ("u", "ctrl+z"), "undo"),
-    KeyAction("redo", _JUDGE, "Redo the last undone action", ("U", "ctrl+y"), "redo"),
-    *shared("skip", "cant_tell", "note"),
-    KeyAction("reason", _JUDGE, "Grade with a reason", ("r",), "reason"),
-    KeyAction("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
-    KeyAction("select_down", _JUDGE, "Extend the selection down", ("shift+down", "J")),
-    KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up", "K")),
-    KeyAction("clear", _JUDGE, "Clear the selection, the search or the filter", ("escape",)),
-    *shared(down=("down", "j")),
-    *shared("up", page_down=("pagedown",)),
-    *shared("page_up", "first", "last"),
-    KeyAction("next_unjudged", _MOVE, "Next unjudged document", ("g",), "next unjudged"),
-    KeyAction("next_topic", _MOVE, "Next topic", ("right_square_bracket",)),
-    KeyAction("previous_topic", _MOVE, "Previous topic", ("left_square_bracket",)),
-    KeyAction("next_unjudged_topic", _MOVE, "Next topic with unjudged documents", ("G",), "next topic"),
-    KeyAction("topics", _MOVE, "Go to the list of topics, or back", ("t",), "topics"),
-    KeyAction("open", _MOVE, "Open the topic under the cursor", ("enter",)),
-    KeyAction("filter", _MOVE, "Filter the topics by words", ("f",), "filter"),
-    KeyAction("search", _MOVE, "Search the topic's documents for words", ("slash",), "search"),
-    KeyAction("next_match", _MOVE, "Next document with the search words", ("full_stop", "f3")),
-    KeyAction("previous_match", _MOVE, "Previous document with the search words", ("comma", "shift+f3")),
-    KeyAction("document", _MOVE, "Go to a document by its id", ("i",), "id"),
-    KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, topic, document", ("tab",)),
-    *shared("previous_pane"),
-    KeyAction(
-        "judged",
-        _MOVE,
-        "List your judgments, skips and notes; go to one of them",
-        ("l", "f6"),
-        "list",
+KEY_ACTIONS = screen_actions(
+    *("undo", "redo", "skip", "cant_tell", "note", "reason", "select", "select_down", "select_up", "judged"),
+    *(
+        "search",
+        "next_match",
+        "previous_match",
+        "clear",
+        "next_topic",
+        "previous_topic",
+        "next_unjudged_topic",
     ),
-    *shared("jump", "zoom", "reading", "wider", "narrower", "scroll_down"),
-    *shared(scroll_up=("ctrl+u", "left"), maths=("m",)),
-    *shared("theme", "copy", "palette", "help"),
-    KeyAction("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
+    *("topics", "open", "filter", "reading", "wider", "narrower", "markup"),
+    next="Next unjudged document; after a search, the next match",
+    previous="Previous unjudged document; after a search, the previous match",
+    document="Go to a document by its id",
+    next_pane="Next pane: topics, ranking, topic, document",
+    quit="Leave; everything is saved",
 )
 
 # Textual's names of the keys that type a character: its name in Unicode, except for three.
 _KEY_NAMES = {
     character: unicodedata.name(character).lower().replace(" ", "_").replace("-", "_")
-    for character in "[]?., ;:='<>*#!"
+    for character in "[]{}()?., ;:='<>*#!"
 }
 _KEY_NAMES |= {"/": "slash", "-": "minus", "+": "plus"}
 _KEY_LABELS = {name: character for character, name in _KEY_NAMES.items() if character != " "}
@@ -266,8 +362,12 @@ class ScreenSettings:
     keys: KeyMap
     theme: str = THEMES[0]
     spacing: str = SPACINGS[0]
-    # Open the screen where it was left.
+    # Open the search screen where it was left.
     restore: bool = True
+    # Judging goes to the next topic when a topic is done.
+    next_topic: bool = False
+    # Number of documents to judge in a session.
+    goal: int | None = None
 
 
 def load(
@@ -300,6 +400,13 @@ def load(
         raise DataError(
             f"{path}: unknown setting {named} in [{section}]: its settings are {', '.join(known)}"
         )
+    try:
+        key_set = BY_NAME["key_set"].type.read(described.get("key_set", KEY_SETS[0]), "key_set", home)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
+    if key_set == "0.3":
+        former = KEYS_0_3[section]
+        actions = [replace(action, keys=former.get(action.name, action.keys)) for action in actions]
     keys = _key_map(path, _table(path, own, "keys"), section, (*grade_actions(labels), *actions))
     others: dict[str, Any] = {}
     for name, value in own.items():
@@ -325,8 +432,11 @@ def _key_map(path: Path, own: Mapping[str, Any], section: str, screen_actions: S
     used: dict[str, str] = {}
     for name, keys in own.items():
         if name not in actions:
-            named = f"{name!r}{suggestion(name, actions)}"
-            raise DataError(f"{path}: unknown action {named} in {table}: `?` on the screen lists all actions")
+            new = RENAMED_ACTIONS.get(name)
+            hint = f" (did you mean {new}?)" if new in actions else suggestion(name, actions)
+            raise DataError(
+                f"{path}: unknown action {name!r}{hint} in {table}: `?` on the screen lists all actions"
+            )
         listed = keys if isinstance(keys, list) else [keys]
         if not listed or not all(isinstance(key, str) and key for key in listed):
             raise DataError(f"{path}: {name!r} in {table} must be a key name or a list of key names")

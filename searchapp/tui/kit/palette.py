@@ -28,6 +28,7 @@ from textual.command import (
 from textual.containers import Horizontal, Vertical
 from textual.fuzzy import Matcher
 from textual.widgets import LoadingIndicator
+from textual.widgets.option_list import Option
 
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.widgets import TextLine, shortened
@@ -185,6 +186,13 @@ class Palette(CommandPalette):
         if current in texts:  # late offers must not move the cursor
             command_list.highlighted = texts.index(current)
         self._move()
+
+    def _start_no_matches_countdown(self, search_value: str) -> None:
+        # At once: Textual waits half a second, in which an empty list looks unfinished.
+        if search_value and self.query(CommandList):
+            words = Content.styled("no match", "$faint")
+            self.query_one(CommandList).add_option(Option(words, disabled=True, id=self._NO_MATCHES))
+        self._list_visible = bool(search_value)
 
     def take(self, event: events.Key) -> bool:
         moves = {

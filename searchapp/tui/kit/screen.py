@@ -48,11 +48,14 @@ from searchapp.tui.kit.widgets import (
     shortened,
 )
 
-# A key makes a list wider or narrower by this number of cells.
+# A key makes a list wider or narrower by this number of cells, or where panes are stacked taller or lower by this
+# number of lines.
 STEP_CELLS = 4
+STEP_LINES = 2
 
-# The least width of a list, and of the panes beside it.
+# The least width of a list, and of the panes beside it; their least height where they are stacked.
 LEAST_CELLS = 18
+LEAST_LINES = 4
 
 
 class Panes:
@@ -70,6 +73,8 @@ class Panes:
         self._lists = lists
         self._zoomed = ""
         self._widths: dict[str, int] = {}
+        # The chosen heights of stacked columns.
+        self._heights: dict[str, int] = {}
 
     def focus(self, widget: Widget) -> None:
         if self._zoomed and widget.id in self._columns:
@@ -104,18 +109,27 @@ class Panes:
         self._screen.set_focus(None if self.is_reading else self._screen.query_one(f"#{self._lists[0]}"))
 
     def widen(self, steps: int) -> None:
-        """Change the width of the focused or main list; if it is hidden, show it instead."""
+        """Change the width, or where panes are stacked the height, of the focused or main list.
+
+        If it is hidden, show it instead.
+        """
         if self._zoomed or self.is_reading:
             self._zoom("")
             self._read(False)
             return
         column = self._columns[self._focused_of(self._lists)]
         widget = self._screen.query_one(f"#{column}")
-        width = widget.outer_size.width + steps * STEP_CELLS
         others = [sibling for sibling in widget.siblings if isinstance(sibling, Widget) and sibling.display]
+        if isinstance(widget.parent, Widget) and widget.parent.layout.name == "vertical":
+            height = widget.outer_size.height + steps * STEP_LINES
+            most = widget.parent.size.height - LEAST_LINES * len(others)
+            self._heights[column] = max(LEAST_LINES, min(height, most))
+            self._set_sizes()
+            return
+        width = widget.outer_size.width + steps * STEP_CELLS
         most = self._screen.size.width - LEAST_CELLS - sum(other.outer_size.width for other in others[:-1])
         self._widths[column] = max(LEAST_CELLS, min(width, most))
-        self._set_widths()
+        self._set_sizes()
 
     @property
     def widths(self) -> Mapping[str, int]:
@@ -131,12 +145,15 @@ class Panes:
             for column, width in chosen.items()
             if column in columns
         }
-        self._set_widths()
+        self._set_sizes()
 
-    def forget_widths(self) -> None:
+    def forget_sizes(self) -> None:
         for column in self._widths:
             self._screen.query_one(f"#{column}").styles.width = None
+        for column in self._heights:
+            self._screen.query_one(f"#{column}").styles.height = None
         self._widths.clear()
+        self._heights.clear()
 
     def _focused_of(self, names: Iterable[str]) -> str:
         focused = self._screen.focused
@@ -147,16 +164,18 @@ class Panes:
         for column in self._columns:
             self._screen.set_class(column == name, f"-zoom-{column}")
         self._zoomed = name
-        self._set_widths()
+        self._set_sizes()
 
     def _read(self, only: bool) -> None:
         self._screen.set_class(only, "-reading")
-        self._set_widths()
+        self._set_sizes()
 
-    def _set_widths(self) -> None:
+    def _set_sizes(self) -> None:
+        is_shown = not self._zoomed and not self.is_reading
         for column, width in self._widths.items():
-            styles = self._screen.query_one(f"#{column}").styles
-            styles.width = None if self._zoomed or self.is_reading else width
+            self._screen.query_one(f"#{column}").styles.width = width if is_shown else None
+        for column, height in self._heights.items():
+            self._screen.query_one(f"#{column}").styles.height = height if is_shown else None
 
 
 def _is_displayed(widget: Widget) -> bool:
@@ -174,20 +193,37 @@ class Banner(Plain):
         super().__init__(id="head")
         self._title = shortened(title, TITLE_CELLS)
         self._status = Content("")
+        # Returns whether the status still applies.
+        self._holds: Callable[[], bool] | None = None
         # Whether a late answer leaves the status, because a later action set it.
         self.lasts = False
         self._waits = False
 
-    def tell(self, words: str, look: str = "$faint", *, add: bool = False, lasts: bool = True) -> None:
+    def tell(
+        self,
+        words: str,
+        look: str = "$faint",
+        *,
+        add: bool = False,
+        lasts: bool = True,
+        holds: Callable[[], bool] | None = None,
+    ) -> None:
         """Show a status instead of the previous one, or after it with `add`.
 
-        The answer to an earlier question clears a status unless it `lasts`.
+        The answer to an earlier question clears a status unless it `lasts`. The next action after which `holds`
+        returns False clears it, too.
         """
         self.lasts = lasts or (add and self.lasts)
+        self._holds = holds
         self._waits = False
         status = Content.styled(words, look)
         self._status = Content("   ").join([self._status, status]) if add else status
         self.draw()
+
+    def clear_ended(self) -> None:
+        """Clear a status that no longer applies."""
+        if self._holds is not None and not self._holds():
+            self.tell("")
 
     def wait(self, words: str = "") -> None:
         self.tell(words)
@@ -215,6 +251,8 @@ class SessionBanner(Banner):
 
     def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
         super().__init__(title)
+        # Number of documents to judge in the session, if the annotator has a goal.
+        self.goal: int | None = None
         self._session = session
         self._presence = presence
         self._drawn: object = None
@@ -232,6 +270,11 @@ class SessionBanner(Banner):
             self.update(words, layout=False)
             return
         parts: list[Content | tuple[str, str]] = [(f"{self._title}  ", "bold")]
+        if self.goal is not None:
+            judged = self._session.judged_here
+            is_reached = judged >= self.goal
+            look = "bold $success" if is_reached else "bold $primary"
+            parts.append((f"{judged:,}/{self.goal:,}{' ✓' * is_reached}  ", look))
         if others:
             parts.append((f"▲ {others + 1} windows  ", "bold $warning"))
         if trouble is not None:
@@ -267,6 +310,8 @@ COPY_COMMANDS: Sequence[tuple[Sequence[str], str]] = (
     (("xclip", "-selection", "clipboard"), "DISPLAY"),
     (("xsel", "--clipboard", "--input"), "DISPLAY"),
     (("pbcopy",), ""),
+    # tmux may filter OSC 52 of programs, but sends its own to the terminal (-w, since tmux 3.2).
+    (("tmux", "load-buffer", "-w", "-"), "TMUX"),
 )
 
 
@@ -318,7 +363,7 @@ def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os
 
 
 # Actions available in a line of text, by keys that type no character.
-BESIDE_LINE = ("palette", "help", "jump")
+BESIDE_LINE = ("palette", "help", "jump", "quit")
 
 
 def saves(name: str) -> bool:
@@ -362,6 +407,8 @@ class KeyScreen(OrderedScreen[None]):
         self.head = head
         self.panes = Panes(self, columns, lists)
         self._main_list = lists[0]
+        # Number of actions so far.
+        self._actions = 0
 
     def on_mount(self) -> None:
         self.begin()
@@ -373,10 +420,15 @@ class KeyScreen(OrderedScreen[None]):
         gc.unfreeze()
 
     def on_resize(self) -> None:
-        self.panes.forget_widths()  # they may not fit the new size
+        self.panes.forget_sizes()  # they may not fit the new size
 
     def tell_error(self, error: Exception) -> None:
         self.head.tell(error_text(error), "$error")
+
+    def hint(self, words: str, look: str = "$faint") -> None:
+        """Show a status until the next action."""
+        number = self._actions
+        self.head.tell(words, look, holds=lambda: self._actions == number)
 
     # For subclasses
 
@@ -463,12 +515,13 @@ class KeyScreen(OrderedScreen[None]):
         return True
 
     def refuse(self, event: events.Key) -> None:
+        self._actions += 1
         if self.labels and event.key.isdecimal():
-            self.head.tell(unknown_grade_label(event.key, self.labels), "$warning")
+            self.hint(unknown_grade_label(event.key, self.labels), "$warning")
             return
         typed = (event.character or "").strip() if event.is_printable else ""
         key = typed or shown_key(event.key)
-        self.head.tell(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
+        self.hint(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
 
     @on(KeyLine.Pressed)
     def _pressed(self, event: KeyLine.Pressed) -> None:
@@ -480,11 +533,13 @@ class KeyScreen(OrderedScreen[None]):
         self._attempt(partial(self.act, name))
 
     def _attempt(self, action: Callable[[], object]) -> None:
+        self._actions += 1
         try:
             with self.app.batch_update():
                 action()
         except SearchappError as error:
-            self.head.tell(str(error), "$error")
+            self.hint(str(error), "$error")
+        self.head.clear_ended()
 
     def pick(self, dialog: Picking, then: Callable[[int], object]) -> None:
         """Open a list, and call `then` with the index of the chosen row, if any."""
@@ -559,14 +614,14 @@ class KeyScreen(OrderedScreen[None]):
 
     def _change_theme(self) -> None:
         name = next_theme(self.app)
-        self.head.tell(f'theme {name}: theme = "{name}" in settings.toml makes it the default')
+        self.hint(f'theme {name}: theme = "{name}" in settings.toml makes it the default')
 
     def _copy(self) -> None:
         text = self.get_selected_text()
         if text:
             self.app.copy_to_clipboard(text)
         else:
-            self.head.tell(
+            self.hint(
                 f"select text with the mouse, and {self.keys.shown('copy')} copies it; "
                 f"{self.keys.shown('quit')} leaves"
             )
@@ -687,11 +742,23 @@ class KeyApp(App[None]):
                 screen.call_later(self.call_later, self.take_keys)  # runs once the screen is mounted
                 return
             event = self._keys.popleft()
+            if isinstance(screen, ModalScreen) and self._leaves(event.key):
+                continue
             copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
             if copies and (text := screen.get_selected_text()):
                 self.copy_to_clipboard(text)
             elif not (isinstance(screen, OrderedScreen | Palette) and screen.take(event)):
                 await super().on_event(event)
+
+    def _leaves(self, key: str) -> bool:
+        """Close the dialogs and leave their screen, if the key does that from every pane."""
+        below = front(self)
+        if below is None or not types_nothing(key) or below.keys.action(key) != "quit":
+            return False
+        while isinstance(self.screen, ModalScreen):
+            self.pop_screen()
+        below.do("quit")
+        return True
 
     def copy_to_clipboard(self, text: str) -> None:
         if self.is_web:  # the browser may run on another system than the program

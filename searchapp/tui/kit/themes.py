@@ -40,8 +40,8 @@ DARK = Theme(
     error="#ff7b86",
     variables={
         "match": "#ffc777",
-        "faint": "#7d8799",
-        "line": "#2d3544",
+        "faint": "#9da7b8",
+        "line": "#626e87",
         "cursor": "#2a3548",
         "picked": "#23404a",
     },
@@ -61,8 +61,8 @@ LIGHT = Theme(
     error="#b8202f",
     variables={
         "match": "#9a4a00",
-        "faint": "#6c6f76",
-        "line": "#d6d1c2",
+        "faint": "#5f6269",
+        "line": "#888375",
         "cursor": "#dde6f4",
         "picked": "#d3ebe6",
     },

@@ -6,6 +6,8 @@ Imports no `textual.app`, because prompts use the functions that cut texts.
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -26,7 +28,7 @@ from textual.visual import Visual
 from textual.widget import Widget
 from textual.widgets import Input
 
-from searchapp.text import visible_line
+from searchapp.text import Span, visible_line
 from searchapp.tui.kit.content import Content, Notation
 
 # Maximum characters of a text that are read for a line, and that the line shows.
@@ -64,6 +66,52 @@ def shortened(text: str, cells: int) -> str:
     """
     text = visible_line(text)
     return text if cell_len(text) <= cells else fitted(text, cells)
+
+
+def shortened_id(id_: str, cells: int) -> str:
+    """Cut the middle of an id: ids of a collection often differ only at the beginning or the end.
+
+    >>> shortened_id("valley_governors:16", 11), shortened_id("7", 3)
+    ('valle…rs:16', '7')
+    """
+    shown = visible_line(id_)
+    if cell_len(shown) <= cells:
+        return shown
+    begin = shown[: cells // 2]
+    while cell_len(begin) > cells // 2:
+        begin = begin[:-1]
+    end = shown[len(begin) + 1 :]
+    while end and cell_len(end) >= cells - cell_len(begin):
+        end = end[1:]
+    return f"{begin}…{end}" if cells > 0 else ""
+
+
+# In titles and messages.
+LONGEST_ID = 24
+
+
+def id_column(id_: str, cells: int) -> str:
+    """Return an id in exactly `cells` cells with two blanks behind it; nothing for a column of 0 cells."""
+    return f"{fitted(shortened_id(id_, cells), cells)}  " if cells else ""
+
+
+# Running numbers, hexadecimal digests and UUIDs.
+_MEANINGLESS_ID = re.compile(r"\d+|(?=.*\d)[0-9a-f]{8,}|[0-9a-f]{4,}(-[0-9a-f]{4,}){2,}", re.IGNORECASE)
+
+# The number of ids that determine the width of their column.
+_SAMPLED_IDS = 500
+
+
+def id_column_cells(ids: Sequence[str], most: int) -> int:
+    """Return the width of a column of ids beside texts; 0 if the ids tell a reader nothing.
+
+    >>> id_column_cells(["dbo:City", "dbo:Place"], 12), id_column_cells(["17", "18"], 12)
+    (9, 0)
+    """
+    sampled = [visible_line(id_) for id_ in ids[:_SAMPLED_IDS]]
+    if all(_MEANINGLESS_ID.fullmatch(id_) for id_ in sampled):
+        return 0
+    return min(most, max(map(cell_len, sampled)))
 
 
 # Screens with at least this number of columns are wide.
@@ -190,7 +238,11 @@ class TextLine(Input):
         super().replace(visible_line(text), start, end)
 
     def paste(self, text: str) -> None:
-        self.replace(next(iter(text.splitlines()), ""), *self.selection)
+        """Insert a text; blanks join its lines."""
+        lines = text.splitlines()
+        if len(lines) > 1:
+            lines = [line for line in map(str.strip, lines) if line]
+        self.replace(" ".join(lines), *self.selection)
         self._changed(self.value)
 
 
@@ -229,9 +281,11 @@ class RowList(LinePane):
 
     ALLOW_SELECT = False  # a click chooses the line; its text can be selected in another pane
 
-    def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
+    def __init__(self, *, id: str, empty: str = "") -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
         self.count = 0
+        # The text of a list without lines: why it has none, and what to do.
+        self._empty = empty
         self.cursor = 0
         # Number of changes of the cursor or the list.
         self.moves = 0
@@ -240,6 +294,12 @@ class RowList(LinePane):
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         """Return the text of a line from the left."""
         raise NotImplementedError
+
+    def show_empty(self, words: str) -> None:
+        """Show why the list has no lines, and what to do."""
+        if words != self._empty:
+            self._empty = words
+            self.refresh()
 
     def row_class(self, index: int) -> str:  # noqa: ARG002  # for subclasses
         return ""
@@ -307,6 +367,10 @@ class RowList(LinePane):
         width = self.scrollable_content_region.width
         index = y + self.scroll_offset.y
         base = self._look("")
+        if not self.count and self._empty:
+            lines = textwrap.wrap(visible_line(self._empty), max(1, width - 2))
+            words = f" {lines[y]}" if y < len(lines) else ""
+            return Strip([Segment(words, base + self._look("rows--faint"))]).adjust_cell_length(width, base)
         if not 0 <= index < self.count:
             return Strip.blank(width, base)
         row = self.row_class(index)
@@ -361,10 +425,15 @@ class TextPane(LinePane):
         super().__init__(id=id)
         self.text = Content("")
         self._lines: list[Strip] = []
+        # The width of `_lines`.
+        self._width = 0
+        # A range of characters that stays visible when the size changes.
+        self._revealed: Span | None = None
         self._look = Style.null()
 
-    def show(self, text: Content, *, changed: bool = True) -> None:
-        """Show a text, from its beginning if it has `changed`."""
+    def show(self, text: Content, *, changed: bool = True, reveal: Span | None = None) -> None:
+        """Show a text, from its beginning if it has `changed`, but so that the range `reveal` is visible."""
+        self._revealed = reveal
         if not self.is_attached:  # the user closed the dialog before it was drawn
             self.text = text
             return
@@ -374,6 +443,24 @@ class TextPane(LinePane):
         self._lay_out()
         if changed:
             self.scroll_to(y=0, animate=False, force=True, immediate=True)
+            self._reveal()
+
+    @property
+    def needed_height(self) -> int:
+        """The number of lines that show the whole text, with the border."""
+        if self._width != self.scrollable_content_region.width:
+            self._lay_out()
+        return len(self._lines) + self.gutter.height
+
+    def _reveal(self) -> None:
+        if self._revealed is None or not self._lines:
+            return
+        start, end = self._revealed
+        first = max(0, self._count_lines(start + 1) - 1)
+        last = self._count_lines(end)
+        top = self.scroll_offset.y
+        target = min(max(top, last - self.size.height), first)
+        self.scroll_to(y=target, animate=False, force=True, immediate=True)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         return selection.extract(self.text.plain), "\n"
@@ -393,6 +480,7 @@ class TextPane(LinePane):
 
     def on_resize(self) -> None:
         self._lay_out()
+        self._reveal()
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
@@ -400,8 +488,14 @@ class TextPane(LinePane):
             return
         self._look = self.rich_style
         self._lines = Visual.to_strips(self, self.text, width, None, self.visual_style)
+        self._width = width
         self.virtual_size = Size(width, len(self._lines))
         self.refresh()
+
+    def _count_lines(self, end: int) -> int:
+        """Return the number of lines up to a character."""
+        begin = Content(self.text.plain[:end])
+        return len(Visual.to_strips(self, begin, self._width, None, self.visual_style))
 
 
 # Longer words, such as names of grades, are cut, so that the other keys stay visible.

@@ -149,7 +149,7 @@ class QueryChoices:
         texts = self._recent.texts
         if not texts:
             name = self._screen.searched.name
-            self._screen.head.tell(f"no recent queries in {name}", "$warning")
+            self._screen.hint(f"no recent queries in {name}", "$warning")
             return
         dialog = Picking("Recent queries", [Choice(text) for text in texts])
         self._screen.pick(dialog, lambda index: self.search_again(texts[index]))
@@ -159,7 +159,7 @@ class QueryChoices:
         if result is None:
             return
         if not result.text.strip():
-            self._screen.head.tell("this document has no text to compare others with", "$warning")
+            self._screen.hint("this document has no text to compare others with", "$warning")
             return
         self._screen.leave_for(similar_query(self._query, result))
 
@@ -264,7 +264,7 @@ class SavedQueries:
     def save(self) -> None:
         query = self._screen.loader.query
         if not query.text.strip() and not query.filters:
-            self._screen.head.tell("nothing to save: type a query first", "$warning")
+            self._screen.hint("nothing to save: type a query first", "$warning")
             return
         self._screen.app.push_screen(
             WordsDialog("Save this search as"), lambda name: self._save_as(name, query) if name else None
@@ -295,7 +295,7 @@ class SavedQueries:
         searches = [*self._saved.searches().items()]
         if not searches:
             name, key = self._screen.searched.name, self._screen.keys.shown("save")
-            self._screen.head.tell(f"no saved searches in {name}: {key} saves this one", "$warning")
+            self._screen.hint(f"no saved searches in {name}: {key} saves this one", "$warning")
             return
 
         def delete(name: str) -> None:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Offset, Region
 from textual.message import Message
+from textual.strip import Strip
 from textual.style import Style
 
 from searchapp.app.inspection.pages import Page, page_of, stands_in_text, with_neighbours
 from searchapp.app.saved_searches import SearchQuery
-from searchapp.app.search import GoldTopic, GoldTopicIndex, SearchRequest, TaskSearcher, read_gold_topics
+from searchapp.app.search import (
+    GoldTopic,
+    GoldTopicIndex,
+    QueryNotes,
+    SearchRequest,
+    TaskSearcher,
+    read_gold_topics,
+)
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
 from searchapp.model import Hit, Markup, Topic
@@ -30,7 +41,18 @@ from searchapp.tui.kit.background import Post, SearchQueue, SearchRequestKind, i
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
-from searchapp.tui.kit.widgets import RowList, RowPart, TextLine, TextPane, fitted, one_line, shortened
+from searchapp.tui.kit.widgets import (
+    RowList,
+    RowPart,
+    TextLine,
+    TextPane,
+    fitted,
+    id_column,
+    id_column_cells,
+    one_line,
+    shortened,
+    shortened_id,
+)
 from searchapp.tui.search.requests import Listing, RankingLoader, RankingScreen
 
 # A line uses the part of a text with the most matches: maximum characters before and after rendering
@@ -74,14 +96,15 @@ class HitRows(RowList):
         self._mark_cells = 0
         self._lines: dict[int, Sequence[RowPart]] = {}
         self._width = 0
-        self._id_cells = 0
+        # None until a page is known.
+        self._id_cells: int | None = None
         self._is_wanted = False
 
     def open(self, listing: Listing, cursor: int, mark_cells: int) -> None:
         """Show another ranking; `mark_cells` is the width of verdicts, or 0."""
         self.listing = listing
         self._mark_cells = mark_cells
-        self._id_cells = 0
+        self._id_cells = None
         self._forget()
         self.show(listing.total, cursor)
 
@@ -117,8 +140,8 @@ class HitRows(RowList):
         result = self.listing.hit(index)
         sign = "◆" if index + 1 == self._marked_rank else "▶" if index == self.cursor else " "
         pointer = (sign, "rows--begun")
-        digits = max(3, len(f"{self.count:,}"))
-        rank = (f"{index + 1:>{digits},} ", "rows--rank")
+        digits = max(3, len(f"{self.count:,}")) if self.listing.is_ranked else 0
+        rank = (f"{index + 1:>{digits},} " if digits else " ", "rows--rank")
         if result is None:
             if not self._is_wanted:
                 self._is_wanted = True
@@ -135,20 +158,21 @@ class HitRows(RowList):
 
     def _parts(self, result: SearchResult, cells: int) -> list[RowPart]:
         parts: list[RowPart] = []
-        score = f" {result.hit.score:>9,.3f} " if cells >= _SCORE_FROM else " "
+        has_score = cells >= _SCORE_FROM and self.listing.is_ranked
+        score = f" {result.hit.score:>9,.3f} " if has_score else " "
         left = cells - len(score)
         if cells >= _IDS_FROM:
-            width = self._id_width()
-            parts.append((_id(result.hit.document_id, width) + "  ", "rows--faint"))
-            left -= width + 2
+            column = id_column(result.hit.document_id, self._id_width())
+            parts.append((column, "rows--faint"))
+            left -= cell_len(column)
         parts += piece(result.text, result.matches, left, self.notation)
         parts.append((score, "rows--rank"))
         return parts
 
     def _id_width(self) -> int:
-        if not self._id_cells:
+        if self._id_cells is None:
             ids = [result.hit.document_id for result in self.listing.pages.get(0, ())]
-            self._id_cells = min(_ID_CELLS, max((cell_len(visible_line(id_)) for id_ in ids), default=1))
+            self._id_cells = id_column_cells(ids, _ID_CELLS)
         return self._id_cells
 
     def _forget(self) -> None:
@@ -160,20 +184,6 @@ def read_markup(results: Sequence[SearchResult], notation: Notation) -> None:
     """Render and cache the markup of hits, in any thread."""
     for result in results:
         notation.rewritten(_window(result.text, result.matches, READ)[0])
-
-
-def _id(document_id: str, cells: int) -> str:
-    """Return an id in exactly `cells` cells; cut its beginning, because ids differ at the end.
-
-    >>> _id("valley_governors:16", 10), _id("7", 3)
-    ('…ernors:16', '7  ')
-    """
-    shown = visible_line(document_id)
-    if cell_len(shown) > cells:
-        while cell_len(shown) >= cells:
-            shown = shown[1:]
-        shown = f"…{shown}"
-    return fitted(shown, cells)
 
 
 def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) -> list[RowPart]:
@@ -281,7 +291,7 @@ class TrainingTopicPage(TextDialog):
     IS_FULL = True
 
     def __init__(self, training: GoldTopic, labels: Sequence[str], notation: Notation, origin: str) -> None:
-        super().__init__(f"Training topic {shortened(training.topic.id, 60)} of {training.split}")
+        super().__init__(f"Training topic {shortened_id(training.topic.id, 60)} of {training.split}")
         self._training = training
         self._labels = labels
         self._notation = notation
@@ -305,7 +315,7 @@ class TrainingTopicPage(TextDialog):
         for document, grade in answers[:ANSWERS]:
             look = "bold $match" if document == self._origin else ""
             label = f"  {gold_label(grade, self._labels)}  " if len(self._labels) > 2 else "  "
-            name = shortened(document, 32)
+            name = shortened_id(document, 32)
             text = one_line(self._texts.get(document, ""), self._notation)
             left = max(10, self.room - len(name) - len(label))
             lines.append(
@@ -391,13 +401,21 @@ class DocumentPane(Vertical):
         entitle(self._pane, "Document")
         self._pane.show(Content.styled(why, look))
 
-    def show(self, result: SearchResult, queue: SearchQueue, statements: Statements | None = None) -> None:
+    def show(
+        self,
+        result: SearchResult,
+        queue: SearchQueue,
+        statements: Statements | None = None,
+        *,
+        is_ranked: bool = True,
+    ) -> None:
         """Show a hit, from its beginning if it is another one; neighbours follow later."""
         document = result.hit.document_id
         key = document, result.matches
         changed, self._shown = key != self._shown, key
-        name = shortened(document, LONGEST_ID)
-        entitle(self._pane, f"Document {name} · rank {result.rank:,} · {result.hit.score:.4f}")
+        name = shortened_id(document, LONGEST_ID)
+        rank = f" · rank {result.rank:,} · {result.hit.score:.4f}" if is_ranked else ""
+        entitle(self._pane, f"Document {name}{rank}")
         page = page_of(document, result.source, result.matches)
 
         def draw(*, changed: bool = False) -> None:
@@ -516,7 +534,7 @@ class DocumentPane(Vertical):
         room = max(20, self._pane.size.width - 4)
         lines = []
         for training in citing[:CITING]:
-            name = f"{shortened(training.topic.id, LONGEST_ID)} {training.split}  "
+            name = f"{shortened_id(training.topic.id, LONGEST_ID)} {training.split}  "
             words = shortened(one_line(training.topic.text, self.notation), max(8, room - len(name)))
             lines.append(Content.assemble((name, "$faint"), words))
         if len(citing) > CITING:
@@ -549,8 +567,37 @@ class SectionDialog(Picking):
 PROMPT = "› "
 
 
+# Maximum lines of the query on the screen.
+QUERY_LINES = 3
+
+
+def wrapped_ranges(text: str, cells: int) -> list[tuple[int, int]]:
+    """Return the ranges of characters in each line of a text, with room for a cursor behind its end.
+
+    >>> wrapped_ranges("normal subgroup", 10), wrapped_ranges("groups", 4), wrapped_ranges("", 4)
+    ([(0, 7), (7, 15)], [(0, 4), (4, 6)], [(0, 0)])
+    """
+    ranges, start = [], 0
+    is_ascii = text.isascii()
+    while True:
+        end, used = start, 0
+        if is_ascii:
+            end = min(len(text), start + cells)
+            used = end - start
+        while end < len(text) and (used := used + cell_len(text[end])) <= cells:
+            end += 1
+        if end == len(text):
+            ranges.append((start, end))
+            return ranges if used < cells else [*ranges, (end, end)]
+        end = max(end, start + 1)  # even if a wide character has no room
+        blank = text.rfind(" ", start, end)
+        end = blank + 1 if blank > start else end
+        ranges.append((start, end))
+        start = end
+
+
 class QueryLine(TextLine):
-    """The line of words; `laid_out` is called when its width changes."""
+    """The query, wrapped to at most `QUERY_LINES` lines; `laid_out` is called when its size changes."""
 
     def __init__(
         self,
@@ -560,9 +607,86 @@ class QueryLine(TextLine):
     ) -> None:
         super().__init__(submitted, changed, hint="type a query", id="words")
         self._laid_out = laid_out
+        self._ranges = [(0, 0)]
+        # The wrapped line at the top.
+        self._top = 0
+        self._mouse_line = 0
 
     def on_resize(self) -> None:
+        self._wrap()
         self._laid_out()
+
+    def watch_value(self) -> None:
+        self._wrap()
+
+    def watch_selection(self) -> None:
+        self._keep_in_sight()
+
+    def _wrap(self) -> None:
+        width = self.content_region.width
+        if width <= 0:
+            return
+        self._ranges = wrapped_ranges(self.value, width)
+        self.styles.height = min(QUERY_LINES, len(self._ranges))  # the same height requires no new layout
+        self._keep_in_sight()
+
+    def _line_of(self, index: int) -> int:
+        return max(0, bisect_right(self._ranges, (index, len(self.value) + 1)) - 1)
+
+    def _keep_in_sight(self) -> None:
+        line, most = self._line_of(self.cursor_position), min(QUERY_LINES, len(self._ranges))
+        top = max(line - most + 1, min(self._top, line, len(self._ranges) - most))
+        if top != self._top:
+            self._top = top
+            self.refresh()
+
+    def column(self, index: int) -> int | None:
+        """Return the cells before a character in the last visible line; None if it is in another line."""
+        line = self._line_of(index)
+        if line != min(self._top + QUERY_LINES, len(self._ranges)) - 1:
+            return None
+        return cell_len(self.value[self._ranges[line][0] : index])
+
+    def render_line(self, y: int) -> Strip:
+        if not self.value or self._top + y >= len(self._ranges):
+            return super().render_line(y)
+        start, end = self._ranges[self._top + y]
+        text = Text(f"{self.value[start:end]} ", no_wrap=True, overflow="ignore", end="")
+        if self.has_focus:
+            first, last = (min(max(index, start), end) - start for index in sorted(self.selection))
+            text.stylize_before(self.get_component_rich_style("input--selection"), first, last)
+            if self._line_of(self.cursor_position) == self._top + y:
+                cursor = self.cursor_position - start
+                text.stylize(self.get_component_rich_style("input--cursor"), cursor, cursor + 1)
+        width = self.content_region.width
+        segments = self.app.console.render(text, self.app.console_options.update_width(width + 1))
+        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
+
+    # Textual's own functions for one scrolling line
+
+    def scroll_to_region(self, region: Region, **_options: Any) -> Offset:  # noqa: ARG002
+        return Offset(0, 0)
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        x, y, _width, _height = self.content_region
+        line = self._line_of(self.cursor_position)
+        cells = cell_len(self.value[self._ranges[line][0] : self.cursor_position])
+        return Offset(x + cells, y + line - self._top)
+
+    def _on_mouse_down(self, event: events.MouseDown) -> None:  # type: ignore[override]  # Textual calls both
+        self._mouse_line = event.get_content_offset_capture(self).y
+
+    def _on_mouse_move(self, event: events.MouseMove) -> None:  # type: ignore[override]  # Textual calls both
+        self._mouse_line = event.get_content_offset_capture(self).y
+
+    def _cell_offset_to_index(self, offset: int) -> int:
+        line = min(max(0, self._top + self._mouse_line), len(self._ranges) - 1)
+        start, end = self._ranges[line]
+        index, cells = start, 0
+        while index < end and (cells := cells + cell_len(self.value[index])) <= offset:
+            index += 1
+        return index
 
 
 class QueryBar(Horizontal):
@@ -585,7 +709,7 @@ class QueryBar(Horizontal):
         if like != self._like:  # a change requires a new layout of the screen
             self._like = like
             self._prompt.update(
-                f"like {shortened(like, LONGEST_ID)} {PROMPT}" if like is not None else PROMPT
+                f"like {shortened_id(like, LONGEST_ID)} {PROMPT}" if like is not None else PROMPT
             )
 
 
@@ -605,13 +729,14 @@ class Note(Plain):
     def left(self) -> int:
         return self.content_region.x or PADDING
 
-    def show_broken(self, error: BrokenQuery, text: str, offset: int) -> None:
-        """Show a caret below the invalid character; the words begin at the column `offset`."""
+    def show_broken(self, error: BrokenQuery, column: int | None) -> None:
+        """Show a caret below the invalid character in a column, or its number if it is not in the line above."""
         self.remove_class("-hint")
-        column = max(0, offset + cell_len(visible_line(text[: error.at])))
         words = visible_line(error.what)
         width = self.size.width or self.screen.size.width - 2 * PADDING
-        if column + 2 + cell_len(words) <= width:
+        if column is None:
+            line = Content.styled(shortened(f"▲ character {error.at + 1}: {words}", width), "$error")
+        elif column + 2 + cell_len(words) <= width:
             line = Content.assemble(" " * column, ("▲ ", "bold $error"), (words, "$error"))
         elif cell_len(words) + 1 <= column < width:
             gap = " " * (column - cell_len(words) - 1)
@@ -624,18 +749,31 @@ class Note(Plain):
         self.remove_class("-hint")
         self.update(Content.styled(f"▲ {visible_line(words)}", "$error"), layout=False)
 
-    def show_filters(self, filters: tuple[FieldFilter, ...], keys: str, topic: str) -> None:
-        self.set_class(not filters and not topic, "-hint")
-        if not filters and not topic:
+    def show_query(
+        self, filters: tuple[FieldFilter, ...], keys: str, topic: str, notes: QueryNotes, accept: str
+    ) -> None:
+        """Show the chosen filters and topic, and the words that find nothing.
+
+        `keys` change the filters; `accept` is the key that accepts a suggestion.
+        """
+        sentences = notes.sentences(accept)
+        is_empty = not filters and not topic and not sentences
+        self.set_class(is_empty, "-hint")
+        if is_empty:
             self.update(Content.styled(f"  {HINT}", "$faint"), layout=False)
             return
         parts: list[str | tuple[str, str]] = ["  "]
+        # A sentence to act on comes first, because the end of the line may be cut off.
+        first = sentences[:1] if notes.asks else []
+        parts += [(f"{visible_line(sentence)}  ", "$warning") for sentence in first]
         if topic:
-            parts += [(f" judging topic {shortened(topic, 40)} ", "bold reverse $primary"), " "]
+            parts += [(f" judging topic {shortened_id(topic, 40)} ", "bold reverse $primary"), " "]
         for chosen in filters:
             parts += [(f" {chosen.field}: {shortened(chosen.value, 40)} ", "$foreground on $picked"), " "]
-        if filters:
+        if filters and not sentences:
             parts.append((f" {keys} changes them", "$faint"))
+        further = " · ".join(sentences[len(first) :])
+        parts.append((visible_line(further), "$faint"))
         self.update(Content.assemble(*parts), layout=False)
 
 

@@ -26,10 +26,14 @@ from searchapp.ranking.search_results import IDF
 from searchapp.ranking.signals.base import Vote
 from searchapp.text import visible_line
 from searchapp.tui.kit.background import SearchRequestKind
-from searchapp.tui.kit.content import Content
+from searchapp.tui.kit.content import AS_WRITTEN, Content, Notation, readable
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog, WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog, bar
-from searchapp.tui.kit.widgets import fitted, one_line, shortened
+from searchapp.tui.kit.widgets import (
+    fitted,
+    one_line,
+    shortened_id,
+)
 from searchapp.tui.search.panes import LONGEST_ID, SearchView, TrainingTopicPage, gold_label
 
 T = TypeVar("T")
@@ -47,19 +51,22 @@ _OWN = ("tf", "length")
 
 
 class ComparisonDialog(TextDialog):
-    """Explains why one of two hits is above the other."""
+    """Explains why one of two hits is above the other, and shows both texts."""
 
-    def __init__(self, comparison: HitComparison) -> None:
+    IS_FULL = True
+
+    def __init__(self, comparison: HitComparison, notation: Notation) -> None:
         upper, lower = comparison.upper, comparison.lower
         super().__init__(f"Why {_name(upper)} is above {_name(lower)}")
         self._comparison = comparison
+        self._notation = notation
 
     def text(self) -> Content:
-        return comparison_page(self._comparison, self.room)
+        return comparison_page(self._comparison, self.room, self._notation)
 
 
-def comparison_page(comparison: HitComparison, room: int) -> Content:
-    """Return two scores part by part, the largest differences first, in `room` cells."""
+def comparison_page(comparison: HitComparison, room: int, notation: Notation = AS_WRITTEN) -> Content:
+    """Return two scores part by part, the largest differences first, in `room` cells, and both texts."""
     upper, lower = comparison.upper, comparison.lower
     lines = [
         Content(f"rank {why.rank or 0:>6,}  score {why.score or 0.0:>10.4f}  {_name(why)}")
@@ -71,6 +78,12 @@ def comparison_page(comparison: HitComparison, room: int) -> Content:
     if comparison.terms:
         title = "Part, before weighting" if comparison.signals else "Term"
         lines += [Content(""), *_table(title, comparison.terms, room)]
+    for why, other, compared in zip((upper, lower), (lower, upper), comparison.texts, strict=False):
+        beginning = f"The first {len(compared.text):,} characters" if compared.is_cut else "Text"
+        title = f"{beginning} of {_name(why)}"
+        marked = f": the words that {_name(other)} lacks are marked" if compared.own else ""
+        text = readable(compared.text, compared.own, notation).content(OWN)
+        lines += [Content(""), Content.assemble((title, "bold $accent"), (marked, "$faint")), text]
     return Content("\n").join(lines)
 
 
@@ -123,7 +136,7 @@ def _figures(difference: PartDifference) -> str:
 
 
 def _name(why: Reason) -> str:
-    return shortened(why.document_id, COMPARED_ID_CELLS)
+    return shortened_id(why.document_id, COMPARED_ID_CELLS)
 
 
 # Maximum analyzed characters of a document.
@@ -131,6 +144,9 @@ LONGEST = 4_000
 
 # The style of terms that document and query share.
 COMMON = "bold $match"
+
+# The style of words whose terms only one of two documents has.
+OWN = "bold underline $secondary"
 
 # A term and its style.
 Word = tuple[str, str]
@@ -145,7 +161,7 @@ class AnalysisDialog(TextDialog):
     IS_FULL = True
 
     def __init__(self, document: str, fields: Sequence[str], ask: Ask) -> None:
-        super().__init__(f"Document {shortened(document, 40)} and the query, from text to terms")
+        super().__init__(f"Document {shortened_id(document, 40)} and the query, from text to terms")
         self._fields = fields
         self._field_index = 0
         self._ask = ask
@@ -280,7 +296,8 @@ class Reasons:
         self._screen.loader.queue.ask(SearchRequestKind.why, work, then, self._screen.tell_error)
 
     def ask_document(self) -> None:
-        self._screen.app.push_screen(WordsDialog("Go to the document with this id"), self._go_to)
+        dialog = WordsDialog("Go to the document with this id", action="go there")
+        self._screen.app.push_screen(dialog, self._go_to)
 
     def _go_to(self, document: str | None) -> None:
         listing = self._screen.loader.listing
@@ -289,7 +306,7 @@ class Reasons:
         self._ask(
             lambda searcher: find_reason(searcher, listing.request, document),
             self._go_or_explain,
-            f"looking for {shortened(document, LONGEST_ID)} …",
+            f"looking for {shortened_id(document, LONGEST_ID)} …",
         )
 
     def _go_or_explain(self, reason: Reason) -> None:
@@ -314,7 +331,7 @@ class Reasons:
         key = self._screen.keys.shown("compare")
         if marked is None or marked.request is not listing.request:
             hits.mark_hit(result)
-            name = shortened(result.hit.document_id, LONGEST_ID)
+            name = shortened_id(result.hit.document_id, LONGEST_ID)
             self._screen.head.tell(f"{name} is marked: {key} on another hit explains their order")
             return
         hits.mark_hit(None)
@@ -324,7 +341,7 @@ class Reasons:
         other = marked.ranked_hit
         self._ask(
             lambda searcher: compare_hits(searcher, listing.request, ranked_hit, other),
-            lambda comparison: self._show(ComparisonDialog(comparison)),
+            lambda comparison: self._show(ComparisonDialog(comparison, self._screen.hits.notation)),
         )
 
     def _show(self, dialog: TextDialog) -> None:

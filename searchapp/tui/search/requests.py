@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from textual.timer import Timer
 
 from searchapp.app.saved_searches import SearchQuery
-from searchapp.app.search import SearchRequest, TaskSearcher
+from searchapp.app.search import QueryNotes, SearchRequest, TaskSearcher
 from searchapp.errors import EngineError
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
@@ -26,6 +26,8 @@ class Listing:
     request: SearchRequest
     total: int = 0
     pages: dict[int, Sequence[SearchResult]] = field(default_factory=dict)
+    # Whether the query scores them; otherwise they are sorted by id.
+    is_ranked: bool = True
 
     def hit(self, index: int) -> SearchResult | None:
         number, offset = divmod(index, PAGE)
@@ -50,6 +52,10 @@ REST_SECONDS = 0.1
 # After a key, the user counts as typing for this time.
 TYPING_SECONDS = 0.5
 
+# Delay between showing the ranking of a typed text and looking for words that find nothing: the last word may not be
+# complete yet.
+NOTES_SECONDS = 0.3
+
 RETRY_SECONDS = 1.0
 # Exponential back-off after engine failures.
 LONGEST_RETRY_SECONDS = 5.0
@@ -60,7 +66,9 @@ LONGEST_LIKENESS = 4_000
 
 def request_of(query: SearchQuery) -> SearchRequest:
     """Return the request for the first page of a query."""
-    return SearchRequest(query.text, query.recipe, query.filters, size=PAGE, literal=query.literal)
+    return SearchRequest(
+        query.text, query.recipe, query.filters, size=PAGE, literal=query.literal, like=query.like
+    )
 
 
 def similar_query(query: SearchQuery, result: SearchResult) -> SearchQuery:
@@ -86,6 +94,10 @@ class RankingScreen(KeyScreen):
         raise NotImplementedError
 
     def show_page(self, indexes: range) -> None:
+        raise NotImplementedError
+
+    def show_notes(self, notes: QueryNotes) -> None:
+        """Show what finds nothing in the query of the ranking."""
         raise NotImplementedError
 
     def show_failure(self, error: Exception) -> None:
@@ -117,9 +129,12 @@ class RankingLoader:
         self._number = 0
         self._cursor = 0
         self._last_key = 0.0
+        # The query was typed, and not chosen.
+        self._is_typed = False
         self._debounce: Timer | None = None
         self._retry: Timer | None = None
         self._rest: Timer | None = None
+        self._notes: Timer | None = None
         self._rest_until = 0.0
         self._is_fetching = False
         self._failures = 0
@@ -152,7 +167,7 @@ class RankingLoader:
 
     def typed(self, query: SearchQuery) -> None:
         """Change the query at once or, after a fast key, when no key follows."""
-        self.query, self._cursor = query, 0
+        self.query, self._cursor, self._is_typed = query, 0, True
         self._wait()
         self._number += 1  # drops pending answers
         now = time.monotonic()
@@ -165,7 +180,7 @@ class RankingLoader:
         self._debounce = self._screen.set_timer(QUIET_SECONDS, self.ask)
 
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
-        self.query, self._cursor = query, cursor
+        self.query, self._cursor, self._is_typed = query, cursor, False
         self.ask()
 
     def ask_again(self) -> None:
@@ -174,10 +189,10 @@ class RankingLoader:
         self.ask()
 
     def ask(self) -> None:
-        for timer in (self._debounce, self._retry, self._rest):
+        for timer in (self._debounce, self._retry, self._rest, self._notes):
             if timer is not None:
                 timer.stop()
-        self._debounce = self._retry = self._rest = None
+        self._debounce = self._retry = self._rest = self._notes = None
         self._rest_until = 0.0
         self._number += 1
         self._wait()
@@ -189,10 +204,11 @@ class RankingLoader:
             pages = {0: answer.results}
             if first:
                 pages[first] = searcher.search(replace(request, first=first * PAGE))
-            return Listing(request, answer.total, pages)
+            return Listing(request, answer.total, pages, searcher.is_ranked(request))
 
         queue = self.queue_of(request)
         for other in self._queues:
+            other.forget(SearchRequestKind.notes)
             if other is not queue:
                 other.forget(SearchRequestKind.search)
         queue.ask(
@@ -253,6 +269,25 @@ class RankingLoader:
         for queue in self._queues:
             queue.forget(SearchRequestKind.page)
         self._screen.show_ranking(listing, cursor)
+        if listing.request.text.strip():
+            if self._is_typed:
+                self._notes = self._screen.set_timer(NOTES_SECONDS, lambda: self._ask_notes(listing))
+            else:
+                self._ask_notes(listing)
+
+    def _ask_notes(self, listing: Listing) -> None:
+        number, request, total = self._number, listing.request, listing.total
+
+        def receive(notes: QueryNotes) -> None:
+            if number == self._number:
+                self._screen.show_notes(notes)
+
+        self.queue_of(request).ask(
+            SearchRequestKind.notes,
+            lambda searcher: searcher.notes(request, total),
+            receive,
+            lambda _error: None,  # the hits are shown without notes
+        )
 
     def _fail(self, error: Exception) -> None:
         self.is_waiting = False

@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
 from searchapp.app.saved_searches import RecentSearches, SearchQuery
-from searchapp.app.search import FUSED_DEPTH, TaskSearcher
+from searchapp.app.search import FUSED_DEPTH, QUERY_TOPIC, QueryNotes, TaskSearcher, export_hits
 from searchapp.app.sessions import grading_session
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine
@@ -26,12 +26,13 @@ from searchapp.model import IndexInfo
 from searchapp.progress import Advance, Progress, TextProgress
 from searchapp.ranking.query_language import BrokenQuery
 from searchapp.ranking.search_results import SearchResult
+from searchapp.ranking.word_notes import corrected
 from searchapp.tasks.base import Task
 from searchapp.text import counted, visible
 from searchapp.tui.kit.background import LANES, Post, SearchQueue, SearchRequestKind
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.descriptions import error_text
-from searchapp.tui.kit.dialogs import Help
+from searchapp.tui.kit.dialogs import Help, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, saves, show_in_pager
@@ -94,11 +95,16 @@ OF_HIT = {
     "copy_id",
     "copy_text",
     "copy_command",
+    "export",
     "pager",
+    "queue",
 }
 
 # Actions that also wait after a waiting action of `OF_HIT`.
 AFTER_IT = {"down", "up", "page_down", "page_up", "first", "last", "undo"}
+
+# Maximum hits of a file.
+EXPORTED = 1_000
 
 # Characters with a meaning in the query language.
 SIGNS = '+-"()*:\\'
@@ -196,6 +202,8 @@ class SearchScreen(SearchView):
         # The sentence on a new version of the index, for the next ranking.
         self._news = ""
         self._title = "Hits"
+        # What finds nothing in the text of the query line.
+        self._notes = QueryNotes()
         self._looks = 0
         self._was_old = False
 
@@ -215,7 +223,7 @@ class SearchScreen(SearchView):
         entries = [
             KeyEntry(name, self.keys.shown(name, in_line=True), self.keys[name].word) for name in IN_LINE
         ]
-        return [KeyEntry("words", "↵", "to the hits"), *(entry for entry in entries if entry.key)]
+        return [KeyEntry("search", "↵", "to the hits"), *(entry for entry in entries if entry.key)]
 
     def begin(self) -> None:
         entitle(self.hits, "Hits")
@@ -287,6 +295,8 @@ class SearchScreen(SearchView):
             return super().take(event)
         if event.key == "escape":
             self.leave_line(self.focused)
+        elif self.keys.action(event.key) == "next_pane" and self._accept_suggestion():
+            pass
         elif not self.focused.take(event):  # other keys have their usual effect
             name = self.keys.action(event.key)
             if name is not None and not event.is_printable:
@@ -317,8 +327,23 @@ class SearchScreen(SearchView):
         self.head.lasts = False
         query = self.loader.query
         self.loader.typed(replace(query, text=text, like=None, literal=False))
-        if query.like is not None:
+        notes = QueryNotes(tuple(note for note in self._notes.words if note.holds_in(text)))
+        if query.like is not None or notes != self._notes:
+            self._notes = notes
             self.draw_query()
+
+    def _accept_suggestion(self) -> bool:
+        """Replace a word by the suggested one; return whether there is one."""
+        note, text = self._notes.suggestion, self.words.value
+        if note is None or not note.holds_in(text):
+            return False
+        corrected_text, end, others = corrected(text, note, self._notes.words)
+        self._notes = QueryNotes(others)
+        self.words.value = corrected_text
+        self.words.cursor_position = end
+        self.typed(corrected_text)
+        self.draw_query()
+        return True
 
     def _toggle_words(self) -> None:
         if isinstance(self.focused, TextLine):
@@ -339,7 +364,8 @@ class SearchScreen(SearchView):
         count = listing.total
         recipe = listing.request.recipe or self.searched.info.search_recipe
         first = "the first " if count == FUSED_DEPTH and not self.loader.is_quick(recipe) else ""
-        self._title = f"{first}{count:,} document{'s' * (count != 1)} · {recipe}"
+        order = recipe if listing.is_ranked else "sorted by id"
+        self._title = f"{first}{count:,} document{'s' * (count != 1)} · {order}"
         if not self.head.lasts:
             self.head.tell(self._news, "$primary", lasts=False)
         elif self._news:
@@ -365,6 +391,10 @@ class SearchScreen(SearchView):
         if self.hits.cursor in indexes:
             self.show_document()
         self._fetch()
+
+    def show_notes(self, notes: QueryNotes) -> None:
+        self._notes = notes
+        self.draw_query()
 
     def show_failure(self, error: Exception) -> None:
         self.error = error
@@ -427,14 +457,20 @@ class SearchScreen(SearchView):
             self.note.show_error(FROM_BEFORE if has_hits else NONE_YET)
         else:
             topic = self.judging.topic
-            self.note.show_filters(
-                query.filters, self.keys.shown("filter"), "" if topic is None else topic.id
+            self.note.show_query(
+                query.filters,
+                self.keys.shown("filter"),
+                "" if topic is None else topic.id,
+                self._notes,
+                self.keys.shown("next_pane", in_line=True).capitalize(),
             )
 
     def point(self) -> None:
         if isinstance(self.error, BrokenQuery):
-            offset = self.words.content_region.x - self.words.scroll_offset.x - self.note.left
-            self.note.show_broken(self.error, self.loader.query.text, offset)
+            column = self.words.column(self.error.at)
+            if column is not None:
+                column += self.words.content_region.x - self.note.left
+            self.note.show_broken(self.error, column)
 
     @on(HitRows.Wanted)
     def _wanted(self, event: HitRows.Wanted) -> None:
@@ -462,7 +498,9 @@ class SearchScreen(SearchView):
     def show_document(self) -> None:
         result = self.hits.result
         if result is not None:
-            self.reading.show(result, self.loader.queue, self.judging.statements(result.hit.document_id))
+            statements = self.judging.statements(result.hit.document_id)
+            is_ranked = self.hits.listing.is_ranked
+            self.reading.show(result, self.loader.queue, statements, is_ranked=is_ranked)
         elif self.hits.count:
             self.reading.show_none("…")
         elif not self.loader.query.text.strip() and not self.loader.is_quick(self.loader.query.recipe):
@@ -481,6 +519,7 @@ class SearchScreen(SearchView):
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
         self.error = None
         self.head.lasts = False
+        self._notes = QueryNotes()
         self.words.value = "" if query.like is not None else query.text
         self.words.cursor_position = len(self.words.value)
         self.loader.seek(query, cursor)
@@ -493,7 +532,7 @@ class SearchScreen(SearchView):
     def _walk(self, step: Callable[[Position], Position | None], where: str) -> None:
         position = step(self._position)
         if position is None:
-            self.head.tell(f"there is no search {where} this one")
+            self.hint(f"there is no search {where} this one")
         else:
             self.seek(position.query, position.cursor)
 
@@ -534,6 +573,37 @@ class SearchScreen(SearchView):
         else:
             self.app.copy_to_clipboard(visible(command))
 
+    def _export(self) -> None:
+        if self.app.is_web:  # the browser may run on another system than the program
+            raise SearchappError("a browser can't export hits: use `searchapp search --out` on a terminal")
+        question = (
+            f"Write the first {EXPORTED:,} hits to this file (.jsonl, .csv, or any other for a TREC run)"
+        )
+        initial = f"{self.searched.name}-hits.trec"
+        self.app.push_screen(WordsDialog(question, initial), lambda name: self._export_to(name or ""))
+
+    def _export_to(self, name: str) -> None:
+        listing, path = self.loader.listing, Path(name).expanduser()
+        if not name or listing is None:
+            return
+        if path.exists():
+            self.ask(
+                f"{path} exists already. Replace it?", lambda: self._write(listing, path, overwrite=True)
+            )
+        else:
+            self._write(listing, path)
+
+    def _write(self, listing: Listing, path: Path, *, overwrite: bool = False) -> None:
+        request = replace(listing.request, size=EXPORTED)
+        topic = QUERY_TOPIC if self.judging.topic is None else self.judging.topic.id
+        self.head.wait(f"writing {path} …")
+        self.loader.queue.ask(
+            SearchRequestKind.export,
+            lambda searcher: export_hits(searcher, request, path, topic, overwrite=overwrite),
+            lambda count: self.head.tell(f"wrote {counted(count, 'hit')} to {path}", "$success"),
+            self.tell_error,
+        )
+
     def _show_in_pager(self) -> None:
         result = self.result()
         if result is not None:
@@ -541,16 +611,19 @@ class SearchScreen(SearchView):
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
-            "words": self._toggle_words,
+            "search": self._toggle_words,
+            "clear": self._toggle_words,
             "history": self._choices.recall,
             "save": self._saved.save,
             "saved": self._saved.open,
             "filter": self._choices.filter,
             "recipe": self._choices.choose_recipe,
             "like": self._choices.like,
-            "topic": self.judging.choose_topic,
+            "topics": self.judging.choose_topic,
             "judge": self.judging.toggle,
             "undo": self.judging.undo,
+            "next": lambda: self.judging.next_ungraded(1),
+            "previous": lambda: self.judging.next_ungraded(-1),
             "back": lambda: self._walk(self._history.back, "before"),
             "forward": lambda: self._walk(self._history.forward, "behind"),
             "why": self._reasons.why,
@@ -559,10 +632,12 @@ class SearchScreen(SearchView):
             "citing": self._reasons.citing,
             "analysis": self._reasons.analysis,
             "fold": self.reading.choose_sections,
-            "maths": self._next_form,
+            "markup": self._next_form,
             "copy_id": lambda: self._copy_of_hit(lambda result: result.hit.document_id),
             "copy_text": lambda: self._copy_of_hit(lambda result: result.text),
             "copy_command": self._copy_command,
+            "export": self._export,
+            "queue": lambda: self.judging.queue(self.setup.home),
             "pager": self._show_in_pager,
         }
 

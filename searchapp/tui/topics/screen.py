@@ -10,18 +10,26 @@ from pathlib import Path
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.inspection.topics import RunTopics, TopicsRequest
+from searchapp.app.inspection.topics import RunTopics, TopicRanking, TopicsRequest
 from searchapp.app.topic_figures import FiguresByTopic, Order
 from searchapp.config.settings import Settings
 from searchapp.judging.session import Session
 from searchapp.model import Run
 from searchapp.tasks.base import Task
 from searchapp.tui.gold.lists import GoldRankingRows, GoldTopicRows, MissedRows, shown_figure
-from searchapp.tui.gold.screen import KEY_ACTIONS, GoldScreen, RunSide
+from searchapp.tui.gold.screen import SHARED, GoldScreen, RunSide
 from searchapp.tui.kit.background import BackgroundQueue
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.descriptions import error_text
-from searchapp.tui.kit.keys import DOCUMENT_PANE, TOPIC_PANE, TOPICS_FILTER, KeyMap, PaneHelp, load
+from searchapp.tui.kit.keys import (
+    DOCUMENT_PANE,
+    TOPIC_PANE,
+    TOPICS_FILTER,
+    KeyMap,
+    PaneHelp,
+    load,
+    screen_actions,
+)
 from searchapp.tui.kit.widgets import RowPart
 
 SECTION = "topics"
@@ -31,13 +39,13 @@ PANES = {
         "The ranking",
         "The documents of the topic in the order of the run or recipe. Relevant ones are marked.",
         (),
-        ("next_gold", "previous_gold", "next_missed", "why", "document", "judge", "next_topic", "jump"),
+        ("next", "previous", "next_missed", "why", "document", "judge", "next_topic", "jump"),
     ),
     "missed": PaneHelp(
         "The missed gold",
         "Relevant documents that are not in the ranking, each with its rank further down or the reason.",
         (),
-        ("next_missed", "why", "next_gold", "jump"),
+        ("next_missed", "why", "next", "jump"),
     ),
     "topics": PaneHelp(
         "The topics",
@@ -50,9 +58,18 @@ PANES = {
     "filter": TOPICS_FILTER,
 }
 
-IN_LAST_LINE = ("next_gold", "next_missed", "next_topic", "order", "why", "judge", "topics", "failures", "worst_topic",
-                "filter", "maths", "zoom", "document", "copy_id", "copy_command", "pager", "theme", "quit",
-                "help")  # fmt: skip
+KEY_ACTIONS = screen_actions(
+    *SHARED,
+    "worst_topic",
+    "failures",
+    next=("Next relevant document in the ranking", "next gold"),
+    previous="Previous relevant document in the ranking",
+    why="Explain the document's rank, or why it is missed",
+    next_pane="Next pane: topics, ranking, missed gold, topic, document",
+    clear="Clear the filter, and go to the ranking",
+)
+
+IN_LAST_LINE = ("next", "next_missed", "next_topic", "why", "order", "judge", "help", "quit")
 
 COLUMNS = {"topics": "left", "ranking": "middle", "missed": "middle", "topic": "right", "document": "right"}
 
@@ -95,6 +112,7 @@ class TopicsScreen(GoldScreen):
     def __init__(
         self,
         topics: RunTopics,
+        title: str,
         keys: KeyMap,
         session: Callable[[], Session],
         command: Sequence[str],
@@ -104,8 +122,10 @@ class TopicsScreen(GoldScreen):
         failing: bool,
     ) -> None:
         lists = "ranking", "missed", "topics"
-        super().__init__(keys, title(topics), COLUMNS, lists, topics, session, command, start)
+        super().__init__(keys, title, COLUMNS, lists, topics, session, command, start)
         self.order = order
+        # Why there are no figures.
+        self._no_figures = ""
         # List only topics that fail.
         self.failing = failing
         text = self.documents.beginning
@@ -131,9 +151,11 @@ class TopicsScreen(GoldScreen):
 
     def compute_figures(self, topics: RunTopics) -> FiguresByTopic | None:
         """Compute the figures in a thread; return None if the screen is closed."""
-        if not topics.gold:  # without gold, no rankings are needed
+        if topics.judged is not None:
+            topics.judged.forget()
+        elif not topics.gold:  # without gold, no rankings are needed
             return None
-        total, reported = len(topics.topics), time.monotonic()
+        total, reported = len(topics.scored_topics), time.monotonic()
         rankings = []
         for done, ranking in enumerate(topics.rankings(), start=1):
             if self.figure_queue.is_closed:
@@ -148,8 +170,13 @@ class TopicsScreen(GoldScreen):
     def _show_figures(self, figures: FiguresByTopic | None) -> None:
         if figures is None:
             return
-        self.topic_rows.figures = figures
-        if self.is_untouched and (self.order is not Order.file or self.failing):
+        is_first, self.topic_rows.figures = self.topic_rows.figures is None, figures
+        if not is_first:  # judgments have changed the gold
+            self.show_gold()
+        if self.judging.is_on:  # keeps the order of topics while the annotator judges
+            self.topic_rows.refresh()
+            self.entitle_topics()
+        elif self.is_untouched and (self.order is not Order.file or self.failing):
             self._to_worst()
         else:
             self.list_topics()
@@ -159,16 +186,21 @@ class TopicsScreen(GoldScreen):
             self.head.tell(f"{figures.name} instead of {measure}: {figures.instead_of}", "$warning")
 
     def _show_no_figures(self, error: Exception) -> None:
+        self._no_figures = error_text(error)
         self.tell_progress("")
-        self.head.tell(error_text(error), "$warning")
+        self.head.tell(self._no_figures, "$warning")
 
     def _has_figures(self) -> bool:
         if self.topic_rows.figures is None:
-            self.head.tell(
-                "the topics can't be sorted yet: their scores are still being computed", "$warning"
-            )
+            why = self._no_figures or "their scores are still being computed"
+            self.head.tell(f"the topics can't be sorted: {why}", "$warning")
             return False
         return True
+
+    def redraw(self, documents: Sequence[str] | None) -> None:
+        super().redraw(documents)
+        if self.topics.judged is not None:
+            self.start_work()
 
     # The list of topics
 
@@ -225,10 +257,14 @@ class TopicsScreen(GoldScreen):
             self.head.tell("showing all topics and all documents")
         elif not self.ordered_topics():
             self.failing = False
-            self.head.tell("no topic fails: every ranking begins with all of its gold")
+            self.hint("no topic fails: every ranking begins with all of its gold")
         else:
             self._to_worst()
             self.head.tell("failures: non-relevant documents of the ranking, and the missed gold below")
+
+    def entitle_ranking(self, side: RunSide, ranked: TopicRanking) -> None:
+        if not self.failing:  # `show_side` names the ranks of the gold
+            super().entitle_ranking(side, ranked)
 
     def show_side(self, side: RunSide) -> None:
         ranked = side.ranked
@@ -264,9 +300,12 @@ def topics_screen(
         DataError: the settings file has invalid keys for the screen.
     """
     topics.require(start)
+    judged_by = "" if request.annotator is None else f" · judgments of {request.annotator} as gold"
     keys = load(settings.of_user, topics.task.info.grades, SECTION, KEY_ACTIONS).keys
     again = command(topics.task, request)
-    return TopicsScreen(topics, keys, session, again, start, order, failing=failing)
+    return TopicsScreen(
+        topics, f"{title(topics)}{judged_by}", keys, session, again, start, order, failing=failing
+    )
 
 
 def title(topics: RunTopics) -> str:
@@ -284,6 +323,9 @@ def command(task: Task, request: TopicsRequest) -> Sequence[str]:
         "--split": request.split,
         "--data": request.data,
         "--depth": request.depth,
+        "--annotator": request.annotator,
+        "--log": request.log,
     }
     given = [str(word) for name, value in options.items() if value is not None for word in (name, value)]
-    return ("searchapp", "topics", task.reference, *given)
+    judged = ["--judgments"] if request.annotator is not None else []
+    return ("searchapp", "topics", task.reference, *given, *judged)

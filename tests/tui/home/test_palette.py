@@ -251,7 +251,7 @@ def test_hostile_names_of_runs_and_tasks_are_shown_harmlessly(home_harness: Home
         await wait_for(pilot, lambda: palette._is_current)
         assert "<U+202E>gnp [bold]x[@click" in screen_text(pilot)
         require_harmless()
-        await pilot.press("escape", "e")
+        await pilot.press("escape", "E")
         await wait_for(pilot, lambda: "scoring" not in screen.head._status.plain)
         require_harmless()
 
@@ -302,7 +302,7 @@ def test_keys_of_the_home_screen_are_configurable(home_harness: HomeHarness) -> 
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         assert pilot.app.theme == "searchapp-light"
-        await pilot.press("s")
+        await pilot.press("comma")
         assert "does nothing here" in screen_text(pilot)
         await pilot.press("S")
         assert isinstance(pilot.app.screen, ConfigScreen)

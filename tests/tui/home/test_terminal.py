@@ -13,7 +13,7 @@ from tests.terminal import Terminal
 def test_the_sample_is_indexed_and_searched_on_a_small_terminal(tmp_path: Path) -> None:
     with Terminal("browse", home=tmp_path, columns=80, lines=24, NO_COLOR="1") as terminal:
         terminal.wait_for("Nothing is indexed yet")
-        terminal.press("i")
+        terminal.press("I")
         terminal.wait_for("Index nlps from which source")
         terminal.press("s")
         terminal.wait_for("indexed 70 documents into searchapp-nlps-sample-000001")
@@ -22,12 +22,12 @@ def test_the_sample_is_indexed_and_searched_on_a_small_terminal(tmp_path: Path) 
         terminal.press("\x10", *"search nlps-sample")
         terminal.wait_for("task: search nlps-sample")
         terminal.press("enter")
-        terminal.wait_for("70 documents · words")
+        terminal.wait_for("70 documents · sorted by id")
         terminal.press(*"compact")
         terminal.wait_for("5 documents · words")
         terminal.press("\x11")
         terminal.wait_for("embedded answers")
-        terminal.press("s")
+        terminal.press(",")
         terminal.wait_for("user file")
         terminal.signal(signal.SIGTERM)
         assert terminal.wait_for_end() == 128 + signal.SIGTERM

@@ -164,7 +164,7 @@ def ids(screen: SearchScreen) -> list[str]:
 
 
 EDITING_KEYS = [*'prime number +-"(*:\\', "space", "backspace", "ctrl+w", "left", "right", "home", "end"]
-EXCLUDED = {"quit", "pager", "palette", "theme"}
+EXCLUDED = {"quit", "pager", "palette", "theme", "export"}
 """Actions that leave the program, offer to, or only draw everything again."""
 
 

@@ -76,7 +76,7 @@ def test_topics_that_cite_a_document_are_listed_and_opened(search_harness: Searc
         citing = gold_topics.citing(document)
         assert f"▾ Training topics with it in their gold · {len(citing)}" in screen_text(pilot)
         assert all(f"{topic.topic.id} {topic.split}" in screen_text(pilot) for topic in citing)
-        await press_and_wait(pilot, screen, "e", "enter")
+        await press_and_wait(pilot, screen, "T", "enter")
         first = citing[0]
         assert f"Training topic {first.topic.id} of {first.split}" in screen_text(pilot)
         await wait_until(pilot, lambda: f"{len(first.answers)} gold document" in screen_text(pilot))
@@ -103,7 +103,7 @@ def test_training_topics_are_read_once_without_blocking_keys(
         await press_and_wait(pilot, screen, *"group", "enter")
         await press_and_wait(pilot, screen, "down", "down")
         assert screen.hits.cursor == 2 and "reading the training topics …" in screen_text(pilot)
-        await press_and_wait(pilot, screen, "e")
+        await press_and_wait(pilot, screen, "T")
         assert "reading the training topics …" in screen_text(pilot)
         may_read.set()
         await wait_for_training_topics(pilot, screen)

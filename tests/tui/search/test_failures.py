@@ -87,13 +87,13 @@ def test_results_of_an_older_version_are_discarded(private_harness: SearchHarnes
     """This includes rankings of fused signals, their rankers and counts in a dialog."""
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await press_and_wait(pilot, screen, *"prime", "f3", *"neighbours", "enter")
+        await press_and_wait(pilot, screen, *"prime", "alt+r", *"neighbours", "enter")
         before, count = ids(screen), screen.hits.count
         rebuild(private_harness, without=before[0])
         await wait_until(pilot, lambda: "the index was rebuilt" in screen_text(pilot))
         await wait_until_answered(pilot, screen)
         assert before[0] not in ids(screen) and screen.hits.count == count - 1
-        await press_and_wait(pilot, screen, "f3", *"words", "enter")
+        await press_and_wait(pilot, screen, "alt+r", *"words", "enter")
         assert before[0] not in ids(screen) and screen.hits.count
 
     drive(private_harness.app(), steps)
@@ -176,7 +176,7 @@ def test_waiting_for_a_late_answer_is_shown(
         await press_and_wait(pilot, screen, *"prime")
         before = ids(screen)
         search_harness.index.may_answer.clear()
-        await press(pilot, "s")
+        await press(pilot, "S")
         await wait_until(pilot, lambda: "no answer for" in screen_text(pilot))
         assert "the hits below are from an earlier query" in screen_text(pilot)
         assert "Earlier query: " in screen_text(pilot)

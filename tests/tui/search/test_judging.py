@@ -1,4 +1,4 @@
-"""Judging on the search screen."""
+"""JudgingHarness on the search screen."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def test_grades_of_hits_are_saved_in_the_log(search_harness: SearchHarness) -> N
 def test_j_starts_ends_and_resumes_judging(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await wait_until_answered(pilot, screen)
-        await press_and_wait(pilot, screen, "escape", "j")
+        await press_and_wait(pilot, screen, "escape", "J")
         assert question(pilot) == "Judge documents for the topic"
         await press_and_wait(pilot, screen, "down", "enter")
         topic = screen.judging.topic
         assert topic is not None and screen.has_class("-judging")
-        await press_and_wait(pilot, screen, "down", "1", "j")
+        await press_and_wait(pilot, screen, "down", "1", "J")
         assert not screen.has_class("-judging")
         assert screen.hits.cursor == 2  # unchanged
         await press_and_wait(pilot, screen, "1")
         assert "a grade needs a topic" in screen_text(pilot)
-        await press_and_wait(pilot, screen, "j", "0")
+        await press_and_wait(pilot, screen, "J", "0")
         assert screen.judging.topic == topic
         assert [(event[1], event[3], event[5]) for event in events(search_harness.home)] == [
             (topic.id, 1, 2),
@@ -78,8 +78,9 @@ def test_j_starts_ends_and_resumes_judging(search_harness: SearchHarness) -> Non
     drive(search_harness.app(), steps)
 
 
-def test_j_can_be_assigned_to_moving_down(search_harness: SearchHarness) -> None:
-    (search_harness.home / "settings.toml").write_text('[search.keys]\ndown = ["down", "j"]\n')
+def test_the_keys_of_version_0_3_are_restored_and_can_be_changed(search_harness: SearchHarness) -> None:
+    text = 'key_set = "0.3"\n[search.keys]\ndown = ["down", "j"]\n'
+    (search_harness.home / "settings.toml").write_text(text)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await wait_until_answered(pilot, screen)
@@ -108,7 +109,7 @@ def test_grades_apply_to_the_topic_after_other_queries(search_harness: SearchHar
 def test_without_a_topic_grades_are_refused_and_no_log_is_created(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await press_and_wait(pilot, screen, *"prime", "enter", "1")
-        assert "a grade needs a topic: j chooses one" in screen_text(pilot)
+        assert "a grade needs a topic: J chooses one" in screen_text(pilot)
         await press_and_wait(pilot, screen, "u")
         assert "no grade of this session" in screen_text(pilot)
 

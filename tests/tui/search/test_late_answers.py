@@ -176,7 +176,7 @@ def test_an_error_is_marked_at_its_column_once_the_line_is_laid_out(
     )
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await press_and_wait(pilot, screen, *"ring", "enter", "s")
+        await press_and_wait(pilot, screen, *"ring", "enter", "S")
         await press(pilot, "slash")
         await wait_until(pilot, lambda: screen.words.region.x > 10)  # after the id of a document
         may_draw.clear()
@@ -218,7 +218,7 @@ def test_late_training_topics_are_added(
     with block_function(monkeypatch, panes, "read_gold_topics") as may_answer:
 
         async def open_topics(pilot: P, screen: SearchScreen) -> None:
-            await press_and_wait(pilot, screen, *"every ring is a group", "enter", "e")
+            await press_and_wait(pilot, screen, *"every ring is a group", "enter", "T")
             assert "waiting for the training topics" in screen_text(pilot)
             may_answer.set()
             await wait_until(pilot, lambda: screen.training_topics.topics is not None)

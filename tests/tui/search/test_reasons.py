@@ -102,7 +102,7 @@ def test_document_and_query_are_analyzed_side_by_side(
     search_harness: SearchHarness, size: tuple[int, int]
 ) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await press_and_wait(pilot, screen, *"every normal subgroups", "enter", "a")
+        await press_and_wait(pilot, screen, *"every normal subgroups", "enter", "A")
         await wait_until(pilot, lambda: "── tokenizer" in "\n".join(pane_text()))
         text = "\n".join(pane_text())
         assert "document" in text and "query" in text and "changes nothing" in text

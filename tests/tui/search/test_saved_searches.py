@@ -48,7 +48,7 @@ def test_a_search_is_saved_opened_and_deleted(search_harness: SearchHarness) -> 
         await press_and_wait(
             pilot, screen, "ctrl+u", *"school", "f2", "ctrl+x", "escape", "ctrl+s", *"schools", "enter"
         )
-        await press_and_wait(pilot, screen, "enter", "o", *"cstj")
+        await press_and_wait(pilot, screen, "enter", "ctrl+l", *"cstj")
         assert "▶ castell on jobs" in screen_text(pilot) and "jobs · speaker: CASTELL" in screen_text(pilot)
         assert "schools" not in screen_text(pilot).split("castell on jobs")[1]
         await press_and_wait(pilot, screen, "enter")
@@ -56,7 +56,7 @@ def test_a_search_is_saved_opened_and_deleted(search_harness: SearchHarness) -> 
         assert screen.loader.query.filters == filters
         await press_and_wait(pilot, screen, "backspace")
         assert screen.words.value == "school"
-        await press_and_wait(pilot, screen, "o", "down", "ctrl+x")
+        await press_and_wait(pilot, screen, "ctrl+l", "down", "ctrl+x")
         assert question(pilot) == "Delete the saved search castell on jobs?"
         await press_and_wait(pilot, screen, "n", "ctrl+x", "y")
         assert list(saved.searches()) == ["schools"] and "castell on jobs" not in screen_text(pilot)
@@ -72,9 +72,9 @@ def test_a_search_is_saved_opened_and_deleted(search_harness: SearchHarness) -> 
 
 def test_a_search_for_similar_documents_is_saved_with_its_text(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
-        await press_and_wait(pilot, screen, *"prime", "enter", "s")
+        await press_and_wait(pilot, screen, *"prime", "enter", "S")
         document_ids, document = ids(screen), screen.loader.query.like
-        await press_and_wait(pilot, screen, "ctrl+s", *"alike", "enter", "backspace", "o", "enter")
+        await press_and_wait(pilot, screen, "ctrl+s", *"alike", "enter", "backspace", "ctrl+l", "enter")
         assert ids(screen) == document_ids and f"like {document} ›" in screen_text(pilot)
 
     drive(search_harness.app(), steps)
@@ -117,7 +117,7 @@ def test_an_unwritable_home_directory_is_reported(search_harness: SearchHarness)
 def test_the_last_position_is_restored(search_harness: SearchHarness) -> None:
     async def first(pilot: P, screen: SearchScreen) -> None:
         # The answer for the recipe moves the cursor to the first hit.
-        await press_and_wait(pilot, screen, *"group", "f3", *"bm25", "enter")
+        await press_and_wait(pilot, screen, *"group", "alt+r", *"bm25", "enter")
         await press_and_wait(pilot, screen, "enter", "down", "down", ">")
         screens.append(screen_text(pilot).splitlines()[2:-1])
         document_ids.extend(ids(screen))

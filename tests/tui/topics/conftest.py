@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.inspection.topics import TopicsRequest, open_topics
+from searchapp.app.inspection.topics import AnnotatorGold, TopicsRequest, open_topics
+from searchapp.app.sessions import judged_by_now
 from searchapp.app.topic_figures import Order
 from searchapp.config.settings import Settings
 from searchapp.judging.events import Author, Event
+from searchapp.judging.judgments import Aggregation
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
 from searchapp.progress import SilentProgress
@@ -40,8 +42,10 @@ class TopicsHarness:
         ranked_run = None if "recipe" in options else run or sample_run
         request = TopicsRequest(run=ranked_run, data=SAMPLES / task, **options)
         settings = Settings(home=self._samples.home)
+        log, by = self.home / "judgments.sqlite", Aggregation(annotators=(request.annotator or "",))
+        gold = None if request.annotator is None else AnnotatorGold(lambda: judged_by_now(log, task, by))
         topics = open_topics(
-            self._opened, load(task), request, settings, SilentProgress(), self.warnings.append
+            self._opened, load(task), request, settings, SilentProgress(), self.warnings.append, gold
         )
         self.warnings.extend(topics.pages.notes)
         session = lambda: self._session(task)  # noqa: E731

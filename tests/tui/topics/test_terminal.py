@@ -37,7 +37,7 @@ def test_topics_of_a_run_are_shown_and_judged_by_keys_alone(samples: SampleRuns,
         terminal.wait_for(rf"{first[topics[1]]} is at rank 1, with the score")
         terminal.press("escape")
         terminal.wait_for(rf"Document {first[topics[1]]} .*rank 1 ")
-        terminal.press("j", "1")
+        terminal.press("J", "1")
         terminal.wait_for("saved  1 relevant")
         terminal.press("q")
         assert terminal.wait_for_end() == 0

@@ -1,0 +1,138 @@
+"""Find indexed terms that resemble a misspelled one.
+
+The candidates are those of Lucene's `DirectSpellChecker`: terms that begin with the same character and are few edits
+away, the closest first, then the most frequent. An edit inserts, deletes or replaces a character, or swaps two adjacent
+ones; a character that was swapped is not edited again (optimal string alignment, Lucene's `LuceneLevenshteinDistance`).
+As with Elasticsearch's fuzziness `AUTO`, terms of less than six characters may differ in one edit, longer ones in two.
+Terms of less than four characters resemble too many others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.lucene.index.arrays import Int64s, Terms
+from searchapp.lucene.index.reader import FieldReader
+
+# In characters.
+SHORTEST_TERM = 4
+LONGEST_TERM = 50
+TWO_EDITS_FROM = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarTerm:
+    """An indexed term that resembles another one."""
+
+    term: str
+    edits: int
+    documents: int  # its document frequency
+
+
+def edits_allowed(term: str) -> int:
+    """Return the greatest number of edits between a term and a candidate; 0 if the term has no candidates.
+
+    >>> [edits_allowed(term) for term in ("ring", "abelian", "set")]
+    [1, 2, 0]
+    """
+    if not SHORTEST_TERM <= len(term) <= LONGEST_TERM:
+        return 0
+    return 2 if len(term) >= TWO_EDITS_FROM else 1
+
+
+def edit_distance(term: str, other: str) -> int:
+    """Return the number of edits between two terms.
+
+    >>> edit_distance("abelain", "abelian"), edit_distance("homomorphsm", "homomorphism")
+    (1, 1)
+    """
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, character in enumerate(term, start=1):
+        row = [i]
+        for j, other_character in enumerate(other, start=1):
+            edits = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (character != other_character))
+            if i > 1 and j > 1 and character == other[j - 2] and term[i - 2] == other_character:
+                edits = min(edits, before[j - 2] + 1)
+            row.append(edits)
+        before, last = last, row
+    return last[-1]
+
+
+def closest(candidates: Iterable[SimilarTerm], size: int) -> list[SimilarTerm]:
+    """Return at most `size` candidates with the fewest edits, the most frequent first."""
+    ordered = sorted(candidates, key=lambda similar: (similar.edits, -similar.documents, similar.term))
+    return [similar for similar in ordered if similar.edits == ordered[0].edits][:size]
+
+
+def similar_terms(segments: Iterable[FieldReader], term: str, size: int) -> list[SimilarTerm]:
+    """Return the terms of a field, given by its readers in all segments, that are closest to `term`; see `closest`."""
+    most = edits_allowed(term)
+    if not most:
+        return []
+    fields = list(segments)
+    edits: dict[str, int] = {}
+    for field in fields:
+        edits |= dict(_within(field.terms, term, most))
+    for number in range(1, most + 1):
+        candidates = [
+            SimilarTerm(name, number, documents)
+            for name, own in edits.items()
+            if own == number and (documents := fields[0].document_frequency(name))  # 0 if all were deleted
+        ]
+        if candidates:
+            return closest(candidates, size)
+    return []
+
+
+def _within(terms: Terms, term: str, most: int) -> Iterator[tuple[str, int]]:
+    """Yield each other term with the same first character and at most `most` edits, and the number of edits."""
+    ranks = terms.with_prefix(term[0])
+    if not ranks:
+        return
+    characters, starts = terms.arrays()
+    own = starts[ranks.start : ranks.stop + 1]
+    joined = characters[own[0] : own[-1]].tobytes().decode()
+    points = np.frombuffer(joined.encode("utf-32-le"), np.dtype("<u4"))
+    offsets = own - own[0]
+    if len(points) < offsets[-1]:  # some characters have several bytes
+        begins = (characters[own[0] : own[-1]] & 0xC0) != 0x80
+        offsets = np.append(0, np.cumsum(begins))[offsets]
+    lengths = np.diff(offsets)
+    wanted = np.array(list(map(ord, term)), np.uint32)
+    for length in range(max(1, len(term) - most), len(term) + most + 1):
+        of_length = offsets[:-1][lengths == length]
+        if not len(of_length):
+            continue
+        edits = _edits(points[of_length[:, np.newaxis] + np.arange(length)], wanted, most)
+        for index in np.flatnonzero((edits <= most) & (edits > 0)).tolist():
+            start = int(of_length[index])
+            yield joined[start : start + length], int(edits[index])
+
+
+def _edits(others: NDArray[np.uint32], term: NDArray[np.uint32], most: int) -> Int64s:
+    """Return the edits between a term and each row of `others`, or any greater number than `most`."""
+    count, length = others.shape
+    beyond = np.full(count, most + 1, np.int8)
+    columns = others.T
+    before: dict[int, NDArray[np.int8]] = {}
+    last = {j: np.full(count, j, np.int8) for j in range(min(length, most) + 1)}
+    for i, character in enumerate(term.tolist(), start=1):
+        row: dict[int, NDArray[np.int8]] = {}
+        # Farther from the diagonal, there are more than `most` insertions or deletions.
+        for j in range(max(0, i - most), min(length, i + most) + 1):
+            if j == 0:
+                row[j] = np.full(count, i, np.int8)
+                continue
+            edits = last.get(j - 1, beyond) + (columns[j - 1] != character)
+            edits = np.minimum(edits, np.minimum(last.get(j, beyond), row.get(j - 1, beyond)) + 1)
+            if i > 1 and j > 1:
+                is_swap = (columns[j - 2] == character) & (columns[j - 1] == term[i - 2])
+                edits = np.where(is_swap, np.minimum(edits, before.get(j - 2, beyond) + 1), edits)
+            row[j] = edits.astype(np.int8)
+        before, last = last, row
+    return last.get(length, beyond).astype(np.int64)
