@@ -557,7 +557,11 @@ def recipe_of(task: Task, name: str | None, set_: list[str] | None) -> Recipe:
     return recipes.load(task.recipe_book(), name or task.info.default_recipe, parameters_of(set_ or []))
 
 
-PERMUTATIONS = 100_000  # as in `evaluation.significance`, which imports NumPy
+# As in `evaluation.significance`, which imports NumPy.
+PERMUTATIONS = 100_000
+SEED = 20_071_109
+
+LEARNING_SEED = 2021  # of `tune` and `learning-curve`
 
 PermutationsOption = Annotated[
     int,
@@ -567,5 +571,5 @@ PermutationsOption = Annotated[
 ]
 SeedOption = Annotated[
     int | None,
-    option("Seed of the random numbers.", min=0, show_default="the setting seed"),
+    option("Seed of the random numbers.", min=0, show_default="the setting seed, or the command's own"),
 ]

@@ -12,6 +12,7 @@ import typer
 
 from searchapp.cli.commands import (
     PERMUTATIONS,
+    SEED,
     DataOption,
     JsonOption,
     OverwriteOption,
@@ -288,7 +289,7 @@ class ComparingOptions:
             depth,
             self.success_threshold,
             self.permutations,
-            settings.seed if self.seed is None else self.seed,
+            settings.seed_or(SEED) if self.seed is None else self.seed,
         )
 
 

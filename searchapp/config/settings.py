@@ -21,7 +21,6 @@ ENGINES = (ON_DISK, SERVER)
 PROGRAM = "searchapp"
 DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
-DEFAULT_SEED = 2021
 THEMES = ("dark", "light", "ansi-dark", "ansi-light")
 SPACINGS = ("normal", "compact")
 KEY_SETS = ("standard", "0.3")
@@ -443,10 +442,10 @@ class Settings:
         unset="its sources",
         by_project=True,
     )
-    seed: int = _setting(
+    seed: int | None = _setting(
         "Seed of the random numbers of commands, unless --seed is given.",
         SEED,
-        default=DEFAULT_SEED,
+        unset="each command's own",
         by_project=True,
     )
     annotator: str | None = _setting(
@@ -470,6 +469,10 @@ class Settings:
     own_home: Path | None = None
     # The table `team` of the settings files.
     team: Mapping[str, str] = field(default_factory=dict)
+
+    def seed_or(self, default: int) -> int:
+        """Return the seed, or if none is set that of a command."""
+        return default if self.seed is None else self.seed
 
     @property
     def address(self) -> str:

@@ -190,7 +190,7 @@ def test_indexes_of_other_programs_are_left_alone(
 def test_indexed_own_tasks_are_listed_with_the_tasks(cli: Cli, own: Path) -> None:
     assert cli("index", own).code == 0
     listed = cli("tasks", "--json").json
-    task = listed["tasks"][-1]
+    task = listed["tasks"][0]
     assert (task["task"], task["file"], task["indexed"]) == ("cooking", str(own), 3)
     assert listed["unreadable"] == []
     text = cli("tasks").stdout

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from searchapp import tasks
-from searchapp.config.settings import DEFAULT_SEED
+from searchapp.app.experiments.learning_curve import CURVE_SEED
 from searchapp.formats import trec
 from searchapp.tasks.base import DataSplit
 from tests.cli.conftest import SAMPLES, Cli
@@ -54,7 +54,7 @@ def test_a_point_is_the_figure_of_a_run_with_judgments_of_that_many_topics(
     log, qrels = tmp_path / "log.sqlite", tmp_path / "judged.qrels"
     grades = gold()
     topics = list(grades)
-    random.Random(DEFAULT_SEED).shuffle(topics)
+    random.Random(CURVE_SEED).shuffle(topics)
     scored = topics[: len(topics) // 2]
     judged = {topic: of_topic for topic, of_topic in grades.items() if topic not in scored}
     with qrels.open("wb") as file:

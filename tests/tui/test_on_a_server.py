@@ -69,7 +69,7 @@ def test_topics_are_shown_and_judged(settings: Settings, open_screen: Open) -> N
     terminal.wait_for(rf"{document} is at rank 1, with the score")
     terminal.press("escape")
     terminal.wait_for(rf"Document {document} .*rank 1 ")  # the reason is closed
-    terminal.press("j", "1")
+    terminal.press("J", "1")
     terminal.wait_for("saved  1 relevant")
     terminal.press("q")
     assert terminal.wait_for_end() == 0

@@ -14,7 +14,7 @@ from typing import Any
 from searchapp.app.comparison import Scoring, measure_names
 from searchapp.app.evaluate import GoldSource
 from searchapp.app.experiments.cross_validation import CrossValidation, CrossValidationRequest, TopicValues
-from searchapp.config.settings import DEFAULT_SEED, Settings
+from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.significance import PairTests, mean, pair_tests, paired
@@ -64,6 +64,7 @@ class LearningCurve:
 
 TAG = "learning-curve"
 REPETITIONS = 5
+CURVE_SEED = 2021
 HALVINGS = 4  # how often the number of topics that can be judged is halved for the default points
 
 
@@ -78,7 +79,7 @@ class LearningRequest:
     test_topics: int | None = None
     judged: Grades | None = None  # the judgments of people; None for the gold
     repetitions: int = REPETITIONS  # samples of each point at which samples differ
-    seed: int = DEFAULT_SEED
+    seed: int = CURVE_SEED
     judgments_only: bool = False  # whether judged topics are the only training topics
 
     @property

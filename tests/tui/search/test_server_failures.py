@@ -242,7 +242,7 @@ def test_leaving_does_not_wait_for_requests(
     arguments = ("--url", fault_proxy.url, "search", "nlps")
     prefix = server_harness.settings.index_prefix
     with Terminal(*arguments, home=server_harness.home, SEARCHAPP_INDEX_PREFIX=prefix) as terminal:
-        terminal.wait_for("70 documents · words", 60)
+        terminal.wait_for("70 documents · sorted by id", 60)
         fault_proxy.delay(HANGS_SECONDS, times=None)
         terminal.press("p")
         terminal.wait_for("no answer for")
