@@ -22,6 +22,7 @@ from tests.tui.conftest import (
     JudgingHarness,
     drive,
     fail_to_save,
+    question,
     screen_text,
     wait_until_idle,
 )
@@ -120,6 +121,32 @@ def test_notes_and_reasons_go_into_the_log(judging: JudgingHarness) -> None:
         assert "✎ odd" in screen_text(pilot)
 
     drive(judging.app(), steps)
+
+
+def test_a_note_after_a_grade_belongs_to_the_graded_document_until_the_cursor_moves(
+    judging: JudgingHarness,
+) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        first, second = screen.ranking.documents[:2]
+        await pilot.press("1", "a")
+        assert question(pilot).startswith(f"Note on {first}, rank 1: ")
+        await pilot.press("escape", "down", "up", "a")
+        assert question(pilot).startswith(f"Note on {second}, rank 2: ")
+
+    drive(judging.app(), steps)
+
+
+@pytest.mark.parametrize(
+    "keys", [(), ("a",), ("question_mark",), ("i", "1"), ("ctrl+p",), ("f",), ("slash", "x")]
+)
+def test_ctrl_q_leaves_from_dialogs_and_input_lines(judging: JudgingHarness, keys: tuple[str, ...]) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        await pilot.press(*keys)
+        await pilot.press("ctrl+q")
+        assert pilot.app._exit
+
+    drive(judging.app(), steps)
+    assert judging.events() == []
 
 
 def test_judging_goes_through_all_topics(judging: JudgingHarness) -> None:

@@ -38,7 +38,7 @@ from searchapp.tui.kit.descriptions import (
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp
-from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine
+from searchapp.tui.kit.widgets import LONGEST_ID, KeyLine, RowList, TextLine, shortened_id
 
 PANES = {
     "ranking": PaneHelp(
@@ -391,8 +391,9 @@ class JudgeScreen(WorkScreen):
             self._done(self.judging.note(topic, document, words), "a note", document)
             self.show_document()
 
-        rank = "" if self.judging.is_blind else f"rank {self.judging.order(topic).places[document] + 1}, "
-        self.ask_note(rank + self.begin_of(document), self.judging.words(topic, document), write)
+        rank = "" if self.judging.is_blind else f", rank {self.judging.order(topic).places[document] + 1}"
+        name = f"{shortened_id(document, LONGEST_ID)}{rank}: {self.begin_of(document)}"
+        self.ask_note(name, self.judging.words(topic, document), write)
 
     def _reason(self) -> None:
         if self.document_id is not None:
