@@ -1,4 +1,4 @@
-"""The setting `seed` is the default of every --seed."""
+"""The setting `seed` replaces the default of every --seed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 import typer
 
 from searchapp.cli import app
+from searchapp.evaluation.significance import SEED
 from tests.cli.conftest import SAMPLE, Cli
 
 pytestmark = pytest.mark.shared_indexes
 
 
-def test_no_command_has_a_default_seed_of_its_own() -> None:
+def test_every_seed_option_can_be_replaced_by_the_setting() -> None:
     defaults: dict[str, object] = {}
 
     def walk(command: object, path: str) -> None:
@@ -39,14 +40,14 @@ def test_assignments_follow_the_setting(
     def assigned(name: str, *options: object) -> object:
         given = ("--split", "dev", "--data", SAMPLE, "--out", tmp_path / name)
         assert offline("judgments", "assign", "nlps", *given, *quotas, *options).code == 0
-        described = json.loads((tmp_path / name).read_text(encoding="utf-8"))
-        return described["seed"], described["topics"]
+        output = json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        return output["seed"], output["topics"]
 
     usual, seven = assigned("usual"), assigned("seven", "--seed", 7)
-    assert usual[0] == 2021 and seven[0] == 7 and usual[1] != seven[1]  # type: ignore[index]
+    assert usual[0] == 0 and seven[0] == 7 and usual[1] != seven[1]  # type: ignore[index]
     monkeypatch.setenv("SEARCHAPP_SEED", "7")
     assert assigned("by-variable") == seven
-    assert assigned("by-option", "--seed", 2021) == usual
+    assert assigned("by-option", "--seed", 0) == usual
     monkeypatch.setenv("SEARCHAPP_SEED", "-7")
     refused = offline("judgments", "assign", "nlps", "--split", "dev", "--out", tmp_path / "x", *quotas)
     assert refused.code == 2 and "SEARCHAPP_SEED must be a whole number from 0" in refused.stderr
@@ -60,10 +61,10 @@ def test_comparisons_follow_the_setting(
         "rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out", words
     )
     assert ranked.code == 0, ranked.stderr
-    asked = ("compare", run, words, "--cutoff", 50, "--permutations", 200, "--json")
-    first = indexed(*asked)
+    command = ("compare", run, words, "--cutoff", 50, "--permutations", 200, "--json")
+    first = indexed(*command)
     assert first.code == 0, first.stderr
-    assert first.json["seed"] == 2021
+    assert first.json["seed"] == SEED
     monkeypatch.setenv("SEARCHAPP_SEED", "7")
-    assert indexed(*asked).json == indexed(*asked, "--seed", 7).json
-    assert indexed(*asked).json["seed"] == 7
+    assert indexed(*command).json == indexed(*command, "--seed", 7).json
+    assert indexed(*command).json["seed"] == 7
