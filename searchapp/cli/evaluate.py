@@ -289,7 +289,7 @@ class ComparingOptions:
             depth,
             self.success_threshold,
             self.permutations,
-            settings.seed_or(SEED) if self.seed is None else self.seed,
+            settings.seed_of(self.seed, SEED),
         )
 
 

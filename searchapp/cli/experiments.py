@@ -212,7 +212,7 @@ def ablate(
         measures=tuple(dict.fromkeys(measure or ())),
         features=features,
         permutations=permutations,
-        seed=settings.seed_or(SEED) if seed is None else seed,
+        seed=settings.seed_of(seed, SEED),
     )
     result = taken_apart(request, settings, for_person(settings))
     print_result(layout, result.to_json, lambda: experiment_tables.ablation_printout(result))
@@ -293,7 +293,7 @@ def learning_curve(
         test_topics=test_topics,
         judged=judged_grades(settings, loaded.name, Aggregation(rule, annotator), log) if judgments else None,
         repetitions=repetitions,
-        seed=settings.seed_or(LEARNING_SEED) if seed is None else seed,
+        seed=settings.seed_of(seed, LEARNING_SEED),
         judgments_only=judgments_only,
     )
     result = learned(request, settings, for_person(settings))
@@ -400,7 +400,7 @@ def tune(
             options,
             measure=measure,
             folds=folds,
-            seed=settings.seed_or(LEARNING_SEED) if seed is None else seed,
+            seed=settings.seed_of(seed, LEARNING_SEED),
             depth=depth,
         ),
         recipe=recipe or loaded.info.default_recipe,

@@ -575,7 +575,7 @@ def assign(
         quotas,
         overlap if len(quotas) > 1 else 0,
         annotators_per_topic,
-        settings.seed_or(0) if seed is None else seed,
+        settings.seed_of(seed, 0),
     )
     assigned = Assigned(loaded.name, split, result)
     with atomic_file(out, replace=overwrite) as file:

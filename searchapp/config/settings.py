@@ -470,9 +470,9 @@ class Settings:
     # The table `team` of the settings files.
     team: Mapping[str, str] = field(default_factory=dict)
 
-    def seed_or(self, default: int) -> int:
-        """Return the seed, or if none is set that of a command."""
-        return default if self.seed is None else self.seed
+    def seed_of(self, option: int | None, default: int) -> int:
+        """Return the seed of an option, or else the set one, or else the command's own."""
+        return next(seed for seed in (option, self.seed, default) if seed is not None)
 
     @property
     def address(self) -> str:

@@ -30,7 +30,16 @@ from searchapp.judging.judgments import (
 )
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.team import Synchronizer
-from searchapp.judging.view import VERDICTS, Judgment, JudgmentView, Key, Opinion, is_timed, open_view
+from searchapp.judging.view import (
+    VERDICTS,
+    Judgment,
+    JudgmentView,
+    Key,
+    Opinion,
+    has_verdict,
+    is_timed,
+    open_view,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +136,7 @@ class Session:
 
     def is_judged(self, topic_id: str, document_id: str) -> bool:
         """Return whether this annotator graded the document or chose "can't tell"."""
-        opinion = self.opinion(topic_id, document_id)
-        return opinion is not None and opinion.action is not Action.skip
+        return has_verdict(self.opinion(topic_id, document_id))
 
     @property
     def waiting(self) -> int:
@@ -560,7 +568,7 @@ COMPARED_CHARACTERS = 4_000
 COMPARED_DOCUMENTS = 500
 # The least Jaccard coefficient of the distinct words of near-duplicates.
 LEAST_OVERLAP = 0.8
-# Longer lists help nobody.
+# A longer list would hide the document.
 LISTED_DUPLICATES = 3
 
 

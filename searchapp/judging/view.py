@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from searchapp.errors import SearchappError
 from searchapp.files import atomic_file, parse_json
@@ -61,6 +61,11 @@ class Opinion:
     event: Event
     # The annotator's last words on the document.
     note: str = ""
+
+
+def has_verdict(opinion: Opinion | None) -> TypeGuard[Opinion]:
+    """Return whether an opinion is a grade or "can't tell", not only a skip."""
+    return opinion is not None and opinion.action is not Action.skip
 
 
 class Judgment(NamedTuple):

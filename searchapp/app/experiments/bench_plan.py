@@ -165,7 +165,7 @@ def read_plan(path: Path, settings: Settings) -> BenchPlan:
         recipes=bench_recipes,
         tasks=tasks,
         permutations=root.whole("permutations", PERMUTATIONS, 1, MAX_PERMUTATIONS),
-        seed=root.whole("seed", settings.seed_or(SEED), 0, 2**63 - 1),
+        seed=root.whole("seed", settings.seed_of(None, SEED), 0, 2**63 - 1),
     )
     root.finish()
     problems.raise_if_any(ADVICE)

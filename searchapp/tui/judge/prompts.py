@@ -8,10 +8,10 @@ from typing import TextIO
 
 from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import UsageError
-from searchapp.judging.events import Action, grade_label
+from searchapp.judging.events import grade_label
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores
 from searchapp.judging.session import JudgingSession, NearDuplicates, Outcome
-from searchapp.judging.view import Opinion
+from searchapp.judging.view import Opinion, has_verdict
 from searchapp.text import counted, have
 from searchapp.tui.kit.content import AS_WRITTEN, readable
 from searchapp.tui.kit.descriptions import (
@@ -170,7 +170,7 @@ class JudgePrompts(Conversation):
     def _skip(self) -> None:
         document = self.document
         before = self._opinion(document)
-        if before is not None and before.action is not Action.skip:
+        if has_verdict(before):
             verdict = opinion_label(before, self.labels)
             if not self._agrees(
                 f"{self._name(document)} is judged {verdict}. Skip it and remove that judgment?"
@@ -185,7 +185,7 @@ class JudgePrompts(Conversation):
     def _may_change(self, document: str, label: str) -> bool:
         """Return whether to save a verdict; ask first if the present document was just judged."""
         before = self._opinion(document)
-        if self._resting_on != document or before is None or before.action is Action.skip:
+        if self._resting_on != document or not has_verdict(before):
             return True
         was = opinion_label(before, self.labels)
         if was == label:
@@ -221,8 +221,7 @@ class JudgePrompts(Conversation):
 
     def _go_on(self, outcome: Outcome, label: str, document: str, before: Opinion | None) -> None:
         self._report(outcome, f"{label}: {self._name(document)}")
-        had_verdict = before is not None and before.action is not Action.skip
-        if had_verdict or not self._leave_finished_topic():
+        if has_verdict(before) or not self._leave_finished_topic():
             self._next_unjudged()
             if self.document == document:
                 self._resting_on = document

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeGuard
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,11 +11,11 @@ from textual.containers import Horizontal, Vertical
 
 from searchapp.app.inspection.pages import RunPages
 from searchapp.errors import SearchappError
-from searchapp.judging.events import Action, Event, grade_label
+from searchapp.judging.events import Event, grade_label
 from searchapp.judging.judgments import ListedJudgment
 from searchapp.judging.log import Presence
 from searchapp.judging.session import JudgingSession, Outcome
-from searchapp.judging.view import Opinion
+from searchapp.judging.view import Opinion, has_verdict
 from searchapp.tui.judge.panes import (
     FigureLine,
     Finder,
@@ -75,10 +74,6 @@ PANES = {
         line=True,
     ),
 }  # fmt: skip
-
-
-def _has_verdict(opinion: Opinion | None) -> TypeGuard[Opinion]:
-    return opinion is not None and opinion.action is not Action.skip
 
 
 IN_LAST_LINE = ("undo", "next", "next_unjudged_topic", "topics", "search", "judged", "help", "quit")
@@ -338,7 +333,7 @@ class JudgeScreen(WorkScreen):
         ranking = self.ranking
         documents = [ranking.documents[index] for index in indexes]
         opinions = [self.opinion(document) for document in documents]
-        before = next((opinion for opinion in opinions if not _has_verdict(opinion)), opinions[-1])
+        before = next((opinion for opinion in opinions if not has_verdict(opinion)), opinions[-1])
         label = grade_label(grade, self.labels)
         outcome = self.judging.grade(self.topic_id, documents, grade, reason)
         if len(documents) == 1:
@@ -358,7 +353,7 @@ class JudgeScreen(WorkScreen):
             outcome = self.judging.skip(self.topic_id, document)
             self._go_on(outcome, change_label("skipped", before, self.labels), document, before)
 
-        if _has_verdict(before):
+        if has_verdict(before):
             verdict = opinion_label(before, self.labels)
             self.ask(
                 f"{self.begin_of(document)} is judged {verdict}. Skip it and remove that judgment?", skip
@@ -405,7 +400,7 @@ class JudgeScreen(WorkScreen):
         An accidental extra key must not change the grade just given.
         """
         before = self.opinion(document)
-        if not self._is_at_rest or not _has_verdict(before):
+        if not self._is_at_rest or not has_verdict(before):
             save()
             return
         verdict = opinion_label(before, self.labels)
@@ -422,12 +417,12 @@ class JudgeScreen(WorkScreen):
         """
         ranking, topic = self.ranking, self.topic_id
         cursor = ranking.cursor
-        if _has_verdict(before) and cursor + 1 < len(ranking.documents):
+        if has_verdict(before) and cursor + 1 < len(ranking.documents):
             following: int | None = cursor + 1
         else:
             following = self.judging.next_unjudged(topic, cursor)
         next_topic = None
-        if self._goes_to_next_topic and following is None and not _has_verdict(before):
+        if self._goes_to_next_topic and following is None and not has_verdict(before):
             next_topic = self.judging.next_unjudged_topic(self.topic_index)
         if next_topic is not None:
             self._done(outcome, f"{label}, topic done", document)
