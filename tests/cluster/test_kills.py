@@ -176,6 +176,12 @@ def document_counts(cluster: Cluster, index: str) -> tuple[int, int, int]:
     )
 
 
+def await_replica(cluster: Cluster, index: str) -> None:
+    """Wait until the index exists with all copies: if its only one were on the killed node, nothing could be shared."""
+    target = f"/_cluster/health/{index}?wait_for_status=green&timeout=60s"
+    assert cluster.server.request("GET", target, timeout=90).status == 200
+
+
 class SharingMonitor(threading.Thread):
     """Wait until the index has a judgment that each annotator made after the kill.
 
@@ -246,6 +252,7 @@ def test_commands_continue_when_a_node_is_killed(
         ranking.start()
         for member in members:
             member.start()
+        await_replica(cluster, f"{prefix}-judgments")
         monitor = SharingMonitor(cluster, f"{prefix}-judgments", members, kill)
         monitor.start()
         start = time.monotonic()
