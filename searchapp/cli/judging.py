@@ -154,7 +154,7 @@ def judge(
         else:
             pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=split)
         topics = pages.topics
-        title = f"{loaded.name} {pages.split or pages.name} · {name}{' · blind' if blind else ''}"
+        title = f"{loaded.name} {pages.split or pages.name} · {name}"
         if assigned is not None:
             topics = assigned.topics_in(loaded.name, pages.split or "", topics, name)
             title += f" · {len(topics):,} assigned"

@@ -286,7 +286,7 @@ def topics(world: World) -> Result:
             driver.do("down", "Document .* rank")
         driver.do("o", "topics worst first")
         driver.do("o o", "topics as in the run")
-        driver.do("F", "Failures · |no topic fails")
+        driver.do("F", "failures|no topic fails")
         driver.do("F o o", "topics as in the run")
         driver.visit("w", "ExplanationDialog")
         driver.do("i", "Go to the document with this id")

@@ -156,7 +156,7 @@ def test_the_mouse_works_and_all_panes_fit_in_a_small_terminal(judging: JudgingH
     async def steps(pilot: P, screen: AdjudicateScreen) -> None:
         for name in ("disputes", "opinions", "topic", "document"):
             assert screen.query_one(f"#{name}").region.area
-        await pilot.click("#disputes", offset=(5, 3))
+        await pilot.click("#disputes", offset=(5, 4))  # below border and heads
         assert screen.disputes.cursor == 2
         await pilot.click("#grades", offset=(2, 0))
         assert [decision[2] for decision in decisions(judging)] == [0]

@@ -72,7 +72,7 @@ def test_the_mouse_selects_and_enter_in_an_empty_list_has_no_effect(judging: Jud
         await pilot.press("l", "enter")
         assert question(pilot)
         await pilot.press("escape", "1", "1", "l")
-        await pilot.click("#judged", offset=(10, 1))
+        await pilot.click("#judged", offset=(10, 2))  # below border and heads
         assert not question(pilot) and screen.ranking.cursor == 0
 
     drive(judging.app(), steps)

@@ -216,11 +216,11 @@ def test_jumping_to_a_document_by_its_id(judging: JudgingHarness) -> None:
 
 def test_the_mouse_does_what_keys_do(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        await pilot.click("#ranking", offset=(10, 4))
+        await pilot.click("#ranking", offset=(10, 5))  # below border and heads
         assert screen.ranking.cursor == 3
         await pilot.click("#grades", offset=(2, 0))
         assert saved_actions(judging) == [("grade", 0)]
-        await pilot.click("#topics", offset=(10, 3))
+        await pilot.click("#topics", offset=(10, 4))
         assert screen.topic_index == 2
         await pilot.click("#keys", offset=(2, 0))
         assert saved_actions(judging)[-1] == ("retract", None)

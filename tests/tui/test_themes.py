@@ -81,15 +81,41 @@ def test_borders_of_panes_have_enough_contrast_with_their_background(theme: str)
 TEXT_AND_BACKGROUND = {"ansi-dark": (7, 0), "ansi-light": (0, 15)}
 
 
+# As most terminals dim; the Linux console, which has the VGA palette, shows dark grey instead.
+DIMMED_SHARE = 2 / 3
+
+# Lowest contrasts of dimmed text and of coloured text in a palette.
+LOWEST = {
+    "xterm": (TEXT_CONTRAST, TEXT_CONTRAST),
+    "VGA": (4.3, TEXT_CONTRAST),
+    "Tango": (4.1, LARGE_CONTRAST),
+}
+
+
 @pytest.mark.parametrize("palette", PALETTES)
 @pytest.mark.parametrize("theme", TEXT_AND_BACKGROUND)
 def test_dimmed_text_of_the_terminal_has_enough_contrast_in_common_palettes(theme: str, palette: str) -> None:
     palette_colours = [Color.parse(f"#{code}") for code in PALETTES[palette].split()]
     text, background = (palette_colours[number] for number in TEXT_AND_BACKGROUND[theme])
-    dimmed = background.blend(text, 2 / 3)  # as most terminals dim
+    dimmed = background.blend(text, DIMMED_SHARE)
     for name in ("faint", "line"):
         assert BY_NAME[theme].variables[name] == "ansi_bright_black"  # which is drawn as dimmed text
-    assert contrast(dimmed, background) >= LARGE_CONTRAST
+    assert contrast(dimmed, background) >= LOWEST[palette][0]
+    assert contrast(text, background) >= TEXT_CONTRAST
+
+
+def test_nothing_is_dimmed_on_the_linux_console(
+    judging: JudgingHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "linux")
+    (judging.home / "settings.toml").write_text('[judge]\ntheme = "ansi-dark"\n')
+    app = judging.app()
+
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        assert not any(style.dim for style in styles(screen))
+        assert not any(style.color and style.color.number == BRIGHT_BLACK for style in styles(screen))
+
+    drive(app, steps, (80, 24))
 
 
 @pytest.mark.parametrize("palette", PALETTES)
@@ -102,7 +128,7 @@ def test_terminal_colours_have_enough_contrast_in_common_palettes(
     for name in TEXT_COLOURS:
         number = colours[name].ansi
         assert number is not None and number >= 0
-        assert contrast(palette_colours[number], palette_colours[background]) >= LARGE_CONTRAST, name
+        assert contrast(palette_colours[number], palette_colours[background]) >= LOWEST[palette][1], name
     for name in (*BACKGROUNDS, "foreground"):
         assert colours[name].ansi == -1, f"{name} is not the terminal's own"
 

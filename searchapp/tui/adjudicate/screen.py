@@ -19,7 +19,14 @@ from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key, Opinion
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
-from searchapp.tui.kit.descriptions import FAINT, document_label, has_words, opinion_label
+from searchapp.tui.kit.descriptions import (
+    FAINT,
+    document_label,
+    grade_sign,
+    has_words,
+    opinion_label,
+    with_chip,
+)
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.keys import EDITING, EVERYWHERE, FILTERING, KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Pane
@@ -68,6 +75,8 @@ IN_LAST_LINE = ("undo", "redo", "next", "filter", "markup", "palette", "help", "
 
 OPEN = "○"
 
+NO_DISPUTES = "No document has different grades: there is nothing to decide."
+
 _MOST_IDS_CELLS = 26
 
 
@@ -76,11 +85,12 @@ class DisputeRows(RowList):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
 
-    def __init__(self, adjudication: Adjudication, run_pages: Pages, mark_cells: int) -> None:
-        super().__init__(id="disputes")
+    def __init__(self, adjudication: Adjudication, run_pages: Pages, top_grade: int) -> None:
+        super().__init__(id="disputes", empty=NO_DISPUTES)
         self._adjudication = adjudication
         self._run_pages = run_pages
-        self._mark_cells = mark_cells
+        self._top_grade = top_grade
+        self._mark_cells = len(str(top_grade))
         self.notation = Notation(run_pages.task.info.markup)
         self.indexes: Sequence[int] = range(len(adjudication.disputes))
         self._ids_cells = 0
@@ -93,7 +103,7 @@ class DisputeRows(RowList):
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         dispute = self._adjudication.disputes[self.indexes[index]]
         decision = self._adjudication.decision(dispute)
-        mark, look = (OPEN, "rows--faint") if decision is None else (f"✓{decision.grade}", "rows--done")
+        grade = ("", "") if decision is None else grade_sign(decision.grade or 0, self._top_grade)
         pointer = "▶" if index == self.cursor else " "
         spread = f"↔{dispute.spread} "
         cells = self._mark_cells + 1
@@ -102,11 +112,21 @@ class DisputeRows(RowList):
         words = one_line(self._run_pages.topic(dispute.topic_id).text, self.notation)
         return [
             (pointer, "rows--begun"),
-            (f"{mark:<{cells}} ", look),
+            (OPEN, "rows--faint") if decision is None else ("✓", "rows--done"),
+            grade,
+            (" " * (cells - len(grade[0])), "rows--text"),
             (spread, "rows--aside"),
             (fitted(_ids(dispute, ids), ids), "rows--text"),
             (fitted(f"  {words}", left - ids), "rows--faint"),
         ]
+
+    def head(self, width: int) -> Sequence[str]:  # noqa: ARG002
+        return (
+            fitted(" ✓", self._mark_cells + 3),
+            "↔  ",
+            fitted("topic · document", self._ids_cells),
+            "  topic",
+        )
 
 
 def _ids(dispute: Dispute, cells: int) -> str:
@@ -123,16 +143,16 @@ def opinions_page(
     """Return decision and opinions with their sources."""
     parts: list[Content] = []
     if decision is not None:
-        grade = grade_label(decision.grade or 0, labels)
-        by = f"  decided by {decision.annotator}"
-        parts += [Content.assemble((f"✓ {grade}", "bold $success"), by), *_below(decision.text, decision)]
+        grade = decision.grade or 0
+        verdict = with_chip(grade_label(grade, labels), grade, labels)
+        line = Content.assemble(("✓ ", "bold $success"), verdict, f"  decided by {decision.annotator}")
+        parts += [line, *_below(decision.text, decision)]
         parts.append(Content(""))
     for opinion in opinions:
         kind = (" a model ", "reverse $accent") if opinion.kind is Kind.model else ("a person", FAINT)
-        verdict = opinion_label(opinion, labels)
-        look = "$warning" if opinion.grade is None else "bold $success" if opinion.grade else "$error"
+        verdict = with_chip(opinion_label(opinion, labels), opinion.grade, labels)
         name = (f"{opinion.annotator}  ", "bold")
-        parts += [Content.assemble(name, (verdict, look), "  ", kind), *_below(opinion.note, opinion.event)]
+        parts += [Content.assemble(name, verdict, "  ", kind), *_below(opinion.note, opinion.event)]
     if own_words:
         parts += [Content(""), Content.assemble(("✎ ", "$accent"), (own_words, "italic"))]
     return Content("\n").join(parts)
@@ -199,7 +219,7 @@ class AdjudicateScreen(WorkScreen):
             with Vertical(id="left"):
                 to_disputes = lambda _words: self.panes.focus(self.disputes)  # noqa: E731
                 yield TextLine(to_disputes, self.filtered, hint="words or id, then ↵", id="filter")
-                yield DisputeRows(self.adjudication, self.run_pages, len(str(len(self.labels) - 1)))
+                yield DisputeRows(self.adjudication, self.run_pages, len(self.labels) - 1)
             with Container(id="rest"):
                 with Vertical(id="middle"), Pane(id="opinions"):
                     yield Plain(id="opinions-text")
@@ -324,6 +344,9 @@ class AdjudicateScreen(WorkScreen):
             if has_words(self._text(dispute), wanted)
         ]
         index = None if present is None else self.adjudication.index_of(present.key)
+        rows.show_empty(
+            NO_DISPUTES if not wanted else "No disagreement has these words: esc clears the filter."
+        )
         rows.show(len(rows.indexes), rows.indexes.index(index) if index in rows.indexes else rows.cursor)
         self._show()
 

@@ -39,10 +39,13 @@ from searchapp.tui.kit.keys import (
     load,
     screen_actions,
 )
+from searchapp.tui.kit.screen import Part
 from searchapp.tui.kit.widgets import (
     LONGEST_ID,
     WIDE_FROM,
     RowPart,
+    chip,
+    fitted,
     shortened,
     shortened_id,
 )
@@ -210,6 +213,7 @@ WIDE_BARS_FROM = 56
 
 # Wider lists show the figures of both runs before their difference.
 VALUES_FROM = 64
+VALUES_CELLS = 12
 
 # The middle of a bar.
 ZERO = "│"
@@ -276,6 +280,13 @@ class DifferenceRows(GoldTopicRows):
             (f"{bar(share, cells)} ", look),
         )
 
+    def figure_heads(self, width: int) -> Sequence[str]:
+        if not self.differences:
+            return (" ",)
+        values = fitted("the two runs", VALUES_CELLS) if width >= VALUES_FROM else ""
+        bars = WIDE_BAR_CELLS if width >= WIDE_BARS_FROM else BAR_CELLS
+        return " ", values, fitted("difference", 2 * bars + 8)
+
 
 class ComparedRows(GoldRankingRows):
     """A topic's ranking in one run; arrows show the moves of documents from the first to the second run."""
@@ -340,6 +351,10 @@ class ComparedRows(GoldRankingRows):
         # Only the move of a relevant document is an improvement or a loss.
         is_gold = self.documents[index] in self.relevant
         return ((sign, "rows--faint" if not is_gold else "rows--won" if is_higher else "rows--fell"),)
+
+    @property
+    def _head_before_rank(self) -> str:
+        return "" if self.other_ranks is None else fitted(f"{UP}{DOWN}", self._cells + 1)
 
 
 def _discount(rank: int) -> float:
@@ -417,6 +432,11 @@ class CompareScreen(GoldScreen):
                             yield missed
                 yield self.reading
         yield from self.compose_keys(*IN_LAST_LINE)
+
+    def mode_chips(self) -> Iterator[Part]:
+        yield from super().mode_chips()
+        if self.comparing.follows:
+            yield chip("judgments as gold", "$secondary")
 
     def begin(self) -> None:
         self.head.retitle(self._heading)

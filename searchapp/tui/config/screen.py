@@ -45,8 +45,7 @@ class SettingRows(RowList):
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         value = self.values[index]
-        left = width - self._name_cells - 2
-        value_cells = int(left * VALUE_SHARE)
+        left, value_cells = self._columns(width)
         look = "rows--faint" if value.source.origin is Origin.default else "rows--some"
         # The first line names the files.
         is_file = value.file is not None or not value.source_name
@@ -57,6 +56,14 @@ class SettingRows(RowList):
             (fitted(one_line(with_tilde(value.shown), AS_WRITTEN), value_cells - 2) + "  ", look),
             (fitted(origin, left - value_cells), "rows--faint"),
         ]
+
+    def head(self, width: int) -> Sequence[str]:
+        return "  ", fitted("setting", self._name_cells), fitted("value", self._columns(width)[1]), "from"
+
+    def _columns(self, width: int) -> tuple[int, int]:
+        """Return the width after the name, and of the value."""
+        left = width - self._name_cells - 2
+        return left, int(left * VALUE_SHARE)
 
 
 class ConfigScreen(KeyScreen):

@@ -17,7 +17,7 @@ from searchapp.model import Topic
 from searchapp.tasks.base import TaskInfo
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
-from searchapp.tui.kit.descriptions import UNSCORED
+from searchapp.tui.kit.descriptions import UNSCORED, grade_sign
 from searchapp.tui.kit.screen import Pane
 from searchapp.tui.kit.widgets import (
     LONGEST_ID,
@@ -31,8 +31,10 @@ from searchapp.tui.kit.widgets import (
     shortened_id,
 )
 
-# The mark of a relevant document in tasks with binary grades.
-GOLD = "●"
+# The chip of a relevant document, before its grade in tasks with more than two grades.
+GOLD = "G"
+
+LOADING = "Loading the ranking …"
 
 # Longer ids are cut.
 ID_CELLS = 12
@@ -50,7 +52,7 @@ class GoldTopicRows(RowList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--lost", "rows--rank"}
 
     def __init__(self, pages: RunPages) -> None:
-        super().__init__(id="topics")
+        super().__init__(id="topics", empty="No topic has these words: esc clears the filter.")
         self._pages = pages
         self._notation = Notation(pages.task.info.markup)
         self._words: dict[str, str] = {}
@@ -61,6 +63,13 @@ class GoldTopicRows(RowList):
     def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
         """Return the figures of a topic, or nothing until they are known."""
         raise NotImplementedError
+
+    def figure_heads(self, width: int) -> Sequence[str]:
+        """Return the heads of the columns with figures, which begin in the line's first cell."""
+        raise NotImplementedError
+
+    def head(self, width: int) -> Sequence[str]:
+        return *self.figure_heads(width), "topic"
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         topic = self.topics[index]
@@ -96,25 +105,31 @@ def shown_figure(value: float) -> str:
 class DocumentRows(RowList):
     """Documents of a topic; a subclass supplies the text before the document."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--rank", "rows--gold", "rows--lost",
-    }  # fmt: skip
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--aside", "rows--rank", "rows--gold", "rows--lost"}
 
     def __init__(self, text: Callable[[str], str | None], *, id: str) -> None:  # noqa: A002
-        super().__init__(id=id)
+        super().__init__(id=id, empty=LOADING)
         self._text = text
         # Returns the sign of the annotator's opinion; None without judging.
         self.judged: Callable[[str], RowPart] | None = None
         self.documents: Sequence[str] = ()
         # The grades of the topic's gold.
         self.relevant: Mapping[str, int] = {}
-        # The task has more than two grades.
-        self.is_graded = False
+        self.top_grade = 1
         self._id_cells = 0
 
     @property
     def document(self) -> str | None:
         return self.documents[self.cursor] if self.documents else None
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether the task has more than two grades."""
+        return self.top_grade > 1
+
+    @property
+    def _gold_cells(self) -> int:
+        return len(f"{GOLD}{self.top_grade}") if self.is_graded else len(GOLD)
 
     def offer(self, documents: Sequence[str], cursor: int) -> None:
         self.documents = documents
@@ -138,9 +153,9 @@ class DocumentRows(RowList):
         parts: list[RowPart] = [("▶" if index == self.cursor else " ", "rows--begun")]
         if self.judged is not None:
             sign, sign_look = self.judged(document)
-            parts.append((f"{sign} ", sign_look))
-        gold = " " if grade is None else str(grade) if self.is_graded and grade < 10 else GOLD
-        parts += [(f"{gold} ", "rows--gold"), *where]
+            parts += [(sign, sign_look), (" ", "rows--text")]
+        gold = ("", "rows--text") if grade is None else self._gold_sign(grade)
+        parts += [gold, (" " * (self._gold_cells + 1 - len(gold[0])), "rows--text"), *where]
         left = width - sum(cell_len(text) for text, _look in parts)
         if width >= IDS_FROM:
             column = id_column(document, self._id_cells)
@@ -148,6 +163,10 @@ class DocumentRows(RowList):
             left -= cell_len(column)
         text = self._text(document)
         return [*parts, (fitted("…" if text is None else text or document, left), look)]
+
+    def _gold_sign(self, grade: int) -> RowPart:
+        sign, look = grade_sign(grade, self.top_grade)
+        return (GOLD + sign)[: self._gold_cells], look
 
 
 class GoldRankingRows(DocumentRows):
@@ -160,6 +179,7 @@ class GoldRankingRows(DocumentRows):
     _longest = 1
 
     def offer_ranking(self, documents: Sequence[str], ranks: Sequence[int]) -> None:
+        self.show_empty("The run has no other documents." if documents else "The run ranks no document here.")
         self._ranks = ranks
         self._longest = len(str(len(documents)))
         self.offer([documents[rank - 1] for rank in ranks], 0)
@@ -174,8 +194,18 @@ class GoldRankingRows(DocumentRows):
         look = "rows--gold" if is_gold else "rows--faint" if unscored else "rows--text"
         return self._line(index, width, (*self._before_rank(index), (where, "rows--rank")), look)
 
+    def head(self, width: int) -> Sequence[str]:
+        marks = "me " if self.judged is not None else " "
+        rank = f"{self._head_before_rank}{'#':>{self._longest}} "
+        id_ = id_column("id", self._id_cells) if width >= IDS_FROM else ""
+        return marks, f"{GOLD:<{self._gold_cells + 1}}", rank, id_, "document"
+
     def _before_rank(self, index: int) -> Sequence[RowPart]:  # noqa: ARG002  # for subclasses
         return ()
+
+    @property
+    def _head_before_rank(self) -> str:
+        return ""
 
     def next_gold(self, step: int) -> int | None:
         indexes = range(self.cursor + step, len(self.documents) if step > 0 else -1, step)
@@ -199,15 +229,19 @@ class MissedRows(DocumentRows):
         return self._line(index, width, [(f"{status:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
-        return len(self.missed) or 1
+        return len(self.missed) or len(self.empty_lines(width))
 
     def entitle(self, ranked: TopicRanking | None) -> None:
-        if ranked is None or ranked.no_gold is not None:
-            words = ""
-        elif not ranked.relevant:
-            words = " · the topic has no gold"
-        else:
+        words, empty = "", LOADING
+        if ranked is not None and ranked.no_gold is not None:
+            empty = f"There is no gold: {ranked.no_gold}"
+        elif ranked is not None and not ranked.relevant:
+            empty = "The topic has no gold."
+        elif ranked is not None:
+            empty = "No gold is missed: all of it is in the ranking."
             words = f" · {f'{len(self.missed):,}' if self.missed else 'none'} of {len(ranked.relevant):,}"
+        if self.show_empty(empty):
+            self.refresh(layout=True)
         entitle(self, f"Missed gold{words}")
 
 

@@ -6,7 +6,7 @@ Rankings, documents and the reasons for missed gold are read in the background; 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
@@ -38,12 +38,13 @@ from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.kit.judging import TopicJudging
 from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.screen import Banner, KeyScreen, saves, show_in_pager
+from searchapp.tui.kit.screen import Banner, KeyScreen, Part, saves, show_in_pager
 from searchapp.tui.kit.widgets import (
     LONGEST_ID,
     KeyLine,
     RowList,
     TextLine,
+    chip,
     one_line,
     shortened_id,
 )
@@ -236,13 +237,11 @@ class GoldJudging(TopicJudging):
         Raises:
             SearchappError: the log cannot be opened.
         """
-        session = self.open()
+        self.open()
         self.is_on = not self.is_on
         key = self._screen.keys.shown("judge")
         self._screen.head.tell(
-            f"judging as {session.author.annotator}: a grade key grades the document, {key} stops judging"
-            if self.is_on
-            else "",
+            f"a grade key grades the document, {key} stops judging" if self.is_on else "",
             "$primary",
         )
 
@@ -384,12 +383,19 @@ class GoldScreen(KeyScreen):
         yield KeyLine(grading, 2, id="grades")
         yield KeyLine(self._entries(*names), 1, id="keys")
 
+    def mode_chips(self) -> Iterator[Part]:
+        """Yield the chips of the first line, the most important first."""
+        session = self.judging.session
+        if self.judging.is_on and session is not None:
+            yield chip(f"judging as {session.author.annotator}", "bold $primary")
+
     def begin(self) -> None:
+        self.head.show_chips(*self.mode_chips())
         for side in self.sides:
             entitle(side.ranking, self.ranking_title(side))
             side.missed.entitle(None)
             for rows in side.lists:
-                rows.is_graded = len(self.labels) > 2
+                rows.top_grade = len(self.labels) - 1
         self.list_topics()
         self.open_topic(self.target_topic)
 
@@ -638,6 +644,7 @@ class GoldScreen(KeyScreen):
 
     def toggle_judging(self) -> None:
         self.judging.toggle()
+        self.head.show_chips(*self.mode_chips())
         self.set_class(self.judging.is_on, "-judging")
         for rows in self.lists:
             rows.judged = self.judging.mark if self.judging.is_on else None

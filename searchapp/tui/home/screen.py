@@ -42,6 +42,7 @@ from searchapp.tui.kit.widgets import (
     RowPart,
     TextLine,
     TextPane,
+    chip,
     fitted,
     one_line,
     shortened,
@@ -127,7 +128,7 @@ class TaskRows(RowList):
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         state = self.states[index]
         is_narrow = width < NARROW_CELLS
-        name_cells = width - 2 - COUNT_CELLS - (0 if is_narrow else JUDGED_CELLS)
+        name_cells = self._name_cells(width)
         documents = "–" if state.index is None else f"{state.index.documents:,}"
         judged = f"{state.judged:,} judged" if state.judged else ""
         parts = [
@@ -138,6 +139,13 @@ class TaskRows(RowList):
         if not is_narrow:
             parts.append((f"{judged:>{JUDGED_CELLS}}", "rows--rank"))
         return parts
+
+    def head(self, width: int) -> Sequence[str]:
+        judgments = "" if width < NARROW_CELLS else f"{'judgments':>{JUDGED_CELLS}}"
+        return "  ", fitted("task", self._name_cells(width)), f"{'documents':>{COUNT_CELLS}}", judgments
+
+    def _name_cells(self, width: int) -> int:
+        return width - 2 - COUNT_CELLS - (0 if width < NARROW_CELLS else JUDGED_CELLS)
 
 
 class RunRows(RowList):
@@ -164,8 +172,7 @@ class RunRows(RowList):
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         run = self.runs[index]
         is_narrow = width < NARROW_CELLS
-        left = width - 2 - FIGURE_CELLS - (0 if is_narrow else WHEN_CELLS + 2)
-        name_cells = int(left * NAME_SHARE)
+        left, name_cells = self._columns(width)
         parts = [
             ("▶ " if index == self.cursor else "  ", "rows--begun"),
             (fitted(run.path.name, name_cells - 1) + " ", "rows--text"),
@@ -179,6 +186,17 @@ class RunRows(RowList):
             parts.append((f"  {fitted(run.manifest.created[:WHEN_CELLS], WHEN_CELLS)}", "rows--rank"))
         return parts
 
+    def head(self, width: int) -> Sequence[str]:
+        left, name_cells = self._columns(width)
+        about = fitted("task, split, recipe", left - name_cells)
+        created = "" if width < NARROW_CELLS else "  created"
+        return "  ", fitted("run", name_cells), about, f"{'score':>{FIGURE_CELLS}}", created
+
+    def _columns(self, width: int) -> tuple[int, int]:
+        """Return the width of name, task, split and recipe, and of the name alone."""
+        left = width - 2 - FIGURE_CELLS - (0 if width < NARROW_CELLS else WHEN_CELLS + 2)
+        return left, int(left * NAME_SHARE)
+
 
 # Width of a path in the first line.
 LONGEST_PATH = 60
@@ -189,24 +207,23 @@ class EngineBanner(Banner):
 
     def __init__(self, engine: str) -> None:
         super().__init__("searchapp")
-        self._engine = Content.styled(f"○ {engine}  ", "$faint")
+        self._chips = (chip(engine),)
         self._more = Content.styled("checking the engine …", "$faint")
 
     def show_engine(self, name: str, overview: Overview) -> None:
         engine = overview.engine
         if engine is None:
-            self._engine = Content.styled(f"▲ {name} does not answer  ", "bold $error")
+            self._chips = (chip(f"▲ {name} does not answer", "bold $error"),)
             self._more = Content.styled(overview.trouble, "$error")
         else:
-            self._engine = Content.assemble(("● ", "$success"), f"{engine.name} answers  ")
+            self._chips = (chip(f"✓ {engine.name}", "$success"),)
             location = shortened(with_tilde(engine.location), LONGEST_PATH)
             self._more = Content.styled(f"version {engine.version} at {location}", "$faint")
         self.draw()
 
-    def draw(self) -> None:
-        status = self._status if self._status.plain else self._more
-        title = Content.styled("searchapp  ", "bold")
-        self.update(Content("").join([title, self._engine, status]), layout=False)
+    @property
+    def status(self) -> Content:
+        return self._status if self._status.plain else self._more
 
 
 LABEL_CELLS = 10

@@ -51,6 +51,9 @@ _MOST_ID_CELLS = 12
 _IDS_FROM = 44
 
 
+JUDGED = "judged"
+
+
 class RunTopicRows(RowList):
     """The topics that match the filter."""
 
@@ -101,6 +104,9 @@ class RunTopicRows(RowList):
             (count, look),
         ]
 
+    def head(self, width: int) -> Sequence[str]:
+        return fitted("   topic", width - len(JUDGED)), JUDGED
+
     def redraw_topic(self, topic: str) -> None:
         if topic in self._judging.topics:
             number = self._judging.topics.index(topic)
@@ -122,9 +128,7 @@ class RunTopicRows(RowList):
 class RunDocumentRows(RowList):
     """A topic's documents with verdict, rank and beginning."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--selected", "rows--matching", "rows--rank",
-    }  # fmt: skip
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--aside", "rows--selected", "rows--matching", "rows--rank"}
 
     def __init__(
         self, judging: JudgingSession, top_grade: int, beginning: Callable[[str], str | None]
@@ -181,8 +185,8 @@ class RunDocumentRows(RowList):
         selected = "+" if index in self.selected else " "
         parts = [
             (pointer + selected, "rows--begun"),
-            (f"{sign:>{self._mark_cells}} ", look),
-            (f"{index + 1:>{digits}} ", "rows--rank"),
+            (f"{sign:>{self._mark_cells}}", look),
+            (f" {index + 1:>{digits}} ", "rows--rank"),
         ]
         left = width - 4 - self._mark_cells - digits
         if width >= _IDS_FROM:
@@ -198,6 +202,11 @@ class RunDocumentRows(RowList):
         look = "rows--matching" if index in self.matching else "rows--faint" if is_unscored else "rows--text"
         parts.append((fitted(document if text is None else text, left - len(noted)) + noted, look))
         return parts
+
+    def head(self, width: int) -> Sequence[str]:
+        id_ = id_column("id", self._id_cells) if width >= _IDS_FROM else ""
+        digits = len(str(len(self.documents)))
+        return f"{'me':>{self._mark_cells + 2}}", f" {'#':>{digits}} ", id_, "document"
 
     def row_class(self, index: int) -> str:
         return "rows--selected" if index in self.selected else ""
@@ -306,7 +315,7 @@ _SIGNS = {Action.skip: SKIPPED, Action.cant_tell: CANT_TELL, Action.note: NOTED}
 class JudgmentRows(RowList):
     """Judgments, one per line."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--zero", "rows--some", "rows--most", "rows--aside"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--aside"}
 
     def __init__(self, run_pages: RunPages, snippets: Snippets, top_grade: int) -> None:
         super().__init__(id="judged")
@@ -321,16 +330,22 @@ class JudgmentRows(RowList):
         topic = one_line(self._run_pages.topic(judgment.topic_id).text, AS_WRITTEN) or judgment.topic_id
         text = self._snippets.of(judgment.document_id)
         words = f"  {NOTED} {one_line(judgment.words, AS_WRITTEN)}" if judgment.words else ""
-        topic_cells = int((width - 4) * TOPIC_SHARE)
+        topic_cells = self._topic_cells(width)
         left = width - 4 - topic_cells
         words = fitted(words, min(cell_len(words), left // 2))
         return [
             ("▶" if index == self.cursor else " ", "rows--begun"),
-            (f"{sign:>2} ", look),
-            (fitted(topic, topic_cells - 2) + "  ", "rows--faint"),
+            (f"{sign:>2}", look),
+            (f" {fitted(topic, topic_cells - 2)}  ", "rows--faint"),
             (fitted(judgment.document_id if text is None else text, left - cell_len(words)), "rows--text"),
             (words, "rows--text"),
         ]
+
+    def head(self, width: int) -> Sequence[str]:
+        return " me ", fitted("topic", self._topic_cells(width)), "document"
+
+    def _topic_cells(self, width: int) -> int:
+        return int((width - 4) * TOPIC_SHARE)
 
     def _mark(self, judgment: ListedJudgment) -> RowPart:
         if judgment.grade is None:
@@ -407,7 +422,7 @@ class JudgmentList(Dialog[ListedJudgment | None]):
         rows.show_empty(
             "No judgment of this kind has these words."
             if words
-            else "You have judged none of these topics yet."
+            else "You have judged none of these topics yet: esc goes back to the documents."
         )
         rows.show(len(rows.judgments), len(rows.judgments) - 1)
         parts: list[str | tuple[str, str]] = []

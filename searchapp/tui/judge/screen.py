@@ -37,7 +37,7 @@ from searchapp.tui.kit.descriptions import (
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp
-from searchapp.tui.kit.widgets import LONGEST_ID, KeyLine, RowList, TextLine, shortened_id
+from searchapp.tui.kit.widgets import LONGEST_ID, KeyLine, RowList, TextLine, chip, shortened_id
 
 PANES = {
     "ranking": PaneHelp(
@@ -139,7 +139,8 @@ class JudgeScreen(WorkScreen):
     def begin(self) -> None:
         entitle(self.ranking, "Documents" if self.judging.is_blind else "Ranking")
         if self.judging.is_blind:
-            self.head.tell("blind: ranks, scores and other people's grades are hidden")
+            self.head.show_chips(chip("blind", "bold $primary"))
+            self.head.tell("ranks, scores and other people's grades are hidden")
         self.topics.current = self.topic_index
         self.topics.filter("")
         self.open_topic(self.topic_index)

@@ -111,9 +111,25 @@ def opinion_sign(opinion: Opinion | None, top_grade: int) -> RowPart:
 
 
 def grade_sign(grade: int, top_grade: int) -> RowPart:
-    """Return the sign of a grade."""
+    """Return the chip of a grade in a list."""
     look = "zero" if grade == 0 else "most" if grade == top_grade else "some"
-    return str(grade), f"rows--{look}"
+    return str(grade), f"rows--grade-{look}"
+
+
+# The styles of these chips in texts, as in screen.tcss.
+_CHIP_STYLES = {
+    "rows--grade-zero": "reverse $error",
+    "rows--grade-some": "bold reverse $secondary",
+    "rows--grade-most": "bold reverse $success",
+}
+
+
+def with_chip(words: str, grade: int | None, labels: Sequence[str]) -> Content:
+    """Return words that begin with a grade, with the grade as a chip; without a grade, a remark."""
+    if grade is None:
+        return Content.styled(words, "$warning")
+    sign, look = grade_sign(grade, len(labels) - 1)
+    return Content.assemble((sign, _CHIP_STYLES[look]), words.removeprefix(sign))
 
 
 def opinion_action(opinion: Opinion | None) -> str:
@@ -294,7 +310,10 @@ def document_page(
     if others:
         parts += [Content("")]
         parts += [
-            Content.assemble((f"{opinion.annotator}  ", FAINT), opinion_text(opinion, labels))
+            Content.assemble(
+                (f"{opinion.annotator}  ", FAINT),
+                with_chip(opinion_text(opinion, labels), opinion.grade, labels),
+            )
             for opinion in others
         ]
     return Content("\n").join(parts)

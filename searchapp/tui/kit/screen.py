@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events, on
 from textual.app import App, SuspendNotSupported
 from textual.containers import VerticalScroll
@@ -30,7 +31,7 @@ from searchapp.errors import SearchappError
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Session
 from searchapp.judging.team import waiting_label
-from searchapp.text import counted, visible
+from searchapp.text import counted, visible, visible_line
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.descriptions import error_text, unknown_grade_label, unsaved_label
 from searchapp.tui.kit.dialogs import Choose, Help, Picking
@@ -39,12 +40,14 @@ from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
 from searchapp.tui.kit.themes import dress, next_theme
 from searchapp.tui.kit.widgets import (
+    HEIGHTS,
     WIDE_FROM,
     KeyEntry,
     KeyLine,
     OrderedScreen,
     RowList,
     TextLine,
+    chip,
     shortened,
 )
 
@@ -185,13 +188,21 @@ def _is_displayed(widget: Widget) -> bool:
 # Longer titles are cut, so that the status stays visible.
 TITLE_CELLS = 60
 
+# A styled text of the first line.
+Part = tuple[str, str]
+
 
 class Banner(Plain):
-    """The first line: the title, and the result of the last action."""
+    """The first line: the title, the state as chips, and the result of the last action.
+
+    In a narrow line the status takes precedence over the chips, of which the first are the most important, and the
+    chips over the end of the title.
+    """
 
     def __init__(self, title: str) -> None:
         super().__init__(id="head")
-        self._title = shortened(title, TITLE_CELLS)
+        self._title = title
+        self._chips: Sequence[Part] = ()
         self._status = Content("")
         # Returns whether the status still applies.
         self._holds: Callable[[], bool] | None = None
@@ -239,11 +250,43 @@ class Banner(Plain):
             self.tell("")
 
     def retitle(self, title: str) -> None:
-        self._title = shortened(title, TITLE_CELLS)
+        self._title = title
+        self.draw()
+
+    def show_chips(self, *chips: Part) -> None:
+        if chips != self._chips:
+            self._chips = chips
+            self.draw()
+
+    @property
+    def chips(self) -> Sequence[Part]:
+        """The chips, the most important first."""
+        return self._chips
+
+    @property
+    def status(self) -> Content:
+        return self._status
+
+    def on_resize(self) -> None:
         self.draw()
 
     def draw(self) -> None:
-        self.update(Content.assemble((f"{self._title}  ", "bold"), self._status), layout=False)
+        room = self.size.width or self.app.size.width - 2
+        status, chips = self.status, list(self.chips)
+        kept = min(status.cell_length, room // 2)
+        least = min(cell_len(visible_line(self._title)), room // 3)
+        while chips and least + _cells(chips) + kept > room:
+            chips.pop()
+        title = shortened(self._title, max(least, min(TITLE_CELLS, room - _cells(chips) - kept)))
+        parts: list[Content | str | Part] = [(title, "bold"), "  "]
+        for each in chips:
+            parts += [each, " "]
+        self.update(Content.assemble(*parts, " " * bool(chips), status), layout=False)
+
+
+def _cells(chips: Sequence[Part]) -> int:
+    """Return the width of chips with the blanks before, between and behind them."""
+    return 2 + sum(cell_len(words) + 1 for words, _look in chips) + bool(chips)
 
 
 class SessionBanner(Banner):
@@ -262,29 +305,40 @@ class SessionBanner(Banner):
             self.draw()
 
     def draw(self) -> None:
-        self._drawn = unsent, trouble, others = self._surroundings()
+        self._drawn = self._surroundings()
         waiting = self._session.waiting
         self.set_class(bool(waiting), "-waiting")
         if waiting:
             words = Content.styled(unsaved_label(waiting, self._session.not_saved), "bold")
             self.update(words, layout=False)
-            return
-        parts: list[Content | tuple[str, str]] = [(f"{self._title}  ", "bold")]
+        else:
+            super().draw()
+
+    @property
+    def chips(self) -> Sequence[Part]:
+        chips = []
+        unsent, trouble, others = self._surroundings()
+        if trouble is not None:
+            chips.append(chip(f"▲ {waiting_label(unsent)}", "bold $warning"))
+        if others:
+            chips.append(chip(f"▲ {others + 1} windows", "bold $warning"))
         if self.goal is not None:
             judged = self._session.judged_here
             is_reached = judged >= self.goal
             look = "bold $success" if is_reached else "bold $primary"
-            parts.append((f"{judged:,}/{self.goal:,}{' ✓' * is_reached}  ", look))
-        if others:
-            parts.append((f"▲ {others + 1} windows  ", "bold $warning"))
-        if trouble is not None:
-            parts.append((f"▲ {waiting_label(unsent)}  ", "bold $warning"))
-        parts.append(self._status)
-        if trouble is not None:
-            parts.append((f"  {trouble}", "$faint"))
-        elif unsent:
-            parts.append((f"  {waiting_label(unsent)}", "$faint"))
-        self.update(Content.assemble(*parts), layout=False)
+            chips.append(chip(f"{judged:,}/{self.goal:,}{' ✓' * is_reached}", look))
+        chips += self._chips
+        if self._session.synchronizer is not None and trouble is None:
+            is_sent = not unsent
+            chips.append(
+                chip("shared" if is_sent else waiting_label(unsent), "$success" if is_sent else "$faint")
+            )
+        return chips
+
+    @property
+    def status(self) -> Content:
+        trouble = self._surroundings()[1]
+        return self._status if trouble is None else Content.assemble(self._status, (f"  {trouble}", "$faint"))
 
     def _surroundings(self) -> tuple[int, str | None, int]:
         synchronizer, presence = self._session.synchronizer, self._presence
@@ -696,6 +750,7 @@ class KeyApp(App[None]):
 
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE_FROM, "-wide")]  # noqa: RUF012  # Textual's type
+    VERTICAL_BREAKPOINTS = list(HEIGHTS)  # noqa: RUF012  # Textual's type
     ESCAPE_TO_MINIMIZE = False
 
     def __init__(self, main: KeyScreen, theme: str, spacing: str = SPACINGS[0]) -> None:

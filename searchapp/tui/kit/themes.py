@@ -6,6 +6,7 @@ differ from the background in common palettes, reverse the cursor's line, and di
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -91,14 +92,14 @@ ANSI_DARK = Theme(
     background="ansi_default",
     foreground="ansi_default",
     primary="ansi_cyan",
-    secondary="ansi_bright_blue",
-    accent="ansi_yellow",
+    secondary="ansi_bright_magenta",
+    accent="ansi_bright_yellow",
     success="ansi_green",
-    warning="ansi_yellow",
+    warning="ansi_bright_yellow",
     error="ansi_bright_red",
     variables=BUILTIN_THEMES["ansi-dark"].variables
     | _OF_TERMINAL
-    | {"match": "ansi_yellow", "screen-selection-background": "ansi_cyan"},
+    | {"match": "ansi_bright_yellow", "screen-selection-background": "ansi_cyan"},
 )
 ANSI_LIGHT = Theme(
     name=f"{PREFIX}ansi-light",
@@ -121,24 +122,27 @@ ANSI_LIGHT = Theme(
 BY_NAME = dict(zip(THEMES, (DARK, LIGHT, ANSI_DARK, ANSI_LIGHT), strict=True))
 
 _BRIGHT_BLACK = 8
-_FAINT = Style(color="default", dim=True)
 
 
 class ColorFilter(LineFilter):
     """Removes colours for NO_COLOR, and dims faint text in the terminal's colours.
 
-    In some palettes bright black, the usual faint colour, equals the background.
+    In some palettes bright black, the usual faint colour, equals the background. The Linux console shows dimmed text
+    in dark grey, so there it is not dimmed.
     """
 
     def __init__(self, app: App[None]) -> None:
         super().__init__()
         self._app = app
         self._shades, self._none = Monochrome(), NoColor()
+        self._dims = os.environ.get("TERM") != "linux"
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         is_native = self._app.native_ansi_color
         if is_native:
-            segments = [Segment(text, _with_faint(style), control) for text, style, control in segments]
+            segments = [
+                Segment(text, _with_faint(style, self._dims), control) for text, style, control in segments
+            ]
         if self._app.no_color:
             # Shades of grey need known colours.
             segments = (self._none if is_native else self._shades).apply(segments, background)
@@ -146,12 +150,12 @@ class ColorFilter(LineFilter):
 
 
 @lru_cache(1024)
-def _with_faint(style: Style | None) -> Style | None:
+def _with_faint(style: Style | None, dims: bool) -> Style | None:
     color = None if style is None else style.color
     if style is None or color is None:
         return style
     is_faint = color.type is ColorType.STANDARD and color.number == _BRIGHT_BLACK
-    return style + _FAINT if is_faint else style
+    return style + Style(color="default", dim=dims) if is_faint else style
 
 
 def dress(app: App[None], theme: str, spacing: str = SPACINGS[0]) -> None:

@@ -114,8 +114,16 @@ def id_column_cells(ids: Sequence[str], most: int) -> int:
     return min(most, max(map(cell_len, sampled)))
 
 
+def chip(words: str, look: str = "$faint") -> tuple[str, str]:
+    """Return a state as a styled part of a line: in reverse video, so that its ends are visible without colours."""
+    return f" {visible_line(words)} ", f"reverse {look}"
+
+
 # Screens with at least this number of columns are wide.
 WIDE_FROM = 110
+
+# The classes of screens with at least this number of lines.
+HEIGHTS = ((0, "-low"), (20, "-middle"), (36, "-high"))
 
 
 class OrderedScreen(Screen[ScreenResultType]):
@@ -160,7 +168,10 @@ class OrderedScreen(Screen[ScreenResultType]):
     def on_compose(self) -> None:
         # Before the panes exist: later, Textual would restyle every pane.
         is_wide = self.app.size.width >= WIDE_FROM
-        self.update_classes({"-wide": is_wide, "-narrow": not is_wide})
+        height = max(name for name in HEIGHTS if name[0] <= self.app.size.height)
+        self.update_classes(
+            {"-wide": is_wide, "-narrow": not is_wide, **{name[1]: name is height for name in HEIGHTS}}
+        )
 
     @on(events.ScreenResume)
     def _resumed(self, event: events.ScreenResume) -> None:
@@ -262,6 +273,10 @@ class RowList(LinePane):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--text",
         "rows--faint",
+        "rows--head",
+        "rows--grade-zero",
+        "rows--grade-some",
+        "rows--grade-most",
         "rows--begun",
         "rows--cursor",
         "rows--here",
@@ -295,11 +310,34 @@ class RowList(LinePane):
         """Return the text of a line from the left."""
         raise NotImplementedError
 
-    def show_empty(self, words: str) -> None:
-        """Show why the list has no lines, and what to do."""
-        if words != self._empty:
+    def head(self, width: int) -> Sequence[str]:  # noqa: ARG002  # for subclasses
+        """Return the heads of the columns, each as wide as its column; the last one may have any width."""
+        return ()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the heads of the columns in the padding above the rows, if the screen gives the list one."""
+        strips = super().render_lines(crop)
+        y = self.gutter.top - 1
+        if self.styles.padding.top and crop.y <= y < crop.bottom:
+            width = self.scrollable_content_region.width
+            text = fitted("".join(self.head(width)), width)
+            strip = Strip([Segment(text, self._look("") + self._look("rows--head"))])
+            for line_filter in self.get_line_filters():
+                strip = strip.apply_filter(line_filter, self.background_colors[1])
+            strip = strip.adjust_cell_length(self.region.width, self._look(""))
+            strips[y - crop.y] = strip.crop(crop.x, crop.right)
+        return strips
+
+    def show_empty(self, words: str) -> bool:
+        """Show why the list has no lines, and what to do; return whether the words changed."""
+        is_new = words != self._empty
+        if is_new:
             self._empty = words
             self.refresh()
+        return is_new
+
+    def empty_lines(self, width: int) -> list[str]:
+        return textwrap.wrap(visible_line(self._empty), max(1, width - 2))
 
     def row_class(self, index: int) -> str:  # noqa: ARG002  # for subclasses
         return ""
@@ -368,7 +406,7 @@ class RowList(LinePane):
         index = y + self.scroll_offset.y
         base = self._look("")
         if not self.count and self._empty:
-            lines = textwrap.wrap(visible_line(self._empty), max(1, width - 2))
+            lines = self.empty_lines(width)
             words = f" {lines[y]}" if y < len(lines) else ""
             return Strip([Segment(words, base + self._look("rows--faint"))]).adjust_cell_length(width, base)
         if not 0 <= index < self.count:
@@ -395,6 +433,8 @@ class RowList(LinePane):
 
     def _attributes(self, component: str) -> Style:
         look = self._look(component)
+        if look.reverse:
+            return Style(reverse=False)
         return Style(underline=True) if look.bold else Style.null()
 
     def notify_style_update(self) -> None:

@@ -46,6 +46,7 @@ from searchapp.tui.kit.widgets import (
     RowPart,
     TextLine,
     TextPane,
+    chip,
     fitted,
     id_column,
     id_column_cells,
@@ -81,8 +82,10 @@ class HitRows(RowList):
     """The hits with verdict, rank, id, a snippet with marked matches, and score."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "rows--match", "rows--rank", "rows--zero", "rows--some", "rows--most", "rows--aside",
-    }  # fmt: skip
+        "rows--match",
+        "rows--rank",
+        "rows--aside",
+    }
 
     class Wanted(Message):
         """A visible line lacks its hit."""
@@ -150,7 +153,7 @@ class HitRows(RowList):
         mark: list[RowPart] = []
         if self._mark_cells:
             sign, look = self._mark(result.hit.document_id)
-            mark = [(f"{sign:>{self._mark_cells}} ", look)]
+            mark = [(f"{sign:>{self._mark_cells}}", look), (" ", "rows--text")]
         if index not in self._lines:
             mark_cells = self._mark_cells + 1 if self._mark_cells else 0
             self._lines[index] = self._parts(result, width - digits - 2 - mark_cells)
@@ -168,6 +171,15 @@ class HitRows(RowList):
         parts += piece(result.text, result.matches, left, self.notation)
         parts.append((score, "rows--rank"))
         return parts
+
+    def head(self, width: int) -> Sequence[str]:
+        digits = max(3, len(f"{self.count:,}")) if self.listing.is_ranked else 0
+        begin = f"{'me' if self._mark_cells else '':{1 + self._mark_cells + bool(self._mark_cells)}}"
+        cells = width - len(begin) - digits - 1
+        id_ = id_column("id", self._id_width()) if cells >= _IDS_FROM else ""
+        score = "score " if cells >= _SCORE_FROM and self.listing.is_ranked else ""
+        left = cells - cell_len(id_) - len(score)
+        return begin, f"{'#' if digits else '':>{digits}} ", id_, fitted("document", left), score
 
     def _id_width(self) -> int:
         if self._id_cells is None:
@@ -314,12 +326,12 @@ class TrainingTopicPage(TextDialog):
         lines.append(Content.styled(count, "bold $accent"))
         for document, grade in answers[:ANSWERS]:
             look = "bold $match" if document == self._origin else ""
-            label = f"  {gold_label(grade, self._labels)}  " if len(self._labels) > 2 else "  "
+            grade_shown = gold_chip(grade, self._labels) if len(self._labels) > 2 else Content("")
             name = shortened_id(document, 32)
             text = one_line(self._texts.get(document, ""), self._notation)
-            left = max(10, self.room - len(name) - len(label))
+            left = max(10, self.room - len(name) - grade_shown.cell_length - 4)
             lines.append(
-                Content.assemble((name, look or "$primary"), (label, "$faint"), shortened(text, left))
+                Content.assemble((name, look or "$primary"), "  ", grade_shown, "  ", shortened(text, left))
             )
         if len(answers) > ANSWERS:
             lines.append(Content.styled(f"… and {len(answers) - ANSWERS:,} more", "$faint"))
@@ -334,6 +346,11 @@ def gold_label(grade: float, labels: Sequence[str]) -> str:
     """
     integer = int(grade)
     return grade_label(integer, labels) if integer == grade and integer < len(labels) else f"{grade:g}"
+
+
+def gold_chip(grade: float, labels: Sequence[str]) -> Content:
+    """Return a grade of gold with its label, with the grade as a chip."""
+    return descriptions.with_chip(gold_label(grade, labels), int(grade), labels)
 
 
 # Width of an id in the title, beside rank and score.
@@ -507,18 +524,14 @@ class DocumentPane(Vertical):
         training = self._training.topics
         if statements.topic is not None and training is not None:
             topic = training.topic(statements.topic.id)
-            gold = "unknown" if topic is None else gold_label(topic.gold.get(document, 0.0), labels)
+            gold = Content("unknown") if topic is None else gold_chip(topic.gold.get(document, 0.0), labels)
             lines.append(Content.assemble(("gold  ", "$faint"), gold))
-        if statements.own is not None:
-            lines.append(
-                Content.assemble(("you  ", "$faint"), descriptions.opinion_text(statements.own, labels))
+        own = [] if statements.own is None else [("you", statements.own)]
+        for name, opinion in [*own, *((opinion.annotator, opinion) for opinion in statements.others)]:
+            verdict = descriptions.with_chip(
+                descriptions.opinion_text(opinion, labels), opinion.grade, labels
             )
-        for opinion in statements.others:
-            lines.append(
-                Content.assemble(
-                    (f"{opinion.annotator}  ", "$faint"), descriptions.opinion_text(opinion, labels)
-                )
-            )
+            lines.append(Content.assemble((f"{name}  ", "$faint"), verdict))
         if statements.words:
             lines.append(Content.assemble(("✎ ", "$accent"), (statements.words, "italic")))
         return lines
@@ -767,9 +780,9 @@ class Note(Plain):
         first = sentences[:1] if notes.asks else []
         parts += [(f"{visible_line(sentence)}  ", "$warning") for sentence in first]
         if topic:
-            parts += [(f" judging topic {shortened_id(topic, 40)} ", "bold reverse $primary"), " "]
+            parts += [chip(f"judging topic {shortened_id(topic, 40)}", "bold $primary"), " "]
         for chosen in filters:
-            parts += [(f" {chosen.field}: {shortened(chosen.value, 40)} ", "$foreground on $picked"), " "]
+            parts += [chip(f"{chosen.field}: {shortened(chosen.value, 40)}", "$accent"), " "]
         if filters and not sentences:
             parts.append((f" {keys} changes them", "$faint"))
         further = " · ".join(sentences[len(first) :])

@@ -35,8 +35,8 @@ from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Help, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.palette import Offer
-from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, saves, show_in_pager
-from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine
+from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Part, saves, show_in_pager
+from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.choices import QueryChoices, SavedQueries
@@ -132,6 +132,8 @@ class SearchSetup:
     other_offers: Callable[[KeyScreen], Iterable[Offer]] = lambda _screen: ()
     # Whether the screen opens at its last position if there is no query, and records its position.
     restore: bool = False
+    # The name of the engine.
+    engine: str = ""
 
 
 def search_setup(
@@ -154,6 +156,7 @@ def search_setup(
         query,
         lambda: grading_session(stack, settings.judgments, task.name, annotator),
         restore=own.restore,
+        engine=settings.engine,
     )
 
 
@@ -227,6 +230,7 @@ class SearchScreen(SearchView):
 
     def begin(self) -> None:
         entitle(self.hits, "Hits")
+        self.hits.show_empty("Loading the hits …")
         self.reading.show_none("")
         if self.setup.restore and self.setup.query == SearchQuery() and self._saved.restore():
             self.words.select_all()  # typing replaces the words
@@ -360,6 +364,7 @@ class SearchScreen(SearchView):
         if self.judging.awaits_hits:
             self.judging.awaits_hits = False
             self.await_paint()
+        self.hits.show_empty(self._why_empty())
         self.hits.open(listing, cursor, self.judging.mark_cells)
         count = listing.total
         recipe = listing.request.recipe or self.searched.info.search_recipe
@@ -447,6 +452,7 @@ class SearchScreen(SearchView):
 
     def draw_query(self) -> None:
         self._was_old = self._is_old
+        self.head.show_chips(*self._chips())
         has_hits, query = self.loader.listing is not None, self.loader.query
         title = f"Earlier query: {self._title}" if self._was_old and has_hits else self._title
         entitle(self.hits, title)
@@ -464,6 +470,17 @@ class SearchScreen(SearchView):
                 self._notes,
                 self.keys.shown("next_pane", in_line=True).capitalize(),
             )
+
+    def _chips(self) -> Iterator[Part]:
+        """Yield the chips of the first line, the most important first."""
+        session = self.judging.session
+        if self.judging.topic is not None and session is not None:
+            yield chip(f"judging as {session.author.annotator}", "bold $primary")
+        yield chip(self.recipe, "$secondary")
+        if filters := self.loader.query.filters:
+            yield chip(counted(len(filters), "filter"), "$accent")
+        if self.setup.engine:
+            yield chip(self.setup.engine)
 
     def point(self) -> None:
         if isinstance(self.error, BrokenQuery):
@@ -503,10 +520,17 @@ class SearchScreen(SearchView):
             self.reading.show(result, self.loader.queue, statements, is_ranked=is_ranked)
         elif self.hits.count:
             self.reading.show_none("…")
-        elif not self.loader.query.text.strip() and not self.loader.is_quick(self.loader.query.recipe):
-            self.reading.show_none("This recipe needs a query: type some words.")
         else:
-            self.reading.show_none("No document matches.")
+            self.reading.show_none(self._why_empty())
+
+    def _why_empty(self) -> str:
+        """Return why there are no hits, and what to do."""
+        query = self.loader.query
+        if not query.text.strip() and not self.loader.is_quick(query.recipe):
+            return "This recipe needs a query: type some words."
+        if query.filters:
+            return f"No document matches the query and the filters: {self.keys.shown('filter')} changes the filters."
+        return "No document matches: type other words, or fewer with a +."
 
     def _next_form(self) -> None:
         self.reading.notation = self.reading.notation.next

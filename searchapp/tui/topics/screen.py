@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +30,8 @@ from searchapp.tui.kit.keys import (
     load,
     screen_actions,
 )
-from searchapp.tui.kit.widgets import RowPart
+from searchapp.tui.kit.screen import Part
+from searchapp.tui.kit.widgets import RowPart, chip
 
 SECTION = "topics"
 
@@ -99,6 +100,9 @@ class FigureRows(GoldTopicRows):
         look = "rows--lost" if figures.missed else "rows--done"
         return (f"{value} ", "rows--rank"), (f"{f'{figures.missed}/{figures.relevant}':>6} ", look)
 
+    def figure_heads(self, width: int) -> Sequence[str]:  # noqa: ARG002
+        return (" ",) if self.figures is None else ("score ", "missed ")
+
 
 class TopicsScreen(GoldScreen):
     """The topics of a run beside their gold."""
@@ -120,6 +124,7 @@ class TopicsScreen(GoldScreen):
         order: Order,
         *,
         failing: bool,
+        judged_by: str | None,
     ) -> None:
         lists = "ranking", "missed", "topics"
         super().__init__(keys, title, COLUMNS, lists, topics, session, command, start)
@@ -128,11 +133,20 @@ class TopicsScreen(GoldScreen):
         self._no_figures = ""
         # List only topics that fail.
         self.failing = failing
+        # The annotator whose judgments are the gold.
+        self._judged_by = judged_by
         text = self.documents.beginning
         ranking, missed = GoldRankingRows(text, id="ranking"), MissedRows(text, id="missed")
         self.sides = [RunSide(topics, ranking, missed, self.later)]
         self.topic_rows = FigureRows(topics.pages)
         self.figure_queue = BackgroundQueue("figures", lambda: topics, self.later)
+
+    def mode_chips(self) -> Iterator[Part]:
+        yield from super().mode_chips()
+        if self.failing:
+            yield chip("failures", "bold $warning")
+        if self._judged_by is not None:
+            yield chip(f"judgments of {self._judged_by} as gold", "$secondary")
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -214,8 +228,6 @@ class TopicsScreen(GoldScreen):
     def list_title(self) -> str:
         figures = self.topic_rows.figures
         heading = "Topics" if figures is None else f"{figures.name}, missed gold"
-        if self.failing:
-            heading = f"Failures · {heading}"
         return heading if self.order is Order.file else f"{heading} · {ORDERS[self.order]}"
 
     def figures_of(self, topic: str) -> str:
@@ -250,6 +262,7 @@ class TopicsScreen(GoldScreen):
         if not self._has_figures():
             return
         self.failing = not self.failing
+        self.head.show_chips(*self.mode_chips())
         if not self.failing:
             self.list_topics()
             self.show_side(self.side)
@@ -257,6 +270,7 @@ class TopicsScreen(GoldScreen):
             self.head.tell("showing all topics and all documents")
         elif not self.ordered_topics():
             self.failing = False
+            self.head.show_chips(*self.mode_chips())
             self.hint("no topic fails: every ranking begins with all of its gold")
         else:
             self._to_worst()
@@ -300,11 +314,12 @@ def topics_screen(
         DataError: the settings file has invalid keys for the screen.
     """
     topics.require(start)
-    judged_by = "" if request.annotator is None else f" · judgments of {request.annotator} as gold"
     keys = load(settings.of_user, topics.task.info.grades, SECTION, KEY_ACTIONS).keys
     again = command(topics.task, request)
     return TopicsScreen(
-        topics, f"{title(topics)}{judged_by}", keys, session, again, start, order, failing=failing
+        *(topics, title(topics), keys, session, again, start, order),
+        failing=failing,
+        judged_by=request.annotator,
     )
 
 

@@ -57,7 +57,7 @@ def test_without_an_index_the_screen_suggests_what_to_do(home_harness: HomeHarne
     async def steps(pilot: P, screen: HomeScreen) -> None:
         require_complete(screen)
         text = screen_text(pilot)
-        assert "● embedded answers" in text and "nlps" in text and "checkthat" in text
+        assert "✓ embedded" in text and "nlps" in text and "checkthat" in text
         assert "Nothing is indexed yet. I indexes its sample" in text
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, Choose)

@@ -443,7 +443,7 @@ def test_a_broken_query_is_not_retried(search_harness: SearchHarness) -> None:
 def test_hits_and_keys_can_be_clicked(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await press_and_wait(pilot, screen, *"prime")
-        await pilot.click("#hits", offset=(10, 3))
+        await pilot.click("#hits", offset=(10, 4))  # below border and heads
         await wait_until_answered(pilot, screen)
         assert screen.hits.cursor == 2 and screen.hits.has_focus
         assert f"Document {ids(screen)[2]} · rank 3" in screen_text(pilot)

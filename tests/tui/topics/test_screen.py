@@ -68,10 +68,10 @@ def test_gold_is_marked_at_its_ranks_and_missed_gold_is_listed_below(
             assert list(screen.missed.documents) == missed_gold(run)[topic]
             text = screen_text(pilot)
             for rank, document in enumerate(documents[topic][:DEPTH], start=1):
-                mark = "●" if document in GOLD[topic] else " "
+                mark = "G" if document in GOLD[topic] else " "
                 assert f"{mark} {rank:>2} " in text
             for document in missed_gold(run)[topic][:2]:
-                assert f"● rank {documents[topic].index(document) + 1}" in text
+                assert f"G rank {documents[topic].index(document) + 1}" in text
             count = len(missed_gold(run)[topic])
             assert f"Missed gold · {count} of" in text if count else "Missed gold · none of" in text
             await press_and_wait(pilot, screen, "]")
