@@ -13,6 +13,7 @@ from pathlib import Path
 
 from searchapp.tui.adjudicate import screen as adjudicate
 from searchapp.tui.compare import screen as compare
+from searchapp.tui.config import screen as config
 from searchapp.tui.home import screen as home
 from searchapp.tui.kit.keys import ACTIONS, EVERYWHERE, KEY_ACTIONS, KeyAction, KeyMap, shown_key
 from searchapp.tui.search import actions as search
@@ -38,7 +39,7 @@ SCREENS: Mapping[str, Sequence[KeyAction]] = {
     "adjudicate": KeyMap(KEY_ACTIONS).subset(adjudicate.OTHER, *adjudicate.SAME).actions,
     "topics": topics.KEY_ACTIONS,
     "compare": compare.KEY_ACTIONS,
-    "settings": KeyMap(KEY_ACTIONS).subset({"quit": ("Leave", "quit")}, *EVERYWHERE).actions,
+    "settings": KeyMap(KEY_ACTIONS).subset(config.ACTION_TEXTS, *EVERYWHERE).actions,
 }
 
 

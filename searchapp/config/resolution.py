@@ -16,6 +16,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -197,6 +198,59 @@ def _checked(key: KeyPath, value: object, path: Path, *, is_project: bool) -> Va
             f"with SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or in the user's {USER_FILE}",
         )
     return read
+
+
+@dataclass(frozen=True, slots=True)
+class SettingLines:
+    """The lines of a settings file that set one value."""
+
+    text: str = field(repr=False)
+    # Where they belong in the file.
+    place: str
+
+
+def lines_to_set(name: str, typed: str, path: Path) -> SettingLines:
+    """Return the lines that set a setting in the user file `path` to a typed value: TOML, or a text without quotes.
+
+    Raises:
+        UsageError: the user file must not have this setting, or the value is wrong.
+        DataError: the file cannot be read or has errors.
+    """
+    value: object = typed
+    literal = toml_literal(typed)
+    with suppress(tomllib.TOMLDecodeError):
+        parsed = parse_toml(f"value = {typed}")
+        if parsed.keys() == {"value"}:
+            value, literal = parsed["value"], typed
+    try:
+        _checked(tuple(name.split(".")), value, path, is_project=False)
+    except ValueError as error:
+        raise UsageError(error.args[-1]) from error
+    file = read_user_file(path)
+    text = "" if file is None else file.text
+    lines = lines_of(text)
+    table, _, key = name.rpartition(".")
+    assignment = f"{key} = {literal}"
+    if line := lines.get(tuple(name.split("."))):
+        return SettingLines(assignment, f"in place of {key} in line {line} of {path}")
+    if not table:  # behind a header it would belong to the table
+        return SettingLines(assignment, f"as the first line of {path}")
+    if line := lines.get((table,)):
+        is_header = _HEADER.match(text.split("\n")[line - 1]) is not None
+        return SettingLines(
+            assignment if is_header else f"{name} = {literal}", f"below line {line} of {path}"
+        )
+    return SettingLines(f"[{table}]\n{assignment}", f"at the end of {path}")
+
+
+def toml_literal(value: Value) -> str:
+    """Return a value that is no table in TOML."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(toml_literal(str(each)) for each in value)}]"
+    if isinstance(value, int):
+        return str(value).lower()
+    # The escapes of JSON, and one more control character.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 _HEADER = re.compile(r"\s*\[")

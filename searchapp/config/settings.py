@@ -81,11 +81,13 @@ class SettingType:
             raises `ValueError` with a message that repeats no secret
         show: formats a value without passwords
         is_address: a value may contain a password
+        is_table: a value in a file is a table
     """
 
     read: Callable[[Any, str, Path | None], Value]
     show: Callable[[Any], str] = str
     is_address: bool = False
+    is_table: bool = False
 
 
 def _read_text(value: Any, name: str, folder: Path | None) -> str:
@@ -410,7 +412,7 @@ class Settings:
     )
     headers: Headers = _setting(
         "Headers of every request, for example for a proxy in front of the server.",
-        SettingType(_read_headers),
+        SettingType(_read_headers, is_table=True),
         absent=(),
         unset="none",
         secret=True,
@@ -528,7 +530,9 @@ def _screen(
     yield SettingDeclaration(f"{section}.spacing", about, _choice(SPACINGS), default=SPACINGS[0])
     yield from more
     about = f"Other keys for the actions of the {screen or screens}."
-    yield SettingDeclaration(f"{section}.keys", about, SettingType(_read_keys), unset="as in its help")
+    yield SettingDeclaration(
+        f"{section}.keys", about, SettingType(_read_keys, is_table=True), unset="as in its help"
+    )
 
 
 def _team(name: str, about: str, type_: SettingType = TEXT) -> SettingDeclaration:

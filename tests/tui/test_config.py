@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.config.resolution import resolution
+from searchapp.config.resolution import resolution, toml_literal
 from searchapp.config.settings import DECLARED
 from searchapp.errors import DataError
 from searchapp.tui.config.screen import ConfigApp, ConfigScreen, SettingRows
-from searchapp.tui.kit.dialogs import Help
+from searchapp.tui.kit.dialogs import CheckedDialog, Help
 from tests.tui.conftest import press, require_complete, screen_text
 
 P = Pilot[None]
@@ -142,3 +142,87 @@ def test_keys_and_theme_of_the_user_file_apply(home: Path) -> None:
     (home / "settings.toml").write_text('[judge.keys]\ndown = "v"\nup = "v"\n')
     with pytest.raises(DataError, match="the key 'v'"):
         make_app(home)
+
+
+def drive_change(home: Path, name: str, typed: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], str]:
+    """Type another value of a setting; return the copied texts and the text of the screen."""
+    app, copied = make_app(home), list[str]()
+    monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+    texts = []
+
+    async def steps(pilot: P) -> None:
+        app.screen.query_one(SettingRows).move([setting.name for setting in DECLARED].index(name))
+        await press(pilot, "enter")
+        if isinstance(app.screen, CheckedDialog):
+            texts.append(app.screen._line.value)
+            await press(pilot, "ctrl+u", *typed, "enter")
+        await pilot.pause()
+        texts.append(screen_text(pilot))
+        assert isinstance(app.screen, ConfigScreen) or "copy as TOML" in texts[-1]
+
+    drive(app, steps)
+    return copied, " ".join(" ".join(texts).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "copied", "place"),
+    [
+        ("seed", "7", "seed = 7", "as the first line of"),
+        ("annotator", "ann o'hara", 'annotator = "ann o\'hara"', "in place of annotator in line 2 of"),
+        ("judge.theme", "light", 'theme = "light"', "in place of theme in line 4 of"),
+        ("judge.goal", "20", "goal = 20", "below line 3 of"),
+        ("search.restore", "false", "[search]\nrestore = false", "at the end of"),
+        ("topics.theme", "light", 'topics.theme = "light"', "below line 1 of"),
+        ("trusted", '["/a"]', 'trusted = ["/a"]', "as the first line of"),
+    ],
+)
+def test_another_value_is_copied_with_its_place_in_the_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, typed: str, copied: str, place: str
+) -> None:
+    file = home / "settings.toml"
+    file.write_text('topics.spacing = "compact"\nannotator = "ann"  # me\n[judge]\ntheme = "dark"\n')
+    texts, screen = drive_change(home, name, typed, monkeypatch)
+    assert texts == [copied]
+    assert f"copied: paste it {place}" in screen
+    lines = file.read_text().splitlines()
+    match place.split():
+        case ["in", "place", *_, number, "of"]:
+            lines[int(number) - 1] = copied
+        case ["below", "line", number, "of"]:
+            lines.insert(int(number), copied)
+        case ["as", *_]:
+            lines.insert(0, copied)
+        case _:
+            lines.append(copied)
+    file.write_text("\n".join(lines))
+    value = resolution({}, {"SEARCHAPP_HOME": str(home)}, home).values[name]
+    assert value.file == file and value.value is not None and toml_literal(value.value) in copied
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "reason"),
+    [
+        ("engine", "lucene", "there is no engine 'lucene'"),
+        ("judge.theme", "drak", "judge.theme must be dark, light, "),
+        ("annotator", "true", "annotator must be a text in quotes"),
+        ("judge.goal", "0", "judge.goal must be a whole number from 1"),
+        ("judge.keys", "", "judge.keys can't be copied as TOML"),
+        ("quiet", "", "quiet can't be copied as TOML: use --quiet"),
+        ("seed", "", "type a value"),
+    ],
+)
+def test_a_wrong_value_is_not_copied(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, typed: str, reason: str
+) -> None:
+    copied, screen = drive_change(home, name, typed, monkeypatch)
+    assert not copied and reason in screen
+
+
+def test_secrets_are_not_shown_when_they_are_changed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = home / "settings.toml"
+    file.write_text('url = "https://me:hunter2@there"\napi_key = "opensesame"\n')
+    file.chmod(0o600)
+    for name in ("url", "api_key"):
+        copied, screen = drive_change(home, name, "https://new:hunter3@there", monkeypatch)
+        assert copied == [f'{name} = "https://new:hunter3@there"']
+        assert "hunter" not in screen and "opensesame" not in screen

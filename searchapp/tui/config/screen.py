@@ -9,17 +9,26 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 
-from searchapp.config.resolution import PROJECT_FILE, Origin, Resolution, SettingValue
+from searchapp.config.resolution import (
+    PROJECT_FILE,
+    Origin,
+    Resolution,
+    SettingLines,
+    SettingValue,
+    lines_to_set,
+    toml_literal,
+)
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
 from searchapp.tui.kit.descriptions import with_tilde
+from searchapp.tui.kit.dialogs import CheckedDialog
 from searchapp.tui.kit.keys import EVERYWHERE, KeyMap, PaneHelp
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Pane
 from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, fitted, one_line
 
 PANES = {
     "settings": PaneHelp(
-        "The settings", "Every setting, its value and its source.", (), ("next_pane", "jump")
+        "The settings", "Every setting, its value and its source.", (), ("open", "next_pane", "jump")
     ),
     "about": PaneHelp("The setting", "The purpose of the setting, and how to set it.", (), ("next_pane",)),
 }
@@ -28,7 +37,12 @@ PANES = {
 # The share of the line after the name for a value.
 VALUE_SHARE = 0.55
 
-IN_LAST_LINE = ("palette", "theme", "help", "quit")
+ACTION_TEXTS = {
+    "open": ("Type another value, and copy it as TOML for the settings file", "copy as TOML"),
+    "quit": ("Leave", "quit"),
+}
+
+IN_LAST_LINE = ("open", "palette", "theme", "help", "quit")
 
 COLUMNS = {"settings": "settings", "about": "about"}
 
@@ -75,11 +89,13 @@ class ConfigScreen(KeyScreen):
     SCROLLED = "#about"
 
     def __init__(self, resolution: Resolution, keys: KeyMap) -> None:
-        shared_actions = keys.subset({"quit": ("Leave", "quit")}, *EVERYWHERE).actions
+        shared_actions = keys.subset(ACTION_TEXTS, *EVERYWHERE).actions
         own = KeyMap([action for action in shared_actions if not action.name.startswith("grade_")])
         super().__init__(own, Banner("Settings"), COLUMNS, ("settings",))
         self._resolution = resolution
         self._rows = SettingRows(list(resolution.values.values()))
+        # The copied lines of the setting under the cursor.
+        self._copied: SettingLines | None = None
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -94,7 +110,7 @@ class ConfigScreen(KeyScreen):
         self._describe()
 
     def actions(self) -> dict[str, Callable[[], object]]:
-        return {}
+        return {"open": self._ask_value}
 
     def take(self, event: events.Key) -> bool:
         if event.key == "escape":
@@ -103,16 +119,41 @@ class ConfigScreen(KeyScreen):
         return super().take(event)
 
     def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # there is one list
+        self._copied = None
+        self._describe()
+
+    def _ask_value(self) -> None:
+        value, file = self._rows.values[self._rows.cursor], self._resolution.user_file
+        setting = value.setting
+        if setting.type.is_table or not setting.by_user:
+            ways = setting.ways(file, PROJECT_FILE)
+            self.head.tell(with_tilde(f"{setting.name} can't be copied as TOML: use {ways}"), "$warning")
+            return
+
+        def prepare(typed: str) -> Callable[[], object]:
+            lines = lines_to_set(setting.name, typed, file)
+            return lambda: self._copy_lines(lines)
+
+        is_shown = value.value is not None and not setting.holds_credentials(value.value)
+        initial = toml_literal(value.value) if is_shown and value.value is not None else ""
+        dialog = CheckedDialog(f"{setting.name}: {setting.about}", prepare, "copy as TOML", initial=initial)
+        self.app.push_screen(dialog, lambda copy: copy() if copy is not None else None)
+
+    def _copy_lines(self, lines: SettingLines) -> None:
+        self.app.copy_to_clipboard(lines.text)
+        self._copied = lines
         self._describe()
 
     def _describe(self) -> None:
         value = self._rows.values[self._rows.cursor]
+        copied = with_tilde(f"copied: paste it {self._copied.place}\n") if self._copied else ""
         where = with_tilde(f"{value.source.origin}{f' ({value.where})' if value.where else ''}")
         ways = with_tilde(value.setting.ways(self._resolution.user_file, PROJECT_FILE))
         pane = self.query_one("#about", Pane)
         entitle(pane, value.setting.name)
         self.query_one("#about-text", Plain).update(
             Content.assemble(
+                (copied, "$success"),
                 f"{value.setting.about}\n",
                 *(("value    ", "$faint"), f"{with_tilde(value.shown)}\n"),
                 *(("from     ", "$faint"), f"{where}\n"),

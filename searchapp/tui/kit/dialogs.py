@@ -122,17 +122,68 @@ def _split(path: str) -> tuple[str, str]:
     return path[:start], path[start:]
 
 
-class PathDialog(Dialog[Callable[[], object] | None]):
-    """Asks for a path, which Tab completes; returns the prepared action, or None for Escape.
+class CheckedDialog(Dialog[Callable[[], object] | None]):
+    """Asks for a text that is checked; returns the prepared action, or None for Escape.
 
     Args:
         question: the question
         prepare: takes the typed text and returns the action, or raises an error, which the dialog shows so that the
             user can correct the text
         action: what Enter does
-        suffix: of the wanted files, in lower case; without one, a folder is wanted
         initial: the text to begin with
     """
+
+    # What the text is, and further keys.
+    WANTED: ClassVar[str] = "a value"
+    MORE_KEYS: ClassVar[str] = ""
+
+    def __init__(
+        self, question: str, prepare: Callable[[str], Callable[[], object]], action: str, *, initial: str = ""
+    ) -> None:
+        super().__init__()
+        self._question = question
+        self._prepare = prepare
+        self._action = action
+        self._line = TextLine(self._submit, lambda _words: self._tell(""), text=initial)
+        self._news = Plain(id="news")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield _question(self._question)
+            yield self._line
+            yield self._news
+            yield Plain(f"↵ {self._action}    {self.MORE_KEYS}esc back", classes="hint")
+
+    def take(self, event: events.Key) -> bool:
+        if event.key == "escape":
+            self.dismiss(None)
+            return True
+        return self._line.take(event)
+
+    def _submit(self, words: str) -> None:
+        words = words.strip()
+        if not words:
+            self._tell(f"type {self.WANTED}", "$warning")
+            return
+        try:
+            act = self._prepare(words)
+        except SearchappError as error:
+            self._tell(str(error), "$error")
+        else:
+            self.dismiss(act)
+
+    def _tell(self, words: str, look: str = "$faint") -> None:
+        self._news.update(Content.styled(words, look))
+
+
+class PathDialog(CheckedDialog):
+    """Asks for a path, which Tab completes.
+
+    `suffix` is that of the wanted files, in lower case; without one, a folder is wanted.
+    """
+
+    WANTED = "a path"
+    MORE_KEYS = "tab complete    "
 
     def __init__(
         self,
@@ -143,41 +194,14 @@ class PathDialog(Dialog[Callable[[], object] | None]):
         suffix: str = "",
         initial: str = "",
     ) -> None:
-        super().__init__()
-        self._question = question
-        self._prepare = prepare
-        self._action = action
+        super().__init__(question, prepare, action, initial=initial)
         self._suffix = suffix
-        self._line = TextLine(self._submit, lambda _words: self._tell(""), text=initial)
-        self._news = Plain(id="news")
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield _question(self._question)
-            yield self._line
-            yield self._news
-            yield Plain(f"↵ {self._action}    tab complete    esc back", classes="hint")
 
     def take(self, event: events.Key) -> bool:
-        if event.key == "escape":
-            self.dismiss(None)
-        elif event.key == "tab":
+        if event.key == "tab":
             self._complete(self._line.value)
-        else:
-            return self._line.take(event)
-        return True
-
-    def _submit(self, words: str) -> None:
-        words = words.strip()
-        if not words:
-            self._tell("type a path", "$warning")
-            return
-        try:
-            act = self._prepare(words)
-        except SearchappError as error:
-            self._tell(str(error), "$error")
-        else:
-            self.dismiss(act)
+            return True
+        return super().take(event)
 
     def _complete(self, typed: str) -> None:
         def complete() -> None:  # in a thread, because the folder may be on a slow server
@@ -205,9 +229,6 @@ class PathDialog(Dialog[Callable[[], object] | None]):
             names = [path.removeprefix(_split(typed)[0]) for path in found]
             rest = f" and {len(names) - LISTED_COMPLETIONS:,} more" if len(names) > LISTED_COMPLETIONS else ""
             self._tell("  ".join(names[:LISTED_COMPLETIONS]) + rest)
-
-    def _tell(self, words: str, look: str = "$faint") -> None:
-        self._news.update(Content.styled(words, look))
 
 
 _SCROLLS: Mapping[str, Callable[..., Any]] = {
