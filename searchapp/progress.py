@@ -22,15 +22,32 @@ def no_notice(_sentence: str) -> None:
     """Ignore a notice."""
 
 
+def byte_count(number: int) -> str:
+    """Return a number of bytes in words.
+
+    >>> byte_count(1), byte_count(512), byte_count(2_499_535)
+    ('1 byte', '512 bytes', '2.5 MB')
+    """
+    if number < 1000:
+        return f"{number} byte{'' if number == 1 else 's'}"
+    size, units = number / 1000, iter("kMGTP")
+    unit = next(units)
+    while size >= 1000:
+        size, unit = size / 1000, next(units)
+    return f"{size:,.1f} {unit}B"
+
+
 def progress_text(label: str, done: int, total: int | None, *, in_bytes: bool = False) -> str:
     """Return the progress of a stage in words.
 
     >>> progress_text("indexing", 500, 2000), progress_text("reading documents", 500, None)
     ('indexing 25%', 'reading documents 500')
+    >>> progress_text("fetching", 1_200_000, 5_000_000, in_bytes=True)
+    'fetching 1.2 MB of 5.0 MB'
     """
-    if total:
-        return f"{label} {min(done, total) / total:.0%}"
-    return f"{label} …" if in_bytes else f"{label} {done:,}"
+    if in_bytes:
+        return f"{label} {byte_count(done)}" + (f" of {byte_count(total)}" if total else "")
+    return f"{label} {min(done, total) / total:.0%}" if total else f"{label} {done:,}"
 
 
 # The interval of progress reports in words.

@@ -30,7 +30,6 @@ ROLES = {
 LAYERS = {
     "evaluate": {"app", "cli"},  # a use case and its command
     "explanation": {"app/inspection", "tui/kit"},  # finding and showing it
-    "indexing": {"engines/elasticsearch", "tui/home"},  # doing and starting it
     "judging": {"cli", "tui/kit", "tui/search"},  # starting it, and doing it on screens
     "judgments": {"cli", "engines/elasticsearch", "judging"},  # reporting, sharing and reading them
     "overview": {"app", "tui/home"},  # collecting and showing it

@@ -30,8 +30,8 @@ app = typer.Typer()
 def browse(resolution: Resolution) -> None:
     """Open the home screen: tasks, indexes, runs and their figures.
 
-    Keys of the home screen index a task and open the search, judging, check and settings screens; `ctrl+p` searches all
-    commands.
+    Keys of the home screen fetch, index and rank a task and open the search, judging, check and settings screens;
+    `ctrl+p` searches all commands.
     """
     require_screen("home", "`searchapp tasks` lists the tasks without one")
     from searchapp.tui.home.screen import HomeApp

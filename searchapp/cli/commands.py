@@ -28,7 +28,7 @@ from typer.core import TyperCommand, TyperGroup
 from searchapp import tasks
 from searchapp.cli.output import complain, report_requests, report_traceback, say, warn_all, warnings_last
 from searchapp.config.settings import Settings
-from searchapp.errors import DataError, SearchappError, UsageError, is_lack_of_memory
+from searchapp.errors import SearchappError, UsageError, is_lack_of_memory
 from searchapp.files import STDOUT, parse_json, reason
 from searchapp.options import argument, flag, option
 
@@ -495,16 +495,9 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
     Raises:
         DataError: no folder is given, and the default one is missing or empty.
     """
-    from searchapp.fetching.sources import has_data
-    from searchapp.tasks.folders import data_folder
+    from searchapp.tasks.folders import require_data
 
-    folder = data_folder(task, settings.home, data)
-    if data is None and task.info.file is None and not has_data(folder):
-        raise DataError(
-            f"{folder} has no data of {task.name}: fetch it with `searchapp data get {task.name}`, or give "
-            "its folder with --data"
-        )
-    return folder
+    return require_data(task, settings.home, data)
 
 
 SetOption = Annotated[

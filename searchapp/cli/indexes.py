@@ -28,6 +28,7 @@ from searchapp.engines import open_engine, open_server
 from searchapp.errors import EngineRefused, SearchappError, UsageError
 from searchapp.files import data_name
 from searchapp.options import argument, flag, option
+from searchapp.progress import byte_count
 from searchapp.tasks import folders, load
 from searchapp.text import counted
 
@@ -295,8 +296,6 @@ def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) ->
 
 
 def _print(versions: Sequence[StoredVersion]) -> None:
-    from rich.filesize import decimal
-
     from searchapp.app.index import task_of
     from searchapp.cli.tables import ResultTable
 
@@ -309,7 +308,7 @@ def _print(versions: Sequence[StoredVersion]) -> None:
             version.version,
             version.state.value,
             "" if version.info is None else f"{version.info.documents:,}",
-            "" if version.bytes is None else decimal(version.bytes),
+            "" if version.bytes is None else byte_count(version.bytes),
             "" if version.info is None else _age(version.info.created, now),
             task_of(version),
             *([owner] if with_owner else []),

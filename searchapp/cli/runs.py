@@ -39,7 +39,7 @@ from searchapp.cli.output import (
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.files import write_files
-from searchapp.formats.problems import Problems, some
+from searchapp.formats.problems import Problems
 from searchapp.judging.judgments import Aggregation, Rule
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
@@ -121,20 +121,9 @@ def rank(
         written = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
     runs.remember_run(settings.home, out)
     warn_of_skipped(written.problems.skipped, written.training_problems.skipped)
-    warn_all(written.warnings)
-    if written.shortfall:
-        warn(f"the run has no official file: {written.shortfall}")
+    warn_all(written.all_warnings())
+    say(settings, written.summary(out))
     manifest = written.manifest
-    if manifest.empty_topics:
-        warn(
-            f"no document found for {len(manifest.empty_topics):,} of {counted(manifest.topics, 'topic')}: "
-            f"{some(manifest.empty_topics)}"
-        )
-    say(
-        settings,
-        f"{loaded.name} {split}: ranked {counted(manifest.topics, 'topic')} to depth {manifest.depth} in "
-        f"{manifest.seconds:.1f} s, wrote {out}",
-    )
     if as_json:
         print_json(
             {

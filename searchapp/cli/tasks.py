@@ -33,12 +33,13 @@ from searchapp.cli.output import (
     warn,
     warn_at_once,
 )
-from searchapp.config.settings import Settings, without_passwords
+from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, InvalidFiles, Problem, SearchappError, UsageError
 from searchapp.fetching import sources
 from searchapp.files import atomic_file
 from searchapp.options import argument, flag, option
+from searchapp.progress import byte_count
 from searchapp.tasks import folders, load, names
 from searchapp.text import counted, visible
 
@@ -423,8 +424,6 @@ def _folder_in_use(settings: Settings, task: str) -> Path:
 def _fetch(
     settings: Settings, plan: Plan, *, accepted: bool, overwrite: bool
 ) -> Mapping[str, Mapping[str, Any]]:
-    from rich.filesize import decimal
-
     from searchapp.fetching.download import Downloader
     from searchapp.fetching.fetch import fetch, kept_bytes
 
@@ -440,30 +439,17 @@ def _fetch(
             return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite)
         except KeyboardInterrupt:
             if received := kept_bytes(plan.folder):
-                say(settings, f"kept {decimal(received)}: run the same command again to resume")
+                say(settings, f"kept {byte_count(received)}: run the same command again to resume")
             raise
 
 
 def _show_plan(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> None:
-    from rich.filesize import decimal
+    from searchapp.fetching.fetch import plan_facts
 
-    from searchapp.fetching.fetch import kept_bytes
-
-    rows = [(file.path, sizes.get(file.download)) for file in plan.files]
-    rows += [
-        (archive.download.url.rpartition("/")[2], sizes.get(archive.download)) for archive in plan.archives
-    ]
-    facts = [("fetch", _total(rows))]
-    if plan.present:
-        facts.append(("present", f"{counted(len(plan.present), 'file')}, byte for byte"))
-    if received := kept_bytes(plan.folder):
-        facts.append(("kept", f"{decimal(received)} from an earlier attempt"))
-    facts.append(("into", str(plan.folder)))
-    addresses = [without_passwords(downloader.address(download)) for download in plan.downloads]
     console = stderr_console()
     console.print(plan.source.task, style="bold")
-    _print_files(console, [(path, size, "") for path, size in _grouped(rows)])
-    _print_source_facts(console, plan.source, facts, addresses)
+    _print_files(console, [(path, size, "") for path, size in _grouped(plan.rows(sizes))])
+    _print_facts(console, plan_facts(plan, downloader, sizes), 8)
 
 
 def _print_source(source: Source, folder: Path, files: Sequence[FileStatus], *, lists_files: bool) -> None:
@@ -474,29 +460,18 @@ def _print_source(source: Source, folder: Path, files: Sequence[FileStatus], *, 
     rows = [(file.path, file.expected if file.size is None else file.size, file.state) for file in files]
     if lists_files:
         _print_files(console, rows)
-    total = _total([row[:2] for row in rows])
+    total = sources.size_words([size for _path, size, _state in rows])
     if any("*" in path for path, _, _ in rows):  # members of an archive that has not been fetched
         total = f"in {counted(len(source.archives), 'archive')}, size unknown"
     facts = [("files", total), ("folder", str(folder))]
-    _print_source_facts(console, source, facts, [download.url for download in source.downloads()])
-
-
-def _print_source_facts(console: Console, source: Source, facts: Facts, addresses: Sequence[str]) -> None:
-    """Print facts, and the source of the files: the folder of several, the address of a single one."""
-    in_folder: dict[str, list[str]] = {}
-    for address in addresses:
-        in_folder.setdefault(address.rpartition("/")[0] + "/", []).append(address)
-    shown = [folder if len(files) > 1 else files[0] for folder, files in in_folder.items()]
-    more = [*(("from", address) for address in shown), ("home", source.page), ("terms", source.terms)]
-    _print_facts(console, [*facts, *more], 8)
+    addresses = [download.url for download in source.downloads()]
+    _print_facts(console, [*facts, *sources.source_facts(source, addresses)], 8)
 
 
 def _print_files(console: Console, rows: Sequence[tuple[str, int | None, str]]) -> None:
-    from rich.filesize import decimal
-
     width = max((len(path) for path, _, _ in rows), default=0)
     for path, size, state in rows:
-        shown = "size unknown" if size is None else decimal(size)
+        shown = "size unknown" if size is None else byte_count(size)
         console.print(f"  {path:<{width}}  {shown:>12}  {state}".rstrip(), soft_wrap=True)
 
 
@@ -513,17 +488,6 @@ def _grouped(rows: Sequence[tuple[str, int | None]]) -> list[tuple[str, int | No
         (path, None if None in sizes else sum(size for size in sizes if size is not None))
         for path, sizes in grouped.items()
     ]
-
-
-def _total(rows: Sequence[tuple[str, int | None]]) -> str:
-    from rich.filesize import decimal
-
-    known = [size for _, size in rows if size is not None]
-    if not known:
-        return f"{counted(len(rows), 'file')}, size unknown"
-    unknown = len(rows) - len(known)
-    more = f" and {unknown} of unknown size" if unknown else ""
-    return f"{counted(len(rows), 'file')}, {decimal(sum(known))}{more}"
 
 
 def _state(files: Sequence[FileStatus]) -> str:

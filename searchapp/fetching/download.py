@@ -19,7 +19,7 @@ from searchapp import __version__
 from searchapp.config.settings import without_credentials
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.fetching.sources import Download
-from searchapp.progress import Advance, no_progress
+from searchapp.progress import Advance, Notify, no_notice, no_progress
 
 
 class PartialFile:
@@ -102,8 +102,6 @@ SILENCE_SECONDS = 30.0
 MOST_REDIRECTS = 5
 PASSING_STATUS = (408, 425, 429, 500, 502, 503, 504)
 
-Notify = Callable[[str], None]
-
 
 class _TransientError(Exception):
     """A failure that a later attempt may not have; the message completes "URL ..."."""
@@ -119,12 +117,18 @@ class Downloader:
     Args:
         mirror: an address with a folder for each host
         notify: receives a sentence before each retry
+        pause: waits for a number of seconds before it
 
     Raises:
         UsageError: the mirror, the proxy or the certificates are invalid.
     """
 
-    def __init__(self, mirror: str | None = None, notify: Notify = lambda _message: None) -> None:
+    def __init__(
+        self,
+        mirror: str | None = None,
+        notify: Notify = no_notice,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         if mirror is not None and (
             urlsplit(mirror).scheme not in ("http", "https") or not urlsplit(mirror).netloc
         ):
@@ -134,6 +138,7 @@ class Downloader:
             )
         self._mirror = mirror.rstrip("/") if mirror else None
         self._notify = notify
+        self._pause = pause
         try:
             self._client = httpx.Client(
                 follow_redirects=True,
@@ -200,6 +205,7 @@ class Downloader:
             retry=tenacity.retry_if_exception(backoff.accepts),
             stop=lambda _state: backoff.is_over,
             wait=lambda _state: backoff.seconds,
+            sleep=self._pause,
             before_sleep=lambda _state: self._notify(
                 f"{url} {backoff.reason}: trying again in {backoff.seconds:.3g} s"
             ),

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from searchapp import __version__
+from searchapp.config.settings import without_passwords
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.fetching.download import Downloader
 from searchapp.fetching.sources import (
@@ -35,9 +36,12 @@ from searchapp.fetching.sources import (
     SourceFile,
     check,
     read_receipt,
+    size_words,
+    source_facts,
 )
 from searchapp.files import atomic_file, digest_file, open_file, reason, sync_folder
-from searchapp.progress import Advance, Progress, no_progress
+from searchapp.progress import Advance, Notify, Progress, byte_count, no_notice, no_progress
+from searchapp.text import counted
 
 # Maximum number of entries of an archive.
 MOST_ENTRIES = 100_000
@@ -350,6 +354,29 @@ class Plan:
     def downloads(self) -> list[Download]:
         return [file.download for file in self.files] + [archive.download for archive in self.archives]
 
+    def rows(self, sizes: Mapping[Download, int]) -> list[tuple[str, int | None]]:
+        """Return the name and the size in bytes, if known, of each file or archive to download."""
+        names = [file.path for file in self.files] + [_archive_name(archive) for archive in self.archives]
+        return [(name, sizes.get(file)) for name, file in zip(names, self.downloads, strict=True)]
+
+
+def _archive_name(archive: Archive) -> str:
+    return archive.download.url.rpartition("/")[2]
+
+
+def plan_facts(
+    plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]
+) -> Sequence[tuple[str, str]]:
+    """Return what the user accepts before files are fetched: sizes, folder, addresses, terms."""
+    facts = [("fetch", size_words([size for _name, size in plan.rows(sizes)]))]
+    if plan.present:
+        facts.append(("present", f"{counted(len(plan.present), 'file')}, byte for byte"))
+    if received := kept_bytes(plan.folder):
+        facts.append(("kept", f"{byte_count(received)} from an earlier attempt"))
+    facts.append(("into", str(plan.folder)))
+    addresses = [without_passwords(downloader.address(download)) for download in plan.downloads]
+    return [*facts, *source_facts(plan.source, addresses)]
+
 
 def make_plan(source: Source, folder: Path, *, overwrite: bool = False) -> Plan:
     """Compare a folder with the official files.
@@ -383,6 +410,7 @@ def fetch(
     downloader: Downloader,
     sizes: Mapping[Download, int],
     progress: Progress,
+    begin: Notify = no_notice,
     *,
     overwrite: bool = False,
 ) -> dict[str, dict[str, Any]]:
@@ -393,6 +421,7 @@ def fetch(
         downloader: the HTTP client
         sizes: known sizes of downloads in bytes
         progress: receives the stages
+        begin: receives the name of each file before its download
         overwrite: replace other files in the place of official ones
 
     Raises:
@@ -404,7 +433,7 @@ def fetch(
         with staging(plan.folder) as folder:
             # Another process may have fetched files meanwhile.
             plan = make_plan(plan.source, plan.folder, overwrite=overwrite)
-            return _fetch(plan, folder, downloader, sizes, progress, overwrite=overwrite)
+            return _fetch(plan, folder, downloader, sizes, progress, begin, overwrite=overwrite)
     except OSError as error:
         raise SearchappError(
             f"{plan.folder} could not be written: {reason(error)}; received files are kept in its folder "
@@ -423,6 +452,7 @@ def _fetch(
     downloader: Downloader,
     sizes: Mapping[Download, int],
     progress: Progress,
+    begin: Notify,
     *,
     overwrite: bool,
 ) -> dict[str, dict[str, Any]]:
@@ -445,6 +475,7 @@ def _fetch(
                 downloader.fetch(download, staging.downloads / download.name, advance)
 
         for file in plan.files:
+            begin(file.path)
             ready = staging.files / file.path
             arrive(file.download, ready)
             arrived = staging.downloads / file.download.name
@@ -452,6 +483,7 @@ def _fetch(
                 ready.parent.mkdir(parents=True, exist_ok=True)
                 arrived.replace(ready)
         for archive in plan.archives:
+            begin(_archive_name(archive))
             arrive(archive.download, staging.downloads / archive.download.name)
     entries: dict[str, dict[str, Any]] = {file.path: {"from": file.download.url} for file in plan.files}
     for archive in plan.archives:

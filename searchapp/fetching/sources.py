@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from searchapp.errors import DataError, UsageError
 from searchapp.files import open_file, parse_json, parse_toml, read_text, unreadable
-from searchapp.text import choices_hint
+from searchapp.progress import byte_count
+from searchapp.text import choices_hint, counted
 
 _FILE = Path(__file__).parents[1] / "data_sources.toml"
 
@@ -111,6 +112,25 @@ class Source:
 
     def downloads(self) -> list[Download]:
         return [file.download for file in self.files] + [archive.download for archive in self.archives]
+
+
+def source_facts(source: Source, addresses: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the origin, home page and terms of files: the folder of several addresses, or a single one."""
+    in_folder: dict[str, list[str]] = {}
+    for address in addresses:
+        in_folder.setdefault(address.rpartition("/")[0] + "/", []).append(address)
+    origins = [folder if len(files) > 1 else files[0] for folder, files in in_folder.items()]
+    return [*(("from", origin) for origin in origins), ("home", source.page), ("terms", source.terms)]
+
+
+def size_words(sizes: Sequence[int | None]) -> str:
+    """Return the number of files and their total size in bytes; None is an unknown size."""
+    known = [size for size in sizes if size is not None]
+    if not known:
+        return f"{counted(len(sizes), 'file')}, size unknown"
+    unknown = len(sizes) - len(known)
+    more = f" and {unknown} of unknown size" if unknown else ""
+    return f"{counted(len(sizes), 'file')}, {byte_count(sum(known))}{more}"
 
 
 def names() -> list[str]:

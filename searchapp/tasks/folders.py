@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
+from searchapp.fetching.sources import has_data
 from searchapp.files import atomic_file, file_lock, parse_json, read_text
 from searchapp.tasks.base import Task
 
@@ -121,6 +122,21 @@ def data_folder(task: Task, home: Path | None, given: Path | None = None) -> Pat
             f"name the folder of its files with --data; `searchapp index {task.reference} --data DIR` remembers it"
         )
     return folder.path
+
+
+def require_data(task: Task, home: Path, given: Path | None = None) -> Path:
+    """Return the folder of `data_folder`; the default folder for fetched files must have files.
+
+    Raises:
+        DataError: no folder is given, and the default one is missing or empty.
+    """
+    folder = data_folder(task, home, given)
+    if given is None and task.info.file is None and not has_data(folder):
+        raise DataError(
+            f"{folder} has no data of {task.name}: fetch it with `searchapp data get {task.name}`, or give "
+            "its folder with --data"
+        )
+    return folder
 
 
 def own_folder(task: Task, home: Path) -> Path:

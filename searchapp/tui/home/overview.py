@@ -83,6 +83,11 @@ class OverviewMonitor:
         work = lambda: look(self._settings, self._folder)  # noqa: E731  # looked up when it is called
         in_background("look around", work, self._looked, self._failed, self._post)
 
+    def look_again(self) -> None:
+        """Refresh the state, and count topics again."""
+        self._files.clear()
+        self.look()
+
     def _looked(self, overview: Overview) -> None:
         self._is_looking = False
         self.overview = overview

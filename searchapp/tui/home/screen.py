@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -21,12 +20,13 @@ from searchapp.app.runs import KnownRun
 from searchapp.app.saved_searches import RecentSearches, SearchQuery
 from searchapp.config.resolution import Resolution
 from searchapp.errors import SearchappError
+from searchapp.fetching import sources
 from searchapp.model import Topic
 from searchapp.ranking import recipes
 from searchapp.tasks import SAMPLE
 from searchapp.text import counted
 from searchapp.tui.home import opener
-from searchapp.tui.home.indexing import Indexer
+from searchapp.tui.home.jobs import HomeJobs
 from searchapp.tui.home.opener import Opener
 from searchapp.tui.home.overview import OverviewMonitor
 from searchapp.tui.kit import keys
@@ -53,7 +53,7 @@ PANES = {
         "The tasks",
         "Every task with its documents, topics and judgments, and whether it is indexed.",
         (),
-        ("open", "index", "own_task", "palette", "jump"),
+        ("open", "index", "own_task", "fetch", "rank", "palette", "jump"),
     ),
     "runs": PaneHelp(
         "The runs",
@@ -70,9 +70,9 @@ PANES = {
 SECTION = "browse"
 
 KEY_ACTIONS = screen_actions(
-    *("index", "own_task", "settings", "doctor", "refresh", "compare", "evaluate"),
+    *("index", "own_task", "fetch", "rank", "settings", "doctor", "refresh", "compare", "evaluate"),
     open="Search the selected task, or judge the selected run",
-    clear=("Stop indexing", "stop"),
+    clear=("Stop indexing, fetching or ranking", "stop"),
     topics="Browse the topics of the run with their gold",
     next_pane="Next pane: tasks, runs, details",
     scroll_down="Scroll the details down",
@@ -157,17 +157,25 @@ class RunRows(RowList):
         super().__init__(id="runs", empty="Loading the runs …")
         self.runs: Sequence[KnownRun] = ()
         self._figure = figure
+        # The run that gets the cursor when it is listed.
+        self._wanted: Path | None = None
 
     @property
     def run(self) -> KnownRun | None:
         return self.runs[self.cursor] if self.runs else None
 
     def list(self, runs: Sequence[KnownRun]) -> None:
-        current = self.run
+        path = self.run.path if self.run is not None else None
         self.runs = runs
         paths = [run.path for run in runs]
-        index = paths.index(current.path) if current is not None and current.path in paths else self.cursor
-        self.show(len(runs), index)
+        if self._wanted in paths:
+            path, self._wanted = self._wanted, None
+        self.show(len(runs), paths.index(path) if path in paths else self.cursor)
+
+    def select(self, path: Path) -> None:
+        """Move the cursor to a run, now or when it is listed."""
+        self._wanted = path.resolve()
+        self.list(self.runs)
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         run = self.runs[index]
@@ -273,11 +281,21 @@ def _next_step(state: TaskState, overview: Overview, keys: KeyMap) -> str:
     if overview.engine is None:
         return f"The engine does not answer: {overview.trouble}"
     index, open_ = keys.shown("index"), keys.shown("open")
+    fetch = f"{keys.shown('fetch')} fetches its official files" if can_fetch(state) else ""
     if state.index is not None:
-        return f"{open_} searches the documents, {index} indexes them again."
+        further = fetch if state.files is None else f"{keys.shown('rank')} ranks its topics"
+        steps = [f"{open_} searches the documents", further, f"{index} indexes them again"]
+        return f"{', '.join(filter(None, steps))}."
     ways = "its sample" if state.sample is not None and not state.has_files else "its files"
     first = "Nothing is indexed yet. " if overview.is_empty else ""
-    return f"{first}{index} indexes {ways} or another folder; then {open_} searches it."
+    further = f"; {fetch}" if fetch else ""
+    return f"{first}{index} indexes {ways} or another folder{further}; then {open_} searches it."
+
+
+def can_fetch(state: TaskState) -> bool:
+    """Return whether a task lacks its files and `data get` can fetch them."""
+    is_own = state.task.info.file is not None
+    return not state.has_files and not is_own and state.task.name in sources.names()
 
 
 def first_run_sentence(overview: Overview, keys: KeyMap) -> str:
@@ -285,9 +303,7 @@ def first_run_sentence(overview: Overview, keys: KeyMap) -> str:
     state = next((state for state in overview.tasks if state.index is not None), None)
     if state is None:
         return f"No runs yet. Index a task first: {keys.shown('index')} in the list of tasks."
-    split = next(iter(state.task.info.splits), "SPLIT")
-    command = shlex.join(["searchapp", "rank", state.task.reference, "--split", split, "--out", "runs/first"])
-    return f"No runs yet. `{command}` makes the first one."
+    return f"No runs yet. {keys.shown('rank')} ranks the topics of the task under the cursor."
 
 
 def run_page(run: KnownRun, figure: str, keys: KeyMap) -> Content:
@@ -359,9 +375,11 @@ class HomeScreen(KeyScreen):
             self, self.settings, folder, self.later, self.show_overview, self.show_figures
         )
         self.opener = Opener(self, self.settings, self.later)
-        self.indexer = Indexer(self, self.settings, self.later, self.tell_news, self.monitor.look)
         self.tasks = TaskRows()
         self.runs = RunRows(self.monitor.figure)
+        self.jobs = HomeJobs(
+            *(self, self.settings, self.later, self.tell_news, self.monitor.look_again, self.runs.select)
+        )
         self._details = TextPane(id="details")
         # The last focused list.
         self._current: RowList = self.tasks
@@ -392,23 +410,23 @@ class HomeScreen(KeyScreen):
         self.monitor.close()
 
     def leave(self) -> None:
-        indexing = self.indexer.indexing
-        if indexing is None:
+        job = self.jobs.job
+        if job is None:
             super().leave()
             return
 
         def stop() -> None:
-            indexing.stop_and_wait()
+            job.stop_and_wait()
             self.go_back()
 
-        self.ask(f"{indexing.task.name} is being indexed. Stop indexing and leave?", stop)
+        self.ask(f"Stop {job.name} and leave?", stop)
 
     def last_words(self) -> str | None:
-        indexing = self.indexer.indexing
-        if indexing is None:
+        job = self.jobs.job
+        if job is None:
             return None
-        indexing.stop_and_wait()
-        return f"indexing {indexing.task.name} was stopped: its previous index is unchanged"
+        job.stop_and_wait()
+        return f"{job.name} was stopped: {job.state_if_stopped()}"
 
     def leave_line(self, line: TextLine) -> None:
         """Do nothing: the screen has no line of text."""
@@ -509,9 +527,13 @@ class HomeScreen(KeyScreen):
             self.head.tell(words, "$warning", holds=lambda: self.tasks.state is None)
         return state
 
+    def _on_task(self, act: Callable[[TaskState], object]) -> None:
+        if (state := self._state()) is not None:
+            act(state)
+
     def search(self, state: TaskState, query: SearchQuery | None = None, topic: Topic | None = None) -> None:
         if state.index is None:
-            self.indexer.ask(state)
+            self.jobs.index(state)
         else:
             self.opener.search(state, query, topic)
 
@@ -582,9 +604,11 @@ class HomeScreen(KeyScreen):
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
             "open": self._open,
-            "index": lambda: self.indexer.ask(state) if (state := self._state()) is not None else None,
-            "own_task": self.indexer.ask_own_task,
-            "clear": self.indexer.stop,
+            "index": lambda: self._on_task(self.jobs.index),
+            "own_task": self.jobs.index_own_task,
+            "fetch": lambda: self._on_task(self.jobs.fetch),
+            "rank": lambda: self._on_task(self.jobs.rank),
+            "clear": self.jobs.stop,
             "evaluate": lambda: self.evaluate(self.run),
             "topics": self._topics,
             "compare": lambda: self._compare(self.run),
@@ -602,7 +626,11 @@ class HomeScreen(KeyScreen):
         yield from opener.task_offers(overview, self.search)
         for state in overview.tasks:
             if state.index is None:
-                yield Offer(f"index {state.task.name}", partial(self.indexer.ask, state), "task")
+                yield Offer(f"index {state.task.name}", partial(self.jobs.index, state), "task")
+            else:
+                yield Offer(f"rank {state.task.name}", partial(self.jobs.rank, state), "task")
+            if can_fetch(state):
+                yield Offer(f"fetch {state.task.name}", partial(self.jobs.fetch, state), "task")
         yield from opener.run_offers(overview, "judge", self.opener.judge)
         yield from opener.run_offers(overview, "evaluate", self.evaluate)
         yield from opener.run_offers(overview, "topics of", self.opener.topics)

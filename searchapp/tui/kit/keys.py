@@ -103,6 +103,8 @@ ACTIONS = {
         KeyAction("open", _OPEN, "Open the topic under the cursor", ("enter",), "open"),
         KeyAction("index", _OPEN, "Index the task from its files, its sample or another folder", ("I",), "index"),
         KeyAction("own_task", _OPEN, "Index your own task, described by a TOML file", ("O",), "own task"),
+        KeyAction("fetch", _OPEN, "Fetch the task's collection: its official files", ("C",), "fetch"),
+        KeyAction("rank", _OPEN, "Rank the topics of a split of the task: make a run", ("K",), "rank"),
         KeyAction("settings", _OPEN, "Show every setting, its value and its source", ("comma",), "settings"),
         KeyAction("doctor", _OPEN, "Check whether searchapp works on this machine", ("D",), "check"),
         KeyAction("refresh", _OPEN, "Refresh engine, tasks and runs", ("f5",), "refresh"),

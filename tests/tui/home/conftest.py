@@ -41,7 +41,12 @@ class HomeHarness:
         return closing(open_engine(Settings(home=self.home)))
 
     def app(self, environ: Mapping[str, str] | None = None) -> HomeApp:
-        variables = {"SEARCHAPP_HOME": str(self.home), "SEARCHAPP_ANNOTATOR": "ann", **(environ or {})}
+        variables = {
+            "SEARCHAPP_HOME": str(self.home),
+            "SEARCHAPP_ANNOTATOR": "ann",
+            "SEARCHAPP_DATA_MIRROR": "http://127.0.0.1:9",  # no test fetches from the network
+            **(environ or {}),
+        }
         return HomeApp(resolution({}, variables, self.folder), self.folder)
 
     def drive(

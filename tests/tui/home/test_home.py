@@ -24,7 +24,7 @@ from searchapp.tasks import load
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home import overview as overview_monitor
-from searchapp.tui.home.indexing import Indexing
+from searchapp.tui.home.jobs import BackgroundJob
 from searchapp.tui.home.screen import HomeApp, HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.content import Plain
@@ -144,13 +144,13 @@ class BlockedIndexing:
             original(writer, document_id, source)
 
         monkeypatch.setattr(IndexWriter, "_add", add_late)
-        stop = Indexing.stop
+        stop = BackgroundJob.stop
 
-        def stop_and_continue(indexing: Indexing) -> None:
-            stop(indexing)
+        def stop_and_continue(job: BackgroundJob) -> None:
+            stop(job)
             self.may_continue.set()
 
-        monkeypatch.setattr(Indexing, "stop", stop_and_continue)
+        monkeypatch.setattr(BackgroundJob, "stop", stop_and_continue)
 
 
 def larger_sample(folder: Path) -> Path:
@@ -180,11 +180,11 @@ def test_stopped_indexing_leaves_only_the_old_index(
         await wait_for(pilot, lambda: indexing.read)
         assert "esc stops it" in screen_text(pilot)
         await pilot.press("down", "I")  # keys work while it runs
-        assert "nlps is being indexed: esc stops it" in screen_text(pilot)
+        assert "indexing nlps is not finished: esc stops it" in screen_text(pilot)
         await pilot.press("q")
-        assert "Stop indexing and leave?" in screen_text(pilot)
+        assert "Stop indexing nlps and leave?" in screen_text(pilot)
         await pilot.press("n", "escape")
-        await wait_for_text(pilot, "nlps: indexing stopped, nothing was changed")
+        await wait_for_text(pilot, "indexing nlps was stopped: nothing was changed")
         await pilot.press("home", "enter")
         await wait_for_screen(pilot, SearchScreen)
 
@@ -236,7 +236,7 @@ def test_each_problem_of_invalid_files_is_listed(home_harness: HomeHarness, tmp_
 
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await pilot.press("I", "f", *str(data), "enter")
-        await wait_for(pilot, lambda: screen.indexer.indexing is None)
+        await wait_for(pilot, lambda: screen.jobs.job is None)
         await wait_for_text(pilot, "problems")
         assert screen._details.text.plain.count("dev_set.json: statement") == 2
 

@@ -63,7 +63,9 @@ def test_every_action_is_listed_with_its_key_and_no_command_of_textual(home_harn
                 assert any(action.about in line and screen.keys.shown(action.name) in line for line in lines)
         about = {action.about for action in actions.KEY_ACTIONS}
         others = [line for line in lines if not any(text in line for text in about)]
-        assert all(": index " in line for line in others) and len(others) == len(names())
+        for verb in ("index", "fetch"):
+            assert sum(f": {verb} " in line for line in others) == len(names())
+        assert len(others) == 2 * len(names())
         await pilot.press("escape")
         assert pilot.app.screen is screen
 
@@ -162,6 +164,8 @@ def test_tasks_runs_recipes_searches_and_topics_are_found(home_harness: HomeHarn
         lines = "\n".join(prompts(palette))
         for line in (
             "task: search nlps",
+            "task: rank nlps",
+            "task: fetch nlps",
             "run: judge nlps (nlps dev bm25)",
             "run: evaluate nlps",
             "recipe: search nlps with neighbours",

@@ -97,7 +97,7 @@ def test_a_list_without_runs_says_how_to_make_one(home_harness: HomeHarness, siz
     async def steps(pilot: P, screen: HomeScreen) -> None:
         assert "No runs yet. Index a task first: I in the list of tasks." in screen_text(pilot)
         await pilot.press("I", "s")
-        await wait_for_text(pilot, "No runs yet. `searchapp rank nlps-sample --split ")
+        await wait_for_text(pilot, "No runs yet. K ranks the topics of the task under the cursor.")
 
     home_harness.drive(steps, size)
 
