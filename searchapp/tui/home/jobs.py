@@ -6,10 +6,12 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from searchapp.app.index import index_task, open_index, outcome_sentences
+from searchapp.app.inspection.live_ranking import usual_split
 from searchapp.app.overview import TaskState, look_into
 from searchapp.app.rank import MadeRun, RunRequest, make_run
 from searchapp.app.runs import RUNS, remember_run
@@ -367,52 +369,37 @@ class HomeJobs:
         """Ask for split, recipe and run directory, and rank the topics of the split."""
         task = state.task
 
-        def look_up(job: BackgroundJob) -> tuple[Path, Mapping[str, int]]:
+        def look_up(job: BackgroundJob) -> _RankOptions:
             with job.stage("reading topics"):
                 with closing(open_engine(self._settings, no_notice)) as engine:
                     open_index(task, engine)
                 folder = state.files or folders.require_data(task, self._settings.home)
-                topics = look_into(task, folder).topics
-                if not any(topics.values()):
-                    split = task.info.splits[0]
-                    problems = Problems()
-                    task.collection(folder).topics(split, problems)
-                    problems.raise_if_any()
-                    raise DataError(f"{folder}: the split {split} has no topics to rank")
-                return folder, topics
+                return _rank_options(task, folder)
 
-        def choose_split(found: tuple[Path, Mapping[str, int]]) -> None:
-            folder, topics = found
-            splits = [split for split, count in topics.items() if count]
-            choices = [Choice(split, counted(topics[split], "topic")) for split in splits]
-            dialog = Picking(f"Rank which split of {task.name}?", choices)
-            choose = lambda index: self._choose_recipe(task, folder, splits[index])  # noqa: E731
-            self._home.when_in_front(lambda: self._home.pick(dialog, choose))
+        def ask(options: _RankOptions) -> None:
+            self._home.when_in_front(lambda: self._choose_split(task, options))
 
-        self._start("reading the topics of", task.name, look_up, choose_split)
+        self._start("reading the topics of", task.name, look_up, ask)
 
-    def _choose_recipe(self, task: Task, folder: Path, split: str) -> None:
-        book = task.recipe_book()
-        names = recipes.names(book)
-        choices = [Choice(name, str(book.recipes[name].get("about", ""))) for name in names]
+    def _choose_split(self, task: Task, options: _RankOptions) -> None:
+        splits = list(options.topics)
+        choices = [Choice(split, counted(count, "topic")) for split, count in options.topics.items()]
+        chosen = splits.index(options.usual_split) if options.usual_split in splits else 0
+        dialog = Picking(f"Rank which split of {task.name}?", choices, chosen)
+        self._home.pick(dialog, lambda index: self._choose_recipe(task, options, splits[index]))
+
+    def _choose_recipe(self, task: Task, options: _RankOptions, split: str) -> None:
+        names = [choice.name for choice in options.recipes]
         chosen = names.index(task.info.default_recipe) if task.info.default_recipe in names else 0
-        dialog = Picking(f"Rank {task.name} {split} with which recipe?", choices, chosen)
-        self._home.pick(dialog, lambda index: self._ask_run(task, folder, split, names[index]))
+        dialog = Picking(f"Rank {task.name} {split} with which recipe?", options.recipes, chosen)
+        self._home.pick(dialog, lambda index: self._ask_run(task, options.folder, split, names[index]))
 
     def _ask_run(self, task: Task, folder: Path, split: str, recipe: str) -> None:
         question = f"The directory of the run of {task.name} {split} with {recipe}"
 
         def start(out: Path, *, overwrite: bool = False) -> None:
             self._typed_paths.pop(question, None)
-            request = RunRequest(
-                collection=task.collection(folder),
-                split=split,
-                recipe=recipes.load(task.recipe_book(), recipe),
-                depth=task.info.default_depth,
-                tag=f"searchapp-{recipe}",
-                home=self._settings.home,
-            )
-            self._rank(task, request, out, overwrite=overwrite)
+            self._rank(task, folder, split, recipe, out, overwrite=overwrite)
 
         def prepare(words: str) -> Callable[[], object]:
             out = _path(words)
@@ -425,8 +412,16 @@ class HomeJobs:
         name = re.sub(r"[^\w.-]+", "-", f"{task.name}-{split}-{recipe}")
         self._ask_path(question, "rank", prepare, default=str(_unused(self._settings.home / RUNS / name)))
 
-    def _rank(self, task: Task, request: RunRequest, out: Path, *, overwrite: bool) -> None:
+    def _rank(self, task: Task, folder: Path, split: str, recipe: str, out: Path, *, overwrite: bool) -> None:
         def work(job: BackgroundJob) -> MadeRun:
+            request = RunRequest(
+                collection=task.collection(folder),
+                split=split,
+                recipe=recipes.load(task.recipe_book(), recipe),
+                depth=task.info.default_depth,
+                tag=f"searchapp-{recipe}",
+                home=self._settings.home,
+            )
             with closing(open_engine(self._settings, job.tell)) as engine:
                 made = make_run(task, engine, request, out, job, overwrite=overwrite)
             remember_run(self._settings.home, out)
@@ -436,7 +431,39 @@ class HomeJobs:
             self._tell_news([made.summary(out), *made.all_warnings()], "$success")
             self._made_run(out)
 
-        self._start("ranking", f"{task.name} {request.split}", work, then, lambda: "no run was written")
+        self._start("ranking", f"{task.name} {split}", work, then, lambda: "no run was written")
+
+
+@dataclass(frozen=True, slots=True)
+class _RankOptions:
+    """What can be ranked."""
+
+    folder: Path
+    # The numbers of topics of the splits that have some.
+    topics: Mapping[str, int]
+    usual_split: str
+    recipes: Sequence[Choice]
+
+
+def _rank_options(task: Task, folder: Path) -> _RankOptions:
+    """Return the splits and recipes of a task with files in `folder`.
+
+    Raises:
+        DataError: there are no topics.
+    """
+    collection = task.collection(folder)
+    topics = {split: count for split, count in look_into(task, folder).topics.items() if count}
+    if not topics:
+        split, problems = task.info.splits[0], Problems()
+        collection.topics(split, problems)
+        problems.raise_if_any()
+        raise DataError(f"{folder}: the split {split} has no topics to rank")
+    usual = ""
+    with suppress(DataError):
+        usual = usual_split(task, collection)
+    book = task.recipe_book()
+    choices = [Choice(name, str(book.recipes[name].get("about", ""))) for name in recipes.names(book)]
+    return _RankOptions(folder, topics, usual, choices)
 
 
 def _unused(path: Path) -> Path:

@@ -147,8 +147,8 @@ async def choose_run(pilot: P) -> PathDialog:
     """Choose the split dev and the recipe neighbours, and return the dialog for the directory."""
     await pilot.press("K")
     await wait_for_dialog(pilot, Picking)
-    assert "Rank which split of nlps?" in question(pilot) and "10 topics" in screen_text(pilot)
-    await pilot.press(*"dev", "enter")
+    assert "Rank which split of nlps?" in question(pilot) and "▶ dev    10 topics" in screen_text(pilot)
+    await pilot.press("enter")
     assert "Rank nlps dev with which recipe?" in question(pilot)
     await pilot.press(*"neighbours", "enter")
     dialog = pilot.app.screen
