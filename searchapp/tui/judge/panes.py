@@ -494,8 +494,9 @@ class Finder:
         if not self.words:
             self.forget()
             return
-        self._head.wait("searching …")
         self._steps = []
+        # Not `wait`: a grade is for the document on screen, also during the search.
+        self._head.tell("searching …", holds=lambda: self._steps is not None)
         topic, documents, wanted = self._rows.topic, self._rows.documents, self.words
 
         def work() -> None:
@@ -511,7 +512,7 @@ class Finder:
         self._rows.matching = frozenset()
         if self._steps is not None:
             self._steps = None
-            self._head.end_wait()
+            self._head.clear_ended()
 
     def next(self, step: int) -> None:
         rows = self._rows
@@ -544,7 +545,7 @@ class Finder:
         if topic != rows.topic or words != self.words:
             return  # a later search or topic replaced this one
         steps, self._steps = self._steps or [], None
-        self._head.end_wait()
+        self._head.clear_ended()
         rows.matching = frozenset(matching)
         rows.refresh()
         if rows.cursor in rows.matching:

@@ -219,7 +219,8 @@ class Palette(CommandPalette):
         for move in moves:
             if move == "cursor_down":
                 self._action_cursor_down()
-            else:
+            # Textual fails to move by a page in a list that was not drawn yet.
+            elif not move.startswith("page") or self.query_one(CommandList).scrollable_content_region:
                 self._action_command_list(move)
 
     @property

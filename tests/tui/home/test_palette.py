@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from textual import events
 from textual.command import Command, CommandList, DiscoveryHit
+from textual.geometry import Region
 
 from searchapp.app.saved_searches import RecentSearches, SearchQuery
 from searchapp.config.settings import Settings
@@ -99,6 +100,22 @@ def test_arrows_choose_in_the_list(home_harness: HomeHarness) -> None:
         await pilot.press("down", "up", "enter")
         await wait_for(pilot, lambda: pilot.app.screen is screen)
         assert pilot.app.theme == "searchapp-light"
+
+    home_harness.drive(steps)
+
+
+def test_a_page_key_before_the_list_is_drawn_is_harmless(
+    home_harness: HomeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(pilot: P, _screen: HomeScreen) -> None:
+        palette = await open_palette(pilot)
+        await pilot.press("down")
+        with monkeypatch.context() as not_drawn:
+            not_drawn.setattr(CommandList, "scrollable_content_region", Region())
+            palette.query_one(CommandList)._clear_caches()
+            await pilot.press("pagedown", "pageup")
+        await pilot.press("pagedown")
+        assert highlighted(palette) != prompts(palette)[0]
 
     home_harness.drive(steps)
 
