@@ -56,7 +56,7 @@ from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit.judging import WorkApp
 from searchapp.tui.kit.screen import KeyApp, KeyScreen
-from searchapp.tui.kit.themes import next_theme
+from searchapp.tui.kit.themes import next_theme, theme_of
 from searchapp.tui.search import actions
 from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
 from searchapp.tui.topics.screen import TopicsScreen, topics_screen
@@ -271,19 +271,27 @@ PICTURES = (
     Picture("jump", SearchScreen, SampleScreens.search, (*WORDS, "enter", "apostrophe")),
     Picture("home", HomeScreen, SampleScreens.home, ("tab",), (130, 30)),
     Picture("settings", ConfigScreen, SampleScreens.settings, ("down",), (110, 30)),
-    Picture("topics", TopicsScreen, SampleScreens.topics, ("g",), (130, 28)),
-    Picture("compare", CompareScreen, SampleScreens.compare, ("j", "1", "0"), (150, 32)),
+    Picture("topics", TopicsScreen, SampleScreens.topics, ("n",), (130, 28)),
+    Picture("compare", CompareScreen, SampleScreens.compare, ("J", "1", "0"), (150, 32)),
     Picture("judging", JudgeScreen, SampleScreens.judge,
-            ("m", "1", "0", "1", "n", *"see 102", "enter", "s", "x", "1"), (130, 28)),
+            ("1", "0", "1", "a", *"see 102", "enter", "s", "x", "1"), (130, 28)),
     Picture("adjudicating", AdjudicateScreen, SampleScreens.adjudicate,
-            ("1", "r", "0", *"too general", "enter"), (130, 28)),
+            ("1", "R", "0", *"too general", "enter"), (130, 28)),
 )  # fmt: skip
 
 
-def draw(picture: Picture, screens: SampleScreens, themes: Sequence[str] = THEMES[:1]) -> dict[str, str]:
-    """Return a picture as SVG in each of these themes, which must be the first themes in order."""
+def draw(
+    picture: Picture,
+    screens: SampleScreens,
+    themes: Sequence[str] = THEMES[:1],
+    sizes: Sequence[tuple[int, int]] = (),
+) -> dict[tuple[tuple[int, int], str], str]:
+    """Return a picture as SVG in each of these themes, which must be the first themes in order.
 
-    async def run() -> dict[str, str]:
+    Then resize it to each of the further sizes, and draw it in the first theme.
+    """
+
+    async def run() -> dict[tuple[tuple[int, int], str], str]:
         app = picture.open(screens)
         async with app.run_test(size=picture.size) as pilot:
             await wait_for_rest(pilot)
@@ -293,8 +301,13 @@ def draw(picture: Picture, screens: SampleScreens, themes: Sequence[str] = THEME
             pictures = {}
             for theme in themes:
                 await wait_for_rest(pilot)
-                pictures[theme] = without_network(app.export_screenshot(title="searchapp"))
+                pictures[picture.size, theme] = without_network(app.export_screenshot(title="searchapp"))
                 next_theme(app)
+            next_theme(app, (theme_of(app), themes[0]))
+            for size in sizes:
+                await pilot.resize_terminal(*size)
+                await wait_for_rest(pilot)
+                pictures[size, themes[0]] = without_network(app.export_screenshot(title="searchapp"))
             return pictures
 
     Clock.ticks = 0

@@ -17,6 +17,10 @@ from _pytest.mark.structures import ParameterSet
 from tests.profile import FULL, UPDATED
 
 SIZES = (80, 24), (160, 45)
+
+RESIZED = {(80, 24): ((40, 15),)}
+"""Further sizes to which the screen of a size is resized, for a picture in the dark theme."""
+
 FOLDER = Path(__file__).parent / "snapshots"
 (LOCKED,) = re.findall(r"^textual==(\S+)", (Path(__file__).parents[2] / "requirements.txt").read_text(), re.M)
 

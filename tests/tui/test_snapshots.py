@@ -19,22 +19,22 @@ from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.kit.judging import WorkApp, WorkScreen
-from searchapp.tui.kit.themes import next_theme
+from searchapp.tui.kit.themes import next_theme, theme_of
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.tui.conftest import JudgingHarness, SampleRuns, drive, wait_until_idle
-from tests.tui.pictures import in_sizes, pinned, require_same
+from tests.tui.pictures import RESIZED, in_sizes, pinned, require_same
 
 JUDGING_KEYS = {
     "judging": ("1", "0", "1", "s", "x", "m"),
     "help": ("question_mark",),
     "question": ("space", "space", "space", "1"),
     "topics": ("t", "down"),
-    "reason": ("r",),
-    "note": ("n", *"seen before"),
-    "judged": ("1", "0", "n", *"odd", "enter", "s", "l", "tab", "shift+tab"),
+    "reason": ("R",),
+    "note": ("a", *"seen before"),
+    "judged": ("1", "0", "a", *"odd", "enter", "s", "l", "tab", "shift+tab"),
 }
 ADJUDICATION_KEYS = {
-    "deciding": ("1", "r", "0", *"too general", "enter", "n", *"see 1.2", "enter"),
+    "deciding": ("1", "R", "0", *"too general", "enter", "a", *"see 1.2", "enter"),
     "deciding-help": ("question_mark",),
 }
 OTHER_PICTURES = {
@@ -45,9 +45,9 @@ OTHER_PICTURES = {
         Picture("settings", ConfigScreen, SampleScreens.settings, ("down",)),
         Picture("walking", TopicsScreen, SampleScreens.topics),
         Picture("comparing", CompareScreen, SampleScreens.compare),
-        Picture("comparing-judged", CompareScreen, SampleScreens.compare, ("v", "j", "1", "w")),
+        Picture("comparing-judged", CompareScreen, SampleScreens.compare, ("J", "1", "w")),
         Picture(
-            "walking-gold", TopicsScreen, SampleScreens.topics, ("right_square_bracket", "g", "j", "1", "w")
+            "walking-gold", TopicsScreen, SampleScreens.topics, ("right_square_bracket", "n", "J", "1", "w")
         ),
     )
 }
@@ -88,9 +88,9 @@ def test_other_screens_are_unchanged(
     picture = OTHER_PICTURES[name]
     runs = {task: samples.run(task) for task in SPLITS}
     with closing(SampleScreens(samples.home, runs, tmp_path)) as screens:
-        pictures = draw(replace(picture, size=size), screens, ("dark", "light"))
-    for look, picture_ in pictures.items():
-        require_same(picture_, picture.name, size, look)
+        pictures = draw(replace(picture, size=size), screens, ("dark", "light"), RESIZED.get(size, ()))
+    for (drawn_size, look), drawn in pictures.items():
+        require_same(drawn, picture.name, drawn_size, look)
 
 
 class FixedClock(datetime):
@@ -118,12 +118,19 @@ def compare_pictures(app: WorkApp, keys: Sequence[str], name: str, size: tuple[i
     async def steps(pilot: Pilot[None], screen: WorkScreen) -> None:
         await pilot.press(*keys)
         for look in ("dark", "light"):
-            await wait_until_idle(pilot)
-            await wait_for_rest(pilot)
-            pictures[look] = app.export_screenshot(title="searchapp judge")
+            await take(pilot, size, look)
             next_theme(app)
+        next_theme(app, (theme_of(app), "dark"))
+        for further_size in RESIZED.get(size, ()):
+            await pilot.resize_terminal(*further_size)
+            await take(pilot, further_size, "dark")
 
-    pictures: dict[str, str] = {}
+    async def take(pilot: Pilot[None], size: tuple[int, int], look: str) -> None:
+        await wait_until_idle(pilot)
+        await wait_for_rest(pilot)
+        pictures[size, look] = app.export_screenshot(title="searchapp judge")
+
+    pictures: dict[tuple[tuple[int, int], str], str] = {}
     drive(app, steps, size)
-    for look, picture in pictures.items():
-        require_same(picture, name, size, look)
+    for (drawn_size, look), picture in pictures.items():
+        require_same(picture, name, drawn_size, look)

@@ -238,7 +238,7 @@ class MissedRows(DocumentRows):
         elif ranked is not None and not ranked.relevant:
             empty = "The topic has no gold."
         elif ranked is not None:
-            empty = "No gold is missed: all of it is in the ranking."
+            empty = "No gold is missed."
             words = f" · {f'{len(self.missed):,}' if self.missed else 'none'} of {len(ranked.relevant):,}"
         if self.show_empty(empty):
             self.refresh(layout=True)

@@ -21,7 +21,7 @@ from searchapp.errors import SearchappError
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.keys import HelpRow, KeyMap, PaneHelp, shown_key
-from searchapp.tui.kit.widgets import OrderedScreen, RowList, RowPart, TextLine, TextPane, fitted
+from searchapp.tui.kit.widgets import LOW_BELOW, OrderedScreen, RowList, RowPart, TextLine, TextPane, fitted
 
 
 class Dialog(ModalScreen[ScreenResultType], OrderedScreen[ScreenResultType]):
@@ -318,6 +318,8 @@ DIALOG_CELLS = 120
 
 # Lines of a dialog around its text: border, padding, heading, hint.
 AROUND_LINES = 8
+# On a low screen, which the dialog may fill: border, heading, hint.
+LOW_AROUND_LINES = 4
 
 
 class TextDialog(ScrollDialog):
@@ -356,7 +358,13 @@ class TextDialog(ScrollDialog):
         shown = self.text()
         # The height of the text, but the heading and the hint stay visible.
         heading_lines = len(self._heading) // max(1, self.room)
-        room = max(3, int(self.app.size.height * 0.9) - AROUND_LINES - heading_lines)
+        is_low = self.app.size.height < LOW_BELOW
+        most = (
+            self.app.size.height - LOW_AROUND_LINES
+            if is_low
+            else int(self.app.size.height * 0.9) - AROUND_LINES
+        )
+        room = max(3, most - heading_lines)
         self._pane.styles.height = room if self.IS_FULL else min(shown.plain.count("\n") + 1, room)
         self._pane.show(shown, changed=changed)
 

@@ -40,8 +40,6 @@ from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
 from searchapp.tui.kit.themes import dress, next_theme
 from searchapp.tui.kit.widgets import (
-    HEIGHTS,
-    WIDE_FROM,
     KeyEntry,
     KeyLine,
     OrderedScreen,
@@ -273,8 +271,8 @@ class Banner(Plain):
     def draw(self) -> None:
         room = self.size.width or self.app.size.width - 2
         status, chips = self.status, list(self.chips)
-        kept = min(status.cell_length, room // 2)
-        least = min(cell_len(visible_line(self._title)), room // 3)
+        kept = min(status.cell_length, room // 3)
+        least = min(cell_len(visible_line(self._title)), room // 4)
         while chips and least + _cells(chips) + kept > room:
             chips.pop()
         title = shortened(self._title, max(least, min(TITLE_CELLS, room - _cells(chips) - kept)))
@@ -749,8 +747,6 @@ class KeyApp(App[None]):
     """
 
     ENABLE_COMMAND_PALETTE = False
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE_FROM, "-wide")]  # noqa: RUF012  # Textual's type
-    VERTICAL_BREAKPOINTS = list(HEIGHTS)  # noqa: RUF012  # Textual's type
     ESCAPE_TO_MINIMIZE = False
 
     def __init__(self, main: KeyScreen, theme: str, spacing: str = SPACINGS[0]) -> None:

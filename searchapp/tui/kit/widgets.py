@@ -119,11 +119,11 @@ def chip(words: str, look: str = "$faint") -> tuple[str, str]:
     return f" {visible_line(words)} ", f"reverse {look}"
 
 
-# Screens with at least this number of columns are wide.
-WIDE_FROM = 110
+# Screens with at least this number of columns are wide; with fewer than `SLIM_BELOW`, panes are below each other.
+WIDE_FROM, SLIM_BELOW = 110, 60
 
-# The classes of screens with at least this number of lines.
-HEIGHTS = ((0, "-low"), (20, "-middle"), (36, "-high"))
+# Screens with at least this number of lines are high, with fewer than `LOW_BELOW` low.
+HIGH_FROM, LOW_BELOW = 36, 20
 
 
 class OrderedScreen(Screen[ScreenResultType]):
@@ -167,10 +167,22 @@ class OrderedScreen(Screen[ScreenResultType]):
 
     def on_compose(self) -> None:
         # Before the panes exist: later, Textual would restyle every pane.
-        is_wide = self.app.size.width >= WIDE_FROM
-        height = max(name for name in HEIGHTS if name[0] <= self.app.size.height)
+        self._classify(self.app.size)
+
+    @on(events.Resize)
+    def _resized(self, event: events.Resize) -> None:
+        self._classify(event.size)
+
+    def _classify(self, size: Size) -> None:
+        is_wide = size.width >= WIDE_FROM
         self.update_classes(
-            {"-wide": is_wide, "-narrow": not is_wide, **{name[1]: name is height for name in HEIGHTS}}
+            {
+                "-wide": is_wide,
+                "-narrow": not is_wide,
+                "-slim": size.width < SLIM_BELOW,
+                "-high": size.height >= HIGH_FROM,
+                "-low": size.height < LOW_BELOW,
+            }
         )
 
     @on(events.ScreenResume)

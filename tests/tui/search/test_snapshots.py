@@ -32,6 +32,7 @@ FEW_NAMES = ("search", "search-filters")
     [
         ((80, 24), "dark", STAGES),
         ((160, 45), "dark", STAGES),
+        ((40, 15), "dark", STAGES),
         ((80, 24), "light", FEW_NAMES),
         ((80, 24), "ansi-dark", FEW_NAMES),
         ((160, 45), "ansi-light", FEW_NAMES),
