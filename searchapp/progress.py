@@ -89,6 +89,35 @@ class TextProgress:
         yield advance
 
 
+# Receives the stage, the number of items (or bytes) done, and their total, if known.
+Callback = Callable[[str, int, int | None], object]
+
+
+class CallbackProgress:
+    """Reports numbers to a function, in the working thread."""
+
+    def __init__(self, report: Callback) -> None:
+        self._report = report
+
+    @contextmanager
+    def stage(
+        self,
+        label: str,
+        total: int | None = None,
+        *,
+        in_bytes: bool = False,  # noqa: ARG002
+    ) -> Iterator[Advance]:
+        done = 0
+
+        def advance(further: int) -> None:
+            nonlocal done
+            done += further
+            self._report(label, done, total)
+
+        self._report(label, 0, total)
+        yield advance
+
+
 class SilentProgress:
     """Reports nothing."""
 

@@ -254,7 +254,8 @@ def _changes(stored: StoredRun, task: Task, gold: GoldSource, files: Sequence[Pa
         digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
         if digest and file.is_file() and digest_file(file) != digest:
             yield f"{file} has changed since the run {path} was made from it"
-    if digest_file(path / RANKINGS) != manifest.files.get(RANKINGS):
+    # The manifest of a run that is not saved has no files.
+    if manifest.files and digest_file(path / RANKINGS) != manifest.files.get(RANKINGS):
         yield f"{path / RANKINGS} has changed since the run was written"
 
 
@@ -316,7 +317,7 @@ def gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     """
     if gold.gold:
         return gold.gold
-    if gold.split is None:
+    if not gold.split:
         raise UsageError(f"no gold to score {task.reference} against: give --split with --data, or --gold")
     collection = task.collection(gold.folder(task) or Path())
     if collection.is_masked(gold.split):

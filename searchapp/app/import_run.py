@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Ids
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from searchapp.app.index import index_digest
-from searchapp.app.manifests import complete_manifest, manifest_of
+from searchapp.app.manifests import MadeRun, UnsavedRun, complete_manifest, manifest_of
 from searchapp.errors import DataError, UsageError
 from searchapp.files import DocumentsDigest, digest_file, digest_json, digest_text
 from searchapp.formats import run_files, trec
 from searchapp.formats.problems import Problems, shown
+from searchapp.formats.run_files import RunRow
 from searchapp.model import Hits, Ranking, Run
 from searchapp.progress import Progress
 from searchapp.runs import directory
-from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Collection, DataSplit, NoOfficialFile, Task, Writer
 from searchapp.text import counted
 
@@ -26,16 +27,6 @@ TAG = "imported"  # the tag of a run whose file has none
 MOST_PROBLEMS = 1_000_000  # a small compressed file can repeat a line endlessly
 
 ADVICE = "fix the file, or leave out the invalid lines with --lenient"
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedRun:
-    """A run directory that was written."""
-
-    manifest: Manifest
-    problems: Problems  # entries that were left out, and oddities
-    lines: int  # how many rows of the file are in the run
-    shortfall: str | None  # why there is no official file
 
 
 @dataclass
@@ -60,7 +51,7 @@ def import_run(
     tool: str | None = None,
     lenient: bool = False,
     overwrite: bool = False,
-) -> ImportedRun:
+) -> MadeRun:
     """Write the run of a split in a file as the run directory `out`, atomically.
 
     Args:
@@ -82,18 +73,7 @@ def import_run(
         DataError: no line of the file is valid.
     """
     directory.require_writable(out, overwrite=overwrite)
-    task.info.require_split(split)
     problems = Problems(lenient=lenient)
-    topics = collection.topics(split, Problems(lenient=True))
-    if not topics:
-        raise DataError(f"{collection.folder}: the split {split} has no topics")
-    with progress.stage("reading documents") as advance:
-        source = collection.indexes[collection.index_of(split)]
-        documents_digest, document_problems = DocumentsDigest(), Problems(lenient=True)
-        read = documents_digest.watch(source.read(document_problems))
-        documents = {document.id: digest_text(document.text) for document in read}
-        document_problems.raise_if_any()
-        advance(len(documents))
     digest = digest_file(file)
     try:
         format_ = format_ or run_files.format_of(file)
@@ -101,16 +81,64 @@ def import_run(
         problems.add_unopened(file, error)
         problems.raise_if_any()
         raise
+    rows = run_files.read_rows(file, format_, problems)
+    described = {"file": str(file.resolve()), "digest": digest, "format": format_, "tool": tool or ""}
+    unsaved = import_rows(task, collection, split, rows, file, described, progress, problems, tag)
+    return unsaved.save(out, overwrite=overwrite)
+
+
+def import_rows(
+    task: Task,
+    collection: Collection,
+    split: str,
+    rows: Iterable[RunRow],
+    source: Path,
+    described: Mapping[str, Any],
+    progress: Progress,
+    problems: Problems,
+    tag: str | None = None,
+) -> UnsavedRun:
+    """Return the run of a split from rows of a file or data frame.
+
+    Args:
+        task: the task whose documents are ranked
+        collection: the topics and documents that the rows must rank
+        split: the name of the split
+        rows: the rankings in any order
+        source: the name of their source in messages
+        described: the source in the manifest
+        progress: receives the stages of the work
+        problems: collects invalid rows, which it may allow
+        tag: by default the first one of the rows
+
+    Raises:
+        as `import_run` does.
+    """
+    task.info.require_split(split)
+    topics = collection.topics(split, Problems(lenient=True))
+    if not topics:
+        raise DataError(f"{collection.folder}: the split {split} has no topics")
+    with progress.stage("reading documents") as advance:
+        document_source = collection.indexes[collection.index_of(split)]
+        documents_digest, document_problems = DocumentsDigest(), Problems(lenient=True)
+        read = documents_digest.watch(document_source.read(document_problems))
+        documents = {document.id: digest_text(document.text) for document in read}
+        document_problems.raise_if_any()
+        advance(len(documents))
     known = [topic.id for topic in topics]
     with progress.stage("reading the run") as advance:
-        rows, tags, lines = _read(file, format_, set(known), documents, problems)
+        rankings, tags, lines = _read(source, rows, set(known), documents, problems)
         advance(lines)
     problems.raise_if_any(ADVICE)
-    if not rows:
-        raise DataError(f"{file}: the file ranks no topic of {task.name} {split}: check --task and --split")
-    _note_topics(task, file, split, known, rows, problems)
-    tag = _tag(file, tag, tags, problems)
-    ordered = {topic: _rank_documents(file, topic, rows[topic], problems) for topic in known if topic in rows}
+    if not rankings:
+        raise DataError(f"{source}: the file ranks no topic of {task.name} {split}: check --task and --split")
+    _note_topics(task, source, split, known, rankings, problems)
+    tag = _tag(source, tag, tags, problems)
+    ordered = {
+        topic: _rank_documents(source, topic, rankings[topic], problems)
+        for topic in known
+        if topic in rankings
+    }
     run = Run(tag, tuple(Ranking(topic, hits) for topic, hits in ordered.items()))
     official: Mapping[str, Writer] = {}
     shortfall = None
@@ -123,35 +151,28 @@ def import_run(
         task,
         collection,
         split,
-        [*source.files, *collection.split_files(split)],
+        [*document_source.files, *collection.split_files(split)],
         (digest_json(mapping), index_digest(mapping, documents_digest)),
     )
     manifest = replace(
         manifest,
         depth=max(len(ranking.hits) for ranking in run),
         tag=tag,
-        imported={
-            "file": str(file.resolve()),
-            "digest": digest,
-            "format": format_,
-            "tool": tool or "",
-            "skipped": len(problems),
-        },
+        imported={**described, "skipped": len(problems)},
     )
     ranked = {document: documents[document] for ranking in run for document in ranking.hits.document_ids}
-    written = directory.write(
-        out, complete_manifest(manifest, run), run, official, ranked, overwrite=overwrite
+    return UnsavedRun(
+        complete_manifest(manifest, run), run, problems, official, shortfall, lambda: ranked, topics
     )
-    return ImportedRun(written, problems, sum(map(len, ordered.values())), shortfall)
 
 
 def _read(
-    file: Path, format_: str, topics: Ids[str], documents: Ids[str], problems: Problems
+    file: Path, rows: Iterable[RunRow], topics: Ids[str], documents: Ids[str], problems: Problems
 ) -> tuple[dict[str, _Topic], dict[str, None], int]:
     topics_read: dict[str, _Topic] = {}
     tags: dict[str, None] = {}
     lines = 0
-    for row in run_files.read_rows(file, format_, problems):
+    for row in rows:
         lines += 1
         if len(problems) > MOST_PROBLEMS:
             raise DataError(

@@ -1,10 +1,10 @@
-"""Make manifests of runs, and describe runs in the schema `ir_metadata`."""
+"""Make runs with their manifests, and describe runs in the schema `ir_metadata`."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from typing import Any
 import searchapp
 from searchapp.engines.base import EngineInfo
 from searchapp.files import data_digests, data_name
-from searchapp.model import Example, Run
+from searchapp.formats.problems import Problems
+from searchapp.model import Example, Run, Topic
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.templates import WINDOW
 from searchapp.resources import untested_versions
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest
-from searchapp.tasks.base import Collection, Task
+from searchapp.tasks.base import Collection, Task, Writer
 
 
 def manifest_of(
@@ -36,7 +37,7 @@ def manifest_of(
     Args:
         task: the task of the run
         collection: the documents and topics
-        split: the name of the split
+        split: the name of the split, empty for topics of none
         files: the input files, whose digests are recorded
         digests: of the mapping and of the index
         engine: the engine, None for an imported run
@@ -52,7 +53,7 @@ def manifest_of(
         task=task.name,
         task_file="" if file is None else str(file.resolve()),
         variant="" if variant is None else str(variant.resolve()),
-        layout=collection.layout(split, training=learns),
+        layout=collection.layout(split, training=learns) if split else {},
         split=split,
         recipe={},
         depth=0,
@@ -71,11 +72,13 @@ def manifest_of(
 
 # The files in the folder `inputs` of a run directory.
 RECIPE, TEMPLATES, MAPPING = "recipe.json", "templates.json", "mapping.json"
-TRAINING_MAPPING, JUDGED = "training_mapping.json", "judged.json"
+TRAINING_MAPPING, JUDGED, TOPICS = "training_mapping.json", "judged.json", "topics.json"
 
 
-def input_copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[str, Any]:
-    """Return the copies of recipe, templates, mappings and judged gold for a run directory, by name."""
+def input_copies(
+    task: Task, recipe: Recipe, judged: Iterable[Example], topics: Iterable[Topic] = ()
+) -> dict[str, Any]:
+    """Return the copies of recipe, templates, mappings, judged gold and topics of no split, by file name."""
     book = task.recipe_book()
     names = sorted({query.template.name.removeprefix(f"{book.task}/") for query in recipe.queries})
     # The default window is the task's depth, which may change.
@@ -91,7 +94,9 @@ def input_copies(task: Task, recipe: Recipe, judged: Iterable[Example]) -> dict[
     examples = task.examples_index_mapping() if recipe.learns else None
     copies |= {} if examples is None else {TRAINING_MAPPING: examples}
     grades = {example.topic.id: dict(example.gold) for example in judged}
-    return copies | ({JUDGED: grades} if grades else {})
+    copies |= {JUDGED: grades} if grades else {}
+    variables = {topic.id: topic.variables() for topic in topics}
+    return copies | ({TOPICS: variables} if variables else {})
 
 
 def complete_manifest(manifest: Manifest, run: Run) -> Manifest:
@@ -104,6 +109,45 @@ def complete_manifest(manifest: Manifest, run: Run) -> Manifest:
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         untested_packages={entry.package: entry.version for entry in untested_versions()},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class UnsavedRun:
+    """A run that no directory contains yet."""
+
+    manifest: Manifest  # without digests of files
+    run: Run
+    problems: Problems  # of its topics or rows
+    official: Mapping[str, Writer]
+    shortfall: str | None  # why there is no official file
+    digests: Callable[[], Mapping[str, str]]  # returns the digests of the ranked documents' texts by id
+    topics: Sequence[Topic] = ()
+    inputs: Mapping[str, Any] = field(default_factory=dict)  # see `directory.write`
+    training_problems: Problems = field(default_factory=Problems)
+    # On limits of reproduction, and on training topics that models did not see.
+    warnings: tuple[str, ...] = ()
+
+    def save(self, out: Path, *, overwrite: bool = False) -> MadeRun:
+        """Write the run directory `out` atomically.
+
+        Raises:
+            UsageError: it exists and may not be replaced, or can't be written.
+        """
+        written = directory.write(
+            out, self.manifest, self.run, self.official, self.digests(), self.inputs, overwrite=overwrite
+        )
+        return MadeRun(written, self.problems, self.training_problems, self.shortfall, self.warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRun:
+    """A run that was written; see `UnsavedRun`."""
+
+    manifest: Manifest
+    problems: Problems
+    training_problems: Problems
+    shortfall: str | None
+    warnings: tuple[str, ...] = ()
 
 
 TIES = "by descending score, equal scores by {} document id"
@@ -139,12 +183,12 @@ def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dic
 
 
 def command(manifest: Manifest, *, portable: bool = False) -> str:
-    """Return the command that makes the same run, empty for runs of other tools and pools.
+    """Return the command that makes the same run, empty for runs of other tools, pools, and topics of no split.
 
     A `portable` command has no folder of this machine: the data is in DATA, a task file in the working directory.
     """
     name = manifest.recipe.get("name")
-    if manifest.imported or "signals" not in manifest.recipe:
+    if manifest.imported or "signals" not in manifest.recipe or not manifest.split:
         return ""
     task = manifest.task_reference
     data = "DATA" if portable else manifest.data

@@ -447,19 +447,21 @@ def typed_inputs(
     @cache
     def split_of() -> tuple[Collection, str]:
         collection = opened()
-        return collection, last_trainable_split(task, collection)
+        return collection, last_trainable_split(collection)
 
     return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
 
 
-def last_trainable_split(task: Task, collection: Collection) -> str:
+def last_trainable_split(collection: Collection) -> str:
     """Return the last split whose training topics all exist; for a task without any, the last split.
 
     Raises:
         DataError: the files of all training topics are missing.
     """
-    files_of = {split: collection.example_files(split) for split in reversed(task.info.splits)}
+    files_of = {split: collection.example_files(split) for split in reversed(collection.info.splits)}
     for split, files in files_of.items():
         if all(file.exists() for file in files) and (files or not any(files_of.values())):
             return split
-    raise DataError(f"{collection.folder} has no training topics for {task.reference}: choose another recipe")
+    raise DataError(
+        f"{collection.folder} has no training topics for {collection.info.reference}: choose another recipe"
+    )

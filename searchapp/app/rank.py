@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,20 @@ from searchapp.app.manifests import (
     MAPPING,
     RECIPE,
     TEMPLATES,
+    TOPICS,
     TRAINING_MAPPING,
+    MadeRun,
+    UnsavedRun,
     complete_manifest,
     input_copies,
     manifest_of,
 )
-from searchapp.app.models import signal_inputs, withheld_warnings
+from searchapp.app.models import last_trainable_split, signal_inputs, withheld_warnings
 from searchapp.engines.base import Engine, EngineInfo
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import data_name, digest_json, digest_text
 from searchapp.formats.problems import Problems, some
-from searchapp.model import Example, IndexInfo
+from searchapp.model import Example, IndexInfo, Run, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import recipes
 from searchapp.ranking.ranker import Ranker
@@ -33,17 +36,17 @@ from searchapp.ranking.recipes import Recipe
 from searchapp.resources import RecipeBook
 from searchapp.runs import directory
 from searchapp.runs.directory import INPUTS, MANIFEST, RANKINGS, Manifest, Verification
-from searchapp.tasks.base import Collection, DataSplit, NoOfficialFile, Task, Writer
+from searchapp.tasks.base import Collection, DataSplit, DocumentSource, NoOfficialFile, Task, Writer
 from searchapp.tasks.own import variant
 from searchapp.text import counted
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A split of a collection, and the recipe that ranks it."""
+    """Topics of a collection, and the recipe that ranks them."""
 
     collection: Collection
-    split: str
+    split: str  # empty for `topics`
     recipe: Recipe
     depth: int  # documents for each topic
     tag: str
@@ -52,6 +55,7 @@ class RunRequest:
     home: Path | None = None  # the directory that stores models
     # The splits of the training topics; by default all from which the split may learn.
     training_splits: tuple[str, ...] = ()
+    topics: tuple[Topic, ...] = ()  # topics of no split
 
     @property
     def training_collection(self) -> Collection:
@@ -68,17 +72,14 @@ class RunRequest:
             )
         return self.collection.with_training_splits(self.training_splits)
 
+    @property
+    def training_split(self) -> str:
+        """The split whose training topics the recipe learns from: the ranked one, or the last that has some.
 
-@dataclass(frozen=True, slots=True)
-class MadeRun:
-    """A run that was written."""
-
-    manifest: Manifest
-    problems: Problems  # of the topics
-    training_problems: Problems
-    shortfall: str | None  # why there is no official file
-    # On limits of reproduction, and on training topics that models did not see.
-    warnings: tuple[str, ...] = ()
+        Raises:
+            DataError: the files of all training topics are missing.
+        """
+        return self.split or last_trainable_split(self.collection)
 
     def summary(self, out: Path) -> str:
         """Return a sentence about the run in the directory `out`."""
@@ -105,11 +106,15 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
         DataError: an input file can't be read.
     """
     collection, split = request.training_collection, request.split
-    used = used_files(collection, split, learns=request.recipe.learns)
+    if split:
+        used = used_files(collection, split, learns=request.recipe.learns)
+    else:
+        training_files = collection.example_files(request.training_split) if request.recipe.learns else []
+        used = [file for file in (*collection.documents.files, *training_files) if file.is_file()]
     training_topics = {}
     if request.recipe.learns:
         training_topics = directory.training_record(
-            collection.training_splits(split),
+            collection.training_splits(request.training_split),
             task.examples_index_mapping(),
             chosen=bool(request.training_splits),
         )
@@ -134,11 +139,22 @@ def used_files(collection: Collection, split: str, *, learns: bool) -> list[Path
 def make_run(
     task: Task, engine: Engine, request: RunRequest, out: Path, progress: Progress, *, overwrite: bool = False
 ) -> MadeRun:
-    """Rank every topic of the split and write the run directory `out` atomically.
+    """Rank the topics of a request and write the run directory `out` atomically.
 
     Raises:
+        as `rank_topics` does; nothing was written.
+    """
+    directory.require_writable(out, overwrite=overwrite)
+    return rank_topics(task, engine, request, progress).save(out, overwrite=overwrite)
+
+
+def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progress) -> UnsavedRun:
+    """Rank the topics of a request.
+
+    Raises:
+        UsageError: the tag has white space, or judged topics are given for a recipe that does not learn.
         InvalidFiles: topics or training topics have problems, and `request.lenient` is not set.
-        EngineError: the engine failed; nothing was written.
+        EngineError: the engine failed.
     """
     if request.tag.split() != [request.tag]:
         raise UsageError(
@@ -148,23 +164,26 @@ def make_run(
         raise UsageError(
             f"the recipe {request.recipe.name} does not learn from judged topics: choose one that uses training topics"
         )
-    directory.require_writable(out, overwrite=overwrite)
-    collection = request.training_collection
+    collection, split = request.training_collection, request.split
     problems = Problems(lenient=request.lenient)
-    with progress.stage("reading topics") as advance:
-        topics = collection.topics(request.split, problems)
-        advance(len(topics))
-    problems.raise_if_any(lenient_advice(problems))
-    if not topics:
-        raise DataError(f"{collection.folder}: the split {request.split} has no topics to rank")
-    index = open_index(task, engine, collection.index_of(request.split))
-    require_documents(task, index, collection)
+    topics: Sequence[Topic] = request.topics
+    if split:
+        with progress.stage("reading topics") as advance:
+            topics = collection.topics(split, problems)
+            advance(len(topics))
+        problems.raise_if_any(lenient_advice(problems))
+        if not topics:
+            raise DataError(f"{collection.folder}: the split {split} has no topics to rank")
+        index = open_index(task, engine, collection.index_of(split))
+        require_documents(task, index, collection)
+    else:
+        index = open_index(task, engine)
     training_problems = Problems(lenient=request.lenient)
     inputs = signal_inputs(
         task,
         engine,
         index,
-        lambda: (collection, request.split),
+        lambda: (collection, request.training_split),
         progress,
         training_problems,
         request.judged,
@@ -182,28 +201,39 @@ def make_run(
     shortfall = None
     if left := len(problems):
         shortfall = "1 topic was left out" if left == 1 else f"{left:,} topics were left out"
+    elif not split:
+        shortfall = "its topics are not those of a split"
     else:
         try:
-            official = task.official.files(run, DataSplit(collection, request.split))
+            official = task.official.files(run, DataSplit(collection, split))
         except NoOfficialFile as error:
             shortfall = str(error)
+    counts = [model["withheld"] for model in models.values() if "withheld" in model]
+    return UnsavedRun(
+        manifest=complete_manifest(manifest, run),
+        run=run,
+        topics=topics,
+        official=official,
+        digests=lambda: _document_digests(run, collection.indexes[index.info.name]),
+        inputs=input_copies(task, request.recipe, request.judged, request.topics),
+        problems=problems,
+        training_problems=training_problems,
+        shortfall=shortfall,
+        warnings=(
+            *request.recipe.raised(request.depth),
+            *recipes.shard_warnings(request.recipe, index.info.shards),
+            *(withheld_warnings(counts, split) if split else ()),
+        ),
+    )
+
+
+def _document_digests(run: Run, documents: DocumentSource) -> dict[str, str]:
     ranked = {document for ranking in run for document in ranking.hits.document_ids}
-    documents = {
+    return {
         document.id: digest_text(document.text)
-        for document in collection.indexes[index.info.name].read(Problems(lenient=True))
+        for document in documents.read(Problems(lenient=True))
         if document.id in ranked
     }
-    inputs_copy = input_copies(task, request.recipe, request.judged)
-    written = directory.write(
-        out, complete_manifest(manifest, run), run, official, documents, inputs_copy, overwrite=overwrite
-    )
-    counts = [model["withheld"] for model in models.values() if "withheld" in model]
-    warnings = (
-        *request.recipe.raised(request.depth),
-        *recipes.shard_warnings(request.recipe, index.info.shards),
-        *withheld_warnings(counts, request.split),
-    )
-    return MadeRun(written, problems, training_problems, shortfall, warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +275,8 @@ def verify_run(path: Path) -> Verification:
             problems.append(f"the {what} can't be compared: {error}")
     try:
         collection = _collection(task, manifest, Path(manifest.data))
-        for input_file in used_files(
-            collection, manifest.split, learns=directory.TRAINING in manifest.recipe
-        ):
+        learns = directory.TRAINING in manifest.recipe
+        for input_file in used_files(collection, manifest.split, learns=learns) if manifest.split else ():
             if input_file.is_file() and data_name(collection.folder, input_file) not in manifest.data_digests:
                 problems.append(f"{input_file}: not part of the data that the run was made from")
     except SearchappError as error:
@@ -282,6 +311,8 @@ def _mapping_changes(task: Task, manifest: Manifest) -> Iterator[str]:
 
 
 def _layout_changes(task: Task, manifest: Manifest) -> Iterator[str]:
+    if not manifest.split:
+        return
     learns = directory.TRAINING in manifest.recipe
     layout = task.collection(Path(manifest.data)).layout(manifest.split, training=learns)
     for key in _changed(layout, manifest.layout):
@@ -357,7 +388,7 @@ def rerun(
     recipe = replace(recipe, overrides=manifest.recipe.get("set") or {})
     again = _with_copies(task, book, mapping, directory.read_input(path, manifest, TRAINING_MAPPING))
     collection = _collection(again, manifest, Path(manifest.data) if data is None else data)
-    name = collection.index_of(manifest.split)
+    name = collection.index_of(manifest.split) if manifest.split else again.info.index_name
     if again.info.indexes != task.info.indexes or engine.index_info(name) is None:
         index_task(again, engine, collection, progress, lenient=True)
     request = RunRequest(
@@ -370,6 +401,7 @@ def rerun(
         judged=_judged(path, manifest, collection),
         home=home,
         training_splits=directory.chosen_splits(manifest),
+        topics=tuple(map(_topic, (directory.read_input(path, manifest, TOPICS) or {}).values())),
     )
     made = make_run(again, engine, request, out, progress, overwrite=overwrite)
     differences = _differences(path, manifest, out, made.manifest)
@@ -398,6 +430,11 @@ def _judged(path: Path, manifest: Manifest, collection: Collection) -> tuple[Exa
             "folder that has them with --data"
         )
     return tuple(Example(topics[topic], gold) for topic, gold in grades.items())
+
+
+def _topic(variables: Mapping[str, Any]) -> Topic:
+    fields = {name: value for name, value in variables.items() if name not in ("id", "text")}
+    return Topic(variables["id"], variables["text"], fields)
 
 
 def _differences(path: Path, first: Manifest, out: Path, second: Manifest) -> Iterator[str]:

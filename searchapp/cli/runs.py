@@ -212,7 +212,7 @@ def train(
     loaded = load(task)
     chosen = recipe_of(loaded, recipe, set_)
     collection = loaded.collection(data_of(settings, loaded, data))
-    ranked = loaded.info.require_split(split) if split else last_trainable_split(loaded, collection)
+    ranked = loaded.info.require_split(split) if split else last_trainable_split(collection)
     if training_split:
         collection = collection.with_training_splits(training_split)
     problems = Problems(lenient=lenient)
