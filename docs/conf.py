@@ -6,7 +6,7 @@ import searchapp
 
 project = "searchapp"
 version = release = searchapp.__version__
-extensions = ["myst_parser", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns: list[str] = []
 
 html_theme = "furo"
@@ -14,5 +14,6 @@ html_title = f"searchapp {version}"
 html_copy_source = False
 
 myst_heading_anchors = 4  # so that `page.md#a-heading` is checked
-copybutton_prompt_text = "$ "
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"  # copies commands without the output below them

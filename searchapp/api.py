@@ -351,6 +351,7 @@ class Index:
 
 def _topics(given: Any, recipe: recipes.Recipe) -> Iterator[Topic]:
     """Yield given topics; a plain text fills the template variables that typed words fill."""
+    described: Iterable[tuple[Any, Any]]
     if isinstance(given, Mapping):
         described = given.items()
     elif hasattr(given, "columns"):

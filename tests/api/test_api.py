@@ -71,7 +71,7 @@ def test_every_public_name_exists() -> None:
     assert [name for name in sa.__all__ if getattr(sa, name, None) is None] == []
     assert set(dir(sa)) == set(sa.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Indx'"):
-        _ = sa.Indx
+        _ = sa.Indx  # type: ignore[attr-defined]
 
 
 def test_a_task_describes_its_files(task: sa.Task) -> None:
