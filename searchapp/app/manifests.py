@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import searchapp
 from searchapp.engines.base import EngineInfo
 from searchapp.files import data_digests, data_name
-from searchapp.formats.problems import Problems
+from searchapp.formats.problems import Problems, some
 from searchapp.model import Example, Run, Topic
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.templates import WINDOW
@@ -20,6 +20,7 @@ from searchapp.resources import untested_versions
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Collection, Task, Writer
+from searchapp.text import counted
 
 
 def manifest_of(
@@ -148,6 +149,23 @@ class MadeRun:
     training_problems: Problems
     shortfall: str | None
     warnings: tuple[str, ...] = ()
+
+    def summary(self, out: Path) -> str:
+        """Return a sentence about the run in the directory `out`."""
+        made = self.manifest
+        return (
+            f"{made.task} {made.split}: ranked {counted(made.topics, 'topic')} to depth {made.depth} in "
+            f"{made.seconds:.1f} s, wrote {out}"
+        )
+
+    def all_warnings(self) -> Iterator[str]:
+        """Yield `warnings`, why there is no official file, and the topics without documents."""
+        yield from self.warnings
+        if self.shortfall:
+            yield f"the run has no official file: {self.shortfall}"
+        if empty := self.manifest.empty_topics:
+            topics = counted(self.manifest.topics, "topic")
+            yield f"no document found for {len(empty):,} of {topics}: {some(empty)}"
 
 
 TIES = "by descending score, equal scores by {} document id"

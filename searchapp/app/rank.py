@@ -81,23 +81,6 @@ class RunRequest:
         """
         return self.split or last_trainable_split(self.collection)
 
-    def summary(self, out: Path) -> str:
-        """Return a sentence about the run in the directory `out`."""
-        made = self.manifest
-        return (
-            f"{made.task} {made.split}: ranked {counted(made.topics, 'topic')} to depth {made.depth} in "
-            f"{made.seconds:.1f} s, wrote {out}"
-        )
-
-    def all_warnings(self) -> Iterator[str]:
-        """Yield `warnings`, why there is no official file, and the topics without documents."""
-        yield from self.warnings
-        if self.shortfall:
-            yield f"the run has no official file: {self.shortfall}"
-        if empty := self.manifest.empty_topics:
-            topics = counted(self.manifest.topics, "topic")
-            yield f"no document found for {len(empty):,} of {topics}: {some(empty)}"
-
 
 def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: RunRequest) -> Manifest:
     """Return the manifest of a run before it is ranked: all inputs of its rankings.

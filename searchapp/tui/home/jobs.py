@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from searchapp.app.index import index_task, open_index, outcome_sentences
 from searchapp.app.inspection.live_ranking import usual_split
+from searchapp.app.manifests import MadeRun
 from searchapp.app.overview import TaskState, look_into
-from searchapp.app.rank import MadeRun, RunRequest, make_run
+from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.runs import RUNS, remember_run
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
