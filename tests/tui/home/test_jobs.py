@@ -200,7 +200,8 @@ def test_a_split_is_ranked_as_by_the_command(home_harness: HomeHarness, tmp_path
 
 def test_stopped_ranking_writes_nothing(home_harness: HomeHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     home_harness.with_sample()
-    original, ranked = Ranker.rank, []
+    original = Ranker.rank
+    ranked: list[object] = []
 
     def rank_slowly(
         ranker: Ranker, topics: object, depth: int, tag: str, advance: Callable[[int], None]
