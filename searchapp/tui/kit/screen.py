@@ -581,8 +581,9 @@ class KeyScreen(OrderedScreen[None]):
             self.do(event.name)
 
     def do(self, name: str) -> None:
-        """Run an action, draw its changes once, and report its error."""
-        self._attempt(partial(self.act, name))
+        """Run an action, draw its changes once, and report its error; a screen that was left runs none."""
+        if self in self.app.screen_stack and not self.app._exit:
+            self._attempt(partial(self.act, name))
 
     def _attempt(self, action: Callable[[], object]) -> None:
         self._actions += 1

@@ -129,6 +129,22 @@ def test_a_topic_cannot_be_graded_for_itself(search_harness: SearchHarness) -> N
     drive(search_harness.app(), steps)
 
 
+def test_a_grade_that_waits_for_hits_is_not_saved_after_the_screen_was_left(
+    search_harness: SearchHarness,
+) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await choose_topic(pilot, screen)
+        screen.hits.move(1)
+        screen.loader.is_waiting = True  # for the hits of a new filter
+        await pilot.press("1")
+        screen.loader.is_waiting = False
+        await pilot.press("q")
+        screen.show_ranking(screen.hits.listing, 1)
+        assert events(search_harness.home) == []
+
+    drive(search_harness.app(), steps)
+
+
 def test_grades_of_others_are_shown_after_the_own_grade(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await choose_topic(pilot, screen)
