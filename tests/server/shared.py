@@ -6,7 +6,7 @@ import fcntl
 import http.client
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from .distribution import ServerFailed
@@ -47,6 +47,20 @@ def any_server() -> Iterator[Server]:
         yield node.server
 
 
+def _join(line: Path, address: Path) -> int | None:
+    """Open the pipe of the running node; None without one, also while one is ending and still reads its pipe."""
+    try:
+        pipe = os.open(line, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        Server(address.read_text(encoding="utf-8")).request("GET", "/")
+    except (OSError, http.client.HTTPException):
+        os.close(pipe)
+        return None
+    return pipe
+
+
 @contextmanager
 def shared_server(folder: Path, make: Callable[[Path], Node]) -> Iterator[Server]:
     """Yield one server for all processes that use the same folder.
@@ -65,9 +79,7 @@ def shared_server(folder: Path, make: Callable[[Path], Node]) -> Iterator[Server
     line, address = folder / "line", folder / "address"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released with the file, also at the end of the process
-        pipe = None
-        with suppress(OSError):  # there is no pipe, or no node reads it
-            pipe = os.open(line, os.O_WRONLY | os.O_NONBLOCK)
+        pipe = _join(line, address)
         if pipe is None:
             line.unlink(missing_ok=True)
             os.mkfifo(line)

@@ -103,7 +103,7 @@ def test_messages_end_with_their_condition(judging: JudgingHarness, monkeypatch:
 def test_the_list_of_judgments_is_centred(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("l")
-        assert "You have judged none of these topics yet." in screen_text(pilot)
+        assert "You have judged none of these topics yet: esc goes back" in screen_text(pilot)
         await pilot.press("escape", "1", "l", *"zzz")
         assert "No judgment of this kind has these words." in screen_text(pilot)
         region = screen.app.screen.query_one(".judged").region
