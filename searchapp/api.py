@@ -4,7 +4,7 @@
 
     task = sa.task("nlps-sample")
     with task.index(build=True) as index:
-        hits = index.search("commutative rings", size=3)
+        hits = index.search("commutative ring", size=3)
         run = index.rank("dev", recipe="bm25")
     run.evaluate(["AP", "nDCG@10"]).measures.values
     run.save("runs/bm25")
@@ -358,7 +358,11 @@ def _topics(given: Any, recipe: recipes.Recipe) -> Iterator[Topic]:
         described = frames.topics(given)
     else:
         described = [(str(number), text) for number, text in enumerate(given, start=1)]
+    seen = set[str]()
     for id_, variables in described:
+        if str(id_) in seen:
+            raise UsageError(f"the topic {id_} is given twice: give each topic its own id")
+        seen.add(str(id_))
         if isinstance(variables, str):
             yield replace(recipe.typed(variables), id=str(id_))
         elif isinstance(variables, Mapping) and isinstance(variables.get("text"), str):
@@ -523,7 +527,7 @@ class Run(Mapping[str, Hits]):
         does, and the run can be saved. Documents are ordered by descending score, equal scores by descending id.
 
         Raises:
-            UsageError: a column is missing, or only one of task and split is given.
+            UsageError: a column is missing, only one of task and split is given, or a row repeats a document.
             InvalidFiles: topics or documents are unknown, or scores are not numbers.
         """
         rows = [
@@ -549,9 +553,12 @@ class Run(Mapping[str, Hits]):
             return cls(unsaved.run, unsaved.manifest, queries=queries, unsaved=unsaved, data=task._data)
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
-            scores.setdefault(row.topic, {})[row.document] = (
-                -float(row.rank or 0) if row.score is None else row.score
-            )
+            of_topic = scores.setdefault(row.topic, {})
+            if row.document in of_topic:
+                raise UsageError(
+                    f"{row.where} of the data frame repeats {row.document} for {row.topic}: remove it"
+                )
+            of_topic[row.document] = -float(row.rank or 0) if row.score is None else row.score
         rankings = (
             Ranking(topic, Hits(documents, [of_topic[document] for document in documents]))
             for topic, of_topic in scores.items()

@@ -7,6 +7,7 @@ TREC          topic, Q0, document, rank (from 1), score, tag; qrels: topic, 0, d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -87,7 +88,7 @@ def run_rows(frame: Any) -> Iterator[tuple[str, str, int | None, float | None]]:
     """Yield topic, document, rank (from 1) and score of each row; the frame has ranks or scores or both.
 
     Raises:
-        UsageError: a column is missing.
+        UsageError: a column is missing, or a rank or score is not a finite number.
     """
     topics, documents = _required(frame, _RUN_COLUMNS)
     scores, ranks = column(frame, "score"), column(frame, "rank")
@@ -96,19 +97,45 @@ def run_rows(frame: Any) -> Iterator[tuple[str, str, int | None, float | None]]:
     # PyTerrier counts ranks from 0.
     first = 1 if column(frame, "qid") is not None else 0
     for number, (topic, document) in enumerate(zip(topics, documents, strict=True)):
-        rank = None if ranks is None else int(ranks[number]) + first
-        yield str(topic), str(document), rank, None if scores is None else float(scores[number])
+        rank = None if ranks is None else _whole(ranks[number], number, "rank") + first
+        yield (
+            str(topic),
+            str(document),
+            rank,
+            None if scores is None else _number(scores[number], number, "score"),
+        )
+
+
+def _number(value: Any, row: int, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(
+            f"row {row + 1} of the data frame has the {name} {value!r}, which is not a number: correct it"
+        )
+    return number
+
+
+def _whole(value: Any, row: int, name: str) -> int:
+    number = _number(value, row, name)
+    if not number.is_integer():
+        raise UsageError(
+            f"row {row + 1} of the data frame has the {name} {value!r}: round it to a whole number"
+        )
+    return int(number)
 
 
 def grades(frame: Any) -> dict[str, dict[str, int]]:
     """Return the grades of a frame by topic and document.
 
     Raises:
-        UsageError: a column is missing.
+        UsageError: a column is missing, or a grade is not a whole number.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for topic, document, grade in zip(*_required(frame, _GRADE_COLUMNS), strict=True):
-        qrels.setdefault(str(topic), {})[str(document)] = int(grade)
+    for row, (topic, document, grade) in enumerate(zip(*_required(frame, _GRADE_COLUMNS), strict=True)):
+        qrels.setdefault(str(topic), {})[str(document)] = _whole(grade, row, "grade")
     return qrels
 
 

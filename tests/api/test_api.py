@@ -186,6 +186,16 @@ def test_problems_of_frames_are_errors(task: sa.Task) -> None:
     unknown = pd.DataFrame({"qid": ["602", "602"], "docno": ["nowhere", "neither"], "score": [1.0, 2.0]})
     with pytest.raises(sa.InvalidFiles, match="2 problems: unknown document"):
         sa.Run.from_frame(unknown, task=task, split="dev")
+    with pytest.raises(
+        sa.UsageError, match="row 2 of the data frame has the score nan, which is not a number"
+    ):
+        sa.Run.from_frame(
+            pd.DataFrame({"qid": ["1", "1"], "docno": ["2", "3"], "score": [1.0, float("nan")]})
+        )
+    with pytest.raises(sa.UsageError, match="row 1 of the data frame has the rank 0.5: round it"):
+        sa.Run.from_frame(pd.DataFrame({"qid": ["1"], "docno": ["2"], "rank": [0.5]}))
+    with pytest.raises(sa.UsageError, match="row 2 of the data frame repeats 2 for 1"):
+        sa.Run.from_frame(pd.DataFrame({"qid": ["1", "1"], "docno": ["2", "2"], "score": [1.0, 2.0]}))
     with pytest.raises(sa.UsageError, match="unknown style"):
         sa.Run.from_frame(pd.DataFrame({"qid": ["1"], "docno": ["2"], "score": [1.0]})).to_frame("terrier")
 
@@ -203,6 +213,9 @@ def test_own_topics_are_ranked_as_typed_words(index: sa.Index) -> None:
     assert list(runs[0]["1"]) == [result.hit for result in expected]
     with pytest.raises(sa.UsageError, match="topic c is 3: give its text"):
         index.rank({"c": 3})
+    with pytest.raises(sa.UsageError, match="topic a is given twice"):
+        index.rank(pd.DataFrame({"qid": ["a", "a"], "query": texts}))
+    assert len(index.rank([])) == 0
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
@@ -320,3 +333,15 @@ def test_an_index_that_is_not_built_is_reported(tmp_path: Path) -> None:
     with pytest.raises(sa.EngineError, match="searchapp index nlps-sample"):
         sa.task("nlps-sample", home=tmp_path, engine="embedded").index()
     assert not (tmp_path / "indexes").exists()
+
+
+def test_a_server_gives_the_same_run(
+    task: sa.Task, run: sa.Run, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
+    with task.index(elasticsearch_url, build=True) as index:
+        assert index.rank("dev", recipe="bm25").rankings == run.rankings
+        own = index.rank(["prime numbers"], recipe="neighbours", depth=5)
+        assert index.document(own["1"].document_ids[0]) is not None
+    with pytest.raises(sa.EngineError), task.index("http://localhost:9"):
+        pass
