@@ -176,7 +176,6 @@ class InvalidFiles(DataError):
         return lines
 
     def _groups(self) -> Iterable[Sequence[Problem]]:
-        """Group the problems of one file whose objects lack the same key."""
         groups: dict[object, list[Problem]] = {}
         for index, problem in enumerate(self.problems):
             group_key = (problem.file, problem.kind, problem.key) if problem.key else index

@@ -180,7 +180,6 @@ def forking() -> Iterator[None]:
 def _forked(
     work: Callable[[Any], Any], count: int, siblings: Sequence[Worker] = (), sharing: int = 1
 ) -> list[Worker]:
-    """Return forked processes, or none if the system lacks processes or memory."""
     workers: list[Worker] = []
     try:
         with forking():

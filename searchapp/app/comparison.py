@@ -192,17 +192,14 @@ class TopicDifference:
 
     @property
     def gained(self) -> list[Move]:
-        """Documents that only the second run has."""
         return [move for move in self.documents if not self._is_in(move.first) and self._is_in(move.second)]
 
     @property
     def lost(self) -> list[Move]:
-        """Documents that only the first run has."""
         return [move for move in self.documents if self._is_in(move.first) and not self._is_in(move.second)]
 
     @property
     def moved(self) -> list[Move]:
-        """Documents at different ranks."""
         in_both = (move for move in self.documents if self._is_in(move.first) and self._is_in(move.second))
         return [move for move in in_both if move.first != move.second]
 
@@ -233,7 +230,6 @@ class TopicDifferences:
     topics: tuple[TopicDifference, ...]
 
     def ends(self, count: int) -> list[TopicDifference]:
-        """Return up to `count` topics with the greatest gains, and as many with the greatest losses."""
         gains = [topic for topic in self.topics if topic.difference > 0][:count]
         losses = [topic for topic in self.topics if topic.difference < 0][-count:]
         return [*gains, *losses]

@@ -170,7 +170,6 @@ def _rights(settings: Settings) -> Iterator[Check]:
 
 
 def _server(settings: Settings) -> Iterator[Check]:
-    """Yield checks of a server's nodes, and of the shards of indexes."""
     if not settings.uses_server:
         return
     try:

@@ -1,8 +1,7 @@
 """Score runs and official files with the official figures and corrected ones; validate official files.
 
-All figures of commands, reports and screens are computed here, from the official gold or from judgments. Unjudged
-documents count as not relevant (as in trec_eval), are left out (condensed lists), or yield bounds. Judged@k is the
-share of judged documents among the first k.
+Unjudged documents count as not relevant (as in trec_eval), are left out (condensed lists), or yield bounds. Judged@k
+is the share of judged documents among the first k.
 
     T. Sakai, Alternatives to bpref, SIGIR 2007 (condensed lists).
 """
@@ -82,14 +81,12 @@ class GoldSource:
         return None if self.task is None else tasks.load(self.task)
 
     def folder(self, task: Task) -> Path | None:
-        """Return the folder with the task's files, if known."""
         if self.data is not None or (self.home is None and task.info.file is None):
             return self.data
         folder = data_folder(task, self.home)
         return folder if folder.is_dir() else None
 
     def part(self, task: Task) -> DataSplit[Collection] | None:
-        """Return the scored split, if it and the folder are known."""
         folder = self.folder(task)
         return (
             None if folder is None or self.split is None else DataSplit(task.collection(folder), self.split)

@@ -31,8 +31,6 @@ ADVICE = "fix the file, or leave out the invalid lines with --lenient"
 
 @dataclass
 class _Topic:
-    """The documents of a topic in file order."""
-
     scores: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     locations: dict[str, str] = field(default_factory=dict)  # where each document is in the file

@@ -74,7 +74,6 @@ class IndexOutcome:
 
     @property
     def info(self) -> IndexInfo:
-        """The index with all documents."""
         return self.indexes[0].info
 
     @property
@@ -414,8 +413,6 @@ def digest_of(documents: Iterable[Document]) -> DocumentsDigest:
 
 @dataclass(frozen=True, slots=True)
 class _SecondReading:
-    """Reads the documents of an index again; raises an error at the end if they have changed."""
-
     collection: Collection
     name: str
     first: DocumentsDigest

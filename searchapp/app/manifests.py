@@ -151,7 +151,6 @@ class MadeRun:
     warnings: tuple[str, ...] = ()
 
     def summary(self, out: Path) -> str:
-        """Return a sentence about the run in the directory `out`."""
         made = self.manifest
         return (
             f"{made.task} {made.split}: ranked {counted(made.topics, 'topic')} to depth {made.depth} in "
@@ -159,7 +158,6 @@ class MadeRun:
         )
 
     def all_warnings(self) -> Iterator[str]:
-        """Yield `warnings`, why there is no official file, and the topics without documents."""
         yield from self.warnings
         if self.shortfall:
             yield f"the run has no official file: {self.shortfall}"

@@ -49,8 +49,6 @@ Trainer = Callable[[Sequence[Example], Sequence[Document]], tuple[Mapping[str, A
 
 
 class _Learner(NamedTuple):
-    """A signal or a fusion with a model."""
-
     name: str
     kind: str
     training: Mapping[str, Any]  # the parameters of the training

@@ -42,7 +42,6 @@ class TaskState:
 
     @property
     def files(self) -> Path | None:
-        """The folder of the indexed files, if it exists."""
         if self.has_files:
             return self.folder
         return self.sample if self.is_sample else None
@@ -121,7 +120,6 @@ def _serving(engine: Engine, task: Task) -> IndexInfo | None:
 
 
 def _own_tasks(home: Path, indexed: Iterable[Path], note: Callable[[str], None]) -> Iterator[Task]:
-    """Yield the own tasks that are indexed, or whose folder is remembered."""
     known: list[Path] = []
     try:
         known = [Path(name) for name in folders.remembered_folders(home) if name.endswith(".toml")]

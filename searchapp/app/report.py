@@ -300,7 +300,6 @@ def report(request: CompareRequest, people: People | None = None, judged: Judged
 
 
 def _compare(request: CompareRequest) -> tuple[CompareRequest, Comparison, Sequence[str]]:
-    """Compare the runs; return also the request, and why the default breakdowns are missing."""
     source = request.source
     if source.by or source.gold or request.judgments is not None:
         return request, compare(request), ()

@@ -46,7 +46,6 @@ class KnownRun:
 
     @property
     def recipe(self) -> str:
-        """The name of its recipe, or the tool of an imported run."""
         return self.manifest.system
 
     @property

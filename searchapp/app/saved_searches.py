@@ -36,7 +36,6 @@ class RecentSearches:
                 self._put(described["text"])
 
     def add(self, text: str) -> None:
-        """Store a search, unless it is the latest one."""
         text = text.strip()
         if not text or len(text) > LONGEST or self.texts[:1] == [text]:
             return

@@ -132,7 +132,6 @@ class QueryNotes:
 
     @property
     def suggestion(self) -> WordNote | None:
-        """The first word with a suggestion."""
         return next((note for note in self.words if note.suggestion), None)
 
     @property

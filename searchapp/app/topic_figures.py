@@ -25,7 +25,6 @@ class TopicFigures:
 
     @property
     def fails(self) -> bool:
-        """Whether a relevant document is missed, or behind one that is not relevant."""
         return bool(self.relevant) and (bool(self.missed) or (self.value is not None and self.value < 1))
 
 

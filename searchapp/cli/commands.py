@@ -372,7 +372,6 @@ def take_options(function: Callable[..., None], own: Iterable[inspect.Parameter]
 
 
 def _options_of(record: Any) -> dict[str, tuple[Any, Any]]:
-    """Return type and declaration of each field that is an option or a record of options."""
     hints = get_type_hints(record, include_extras=True)
     return {
         each.name: (hints[each.name], each if each.metadata else each.default)

@@ -132,7 +132,6 @@ def evaluate(
 
 
 def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Yield each warning once, with the runs that have it."""
     sources_of: dict[str, list[str]] = {}
     for evaluation in evaluations:
         for warning in evaluation.warnings:
@@ -145,7 +144,6 @@ def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def _grades(settings: Settings, subjects: Sequence[Subject], judged: JudgedOptions) -> Grades:
-    """Read the grades of a qrels file, or aggregate the judgments of the runs' task."""
     from searchapp.formats import trec
     from searchapp.judging.exchange import read_grades
 

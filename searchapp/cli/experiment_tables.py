@@ -144,7 +144,6 @@ def _doubts_tables(comparison: Comparison) -> Iterator[ResultTable]:
 
 
 def _topics_table(comparison: Comparison, differences: TopicDifferences, count: int) -> ResultTable:
-    """Show the most different topics with bars, and the moves of their relevant documents."""
     first, second = comparison.runs[differences.first].name, comparison.runs[differences.second].name
     chosen = differences.ends(count)
     documents = counted(comparison.depth, "document")
@@ -165,7 +164,6 @@ def _topics_table(comparison: Comparison, differences: TopicDifferences, count: 
 
 
 def _difficulty_table(comparison: Comparison) -> ResultTable:
-    """Count the topics by the number of runs that succeed."""
     groups, runs = comparison.difficulty, comparison.runs
     return ResultTable(
         [

@@ -104,7 +104,6 @@ def bench(
 
 
 def _report(settings: Settings, bench_result: BenchResult) -> None:
-    """Report the cells; raise an error with the exit code of failed ones."""
     cells = [cell for _, _, cell in bench_result.cells]
     ranked = sum(cell.ranked for cell in cells)
     for column in bench_result.columns:

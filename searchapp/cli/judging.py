@@ -593,7 +593,6 @@ def assign(
 
 
 def _quotas(given: list[str]) -> dict[str, int]:
-    """Return the number of topics by annotator."""
     quotas: dict[str, int] = {}
     for quota in given:
         name, equals, number = quota.rpartition("=")

@@ -540,7 +540,6 @@ def _print_agreement(result: Agreement, most: int) -> None:
 
 
 def _decided(decision: Event | None) -> str:
-    """Describe a decision: its grade and adjudicator."""
     return "" if decision is None else f"{decision.grade} by {decision.annotator}"
 
 

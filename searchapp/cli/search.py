@@ -340,7 +340,6 @@ def _lines() -> Iterator[str]:
 
 
 def _open(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
-    """Print a document with its matches and fields."""
     opened = searcher.document(document_id, request)
     if opened is None:
         raise UsageError(f"no document of {searcher.task.name} has the id {document_id!r}")

@@ -359,7 +359,6 @@ def _figure(value: float | None, digits: int) -> str:
 
 
 def _names(figures: Iterable[Figures]) -> list[str]:
-    """Return the names of all figures in the order of their first occurrence."""
     return list(dict.fromkeys(name for mapping in figures for name in mapping))
 
 

@@ -157,7 +157,6 @@ def new(
 
 
 def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:
-    """Show the parameters of a recipe with the values of `--set`."""
     from searchapp.ranking import recipes
 
     book = task.recipe_book()
@@ -214,7 +213,6 @@ def _task_json(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
 
 
 def _data_folder(settings: Settings, task: Task) -> tuple[Path, bool]:
-    """Return the folder of a task's files, and whether `index --data` stored it."""
     with suppress(DataError):
         result = folders.find(task, settings.home)
         return result.path, result.is_remembered
@@ -222,7 +220,6 @@ def _data_folder(settings: Settings, task: Task) -> tuple[Path, bool]:
 
 
 def _warn_of_unreadable_folders(settings: Settings) -> None:
-    """Warn once if the stored folders cannot be read."""
     try:
         folders.remembered_folders(settings.home)
     except DataError as error:
@@ -298,7 +295,6 @@ def _print_task(name: str, title: str, facts: Facts) -> None:
 
 
 def _print_facts(console: Console, facts: Facts, width: int) -> None:
-    """Print names in a column of `width` characters, and indented values."""
     from rich.text import Text
 
     # Wrapped here because of the indentation; in a pipe the console is too wide to wrap.

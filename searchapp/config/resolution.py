@@ -613,7 +613,6 @@ def _without_readable_secrets(file: SettingsFile, warnings: list[str]) -> Mappin
 
 
 def _merge(sources: Sequence[SettingSource], own_home: Path) -> dict[str, SettingValue]:
-    """Return each setting from its first source."""
     defaults = {setting.name: setting.default for setting in DECLARED if setting.default is not None}
     all_sources = [*sources, SettingSource(Origin.default, {**defaults, "home": own_home})]
     values = {name: _first(name, all_sources) for name in BY_NAME}

@@ -122,7 +122,6 @@ class Patience:
         return self._cancelled.is_set()
 
     def sleep(self, seconds: float) -> None:
-        """Wait before the next attempt, or until `cancel`."""
         self._cancelled.wait(seconds)
 
 

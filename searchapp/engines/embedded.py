@@ -280,7 +280,6 @@ class EmbeddedEngine:
         return [(folder.name.removeprefix(start), folder) for folder in folders]
 
     def names(self) -> list[str]:
-        """Return the sorted names of indexes with a live version, sound or not."""
         return sorted(name for name, folder in self._names_and_folders() if (folder / CURRENT).exists())
 
     @translated_errors()

@@ -77,7 +77,6 @@ class PartialFile:
         self._version.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Sync the file to disk and rename it to its final name."""
         with self.file.open("rb") as file:
             os.fsync(file.fileno())
         self.file.replace(self.path)
@@ -281,8 +280,6 @@ class Downloader:
 
 
 class _BackOff:
-    """Counts attempts without progress."""
-
     def __init__(self, part: PartialFile) -> None:
         self._part = part
         self._greatest_size = part.size

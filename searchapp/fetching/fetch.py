@@ -238,7 +238,6 @@ class StagingFolder:
             self.folder.rmdir()
 
     def keep_only(self, paths: Collection[str], downloads: Collection[str]) -> None:
-        """Remove the other files, left by an earlier attempt."""
         for path in self.ready():
             if path not in paths:
                 (self.files / path).unlink()
@@ -247,7 +246,6 @@ class StagingFolder:
                 file.unlink()
 
     def ready(self) -> list[str]:
-        """Return the paths of finished files."""
         return sorted(
             file.relative_to(self.files).as_posix() for file in self.files.rglob("*") if file.is_file()
         )

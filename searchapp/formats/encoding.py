@@ -118,7 +118,6 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _wide_encoding(head: bytes) -> str | None:
-    """Recognise an encoding with two or four bytes for each character."""
     for mark, coding in (
         (b"\xff\xfe\0\0", "UTF-32"),
         (b"\0\0\xfe\xff", "UTF-32"),

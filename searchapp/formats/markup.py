@@ -70,7 +70,6 @@ class Rewriter:
             self.insert(self._text[start:end])
 
     def replace(self, start: int, end: int, shown: str) -> None:
-        """Show another text for characters."""
         if shown == self._text[start:end]:
             self.keep(start, end)
         elif shown:
@@ -83,7 +82,6 @@ class Rewriter:
             self.length += len(shown)
 
     def style(self, start: int, name: str) -> None:
-        """Style the shown text from `start` to its end."""
         if start < self.length:
             self._styles.append(Style(start, self.length, name))
 

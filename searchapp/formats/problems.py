@@ -52,7 +52,6 @@ class Problems:
         self._notes.append(Problem(str(file), kind, where, detail))
 
     def add_all(self, others: Problems) -> None:
-        """Record the problems of another collection, without duplicates."""
         for own, new in (
             (self._problems, others._problems),
             (self._fatal, others._fatal),
@@ -93,7 +92,6 @@ class Problems:
 
     @property
     def skipped(self) -> InvalidFiles | None:
-        """The problems that `lenient` accepted, if any."""
         return InvalidFiles(self._problems) if self.lenient and self._problems else None
 
 

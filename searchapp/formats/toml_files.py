@@ -130,7 +130,6 @@ class TomlTable:
         return self._value(key)
 
     def finish(self) -> None:
-        """Report the keys that were never read: they are unknown."""
         for key in self.content:
             if key not in self._read_keys:
                 unknown = f"{shown(key)!r}{key_suggestion(key, self._read_keys)}"

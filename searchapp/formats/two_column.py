@@ -178,7 +178,6 @@ def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
 
 
 def _split_quoted(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
-    """Split a text with quotes or NUL characters, cell by cell."""
     position, line, row = 0, 1, 0
     while position < len(text):
         start, cells, end, row = position, [], "\t", row + 1

@@ -159,7 +159,6 @@ def _tokens(text: str) -> Iterator[WikiToken]:
 
 
 def _closing_tokens(tokens: list[WikiToken]) -> dict[int, int]:
-    """Return the index of the closing token of each opening one."""
     ends: dict[int, int] = {}
     opened: list[tuple[str, int]] = []
     counts = dict.fromkeys(_CLOSES.values(), 0)
@@ -326,7 +325,6 @@ class _Rendering:
     # Tables
 
     def _is_cell(self, start: int) -> bool:
-        """Return whether a line of a table continues a row."""
         is_cell = self.text[start : start + 1] in ("|", "!")
         return self._row_began and is_cell and self.text[start + 1 : start + 2] not in ("-", "}", "+")
 
@@ -367,7 +365,6 @@ class _Rendering:
         self._inline(first, last, start, end)
 
     def _outer(self, first: int, last: int) -> Iterator[int]:
-        """Yield the indices of tokens outside templates and links."""
         while first < last:
             yield first
             first = self.ends.get(first, first) + 1

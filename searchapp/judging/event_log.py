@@ -487,7 +487,6 @@ class EventLog:
             self.damage.add(sequence, f"{self.path}: event {sequence} is missing: {_ADVICE}")
 
     def _read(self, where: str, parameters: Parameters, limit: int = -1) -> Iterator[tuple[int, Event]]:
-        """Yield sequence numbers and intact events that satisfy an SQL condition."""
         statement = f"SELECT {_ROW} FROM events WHERE {where} ORDER BY sequence LIMIT {limit:d}"
         with self._reading():
             for row in self._database.execute(statement, parameters):
@@ -591,7 +590,6 @@ class EventLog:
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
-        """Read from one state of the log, regardless of concurrent writes."""
         with self._reading():
             self._database.execute("BEGIN")
             try:

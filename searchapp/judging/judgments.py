@@ -148,7 +148,6 @@ class Aggregation:
         return opinion.kind is Kind.person
 
     def grades(self, view: JudgmentView, key: Key) -> dict[str, int]:
-        """Return the grades of a document that count, by annotator."""
         return {
             opinion.annotator: opinion.grade
             for opinion in view.opinions(*key)

@@ -248,7 +248,6 @@ class JudgmentLog(EventLog):
             self._database.execute("DELETE FROM windows WHERE id = ?", (window.id,))
 
     def windows(self, task: str, annotator: str, since: float) -> list[Window]:
-        """Return the windows in which an annotator judges a task, with a heartbeat since a time."""
         rows = self._all(
             "SELECT * FROM windows WHERE task = ? AND annotator = ? AND beat >= ? ORDER BY opened",
             (task, annotator, since),

@@ -135,7 +135,6 @@ class Session:
         return self.view.opinion(self.author.annotator, topic_id, document_id)
 
     def is_judged(self, topic_id: str, document_id: str) -> bool:
-        """Return whether this annotator graded the document or chose "can't tell"."""
         return has_verdict(self.opinion(topic_id, document_id))
 
     @property
@@ -148,7 +147,6 @@ class Session:
 
     @property
     def not_saved(self) -> str | None:
-        """The reason why events are waiting; None if no event waits."""
         return self._why if self._waiting else None
 
     @property
@@ -429,7 +427,6 @@ class JudgingSession:
         return self.session.opinion(topic_id, document_id)
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
-        """Return the opinions that are shown now, and record that they were shown."""
         return self._others_opinions.others(topic_id, document_id)
 
     def words(self, topic_id: str, document_id: str) -> str:
@@ -490,7 +487,6 @@ class JudgingSession:
         return [topic for topic in topics if topic in self._known and topic not in self._scores]
 
     def mean_scores(self) -> tuple[TopicScores | None, int]:
-        """Return the means over the topics with computed scores, and the number of these topics."""
         scores = [scores for scores in self._scores.values() if scores is not None]
         return mean_topic_scores(scores), len(scores)
 
@@ -533,7 +529,6 @@ class JudgingSession:
         return outcome and self._finish(outcome)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions appended; return the task's."""
         events = self.session.refresh()
         if any(event.action is Action.retract for event in events):
             for cache in (self._judgments, self._scores, self._counts):
@@ -792,7 +787,6 @@ class Adjudication:
         return self.session.note(dispute.seen, words)
 
     def refresh(self) -> tuple[Event, ...]:
-        """Read the events that other sessions appended; return the task's."""
         events = self.session.refresh()
         if events:
             self._find_disputes()

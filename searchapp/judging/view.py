@@ -1,8 +1,8 @@
 """The judgments that hold now: a fold of a task's events, and its snapshot in a file beside the log.
 
-A view has a few numbers of each event, so that a log of a million events opens in about a second. It reads a topic's
-events, and verifies their checksums, on first use. The snapshot has the numbers up to an event and the log's
-checksum there; an invalid snapshot is ignored and written again. Layout:
+A view has a few numbers of each event; it reads a topic's events, and verifies their checksums, on first use. The
+snapshot has the numbers up to an event and the log's checksum there; an invalid snapshot is ignored and written
+again. Layout:
 
     one line of JSON: format, task, sequence number, the log's checksum there, byte order, digest of the rest
     one line of JSON: annotators, retractions, topics and the sizes of the following parts
@@ -118,7 +118,6 @@ class _TopicColumns:
 
     @property
     def documents(self) -> dict[str, int]:
-        """The documents' numbers, parsed on first use."""
         if self._documents is None:
             ids = json.loads(self._documents_json)  # noqa: TID251  # the snapshot's digest was compared
             self._documents = {document: number for number, document in enumerate(ids)}
@@ -158,8 +157,6 @@ class _TopicColumns:
 
 
 class _TopicEvents:
-    """The events of a topic by annotator and document, and the annotators of each document."""
-
     __slots__ = ("annotators", "of")
 
     def __init__(self, events: Iterable[Event]) -> None:
@@ -374,7 +371,6 @@ class JudgmentView:
     # Topics and annotators
 
     def judgments(self, annotator: str, topic_id: str) -> Mapping[str, Judgment]:
-        """Return an annotator's verdict on each judged document of a topic."""
         columns, work = self._columns.get(topic_id), self.work.get(annotator)
         if columns is None or work is None:
             return {}
@@ -396,7 +392,6 @@ class JudgmentView:
                 yield topic_id, document_id
 
     def topics(self) -> list[str]:
-        """Return the topics with events in the order of their first events."""
         return sorted(self._columns, key=lambda name: (min(self._columns[name].columns["times"]), name))
 
     def topics_of(self, annotator: str) -> list[str]:
@@ -412,7 +407,6 @@ class JudgmentView:
         return [_EPOCH + timedelta(microseconds=time) for time, _sequence in own]
 
     def own_sequences(self, annotator: str, actions: Collection[Action]) -> list[int]:
-        """Return the sequence numbers of an annotator's events with the given actions, by time."""
         numbers = {_NUMBERS[action] for action in actions}
         return [
             sequence for _, sequence in sorted(self._own(annotator, lambda code: code % _PACE in numbers))

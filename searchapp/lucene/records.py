@@ -18,7 +18,6 @@ class Document:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def source(self) -> dict[str, Any]:
-        """Return the JSON object to index."""
         return {"id": self.id, "text": self.text, **self.fields}
 
 

@@ -100,7 +100,6 @@ class Fusion(ABC):
 
     @property
     def unlearned(self) -> Fusion:
-        """The fusion with the same normalization, without its model."""
         return self
 
     def ready(self, signals: Sequence[str], model: Callable[[], StoredModel]) -> Fusion:  # noqa: ARG002
@@ -504,8 +503,6 @@ def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
 
 
 class _SignalScores(NamedTuple):
-    """The scores of a signal for a topic."""
-
     weight: float
     scores: Scores
     greatest: float

@@ -91,7 +91,6 @@ class MarkedTerms:
 
 
 def _occurrences(phrase: Sequence[Token], tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last position of each occurrence of a phrase."""
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for token in tokens:
         positions[token.term].append(token.position)
@@ -437,8 +436,6 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """The analyzers of a field."""
-
     analyzer: str
     search_analyzer: str
     has_pairs: bool  # whether terms can span several words

@@ -506,7 +506,6 @@ class Trees:
 
     @property
     def least(self) -> float:
-        """The least possible score: the sum of the least leaf of each tree."""
         import numpy as np
 
         leaves = np.where(self.left == np.arange(len(self.left)), self.value, np.inf)

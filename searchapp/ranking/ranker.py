@@ -173,7 +173,6 @@ class Ranker:
         ]
 
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
-        """Return the answers of each signal, as deep as the fusion needs."""
         self.fusion.require_unseen(topics)
         last = len(self.scorers) - 1
         request = SignalRequest(
@@ -238,7 +237,6 @@ def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
 
 
 def _fused_hits(fusion: Fusion, weighted: Weighted, depth: int, own_document: str | None) -> Hits:
-    """Return the fused ranking; a single signal's ranking is unchanged."""
     if len(weighted) == 1:
         hits = as_hits(weighted[0][1], depth, own_document)
         return hits if len(hits) <= depth else hits[:depth]
@@ -258,7 +256,6 @@ class WorkTime:
 
     @contextmanager
     def measure(self) -> Iterator[None]:
-        """Add the time of the block."""
         started = WorkTime.now()
         try:
             yield

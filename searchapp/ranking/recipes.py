@@ -65,7 +65,6 @@ class Recipe:
 
     @property
     def learns(self) -> bool:
-        """Whether it uses training topics."""
         return any(self.needs(need) for need in (Need.examples, Need.labels, Need.terms, Need.model))
 
     @property
@@ -78,16 +77,13 @@ class Recipe:
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
-        """The query for searches, and those of the signals."""
         return (self.query, *(query for signal in self.signals for query in signal.queries))
 
     @property
     def takes_words(self) -> bool:
-        """Whether it can rank typed words."""
         return all(query.template.topic_fields <= query.template.matched for query in self._topic_queries)
 
     def typed(self, words: str) -> Topic:
-        """Return typed words as a topic."""
         fields = set().union(*(query.template.matched for query in self._topic_queries))
         return Topic("", words, dict.fromkeys(sorted(fields), words))
 

@@ -41,7 +41,6 @@ class ExplanationLine:
 
     @property
     def text(self) -> str:
-        """Its name, with the figures that do not follow from others."""
         if not self.figures:
             return self.what
         figures = ", ".join(f"{name} {value}" for name, value in self.figures if name != IDF)
@@ -141,7 +140,6 @@ def documents_with_matches(
 def _find_with_marks(
     index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, with_total: bool
 ) -> tuple[list[SearchHit], int]:
-    """Return the highlighted hits of a body and, if `counted`, the number of all hits."""
     # A server gets one request, whose answer also counts the documents of each word. Words with unknown counts are
     # marked, and marks of words with too little weight are removed afterwards.
     request = marker.request_for(query)
@@ -160,7 +158,6 @@ def _find_with_marks(
 def _highlights_of(
     index: Index, marker: Marker, request: HighlightRequest, chosen: ChosenTerms, hits: Sequence[SearchHit]
 ) -> Sequence[Mapping[str, Sequence[str]]]:
-    """Return the highlights of hits with marks of the chosen terms only."""
     if (marked_terms := marker.marked_terms(request, chosen)) is not None:
         narrowed = [marked_terms.narrow(hit.highlights) for hit in hits]
         certain = [hit for hit in narrowed if hit is not None]

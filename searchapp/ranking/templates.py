@@ -66,7 +66,6 @@ class Template:
         return {**self.body} if self._fill is None else self._fill(variables)
 
     def where(self, variable: str) -> str:
-        """Return the places of a variable in the template, in words."""
         return f"{self.name}: {', '.join(path for name, path in self._variable_paths if name == variable)}"
 
     def _placeholders(self, node: Any, path: str, problems: ErrorCollector) -> list[tuple[str, str]]:
@@ -105,11 +104,9 @@ class TopicQuery:
     parameters: Mapping[str, Any]
 
     def uses(self, parameter: str) -> bool:
-        """Return whether the template has a parameter of the recipe."""
         return f"recipe.{parameter}" in self.template.variables
 
     def is_same(self, other: TopicQuery) -> bool:
-        """Return whether another query has the same bodies."""
         return (self.digest, self.parameters) == (other.digest, other.parameters)
 
     def body(self, topic: Topic, depth: int, document: Document | None = None) -> dict[str, Any]:

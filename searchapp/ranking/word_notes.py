@@ -72,7 +72,7 @@ class WordNote:
 def corrected(text: str, note: WordNote, notes: Sequence[WordNote]) -> tuple[str, int, tuple[WordNote, ...]]:
     """Replace the word of a note by its suggestion.
 
-    Returns the new query, the index after the replaced word, and the other notes, with their places in the new query.
+    Returns the new query, the index after the word, and the other notes with new places.
     """
     shift = len(note.suggestion) - (note.end - note.start)
     others = tuple(
@@ -241,7 +241,6 @@ class WordChecker:
 
 
 def _words(atom: Atom, fields: SearchFields, named: Sequence[str] | None = None) -> Iterator[_Word]:
-    """Yield the words of a query, without prefixes and the values of fields without analysis."""
     match atom:
         case QueryGroup(clauses):
             for clause in clauses:

@@ -147,7 +147,6 @@ svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #c9d0d8; --c: #
 
 
 def _to_file(root: ElementTree.Element, heading: str) -> str:
-    """Return a drawing as a file, with its style, a background and a heading."""
     width, height = CURVE_WIDTH, CURVE_HEIGHT + HEADING
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 -{HEADING} {width} {height}"}
     style = ElementTree.Element("style")
@@ -179,7 +178,6 @@ def _chart(kind: Callable[..., Graph], **options: Any) -> Graph:
 
 
 def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
-    """Return the range of an axis with 0, all values and all intervals."""
     ends = [
         end
         for marks in series

@@ -200,7 +200,6 @@ def topic_rows(comparison: Comparison) -> list[TopicRow]:
 
 
 def _charts(report: Report, names: Sequence[str]) -> dict[str, Any]:
-    """Return the charts by section; None for an empty chart."""
     comparison, ranks = report.comparison, ranks_of(report)
     levels = list(report.curves[0].precision)
     level_labels, rank_labels = [f"{level:g}" for level in levels], [_rank(rank) for rank in ranks]

@@ -99,7 +99,6 @@ class Ablation:
     warnings: tuple[str, ...] = ()
 
     def rows(self, measured: Measured) -> Iterator[tuple[Variant, float, Pair | None]]:
-        """Yield each variant with its figure under a measure and its comparison with the recipe."""
         pairs = {pair.first: pair for pair in measured.pairs}
         for number, variant in enumerate(self.variants):
             yield variant, measured.means[number], pairs.get(number)
@@ -174,8 +173,6 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
 
 
 class _AblationStudy:
-    """The answers of all signals in each fold, and the variants."""
-
     def __init__(self, request: AblationRequest, validation: CrossValidation, progress: Progress) -> None:
         self._request = request
         self._validation = validation
@@ -269,7 +266,6 @@ class _AblationStudy:
         return variant, self._validation.scored(variant.name, rankings, self._request.measures)
 
     def _without_feature(self, variant: Variant) -> list[SignalAnswers]:
-        """Return the answers with a model that is trained without a kind of features."""
         signals = list(self._signals)
         index = [signal.name for signal in signals].index(variant.signal)
         signal = signals[index]

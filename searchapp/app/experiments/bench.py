@@ -109,8 +109,6 @@ def run_bench(request: BenchRequest, progress: Progress) -> BenchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """A split of a task, with the judgments that are its gold, if any."""
-
     task: BenchTask
     name: str
     collection: Collection
@@ -136,8 +134,6 @@ class _Split:
 
 
 class _Bench:
-    """A running bench; its forked processes return results."""
-
     def __init__(self, request: BenchRequest) -> None:
         self._request = request
         self._plan = plan = request.plan

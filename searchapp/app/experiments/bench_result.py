@@ -113,7 +113,6 @@ class BenchResult:
         return [row for row in self.cells if row[2].error is not None]
 
     def runs(self) -> list[Path]:
-        """Return the run directories that have figures."""
         return [self.folder / cell.run for _, _, cell in self.cells if cell.error is None]
 
     def to_json(self) -> dict[str, Any]:

@@ -232,7 +232,6 @@ class _Learning:
         return {topic: value for topic in rankings if (value := values.get(topic)) is not None}
 
     def _fixed_signals(self) -> list[Signal]:
-        """Return the signals that need no training topics."""
         signals = self._request.recipe.signals
         changing = dependent_signals(signals, learned_signals(signals))
         return [signal for index, signal in enumerate(signals) if index not in changing]

@@ -103,7 +103,6 @@ class TunableParameters:
         self._similarities = {part: similarities(mapping) for part, mapping in self.mappings.items()}
 
     def usual_name(self, name: str) -> str:
-        """Return the listed name of a parameter that has several names."""
         full = {parameter.full: parameter.name for parameter in self._settable.values()}
         similarity = f"{MAPPING}.{name}" if name in NUMBERS and name not in self._settable else name
         return full.get(similarity, similarity)
@@ -138,7 +137,6 @@ class TunableParameters:
         }
 
     def _similarity(self, name: str) -> tuple[str, list[str], str]:
-        """Return the mapping, the similarities and the number of a name."""
         part, *middle, key = name.split(".") if "." in name else (MAPPING, name)
         known = self._similarities.get(part, {})
         if key in NUMBERS and known and len(middle) <= 1 and (not middle or middle[0] in known):
@@ -223,7 +221,6 @@ class TuneResult:
         return next(result for result in self.trials if result.trial == SHIPPED)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the best recipe, for its file and the manifests of its runs."""
         validation, first = self.request.validation, self.trials[0]
         before = self.best.recipe.tuned  # earlier tunings on reported splits stay recorded
         splits = before.get("splits")
@@ -523,7 +520,6 @@ class _Tuning:
         return {topic: values[topic] for topic in self._validation.topics if topic in values}
 
     def result(self, log: TrialLog, reported: tuple[str, ...]) -> TuneResult:
-        """Return the trials, best first."""
         request, last = self._request, len(self._rungs) - 1
         values = {trial: self._known(log, trial) for trial in range(len(self._plan))}
         errors = {done.trial: done.error for done in log.done.values() if done.error}

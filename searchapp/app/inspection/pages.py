@@ -193,7 +193,6 @@ class Pages:
         return self._topics.get(topic_id) or Topic(topic_id, "")
 
     def texts(self, documents: Sequence[str]) -> list[str]:
-        """Return the texts of documents, empty for missing ones."""
         with self._lock:
             sources = self._with_fallback(lambda: self._fetch_sources(documents))
         return [str((source or {}).get("text", "")) for source in sources]

@@ -92,7 +92,6 @@ class AnnotatorGold:
             return self._grades
 
     def forget(self) -> None:
-        """Read the grades again at the next call."""
         with self._lock:
             self._grades = None
 
@@ -127,7 +126,6 @@ class RunTopics:
 
     @property
     def judged(self) -> AnnotatorGold | None:
-        """The judgments that replace the gold, if any."""
         return self._given_gold if isinstance(self._given_gold, AnnotatorGold) else None
 
     @property
@@ -201,7 +199,6 @@ class RunTopics:
         return grades
 
     def relevant(self, topic_id: str) -> dict[str, int]:
-        """Return the relevant documents of a topic, best first, with their grades."""
         grades = self.gold.get(topic_id, {})
         relevant = {document: grade for document, grade in grades.items() if grade > 0}
         return dict(sorted(relevant.items(), key=lambda item: -item[1]))
@@ -227,7 +224,6 @@ class RunTopics:
         )
 
     def rankings(self) -> Iterator[Ranking]:
-        """Yield the rankings of `scored_topics`."""
         return map(self.pages.rankings.ranking, self.scored_topics)
 
     def figures(self, run: Run) -> FiguresByTopic:
@@ -248,7 +244,6 @@ class RunTopics:
         return FiguresByTopic(name, figures, instead_of)
 
     def _values(self, run: Run) -> tuple[str, Mapping[str, float | None], str | None]:
-        """Return the name of a figure, its value for each topic, and why it is not the official one."""
         part, official = self.part, self.task.official
         options = ScorerOptions(split=part.name)
         try:
@@ -325,7 +320,6 @@ class RunTopics:
 
     @cached_property
     def ranker(self) -> TopicRanker | None:
-        """The run's recipe, ready to rank; None if it is unknown."""
         return None if self._open_ranker is None else self._open_ranker()
 
     def _explainer(self) -> Explainer:

@@ -162,7 +162,6 @@ class ElasticsearchEngine:
         return uses
 
     def survey(self) -> Survey:
-        """Return the nodes and shards, as far as the user may see them."""
         return survey(self._connection, self._prefix)
 
     def close(self) -> None:

@@ -273,7 +273,6 @@ class Wire:
     has_others: bool = False  # with several addresses, a hanging one is abandoned early
 
     def with_version(self, headers: HttpHeaders | None) -> HttpHeaders:
-        """Set the version of bodies in the headers of a request."""
         with_version = HttpHeaders() if headers is None else headers.copy()
         if self.is_plain:
             media_type = r"application/\1"
@@ -471,7 +470,6 @@ def _of_file(source: SecretSource) -> str:
 
 
 def _of_command(source: SecretSource) -> str:
-    """Return the secret that a command prints to stdout."""
     assert source.command is not None
     until = time.monotonic() + COMMAND_SECONDS
     try:
@@ -522,7 +520,6 @@ def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
 
 
 def _one_line(content: bytes, where: str) -> str:
-    """Decode a secret and strip its line end."""
     try:
         text = content.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:

@@ -1,7 +1,6 @@
 """Builds a new version of an index beside the old one, and swaps the alias to it.
 
-Each document is indexed exactly once, even if responses are lost. Concurrent bulk requests are bounded by count and
-bytes, so that memory does not grow with the collection.
+Each document is indexed exactly once, even if responses are lost.
 """
 
 from __future__ import annotations
@@ -255,8 +254,6 @@ class BulkWriter:
         return [item["create"] for item in answer["items"]]
 
     def _missing(self, batch: Batch) -> Batch:
-        """Return the documents of a batch that the index lacks."""
-
         def look_up(client: Elasticsearch) -> list[Mapping[str, Any]]:
             documents: list[Mapping[str, Any]] = client.mget(
                 index=self._alias, ids=[item.id for item in batch]
@@ -333,9 +330,9 @@ def build(
 ) -> IndexInfo:
     """Create, fill and check a version, swap the alias to it atomically, and delete the version it replaces.
 
-    A failed build removes its version. After an interruption or the loss of the server the version remains; the next
-    build resumes it for the same documents and mapping, and otherwise removes it. If another process builds this
-    index, wait, and reuse its result if it is the requested one.
+    A failed build removes its version. An interrupted one leaves it to the next build, which resumes it for the same
+    documents and mapping, and otherwise removes it. If another process builds this index, wait, and reuse its result
+    if it is the requested one.
 
     `documents` are iterated again after the loss of a node, and to compare them with a resumed version. A one-shot
     iterator supports neither.

@@ -220,7 +220,6 @@ class JudgmentIndex:
             return f"{self.address} has a document {hit['_id']} that is not a judgment: {error}"
 
     def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
-        """Return the ids of events that differ from those in the index."""
         if not ids:
             return ()
         answer = self._connection.call(

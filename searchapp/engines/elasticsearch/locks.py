@@ -48,7 +48,6 @@ class Builder:
         return self.pid == os.getpid() and self.is_alive()
 
     def is_alive(self) -> bool:
-        """Return whether the process, on this machine, exists."""
         try:
             return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1)
         except psutil.Error:

@@ -192,7 +192,6 @@ class _ShardSafeQuery:
         return query
 
     def _never(self, query: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return a clause that matches no document."""
         # Equal required and excluded clauses would let a shard drop the query, so `where` distinguishes them.
         number = self._clause_numbers.setdefault(json.dumps(query, sort_keys=True), len(self._clause_numbers))
         return {"term": {"id": {"value": f"\u0000 no document {number} {where}"}}}
@@ -552,7 +551,6 @@ def _pairs(terms: Terms) -> list[tuple[str, str]]:
 
 
 def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
-    """Group bodies within `BATCH_BODIES`, `BATCH_BYTES` and `BATCH_HITS`; a larger body is its own batch."""
     batch: list[Body] = []
     size = hits = 0
     for body in bodies:

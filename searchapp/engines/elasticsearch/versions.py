@@ -3,10 +3,9 @@
 `searchapp-nlps` is an alias of one version, such as `searchapp-nlps-000007-5f0c9a3e`. The random last part makes
 version names unique for ever. A version under construction has a building alias instead, whose name ends with the
 token of its builder's lock, and through which the builder addresses it. To resume a version, a builder replaces this
-alias by its own. So a request that arrives after its sender's death has no target: the version was deleted or taken
-over.
+alias by its own: late requests of a dead builder have no target.
 
-Each version records its source in `_meta.searchapp` of its mapping, by which searchapp recognises its own indexes.
+`_meta.searchapp` in the mapping of a version marks searchapp's own indexes.
 """
 
 from __future__ import annotations
@@ -114,7 +113,6 @@ class IndexVersions:
         return [version for version in versions if version is not None]
 
     def new_name(self) -> str:
-        """Return a globally unique name for a new version."""
         numbers = [int(match[1]) for index in self._get(f"{self.alias}-*") if (match := self._suffix(index))]
         return f"{self.alias}-{max(numbers, default=0) + 1:06d}-{secrets.token_hex(4)}"
 
@@ -153,7 +151,6 @@ class IndexVersions:
                 raise
 
     def keep_only(self, index: str, others: list[str]) -> None:
-        """Remove the alias from all versions except one, in one request."""
         self._update(
             f"let {index} alone serve as {self.alias}",
             [

@@ -3,9 +3,8 @@
     registry = AnalysisRegistry(mapping["settings"]["analysis"])
     registry.analyzer("english").terms("The foxes")        # [("fox", 1)]
 
-`AnalysisRegistry` reads the analysis settings of a mapping; an `Analyzer` returns terms, tokens with offsets, or the
-output of each component. Settings that would give other results than Elasticsearch are rejected. The import of this
-package must not import NumPy: functions import `bulk`, which does, and `html_strip`.
+Settings that would give other results than Elasticsearch are rejected. The import of this package must not import
+NumPy: functions import `bulk`, which does, and `html_strip`.
 """
 
 import platform

@@ -177,7 +177,6 @@ class Analyzer:
             yield list(islice(terms, count))
 
     def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Return the indexed terms of several values of a field, and their positions."""
         terms: list[str] = []
         positions: list[int] = []
         base = 0

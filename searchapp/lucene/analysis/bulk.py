@@ -1,7 +1,6 @@
 """Bulk analysis for indexing: each component runs on all texts before the next one.
 
-After the tokenizer, terms are numbers, so that filters process each distinct term, not each token. Supports term
-filters, and a shingle filter for pairs at the end.
+After the tokenizer, terms are numbers, so that filters process each distinct term, not each token.
 """
 
 from __future__ import annotations
@@ -88,8 +87,6 @@ class BulkAnalysis:
 
 
 class _TermNumbers(dict[str, int]):
-    """Numbers terms in the order of their first tokens."""
-
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.characters = 0
@@ -179,7 +176,6 @@ def _with_own_vocabulary(tokens: BulkTokens) -> BulkTokens:
 
 
 def _paired(tokens: BulkTokens, separator: str) -> BulkTokens:
-    """Join adjacent tokens of texts without gaps."""
     ends = np.cumsum(tokens.counts)
     is_first = np.ones(len(tokens.terms), bool)
     is_first[ends[tokens.counts > 0] - 1] = False  # the last token of a text has no right neighbour

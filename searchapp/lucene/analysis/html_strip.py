@@ -263,7 +263,6 @@ class _Stripping:
         return self._keep(at, start.end()) if end is None else self._tag(at, end, start["name"])
 
     def _instruction(self, at: int) -> int:
-        """Remove a processing instruction, `<?xml ... ?>`, which may also end in `/>`."""
         end = self._text.find(">", at)
         if end > at + 2 and self._text[end - 1] in "/?":
             return self._replace(at, end + 1, "")

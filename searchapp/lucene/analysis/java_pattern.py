@@ -204,7 +204,6 @@ class JavaRegex:
             raise options.not_supported(UNCERTAIN_GROUP)
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches as Java's `Matcher.find` returns them."""
         pattern = self._pattern_for(text)
         if not self._may_be_empty:
             yield from pattern.finditer(text)
@@ -226,7 +225,6 @@ class JavaRegex:
         return utf16_units(text), finder
 
     def find_texts(self, text: str, group: int) -> list[str]:
-        """Return the non-empty texts of one group in each match."""
         if not self._may_be_empty and self.groups == 0:
             return self._pattern_for(text).findall(text)
         if not self._may_be_empty and group == self.groups == 1:

@@ -138,7 +138,6 @@ _Word = tuple[str, ...]  # the sources of a word's characters
 
 
 def _alternatives(words: Iterable[_Word], ignores_case: bool) -> Iterator[str]:
-    """Group the words by their first characters; an empty word keeps its rank among the others."""
     groups: dict[str, list[_Word]] = {}
     for word in words:
         if word:
@@ -540,7 +539,6 @@ class _Translator:
         return _NAMED_SETS[letter]
 
     def _property(self) -> str:
-        r"""Return the content of brackets for `\p{..}`."""
         match = _PROPERTY.match(self._pattern, self._at)
         refused = _Unsupported(f"the property {(match or self._pattern[self._at :])[0]} in the pattern")
         if not match or match[2]:
@@ -611,7 +609,6 @@ class _Translator:
 
 
 def _quoted(char: str) -> str:
-    """Return the source of a character, valid inside and outside brackets."""
     if char.isascii() and char.isalnum():
         return char
     code = ord(char)

@@ -88,7 +88,6 @@ class Options:
         raise self.bad(f"`{name}` must be a string or a list of strings, not {value!r}")
 
     def refuse(self, *names: str) -> None:
-        """Reject these settings as unsupported if they are present."""
         if refused := [f"`{name}`" for name in names if name in self._settings]:
             raise self.not_supported(" and ".join(refused))
 
@@ -101,5 +100,4 @@ class Options:
         return BadSettings(f"{self.piece}: {problem}")
 
     def finish(self) -> None:
-        """Reject every setting that was not read."""
         self.refuse(*sorted(self._settings.keys() - self._read))

@@ -239,7 +239,6 @@ def _section(
 def _pieces(
     kind: str, section: Mapping[str, Mapping[str, Any]], makers: Makers[Piece], problems: ErrorCollector
 ) -> dict[str, Piece | None]:
-    """Make the components that the settings describe; None for an invalid one."""
     pieces: dict[str, Piece | None] = dict.fromkeys(section)
     for name, settings in section.items():
         with problems.at(f"settings.analysis.{kind}.{name}"):
@@ -258,7 +257,6 @@ def _make_piece(kind: str, name: str, settings: Mapping[str, Any], makers: Maker
 
 
 def _find_piece(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
-    """Return the component with this name, or the shared component of this type with default settings."""
     if name not in defined:
         if name not in makers:
             raise Undefined(kind, name, [*defined, *makers])

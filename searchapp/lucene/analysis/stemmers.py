@@ -125,7 +125,6 @@ def _porter_repair(stem: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """Replace each consonant by c and each vowel by v."""
     shape = ""
     for char in word:
         vowel = char in "aeiou" or (char == "y" and shape.endswith("c"))
@@ -251,6 +250,5 @@ def _porter2_later_steps(word: str, r1: int, r2: int) -> str:
 
 
 def _replaced(word: str, ending: str, replacements: _Endings, region: int) -> str:
-    """Replace the ending if it is in the region that begins at this index."""
     stem = word[: len(word) - len(ending)]
     return stem + replacements[ending] if ending and len(stem) >= region else word

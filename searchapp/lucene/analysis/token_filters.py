@@ -1,7 +1,7 @@
 """Token filters, which change, mark, remove or combine tokens.
 
 A term filter is a function of a term and its keyword mark; `TermChain` caches its results. A stream filter reads the
-whole token stream. One factory function per filter type reads its settings.
+whole token stream.
 """
 
 from __future__ import annotations
@@ -106,8 +106,6 @@ class UniqueFilter(StreamFilter):
 
 
 class _ShinglePart(NamedTuple):
-    """A token, or the filler of an empty position, in a shingle."""
-
     term: str
     is_filler: bool
     span: Span
@@ -174,7 +172,6 @@ class ShingleFilter(StreamFilter):
         )
 
     def _parts(self, tokens: TokenStream) -> Iterator[_ShinglePart]:
-        """Yield the tokens, with fillers for the empty positions between and after them."""
         previous = -1
         spans, keywords = tokens.spans or repeat((0, 0)), tokens.keywords or repeat(False)
         rows = zip(tokens.terms, tokens.positions, spans, keywords, strict=False)
@@ -625,7 +622,6 @@ def _synonym_pairs(
 
 
 def _split_unescaped(text: str, separator: str) -> list[str]:
-    """Split at separators without a preceding backslash; drop empty parts."""
     parts = [""]
     for piece in re.findall(rf"\\[\s\S]|{re.escape(separator)}|[\s\S]", text):
         if piece == separator:

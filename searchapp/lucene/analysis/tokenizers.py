@@ -319,8 +319,6 @@ _AFTER_LETTERS = (
 
 # Expressions with all of Unicode instead of class letters would take half a second to compile.
 class _ClassLetters(dict[int, str]):
-    """Maps code points to the letters of their classes, computed at the first access."""
-
     NONE = " "
 
     def __init__(self, table: Mapping[str, Sequence[tuple[int, int]]]) -> None:

@@ -1,7 +1,7 @@
 """Arrays in `.npy` files: written in pieces, memory-mapped, and verified block by block; term dictionaries.
 
 Every block of a file has a CRC-32 checksum, because a single altered bit would change a ranking unnoticed. It is
-verified before its first use. Forked processes share the memory of verified blocks.
+verified before its first use.
 """
 
 from __future__ import annotations
@@ -124,7 +124,6 @@ def find_sorted(ascending: NDArray[Any], numbers: NDArray[Any]) -> tuple[NDArray
 
 
 def _read_header(file: BinaryIO) -> tuple[str, int]:
-    """Return the type and the length of an array file."""
     header = _HEADER.fullmatch(file.read(_HEADER_BYTES))
     if header is None:
         raise ValueError(f"{file.name} is not an array that searchapp wrote")
@@ -217,7 +216,6 @@ class StoredArrays:
     """Opens the arrays of a version by name."""
 
     def __init__(self, manifest: IndexManifest) -> None:
-        """Read the checksums of a version."""
         self._folder = manifest.folder
         self._files = manifest.files
         with reading(self._folder, CHECKSUMS):
@@ -332,7 +330,6 @@ class Terms:
         return low if low < len(self) and self[low] == encoded else None
 
     def rank_after(self, term: str) -> int:
-        """Return the rank of the first term greater than `term`."""
         return bisect_right(self, term.encode())
 
     def with_prefix(self, prefix: str) -> range:

@@ -133,7 +133,6 @@ class DocumentStore:
     """The documents of a segment, readable even after the file was removed."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the file."""
         self._folder = folder
         self._require_readable()
         try:
@@ -160,7 +159,6 @@ class DocumentStore:
             pass
 
     def sources(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the sources of documents, in the order of `numbers`."""
         with self._lock, self._damage_reported():
             return [self._source(number) for number in numbers]
 

@@ -5,7 +5,7 @@
     {"index.analysis.analyzer.mine.tokenizer": "standard"}
 
 Elasticsearch flattens settings to dotted names, with or without the prefix `index.`; lists may be written as
-`filter.0`, `filter.1`. The first form above is canonical, so that digests are independent of the form.
+`filter.0`, `filter.1`. The first form above is canonical.
 """
 
 from __future__ import annotations
@@ -135,7 +135,6 @@ def _nested(flat: Mapping[SettingPath, Any]) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """Convert objects with the names 0, 1, 2, … to lists."""
     if not isinstance(value, dict) or not value:
         return value
     indices = [str(index) for index in range(len(value))]

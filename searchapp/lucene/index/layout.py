@@ -14,7 +14,7 @@ An index is a list of immutable segments. The manifest is the commit point: it l
 versions, with the documents deleted since.
 
 The manifest has its own `digest`, and the SHA-256 of every file. `checksums.npy` covers each block of an array. Rows
-of documents and `current` contain checksums. Therefore searches detect altered data without reading whole files.
+of documents and `current` contain checksums.
 
 The stamp is a digest of the manifest and of each file's size, times and inode. Changing, copying or replacing a file
 invalidates it, and the version is verified again.
@@ -223,14 +223,12 @@ class IndexManifest:
             yield name, status
 
     def check_sizes(self) -> None:
-        """Check the size of every file."""
         for name, status in self._statuses():
             size = self.files[name].size
             if status.st_size != size:
                 raise CorruptIndex(self.folder, f"{name} has {status.st_size} bytes instead of {size}")
 
     def verify_file(self, name: str) -> None:
-        """Compare a file with its digest."""
         with reading(self.folder, name), (self.folder / name).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != self.files[name].digest:
@@ -277,7 +275,6 @@ def _summaries(described: Mapping[str, Any]) -> dict[str, FieldSummary]:
 
 
 def _read_json(folder: Path) -> dict[str, Any]:
-    """Return a verified manifest without its digest."""
     try:
         with reading(folder, MANIFEST):
             text = (folder / MANIFEST).read_text(encoding="utf-8")

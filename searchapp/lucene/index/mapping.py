@@ -172,7 +172,6 @@ class Schema:
 
 
 def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of a mapping, which must be an object if present."""
     return parameters.mapping(parent.get(name, {}), f"`{name}` of a mapping")
 
 

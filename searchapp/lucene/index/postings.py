@@ -1,8 +1,7 @@
 """Inversion of tokens: sort them into runs, and merge the runs into postings, in bounded memory.
 
 The `Inverter` writes a run after `RUN_TOKENS` tokens or `RUN_TERMS` terms, sorted by (term, document, position); the
-last run stays in memory. `merge` reads the dictionaries of all runs in parallel and in batches, and copies the
-postings of a term run by run, because documents ascend.
+last run stays in memory. `merge` reads the dictionaries of all runs in parallel.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ def offsets(counts: Int64s) -> Int64s:
 
 
 def _numbering() -> defaultdict[str, int]:
-    """Return a dictionary that gives each new term the next number."""
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     return numbers
@@ -166,7 +164,6 @@ class Inverter:
             self._write_run()
 
     def runs(self) -> list[PostingsRun]:
-        """Return all runs, after the last call of `add`."""
         last = [self._sorted()] if self._count or not self._runs else []
         return [*(PostingsRun.open(self._scratch, name) for name in self._runs), *last]
 
@@ -184,7 +181,6 @@ class Inverter:
         self._runs.append(name)
 
     def _sorted(self) -> PostingsRun:
-        """Convert the collected tokens to a run, and clear them."""
         token_terms = np.concatenate([np.empty(0, np.int32), *self._terms])
         is_used = np.zeros(len(self._numbers), bool)  # a split leaves unused terms in the vocabulary
         is_used[token_terms] = True
@@ -218,8 +214,6 @@ class Inverter:
 
 
 class _RunTerms(NamedTuple):
-    """The terms of a merge batch that a run contains."""
-
     run: PostingsRun
     numbers: Numbers  # indices in the batch, ascending
     starts: Int64s  # start of the postings of each, and the end of the last
@@ -293,7 +287,7 @@ def _windows(counts: Int64s) -> Iterator[tuple[int, int]]:
 def _append(
     files: dict[str, ArrayFile], term_count: int, pieces: Sequence[tuple[PostingsRun, Numbers, Int64s]]
 ) -> None:
-    """Append the elements of runs for some terms, by term and then by run.
+    """Append the elements of runs, by term and then by run.
 
     A piece is a run, the numbers of its terms, and the starts of their elements in the run.
     """
@@ -319,7 +313,6 @@ def _append(
 
 
 def _sum_counts(term_count: int, pieces: Iterable[tuple[Numbers, Int64s]]) -> Int64s:
-    """Return the number of elements of each term in all pieces, given as term numbers and starts."""
     counts = np.zeros(term_count, np.int64)
     for numbers, starts in pieces:
         counts[numbers] += np.diff(starts)
@@ -335,7 +328,6 @@ class _RunCursor:
         self._terms: list[bytes] = []
 
     def fill(self, most: int) -> None:
-        """Read terms until `most` of them, or all that remain, are in memory."""
         known = self._first + len(self._terms)
         end = min(self._first + most, self._run.term_count)
         if known < end:
@@ -362,7 +354,6 @@ class _RunCursor:
 
 
 def _batches(runs: Sequence[PostingsRun]) -> Iterator[tuple[list[bytes], list[_RunTerms]]]:
-    """Yield batches of all terms in order, each with the runs that contain its terms."""
     cursors = [_RunCursor(run) for run in runs]
     most = max(FEWEST_TERMS, MERGED_TERMS // len(runs))
     while True:

@@ -1,7 +1,7 @@
 """Readers of an index: `DirectoryReader` (all segments), `IndexReader` (one segment) and `FieldReader` (one field).
 
 Each segment is searched alone with the statistics of the live documents of all segments. Therefore scores equal, bit
-for bit, those of an index built from the live documents only. Files are memory-mapped, not loaded.
+for bit, those of an index built from the live documents only.
 """
 
 from __future__ import annotations
@@ -270,11 +270,9 @@ class FieldReader:
         return idf(document_frequency, self.statistics.documents)
 
     def weight(self, boost: np.float32, document_frequency: int) -> np.float32:
-        """See `BM25.weight`."""
         return self.similarity.weight(boost, self.idf(document_frequency))
 
     def ranks(self, terms: Iterable[str]) -> list[int]:
-        """Return the dictionary ranks of the terms that occur in the segment."""
         find_rank = self._ranks.get if self._has_all_ranks else self.rank
         return [rank for rank in map(find_rank, terms) if rank is not None]
 
@@ -324,7 +322,6 @@ class FieldReader:
         return self._only_live(np.concatenate(pieces)) if pieces else np.empty(0, np.int32)
 
     def documents_with_terms(self, terms: Iterable[str]) -> Numbers:
-        """As `documents_with`."""
         return self.documents_with(self.ranks(terms))
 
     def postings(self, term: str) -> Postings:
@@ -456,7 +453,6 @@ class FieldReader:
         return self._norms.all()
 
     def length_code(self, document: int) -> int:
-        """See `similarity.LENGTHS`."""
         return int(self._norms.all()[document]) if self.field.is_text else WITHOUT_NORM
 
     def documents_between(self, low: Any, high: Any) -> Numbers:
@@ -475,7 +471,6 @@ class FieldReader:
 
     @cached_property
     def _live_values(self) -> NDArray[Any]:
-        """The numbers of live documents, ascending."""
         values = self._values.all()
         return values if self._live is None else np.asarray(values[self._live[self._documents.all()]])
 
@@ -675,7 +670,6 @@ class DirectoryReader:
 
     @property
     def exists(self) -> bool:
-        """Whether the files still exist and belong to this version."""
         for (
             segment
         ) in self._stored:  # digests, because an index that was removed and rebuilt reuses folder names
@@ -691,7 +685,6 @@ class DirectoryReader:
         return DirectoryReader(self.folder, self.schema, self.manifest)
 
     def verify(self) -> None:
-        """Compare every file with its digest."""
         for segment in self._stored:
             segment.manifest.verify()
 

@@ -1,8 +1,8 @@
 """Reuse of segments when a collection changes.
 
-`CollectionDiff` compares documents with those of the index by their digests, while the collection is read. With the
-same mapping and analyzers, known documents need no analysis. `count_kept` is the merge policy: a large segment with
-few deletions and few documents in smaller segments is kept; all others are merged with the new documents.
+`CollectionDiff` compares documents with those of the index by their digests, while the collection is read.
+`count_kept` is the merge policy: a large segment with few deletions and few documents in smaller segments is kept;
+all others are merged with the new documents.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ _MARSHAL_VERSION = 2  # later versions write bytes that depend on the references
 def document_bytes(document: Document) -> bytes:
     """Return bytes that differ for documents with different stored texts.
 
-    They take a fraction of the time of the stored text. Another version of Python may write other bytes, which causes
-    a new analysis of all documents.
+    Another version of Python may write other bytes, which causes a new analysis of all documents.
     """
     values: Any = document.id, document.text, document.fields
     try:
@@ -225,7 +224,6 @@ class CollectionDiff:
         return None
 
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the documents, and compare each."""
         for document in documents:
             self._pending.append(document)
             if len(self._pending) == CHUNK:
@@ -286,7 +284,6 @@ class LiveDocuments:
     """
 
     def __init__(self, segment: Segment, mask: Mask, first: int = 0) -> None:
-        """Open the segment."""
         self.segment = segment
         self.mask = mask
         self.count = int(np.count_nonzero(mask))
@@ -429,7 +426,6 @@ class LiveDocuments:
                 raise duplicate_id(document_id)
 
     def live_ids(self) -> tuple[Terms, Iterable[int]]:
-        """Return the ids of all documents of the segment, and the ranks of the live ones."""
         by_rank = self._arrays.open("ids.documents").all()
         return self._terms("ids"), np.flatnonzero(self.mask[by_rank]).tolist()
 

@@ -1,8 +1,7 @@
 """The versions of an index: the live version, the lock of the builder, and garbage collection.
 
 One rename replaces the pointer `current`, so that a reader finds the old or the new version even if the builder is
-killed. The next holder of the lock removes versions that are neither live nor contain a segment of the live one. A
-CRC-32 in `current` prevents an altered bit from selecting another version.
+killed. The next holder of the lock removes versions that are neither live nor contain a segment of the live one.
 """
 
 from __future__ import annotations
@@ -126,7 +125,6 @@ class IndexFolder:
         return [self.folder / name for name in sorted(self._names(), key=int)]
 
     def is_being_built(self) -> bool:
-        """Return whether a process holds the lock."""
         try:
             with (self.folder / LOCK).open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

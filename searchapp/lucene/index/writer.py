@@ -138,7 +138,6 @@ class FieldWriter:
         return entries
 
     def add(self, first: int, packed: Packed) -> None:
-        """Add a batch whose first document has the number `first`."""
         raise NotImplementedError
 
     def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
@@ -170,7 +169,6 @@ class _TextWriter(FieldWriter):
         self._lengths = array("i")
 
     def entry(self, values: list[Any]) -> list[str] | tuple[list[str], list[int]]:
-        """Return the texts for bulk analysis, otherwise terms and positions."""
         texts = [value if isinstance(value, str) else indexed_text(value, self.field) for value in values]
         return texts if self._analyzer.bulk else self._tokens(texts)
 
@@ -376,7 +374,6 @@ class IndexWriter:
         self._added += merged.count
 
     def add_all(self, documents: Iterable[Document], advance: Advance, parallel_map: ParallelMap) -> None:
-        """Index documents."""
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
 
         def batches() -> Iterator[list[Indexed]]:

@@ -27,7 +27,6 @@ _is_off = False
 
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
-    """Return the library, or None and the reason for its absence."""
     path = compilation.LIBRARY
     if sys.byteorder != "little":
         return None, "they need a little-endian processor"

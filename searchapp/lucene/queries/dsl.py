@@ -183,7 +183,6 @@ def _listed(clauses: Any) -> Sequence[Any]:
 
 
 def _minimum(specification: Any, optional: int) -> int:
-    """Return the number of required optional clauses; 0 if unspecified or malformed."""
     if isinstance(specification, bool) or not isinstance(specification, int | str):
         return 0
     try:

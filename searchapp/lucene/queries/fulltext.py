@@ -248,7 +248,6 @@ def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np
 
 
 def _among(candidates: NDArray[np.int64], others: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Return which starts are among `others`, which ascend and are less than `count`."""
     if count <= MARKED:
         marked = np.zeros(count + 2, bool)  # starts outside map to either end
         marked[others + 1] = True
@@ -363,8 +362,6 @@ _TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class _FieldMatch:
-    """The parameters of a `match` on a field, without the text."""
-
     # None: nothing matches.
     field: Field | None
     analyzer: str | None

@@ -221,7 +221,6 @@ class FunctionScore(Query):
         return restrict(Scores(values, mask), mask)
 
     def _final_scores(self, rows: ScoreRows, documents: Numbers, scores: Float32s, mask: Mask) -> Float32s:
-        """Return the final scores of the documents of the mask."""
         if not self.functions:
             return scores
         applies = self._applies(rows, documents, mask)
@@ -248,7 +247,6 @@ class FunctionScore(Query):
         ]
 
     def _factors(self, reader: IndexReader, documents: Numbers, applies: Sequence[Bools]) -> Doubles:
-        """Combine the functions into one factor per document, 1 where none applies."""
         values = [
             function.values(reader, documents, function_applies)
             for function, function_applies in zip(self.functions, applies, strict=True)

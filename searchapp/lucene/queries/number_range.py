@@ -76,7 +76,6 @@ class NumberValue:
         return digits if _fits(digits, LONG) else None
 
     def digits(self) -> Any:
-        """Return the exact printed number."""
         if self.exact is not None:
             return self.exact
         try:
@@ -85,7 +84,6 @@ class NumberValue:
             raise invalid(f"{self.label} must be a number, not {parameters.shown(self.text)!r}") from error
 
     def required_integer(self, field: Field) -> int:
-        """Drop the decimals."""
         bits = _bits(field)
         # Elasticsearch rejects doubles beyond 64 bits in any notation.
         number = None if bits == LONG and abs(self.double) > 2.0**63 else self.truncated(bits)

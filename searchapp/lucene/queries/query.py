@@ -272,7 +272,6 @@ class ScoredLeaf(MarkedLeaf):
         return self.postings(reader.fields[self.field]).documents
 
     def index_frequency(self, reader: IndexReader, segment_frequency: int) -> int:
-        """Return the leaf's document frequency in the whole index."""
         return reader.sum_of_parts(
             segment_frequency, lambda part: len(self.postings(part.fields[self.field]).documents)
         )

@@ -196,7 +196,6 @@ class ScoreRows:
         return ScoreRow(postings.documents, scores, bool(scores.all()))
 
     def _add(self, rows: dict[Any, ScoreRow], new: Mapping[Any, ScoreRow]) -> None:
-        """Add rows to a dictionary of the cache, and evict the oldest above the limit."""
         with self._lock:
             rows.update(new)
             for key, row in new.items():

@@ -273,8 +273,6 @@ def best_of_batch(
 
 
 class _Tables:
-    """The tables of a batch: whole fields and single rows."""
-
     def __init__(self, rows: ScoreRows) -> None:
         self._rows = rows
         self._reader = rows.reader
@@ -407,7 +405,7 @@ class DocumentBitmaps:
     """Bitmaps of the documents of frequent terms, with the indices of their postings: 16 bytes per 64 documents.
 
     A term gets a bitmap (`Marks` of maxscore.h) once searches among its postings have taken as long as its
-    construction. The least recently used bitmap makes room for a new one.
+    construction.
     """
 
     def __init__(self, count: int, limit: int) -> None:
@@ -423,7 +421,6 @@ class DocumentBitmaps:
         return np.empty((self._most, self._width), np.uint8)
 
     def address(self, term: _BoundedTerm) -> int:
-        """Return the memory address of a term's bitmap, 0 without one."""
         bitmap = self.of(term, 0)
         return 0 if bitmap is None else int(bitmap.ctypes.data)
 
@@ -625,7 +622,6 @@ class Pruner:
         return self._packed(key, field, postings, weight, frequency, field.edges_above, computed)
 
     def _make_leaf(self, field: FieldReader, leaf: ScoredLeaf, boost: np.float32) -> _BoundedTerm | None:
-        """Return a phrase or a synonym with computed impacts."""
         postings = leaf.postings(field)
         if not len(postings.documents):
             return None

@@ -149,7 +149,6 @@ def _matching(tokens: Sequence[Token], leaves: MarkedLeaves) -> list[bool]:
 
 
 def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple[int, int, bool]]:
-    """Yield start and end of each group of overlapping tokens, and whether it is marked."""
     first = 0
     while first < len(tokens):
         group_end = tokens[first].end

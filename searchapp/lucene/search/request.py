@@ -110,7 +110,6 @@ class _Template:
     results: dict[tuple[TextOutcome, ...], tuple[QueryBuilder, int] | None] = field(default_factory=dict)
 
     def texts(self, body: Any) -> list[str] | None:
-        """Return the texts of a query that matches the template; None for any other."""
         if self.pattern != body:  # `_AnyText` equals every text
             return None
         texts: list[str] = []
@@ -341,11 +340,9 @@ class BodyReader:
         self._last_frame: tuple[str, Frame] | None = None
 
     def read(self, body: Body) -> Request:
-        """Read a search body."""
         return self._read(normal_body(body), body)[0]
 
     def _read(self, normal: Body, body: Body) -> tuple[Request, list[QueryText]]:
-        """Read a body in its normal form; also return the texts of its query."""
         try:
             return self._parse(normal)
         except Refused:

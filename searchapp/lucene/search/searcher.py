@@ -161,7 +161,6 @@ class SegmentSearcher:
             self.rows.prepare(field, field_terms, np.float32(boost))
 
     def pruned(self, request: Request, *, alone: bool = True) -> Ranking | None:
-        """Return the best documents without scoring all of them; None if that is impossible."""
         frame = request.frame
         if frame.after is not None:
             return None
@@ -169,7 +168,6 @@ class SegmentSearcher:
         return None if ranking is None else (ranking[0][frame.first :], ranking[1][frame.first :])
 
     def rank(self, request: Request) -> Ranking:
-        """Score all documents with NumPy, and return the best."""
         return self.select(request.query.scores(self.rows), request.frame)
 
     def select(self, scores: Scores, frame: Frame) -> Ranking:
@@ -459,7 +457,6 @@ def _report_index(done: Sequence[object]) -> Iterator[None]:
 
 
 def _commonest(masks: Sequence[tuple[IndexReader, Mask]], name: str, most: int) -> list[tuple[str, int]]:
-    """Return the most frequent values of a keyword field and their counts; equal counts by value."""
     counts: Counter[bytes] = Counter()
     for reader, mask in masks:
         field = reader.fields.get(name)

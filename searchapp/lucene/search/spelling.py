@@ -1,10 +1,10 @@
 """Find indexed terms that resemble a misspelled one.
 
 The candidates are those of Lucene's `DirectSpellChecker`: terms that begin with the same character and are few edits
-away, the closest first, then the most frequent. An edit inserts, deletes or replaces a character, or swaps two adjacent
-ones; a character that was swapped is not edited again (optimal string alignment, Lucene's `LuceneLevenshteinDistance`).
-As with Elasticsearch's fuzziness `AUTO`, terms of less than six characters may differ in one edit, longer ones in two.
-Terms of less than four characters resemble too many others.
+away, the closest first, then the most frequent. An edit inserts, deletes or replaces a character, or swaps two
+adjacent ones; a character that was swapped is not edited again (optimal string alignment, Lucene's
+`LuceneLevenshteinDistance`). As with Elasticsearch's fuzziness `AUTO`, terms of less than six characters may differ
+in one edit, longer ones in two. Terms of less than four characters have no candidates.
 """
 
 from __future__ import annotations
@@ -90,7 +90,6 @@ def similar_terms(segments: Iterable[FieldReader], term: str, size: int) -> list
 
 
 def _within(terms: Terms, term: str, most: int) -> Iterator[tuple[str, int]]:
-    """Yield each other term with the same first character and at most `most` edits, and the number of edits."""
     ranks = terms.with_prefix(term[0])
     if not ranks:
         return

@@ -271,7 +271,6 @@ class Signal(ABC):
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
-        """The queries of the signal; none if it searches no engine."""
         values = (getattr(self, parameter.name) for parameter in fields(self))
         return tuple(value for value in values if isinstance(value, TopicQuery))
 

@@ -473,7 +473,6 @@ class _LineScorer(SignalScorer):
             advance(1)
 
     def _model_for(self, topic: Topic) -> LineModel:
-        """Return the model of the training topics other than this one."""
         stored = self._model(self._signal, topic.id)
         require_unseen(stored, [topic])
         self._used.setdefault(stored.digest, model_record(stored))

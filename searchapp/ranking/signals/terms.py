@@ -151,7 +151,6 @@ class TermSpace:
         ).tocsr()
 
     def positive_scores(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:
-        """Return the scores above 0 by id, in the order of the ids."""
         (rows,) = np.nonzero(scores > 0)
         return {ids[row]: float(scores[row]) for row in rows.tolist()}
 

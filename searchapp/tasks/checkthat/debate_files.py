@@ -66,7 +66,6 @@ def read_debate(path: Path, problems: Problems) -> Iterator[DebateLine]:
 
 
 def _parse(row: str) -> DebateLine | tuple[str, str]:
-    """Parse a row, or return kind and detail of its problem."""
     if not row.strip():
         return "blank line", "remove it: the official scorer fails there"
     if "\r" in row:

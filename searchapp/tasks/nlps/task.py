@@ -216,7 +216,6 @@ class NlpsFormat(OfficialFormat[dict[str, list[str | None]], NlpsCollection]):
 
 
 def _ids(path: Path) -> frozenset[str]:
-    """Return every id in a file, also of invalid entries."""
     problems = Problems(lenient=True)
     ids = frozenset(id_ for id_, _value in json_files.read_members(path, problems))
     problems.raise_if_any()

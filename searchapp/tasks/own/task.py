@@ -147,7 +147,6 @@ def _groups(value: object) -> list[str]:
 
 
 def _most_frequent(members: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """Return the groups with the most topics in the order of their values, and the others as one group."""
     frequent = sorted(members, key=lambda group: -len(members[group]))
     shown = frequent if len(frequent) <= MOST_GROUPS else frequent[: MOST_GROUPS - 1]
     result = {group: members[group] for group in sorted(shown, key=_value_order)}
@@ -157,7 +156,6 @@ def _most_frequent(members: Mapping[str, Sequence[str]]) -> Mapping[str, Sequenc
 
 
 def _value_order(group: str) -> tuple[bool, float, str]:
-    """Return the sort key of a value: numbers by size, then texts, then no value."""
     try:
         return False, float(group), ""
     except ValueError:

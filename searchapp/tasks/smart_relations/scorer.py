@@ -404,7 +404,6 @@ def _namespaces(question: _ScoredQuestion) -> str:
 
 
 def _relations(value: Any) -> Iterator[str]:
-    """Yield the distinct relations in gold or a prediction, flat or in slots, in order."""
     entries = value if isinstance(value, list) else []
     flat = (inner for entry in entries for inner in (entry if isinstance(entry, list) else [entry]))
     yield from dict.fromkeys(relation for relation in flat if isinstance(relation, str))

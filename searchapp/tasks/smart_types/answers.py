@@ -154,7 +154,6 @@ class _TypesReader(EntryReader):
         return text not in (None, "")
 
     def gold(self, known: Container[str] | None, *, masked: bool) -> tuple[str | None, tuple[str, ...]]:
-        """Return category and types of a gold question."""
         category, types = self.value.get("category"), self.value.get("type")
         if not category and (not types or (category is None and "category" in self.value)):
             if not masked:

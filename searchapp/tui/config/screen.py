@@ -75,7 +75,6 @@ class SettingRows(RowList):
         return "  ", fitted("setting", self._name_cells), fitted("value", self._columns(width)[1]), "from"
 
     def _columns(self, width: int) -> tuple[int, int]:
-        """Return the width after the name, and of the value."""
         left = width - self._name_cells - 2
         return left, int(left * VALUE_SHARE)
 

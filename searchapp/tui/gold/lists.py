@@ -61,7 +61,6 @@ class GoldTopicRows(RowList):
         self.topics: Sequence[str] = ()
 
     def figures_of(self, topic: str, width: int) -> Sequence[RowPart]:
-        """Return the figures of a topic, or nothing until they are known."""
         raise NotImplementedError
 
     def figure_heads(self, width: int) -> Sequence[str]:
@@ -124,7 +123,6 @@ class DocumentRows(RowList):
 
     @property
     def is_graded(self) -> bool:
-        """Whether the task has more than two grades."""
         return self.top_grade > 1
 
     @property

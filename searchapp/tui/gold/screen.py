@@ -183,7 +183,6 @@ class DocumentView:
                     self._beginnings[document] = line
 
     def beginning(self, document: str) -> str | None:
-        """Return the beginning of a document, or None until it is read."""
         if document not in self._beginnings:
             pages = self._screen.topics.pages
             if not pages.is_fetched(document):
@@ -596,7 +595,6 @@ class GoldScreen(KeyScreen):
 
     @property
     def is_untouched(self) -> bool:
-        """Whether the user has neither moved nor named a topic."""
         is_at_first = self.start is None and self.target_topic == self.topics.topics[0] and self.is_active
         return is_at_first and not any(side.in_missed or side.rows.cursor for side in self.sides)
 

@@ -232,7 +232,6 @@ class HomeJobs:
     # Indexing
 
     def index(self, state: TaskState) -> None:
-        """Ask for the source of the documents, and index them."""
         if self._is_busy():
             return
         task, sample = state.task, state.sample
@@ -310,7 +309,6 @@ class HomeJobs:
     # Fetching
 
     def fetch(self, state: TaskState) -> None:
-        """Ask for consent to the terms of a task's official files, and fetch them."""
         task = state.task
         folder = folders.download_folder(task.name, self._settings.home)
 
@@ -367,7 +365,6 @@ class HomeJobs:
     # Ranking
 
     def rank(self, state: TaskState) -> None:
-        """Ask for split, recipe and run directory, and rank the topics of the split."""
         task = state.task
 
         def look_up(job: BackgroundJob) -> _RankOptions:
@@ -437,8 +434,6 @@ class HomeJobs:
 
 @dataclass(frozen=True, slots=True)
 class _RankOptions:
-    """What can be ranked."""
-
     folder: Path
     # The numbers of topics of the splits that have some.
     topics: Mapping[str, int]
@@ -468,7 +463,6 @@ def _rank_options(task: Task, folder: Path) -> _RankOptions:
 
 
 def _unused(path: Path) -> Path:
-    """Return a path, or the first one with a number after it that does not exist."""
     candidate, number = path, 1
     while candidate.exists():
         number += 1

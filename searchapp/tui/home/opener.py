@@ -92,8 +92,6 @@ class PreparedScreen:
 
 
 def _preparing(function: Callable[Concatenate[ExitStack, P], PreparedScreen]) -> Callable[P, PreparedScreen]:
-    """Give a function a stack for its resources."""
-
     @wraps(function)
     def prepare(*arguments: P.args, **options: P.kwargs) -> PreparedScreen:
         stack = ExitStack()

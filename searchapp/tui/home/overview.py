@@ -84,7 +84,6 @@ class OverviewMonitor:
         in_background("look around", work, self._looked, self._failed, self._post)
 
     def look_again(self) -> None:
-        """Refresh the state, and count topics again."""
         self._files.clear()
         self.look()
 
@@ -113,7 +112,6 @@ class OverviewMonitor:
             self._plan()
 
     def files(self, state: TaskState) -> Files | None:
-        """Return the content of a task's files, or None until it is read."""
         folder = state.files
         if folder is None:
             return None

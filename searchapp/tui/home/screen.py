@@ -173,7 +173,6 @@ class RunRows(RowList):
         self.show(len(runs), paths.index(path) if path in paths else self.cursor)
 
     def select(self, path: Path) -> None:
-        """Move the cursor to a run, now or when it is listed."""
         self._wanted = path.resolve()
         self.list(self.runs)
 
@@ -201,7 +200,6 @@ class RunRows(RowList):
         return "  ", fitted("run", name_cells), about, f"{'score':>{FIGURE_CELLS}}", created
 
     def _columns(self, width: int) -> tuple[int, int]:
-        """Return the width of name, task, split and recipe, and of the name alone."""
         left = width - 2 - FIGURE_CELLS - (0 if width < NARROW_CELLS else WHEN_CELLS + 2)
         return left, int(left * NAME_SHARE)
 

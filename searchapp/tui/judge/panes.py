@@ -88,7 +88,6 @@ class RunTopicRows(RowList):
 
     @property
     def chosen(self) -> int | None:
-        """The index of the topic under the cursor."""
         return self.indexes[self.cursor] if self.count else None
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
@@ -293,8 +292,6 @@ class Prefetcher:
         self._start(fetch, "fetching the beginnings of documents", "rows")
 
     def texts(self, documents: Sequence[str], then: Callable[[], object]) -> None:
-        """Fetch the texts of judged documents."""
-
         def fetch() -> None:
             self._run_pages.texts(documents)
             self._screen.app.call_from_thread(then)

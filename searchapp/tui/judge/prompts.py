@@ -183,7 +183,6 @@ class JudgePrompts(Conversation):
         self._go_on(outcome, change_label("skipped", before, self.labels), document, before)
 
     def _may_change(self, document: str, label: str) -> bool:
-        """Return whether to save a verdict; ask first if the present document was just judged."""
         before = self._opinion(document)
         if self._resting_on != document or not has_verdict(before):
             return True

@@ -183,7 +183,6 @@ class JudgeScreen(WorkScreen):
         self._fetch_judged()
 
     def _fetch_judged(self) -> None:
-        """Fetch the judged documents that the shown one is compared with."""
         topic = self.topic_id
 
         def show() -> None:
@@ -462,7 +461,6 @@ class JudgeScreen(WorkScreen):
             self.show_document()
 
     def _done(self, outcome: Outcome, label: str, document: str | None, rest: str = "") -> None:
-        """Report an action; `rest` is `_rest_message`, if the topic has no document to go to."""
         name = None if document is None else self.begin_of(document)
         parts = filter(None, (label, rest, name))
         topic = self.topic_id

@@ -380,7 +380,6 @@ _BEGIN = re.compile(r"(?:[^\S\n]*+\n)++")
 
 
 def _without_gaps(text: str) -> Rewritten:
-    """Remove blank lines at both ends, and all but one between paragraphs."""
     writer = Rewriter(text)
     begin = _BEGIN.match(text)
     last, end = begin.end() if begin else 0, len(text.rstrip())

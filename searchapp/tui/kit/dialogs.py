@@ -117,7 +117,6 @@ def path_completions(typed: str, suffix: str = "") -> list[str]:
 
 
 def _split(path: str) -> tuple[str, str]:
-    """Split a path behind its last separator."""
     start = path.rfind(os.sep) + 1
     return path[:start], path[start:]
 
@@ -354,7 +353,6 @@ class TextDialog(ScrollDialog):
         self.draw()
 
     def draw(self, *, changed: bool = True) -> None:
-        """Show the text, from its beginning if it has `changed`."""
         shown = self.text()
         # The height of the text, but the heading and the hint stay visible.
         heading_lines = len(self._heading) // max(1, self.room)
@@ -537,7 +535,6 @@ class Picking(Dialog[int | None]):
 
     @property
     def index(self) -> int | None:
-        """The index of the choice under the cursor, if any."""
         return self._indexes[self.rows.cursor] if self.rows.count else None
 
     def ask(self, question: str) -> None:

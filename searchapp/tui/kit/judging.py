@@ -58,7 +58,6 @@ class SessionControl:
         head.clear_ended()
 
     def tell(self, outcome: Outcome, label: str, holds: Callable[[], bool] | None = None) -> None:
-        """Report an outcome, until `holds` returns False."""
         head, waiting = self._screen.head, 0 if self.session is None else self.session.waiting
         if outcome.is_saved:
             head.tell(f"✓ saved  {label}", "$success", holds=holds)
@@ -129,7 +128,6 @@ class TopicJudging(SessionControl):
         raise NotImplementedError
 
     def redraw(self, documents: Sequence[str] | None) -> None:
-        """Redraw some or all documents of the topic."""
         raise NotImplementedError
 
     def open(self) -> Session:
@@ -172,7 +170,6 @@ class TopicJudging(SessionControl):
         self.tell(outcome, label)
 
     def take_back(self) -> Outcome | None:
-        """Undo the last action of this screen, if any."""
         outcome = self.session.undo() if self.session is not None and self._undoable else None
         if outcome is not None:
             self._undoable -= 1
@@ -241,7 +238,6 @@ class WorkScreen(KeyScreen):
         raise NotImplementedError
 
     def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
-        """Ask for a grade or one of the `others`, then for a reason."""
         acts: dict[str, Callable[[str], None]] = {
             f"grade_{grade}": lambda reason, grade=grade: self.give(grade, reason)  # type: ignore[misc]
             for grade in range(len(self.labels))

@@ -134,7 +134,6 @@ class Panes:
 
     @property
     def widths(self) -> Mapping[str, int]:
-        """The widths that the user chose, by column id."""
         return dict(self._widths)
 
     @widths.setter
@@ -230,7 +229,6 @@ class Banner(Plain):
         self.draw()
 
     def clear_ended(self) -> None:
-        """Clear a status that no longer applies."""
         if self._holds is not None and not self._holds():
             self.tell("")
 
@@ -243,7 +241,6 @@ class Banner(Plain):
         return self._waits
 
     def end_wait(self) -> None:
-        """Clear the status of `wait`."""
         if self._waits:
             self.tell("")
 
@@ -283,7 +280,6 @@ class Banner(Plain):
 
 
 def _cells(chips: Sequence[Part]) -> int:
-    """Return the width of chips with the blanks before, between and behind them."""
     return 2 + sum(cell_len(words) + 1 for words, _look in chips) + bool(chips)
 
 
@@ -478,7 +474,6 @@ class KeyScreen(OrderedScreen[None]):
         self.head.tell(error_text(error), "$error")
 
     def hint(self, words: str, look: str = "$faint") -> None:
-        """Show a status until the next action."""
         number = self._actions
         self.head.tell(words, look, holds=lambda: self._actions == number)
 
@@ -595,8 +590,6 @@ class KeyScreen(OrderedScreen[None]):
         self.head.clear_ended()
 
     def pick(self, dialog: Picking, then: Callable[[int], object]) -> None:
-        """Open a list, and call `then` with the index of the chosen row, if any."""
-
         def choose(index: int | None) -> None:
             if index is not None:
                 then(index)

@@ -1,7 +1,7 @@
 """The themes: two with their own colours, two with the terminal's.
 
-A terminal's colours are known only by name. Therefore `ansi-dark` and `ansi-light` use text colours that
-differ from the background in common palettes, reverse the cursor's line, and dim faint text.
+`ansi-dark` and `ansi-light` use text colours that differ from the background in common palettes, reverse the cursor's
+line, and dim faint text.
 """
 
 from __future__ import annotations
