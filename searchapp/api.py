@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -611,10 +612,14 @@ def compare(
     for run in runs:
         if run.manifest is None:
             raise UsageError(f"the run {run.tag} is of no task: give its task and split to Run.from_frame")
+    tags = Counter(run.tag for run in runs)
     paths = tuple(
-        run.path or Path(f"{run.tag}-{number}" if [*map(_tag_of, runs)].count(run.tag) > 1 else run.tag)
+        run.path or Path(f"{run.tag}-{number}" if tags[run.tag] > 1 else run.tag)
         for number, run in enumerate(runs, start=1)
     )
+    of_baseline = [path for run, path in zip(runs, paths, strict=True) if run is baseline]
+    if baseline is not None and not of_baseline:
+        raise UsageError(f"the baseline {baseline.tag} is not among the runs: add it to them")
     request = CompareRequest(
         runs=paths,
         source=GoldSource(
@@ -624,15 +629,11 @@ def compare(
             options=ScorerOptions(cutoff),
         ),
         judgments=None if qrels is None else Judgments(_grades(qrels)),
-        baseline=None if baseline is None else paths[runs.index(baseline)],
+        baseline=of_baseline[0] if of_baseline else None,
         force=force,
     )
     stored = [replace(run._stored(), path=path) for run, path in zip(runs, paths, strict=True)]
     return compare_read(request, stored, CallbackProgress(progress) if progress else SilentProgress())
-
-
-def _tag_of(run: Run) -> str:
-    return run.tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -653,6 +654,8 @@ class Experiment:
         Raises:
             as `Index.rank` and `compare` do.
         """
+        if self.baseline is not None and self.baseline not in self.recipes:
+            raise UsageError(f"the baseline {self.baseline} is not among the recipes: add it to them")
         runs = {
             name: self.index.rank(self.split, recipe=name, depth=self.depth, tag=name, progress=progress)
             for name in self.recipes

@@ -245,6 +245,10 @@ def test_runs_are_compared(run: sa.Run, index: sa.Index, task: sa.Task, tmp_path
     experiment = sa.Experiment(index, "dev", ["bm25", "neighbours"], baseline="bm25", cutoff=10).run()
     assert experiment.runs["bm25"].rankings.rankings == run.rankings.rankings
     assert experiment.comparison.measures[0].means == comparison.measures[0].means
+    with pytest.raises(sa.UsageError, match="the baseline best is not among the recipes"):
+        sa.Experiment(index, "dev", ["bm25"], baseline="best").run()
+    with pytest.raises(sa.UsageError, match="the baseline searchapp-bm25 is not among the runs"):
+        sa.compare(other, other, baseline=run)
     with pytest.raises(sa.UsageError, match="at least two runs"):
         sa.compare(run)
     with pytest.raises(sa.UsageError, match="of no task"):
