@@ -158,7 +158,7 @@ def test_a_server_that_stays_busy_is_abandoned_after_a_limited_time(
 ) -> None:
     fault_proxy.reject(None, path=path)
     start = time.monotonic()
-    with pytest.raises(EngineRefused, match="too busy to .* even after 2 s"):
+    with pytest.raises(EngineRefused, match=r"too busy to .* even after \d+ s"):
         behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     assert PATIENCE <= time.monotonic() - start < 10 * PATIENCE
     assert fault_proxy.count(path=path) > 5
@@ -170,7 +170,7 @@ def test_a_document_that_stays_rejected_is_named(
     behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
 ) -> None:
     fault_proxy.reject_documents({"2"}, times=None)
-    with pytest.raises(EngineRefused, match="too busy to index the document 2, even after 2 s"):
+    with pytest.raises(EngineRefused, match=r"too busy to index the document 2, even after \d+ s"):
         behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     assert fault_proxy.count(path=BULK) > 5
 
@@ -181,7 +181,7 @@ def test_searches_on_a_server_that_stays_busy_end(
     behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     index = behind_proxy.open("groups")
     fault_proxy.reject(None, path=MSEARCH)
-    with pytest.raises(EngineRefused, match="too busy to search .* even after 2 s"):
+    with pytest.raises(EngineRefused, match=r"too busy to search .* even after \d+ s"):
         list(index.search([match("field")]))
     assert fault_proxy.count(path=MSEARCH) > 5
 

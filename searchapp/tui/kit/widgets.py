@@ -115,7 +115,7 @@ def id_column_cells(ids: Sequence[str], most: int) -> int:
 
 
 # Longer states, with names of annotators or recipes, are cut: a line omits chips for which it has no room.
-CHIP_CELLS = 30
+CHIP_CELLS = 36
 
 
 def chip(words: str, look: str = "$faint") -> tuple[str, str]:
