@@ -23,7 +23,7 @@ from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
 from tests.tui.conftest import SAMPLES, press, screen_text, wait_until
 
 DRAWN_SECONDS = 2.0
-"""A key is drawn within this time, less than a request hangs; it takes some milliseconds on a machine that is not busy."""
+"""A key is drawn within this time, less than a request hangs; it takes milliseconds on a quiet machine."""
 
 
 class ServerSearchHarness:
