@@ -47,7 +47,7 @@ from searchapp.formats.run_files import RunRow
 from searchapp.judging.judgments import Aggregation, Rule, aggregate
 from searchapp.model import Document, Explanation, Hits, Ranking, Topic
 from searchapp.model import Run as Rankings
-from searchapp.progress import Callback, CallbackProgress, SilentProgress
+from searchapp.progress import Callback, CallbackProgress, Progress, SilentProgress
 from searchapp.ranking import recipes
 from searchapp.ranking.search_results import sources
 from searchapp.runs import directory
@@ -210,17 +210,25 @@ class Task:
         settings = self._settings
         if url is not None:
             settings = resolve({"home": str(settings.home), "url": url}, os.environ)
-        shown = CallbackProgress(progress) if progress else SilentProgress()
+        return self._open(settings, _shown(progress), build=build or rebuild, rebuild=rebuild)
+
+    def _open(
+        self, settings: Settings, progress: Progress, *, build: bool = False, rebuild: bool = False
+    ) -> Index:
         engine = open_engine(settings)
         try:
-            if build or rebuild:
+            if build:
                 collection = self._parts.collection(self.folder)
-                index_task(self._parts, engine, collection, shown, rebuild=rebuild, replace=rebuild)
-            searcher = TaskSearcher.open(self._parts, engine, shown, settings.home, self._data)
+                index_task(self._parts, engine, collection, progress, rebuild=rebuild, replace=rebuild)
+            searcher = TaskSearcher.open(self._parts, engine, progress, settings.home, self._data)
         except BaseException:
             engine.close()
             raise
         return Index(self, engine, searcher, settings)
+
+
+def _shown(progress: Callback | None) -> Progress:
+    return CallbackProgress(progress) if progress else SilentProgress()
 
 
 def _rule(name: str) -> Rule:
@@ -261,15 +269,7 @@ class Index:
         Raises:
             EngineError: it can't be opened.
         """
-        engine = open_engine(self._settings)
-        try:
-            searcher = TaskSearcher.open(
-                self.task._parts, engine, SilentProgress(), self._settings.home, self.task._data
-            )
-        except BaseException:
-            engine.close()
-            raise
-        return Index(self.task, engine, searcher, self._settings)
+        return self.task._open(self._settings, SilentProgress())
 
     def search(
         self, words: str, *, size: int = 10, first: int = 0, recipe: str | None = None, literal: bool = False
@@ -344,7 +344,7 @@ class Index:
             home=self._settings.home,
             topics=() if split else tuple(_topics(topics, chosen)),
         )
-        shown = CallbackProgress(progress) if progress else SilentProgress()
+        shown = _shown(progress)
         unsaved = rank_topics(parts, self._engine, request, shown)
         queries = {topic.id: topic.text for topic in unsaved.topics}
         return Run(unsaved.run, unsaved.manifest, queries=queries, unsaved=unsaved, data=self.task._data)
@@ -391,7 +391,7 @@ class SearchHits(Sequence["SearchResult"]):
             (str(result.rank), result.hit.document_id, f"{result.hit.score:.4f}", result.text)
             for result in self.results
         )
-        return html_table(("rank", "document", "score", "text"), rows)
+        return _html_table(("rank", "document", "score", "text"), rows)
 
 
 class Run(Mapping[str, Hits]):
@@ -445,7 +445,7 @@ class Run(Mapping[str, Hits]):
             for topic, hits in itertools.islice(self.items(), SHOWN_TOPICS)
             for rank, hit in enumerate(hits[:SHOWN_HITS], start=1)
         )
-        return f"<p>{escape(repr(self))}</p>{html_table(('topic', 'rank', 'document', 'score'), rows)}"
+        return f"<p>{escape(repr(self))}</p>{_html_table(('topic', 'rank', 'document', 'score'), rows)}"
 
     @property
     def tag(self) -> str:
@@ -559,7 +559,7 @@ class Run(Mapping[str, Hits]):
                 raise UsageError(
                     f"{row.where} of the data frame repeats {row.document} for {row.topic}: remove it"
                 )
-            of_topic[row.document] = -float(row.rank or 0) if row.score is None else row.score
+            of_topic[row.document] = row.order_score
         rankings = (
             Ranking(topic, Hits(documents, [of_topic[document] for document in documents]))
             for topic, of_topic in scores.items()
@@ -633,7 +633,7 @@ def compare(
         force=force,
     )
     stored = [replace(run._stored(), path=path) for run, path in zip(runs, paths, strict=True)]
-    return compare_read(request, stored, CallbackProgress(progress) if progress else SilentProgress())
+    return compare_read(request, stored, _shown(progress))
 
 
 @dataclass(frozen=True, slots=True)
@@ -679,7 +679,7 @@ class ExperimentResult:
     comparison: Comparison
 
 
-def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of texts for notebooks."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)

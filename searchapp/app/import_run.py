@@ -195,8 +195,7 @@ def _read(
         topic.locations[row.document] = row.where
         if row.rank is not None:
             topic.ranks[row.document] = row.rank
-        # Without scores the negative ranks order the documents.
-        topic.scores[row.document] = -float(row.rank or 0) if row.score is None else row.score
+        topic.scores[row.document] = row.order_score
     return topics_read, tags, lines
 
 

@@ -64,6 +64,11 @@ class RunRow(NamedTuple):
     score: float | None
     tag: str = ""
 
+    @property
+    def order_score(self) -> float:
+        """The score, or without one the negative rank, which orders the documents, too."""
+        return -float(self.rank or 0) if self.score is None else self.score
+
 
 def format_of(path: Path) -> str:
     """Detect the format of a file by its name, otherwise by its beginning.

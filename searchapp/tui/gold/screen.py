@@ -44,7 +44,7 @@ from searchapp.tui.kit.widgets import (
     KeyLine,
     RowList,
     TextLine,
-    chip,
+    judging_chip,
     one_line,
     shortened_id,
 )
@@ -386,7 +386,7 @@ class GoldScreen(KeyScreen):
         """Yield the chips of the first line, the most important first."""
         session = self.judging.session
         if self.judging.is_on and session is not None:
-            yield chip(f"judging as {session.author.annotator}", "bold $primary")
+            yield judging_chip(session.author.annotator)
 
     def begin(self) -> None:
         self.head.show_chips(*self.mode_chips())

@@ -70,7 +70,7 @@ class BackgroundJob:
     ) -> None:
         self.subject = subject
         self.name = f"{activity} {subject}"
-        self.state_if_stopped = state_if_stopped
+        self._state_if_stopped = state_if_stopped
         self.notice = ""
         self._progress = ""
         self._post = post
@@ -78,6 +78,11 @@ class BackgroundJob:
         self._words = TextProgress(self._show_progress)
         self._stop = threading.Event()
         self._thread = in_background(self.name, lambda: work(self), then, failed, post)
+
+    @property
+    def stopped_words(self) -> str:
+        """A sentence about the stopped job and what it leaves."""
+        return f"{self.name} was stopped: {self._state_if_stopped()}"
 
     @property
     def is_stopping(self) -> bool:
@@ -182,7 +187,7 @@ class HomeJobs:
         def failed(error: Exception) -> None:
             self.job = None
             if isinstance(error, WorkStopped):
-                self._tell_news([f"{job.name} was stopped: {state_if_stopped()}"], "$warning")
+                self._tell_news([job.stopped_words], "$warning")
             else:
                 self._home.tell_error(error)
             self._ended()

@@ -424,7 +424,7 @@ class HomeScreen(KeyScreen):
         if job is None:
             return None
         job.stop_and_wait()
-        return f"{job.name} was stopped: {job.state_if_stopped()}"
+        return job.stopped_words
 
     def leave_line(self, line: TextLine) -> None:
         """Do nothing: the screen has no line of text."""

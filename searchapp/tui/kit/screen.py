@@ -572,7 +572,7 @@ class KeyScreen(OrderedScreen[None]):
 
     @on(KeyLine.Pressed)
     def _pressed(self, event: KeyLine.Pressed) -> None:
-        if self.is_active and not self.app._exit:
+        if self.is_active:
             self.do(event.name)
 
     def do(self, name: str) -> None:

@@ -114,13 +114,17 @@ def id_column_cells(ids: Sequence[str], most: int) -> int:
     return min(most, max(map(cell_len, sampled)))
 
 
-# Longer states, with names of annotators or recipes, are cut: a line omits chips for which it has no room.
-CHIP_CELLS = 36
-
-
 def chip(words: str, look: str = "$faint") -> tuple[str, str]:
     """Return a state as a styled part of a line: in reverse video, so that its ends are visible without colours."""
-    return f" {shortened(words, CHIP_CELLS)} ", f"reverse {look}"
+    return f" {visible_line(words)} ", f"reverse {look}"
+
+
+# A chip cuts longer names of annotators: a line omits chips for which it has no room.
+ANNOTATOR_CELLS = 24
+
+
+def judging_chip(annotator: str) -> tuple[str, str]:
+    return chip(f"judging as {shortened(annotator, ANNOTATOR_CELLS)}", "bold $primary")
 
 
 # Screens with at least this number of columns are wide; with fewer than `SLIM_BELOW`, panes are below each other.

@@ -36,7 +36,7 @@ from searchapp.tui.kit.dialogs import Help, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, ScreenSettings
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Part, saves, show_in_pager
-from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip
+from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip, judging_chip
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.choices import QueryChoices, SavedQueries
@@ -475,7 +475,7 @@ class SearchScreen(SearchView):
         """Yield the chips of the first line, the most important first."""
         session = self.judging.session
         if self.judging.topic is not None and session is not None:
-            yield chip(f"judging as {session.author.annotator}", "bold $primary")
+            yield judging_chip(session.author.annotator)
         yield chip(self.recipe, "$secondary")
         if filters := self.loader.query.filters:
             yield chip(counted(len(filters), "filter"), "$accent")
