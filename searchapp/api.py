@@ -33,7 +33,7 @@ from searchapp.app.comparison import Comparison
 from searchapp.app.evaluate import Evaluation, GoldSource, Judgments, Subject, evaluate_judged, evaluate_run
 from searchapp.app.import_run import import_rows
 from searchapp.app.index import index_task
-from searchapp.app.manifests import UnsavedRun
+from searchapp.app.manifests import NewRun
 from searchapp.app.rank import RunRequest, rank_topics
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.resolution import resolve
@@ -414,7 +414,7 @@ class Run(Mapping[str, Hits]):
         *,
         queries: Mapping[str, str] | None = None,
         path: Path | None = None,
-        unsaved: UnsavedRun | None = None,
+        unsaved: NewRun | None = None,
         data: Path | None = None,
     ) -> None:
         self.rankings = rankings

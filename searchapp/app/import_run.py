@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.app.index import index_digest
-from searchapp.app.manifests import MadeRun, UnsavedRun, complete_manifest, manifest_of
+from searchapp.app.manifests import NewRun, complete_manifest, manifest_of
 from searchapp.errors import DataError, UsageError
 from searchapp.files import DocumentsDigest, digest_file, digest_json, digest_text
 from searchapp.formats import run_files, trec
@@ -49,7 +49,7 @@ def import_run(
     tool: str | None = None,
     lenient: bool = False,
     overwrite: bool = False,
-) -> MadeRun:
+) -> NewRun:
     """Write the run of a split in a file as the run directory `out`, atomically.
 
     Args:
@@ -95,7 +95,7 @@ def import_rows(
     progress: Progress,
     problems: Problems,
     tag: str | None = None,
-) -> UnsavedRun:
+) -> NewRun:
     """Return the run of a split from rows of a file or data frame.
 
     Args:
@@ -159,7 +159,7 @@ def import_rows(
         imported={**described, "skipped": len(problems)},
     )
     ranked = {document: documents[document] for ranking in run for document in ranking.hits.document_ids}
-    return UnsavedRun(
+    return NewRun(
         complete_manifest(manifest, run), run, problems, official, shortfall, lambda: ranked, topics
     )
 

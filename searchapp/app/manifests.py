@@ -113,10 +113,10 @@ def complete_manifest(manifest: Manifest, run: Run) -> Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class UnsavedRun:
-    """A run that no directory contains yet."""
+class NewRun:
+    """The rankings of a request or of imported rows, before and after they are saved."""
 
-    manifest: Manifest  # without digests of files
+    manifest: Manifest  # without digests of files before `save`
     run: Run
     problems: Problems  # of its topics or rows
     official: Mapping[str, Writer]
@@ -128,8 +128,8 @@ class UnsavedRun:
     # On limits of reproduction, and on training topics that models did not see.
     warnings: tuple[str, ...] = ()
 
-    def save(self, out: Path, *, overwrite: bool = False) -> MadeRun:
-        """Write the run directory `out` atomically.
+    def save(self, out: Path, *, overwrite: bool = False) -> NewRun:
+        """Write the run directory `out` atomically, and return the run with the manifest that is stored there.
 
         Raises:
             UsageError: it exists and may not be replaced, or can't be written.
@@ -137,18 +137,7 @@ class UnsavedRun:
         written = directory.write(
             out, self.manifest, self.run, self.official, self.digests(), self.inputs, overwrite=overwrite
         )
-        return MadeRun(written, self.problems, self.training_problems, self.shortfall, self.warnings)
-
-
-@dataclass(frozen=True, slots=True)
-class MadeRun:
-    """A run that was written; see `UnsavedRun`."""
-
-    manifest: Manifest
-    problems: Problems
-    training_problems: Problems
-    shortfall: str | None
-    warnings: tuple[str, ...] = ()
+        return replace(self, manifest=written)
 
     def summary(self, out: Path) -> str:
         made = self.manifest

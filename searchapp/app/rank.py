@@ -17,8 +17,7 @@ from searchapp.app.manifests import (
     TEMPLATES,
     TOPICS,
     TRAINING_MAPPING,
-    MadeRun,
-    UnsavedRun,
+    NewRun,
     complete_manifest,
     input_copies,
     manifest_of,
@@ -121,7 +120,7 @@ def used_files(collection: Collection, split: str, *, learns: bool) -> list[Path
 
 def make_run(
     task: Task, engine: Engine, request: RunRequest, out: Path, progress: Progress, *, overwrite: bool = False
-) -> MadeRun:
+) -> NewRun:
     """Rank the topics of a request and write the run directory `out` atomically.
 
     Raises:
@@ -131,7 +130,7 @@ def make_run(
     return rank_topics(task, engine, request, progress).save(out, overwrite=overwrite)
 
 
-def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progress) -> UnsavedRun:
+def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progress) -> NewRun:
     """Rank the topics of a request.
 
     Raises:
@@ -192,7 +191,7 @@ def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progr
         except NoOfficialFile as error:
             shortfall = str(error)
     counts = [model["withheld"] for model in models.values() if "withheld" in model]
-    return UnsavedRun(
+    return NewRun(
         manifest=complete_manifest(manifest, run),
         run=run,
         topics=topics,
@@ -223,7 +222,7 @@ def _document_digests(run: Run, documents: DocumentSource) -> dict[str, str]:
 class Rerun:
     """A run that was made again."""
 
-    made: MadeRun
+    made: NewRun
     differences: tuple[str, ...]  # a sentence for each file that differs from the first run's
     notes: tuple[str, ...]  # a sentence for each changed input
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from searchapp.app.index import index_task, open_index, outcome_sentences
 from searchapp.app.inspection.live_ranking import usual_split
-from searchapp.app.manifests import MadeRun
+from searchapp.app.manifests import NewRun
 from searchapp.app.overview import TaskState, look_into
 from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.runs import RUNS, remember_run
@@ -416,7 +416,7 @@ class HomeJobs:
         self._ask_path(question, "rank", prepare, default=str(_unused(self._settings.home / RUNS / name)))
 
     def _rank(self, task: Task, folder: Path, split: str, recipe: str, out: Path, *, overwrite: bool) -> None:
-        def work(job: BackgroundJob) -> MadeRun:
+        def work(job: BackgroundJob) -> NewRun:
             request = RunRequest(
                 collection=task.collection(folder),
                 split=split,
@@ -430,7 +430,7 @@ class HomeJobs:
             remember_run(self._settings.home, out)
             return made
 
-        def then(made: MadeRun) -> None:
+        def then(made: NewRun) -> None:
             self._tell_news([made.summary(out), *made.all_warnings()], "$success")
             self._made_run(out)
 

@@ -124,6 +124,7 @@ ANNOTATOR_CELLS = 24
 
 
 def judging_chip(annotator: str) -> tuple[str, str]:
+    """Return the chip of a screen on which documents are graded."""
     return chip(f"judging as {shortened(annotator, ANNOTATOR_CELLS)}", "bold $primary")
 
 
