@@ -9,7 +9,7 @@ UV := $(VENV)/lock/bin/uv
 LOWEST := $(VENV)/lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv docs demo test test-full test-cluster test-lowest test-beside check format pictures curves elasticsearch lock clean
+.PHONY: help venv docs demo test test-full test-cluster test-lowest test-beside wheels check format pictures curves elasticsearch lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ $(LOWEST)/.installed: pyproject.toml requirements-lowest.txt | $(UV)
 
 test-beside: $(UV) ## Install the wheel beside NumPy < 2.3, pandas and PyTerrier, and rank with it
 	scripts/test_beside.sh $(UV) $(VENV)/beside
+
+wheels: | $(UV) ## Build the source archive and the wheels into dist/, and run each wheel
+	scripts/build_wheels.sh $(UV) $(PYTHON)
 
 check: $(STAMP) ## Check format, lint, types, the direction of imports, licences and the documentation
 	$(BIN)/ruff format --check .

@@ -34,7 +34,21 @@ __all__ = ["__version__", *_MODULES]
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'searchapp' has no attribute {name!r}")
+    require_unix()
     return getattr(import_module(f"searchapp.{_MODULES[name]}"), name)
+
+
+def require_unix() -> None:
+    """Check that the system has the locks and processes that searchapp uses.
+
+    Raises:
+        ImportError: it is Windows.
+    """
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        problem = "searchapp runs on Linux and macOS: on Windows, install it in WSL (`wsl --install`)"
+        raise ImportError(problem) from None
 
 
 def __dir__() -> list[str]:

@@ -24,3 +24,5 @@ from searchapp.model import Topic as Topic
 __version__: str
 
 __all__: list[str]
+
+def require_unix() -> None: ...

@@ -3,12 +3,19 @@
 # Ctrl-C during these imports prints a traceback.
 import os
 import signal
+import sys
+
+from searchapp import require_unix
 
 
 def main() -> None:
     """Run the command line; handle Ctrl-C during imports and cleanup as during a command."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _exit_on_interrupt)
+    try:
+        require_unix()
+    except ImportError as error:
+        sys.exit(f"searchapp: {error}")
     from searchapp.cli import main as run_command_line
 
     run_command_line()

@@ -23,7 +23,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -55,7 +54,7 @@ from searchapp.runs.directory import GivenRun, Manifest, StoredRun
 from searchapp.tasks.base import DataSplit
 from searchapp.tasks.base import Task as TaskParts
 from searchapp.tasks.folders import data_folder
-from searchapp.text import choices_hint, counted
+from searchapp.text import choices_hint, counted, html_table
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Engine
@@ -391,7 +390,7 @@ class SearchHits(Sequence["SearchResult"]):
             (str(result.rank), result.hit.document_id, f"{result.hit.score:.4f}", result.text)
             for result in self.results
         )
-        return _html_table(("rank", "document", "score", "text"), rows)
+        return html_table(("rank", "document", "score", "text"), rows)
 
 
 class Run(Mapping[str, Hits]):
@@ -445,7 +444,7 @@ class Run(Mapping[str, Hits]):
             for topic, hits in itertools.islice(self.items(), SHOWN_TOPICS)
             for rank, hit in enumerate(hits[:SHOWN_HITS], start=1)
         )
-        return f"<p>{escape(repr(self))}</p>{_html_table(('topic', 'rank', 'document', 'score'), rows)}"
+        return html_table(("topic", "rank", "document", "score"), rows, repr(self))
 
     @property
     def tag(self) -> str:
@@ -677,10 +676,3 @@ class ExperimentResult:
 
     runs: Mapping[str, Run]
     comparison: Comparison
-
-
-def _html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of texts for notebooks."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -90,7 +90,7 @@ class Worker:
         self.asked: deque[Future[Any]] = deque()
         items, self._items = Pipe(duplex=False)
         self.answers, answers = Pipe(duplex=False)
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # only Linux has it
             fcntl.fcntl(answers.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self.pid = os.fork()
         if not self.pid:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from itertools import accumulate
 
 from searchapp.lucene.errors import closest_name as closest_name
@@ -230,3 +231,13 @@ def _escape(match: re.Match[str]) -> str:
     if code < 0x10000:
         return f"\\u{code:04x}"
     return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + ((code - 0x10000) & 0x3FF):04x}"
+
+
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    """Return a table of texts as HTML for notebooks."""
+    head = "".join(f"<th>{escape(visible_line(cell))}</th>" for cell in heads)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(visible_line(cell))}</td>' for cell in row)}</tr>" for row in rows
+    )
+    shown = f"<caption>{escape(visible_line(caption))}</caption>" if caption else ""
+    return f"<table>{shown}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

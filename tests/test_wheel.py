@@ -47,6 +47,27 @@ def run(installed: Path, *command: str) -> str:
     return result.stdout
 
 
+def test_a_source_archive_builds_without_a_compiler(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path), "--target"]
+    subprocess.run([*build, "sdist"], check=True, capture_output=True, cwd=ROOT, timeout=120)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    shutil.unpack_archive(archive, tmp_path, filter="data")
+    unpacked = tmp_path / archive.name.removesuffix(".tar.gz")
+    environment = {**os.environ, "CC": str(tmp_path / "no-compiler")}
+    built = subprocess.run(
+        [*build, "wheel"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=unpacked,
+        env=environment,
+        timeout=120,
+    )
+    assert "searchapp works without compiled functions: there is no C compiler" in built.stdout + built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
 def test_the_installed_wheel_is_imported(installed: Path) -> None:
     printed = run(installed, "-c", "import searchapp; print(searchapp.__file__)").strip()
     assert Path(printed).is_relative_to(installed)

@@ -39,6 +39,7 @@ from searchapp.model import Run
 from searchapp.processes import map_in_processes
 from searchapp.runs.directory import GivenRun, StoredRun
 from searchapp.tasks.base import DataSplit, Grades, Task
+from searchapp.text import html_table
 
 Values = Mapping[str, float | None]  # the value of each topic, None if it has none
 
@@ -305,6 +306,28 @@ class Comparison:
             warning if any(run.path in warning for run in self.runs) else f"{', '.join(names)}: {warning}"
             for warning, names in systems.items()
         ]
+
+    def _repr_html_(self) -> str:
+        names = [run.name for run in self.runs]
+        means = (
+            (name, *(f"{measured.means[number]:.4f}" for measured in self.measures))
+            for number, name in enumerate(names)
+        )
+        pairs = (
+            (
+                names[pair.second],
+                names[pair.first],
+                measured.name,
+                f"{pair.difference.mean:+.4f}",
+                f"{pair.difference.low:+.4f} to {pair.difference.high:+.4f}",
+                f"{pair.difference.p:.4f}",
+            )
+            for measured in self.measures
+            for pair in measured.pairs
+        )
+        return html_table(("run", *(measured.name for measured in self.measures)), means) + html_table(
+            ("run", "compared with", "measure", "difference", "95 % interval", "p"), pairs
+        )
 
     def to_json(self) -> dict[str, Any]:
         names = [run.name for run in self.runs]

@@ -35,7 +35,7 @@ from searchapp.runs import directory
 from searchapp.runs.directory import RANKINGS, GivenRun, StoredRun
 from searchapp.tasks.base import Collection, DataSplit, Grades, P, Task
 from searchapp.tasks.folders import data_folder
-from searchapp.text import choices_hint, counted, have
+from searchapp.text import choices_hint, counted, have, html_table
 
 ALL = "all"  # the name of all breakdowns of a task
 
@@ -115,6 +115,11 @@ class Evaluation:
         None for a topic that does not count; empty without such values.
         """
         return self.official.of_topics(name) or self.measures.per_topic.get(name, {})
+
+    def _repr_html_(self) -> str:
+        figures = {**self.official.values, **self.measures.values}
+        rows = ((name, f"{value:.4f}") for name, value in figures.items())
+        return html_table(("measure", "value"), rows, f"{self.source}: {counted(self.topics, 'topic')}")
 
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
         official: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 Body = Mapping[str, Any]  # a search body of Elasticsearch
@@ -56,6 +57,17 @@ class Explanation:
         value = node["value"]
         # Infinities and NaN arrive as text.
         return cls(float(value) if isinstance(value, str) else value, node["description"], details)
+
+    def _repr_html_(self) -> str:
+        """Return lists for notebooks, of which each can be folded."""
+        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in self.description)
+        line = f"{self.value:.5g} {escape(shown)}"
+        if not self.details:
+            return f"<div>{line}</div>"
+        details = "".join(child._repr_html_() for child in self.details)
+        return (
+            f'<details open><summary>{line}</summary><div style="margin-left: 2em">{details}</div></details>'
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -333,6 +333,33 @@ def test_notebooks_show_escaped_tables(index: sa.Index, run: sa.Run) -> None:
     assert "10 topics" in run._repr_html_()
 
 
+def test_notebooks_show_figures_differences_and_explanations(index: sa.Index, run: sa.Run) -> None:
+    evaluation = run.evaluate(["AP"], cutoff=10)
+    shown = evaluation._repr_html_()
+    assert f"<td>MAP@10</td><td>{evaluation.official.value:.4f}</td>" in shown and "<td>AP</td>" in shown
+    other = index.rank("dev", recipe="neighbours", tag=HOSTILE)
+    compared = sa.compare(run, other, cutoff=10)
+    shown = compared._repr_html_()
+    assert shown.count("<table>") == 2 and HOSTILE not in shown
+    assert f"<td>{compared.measures[0].means[1]:.4f}</td>" in shown
+    assert f"<td>{compared.measures[0].pairs[0].difference.mean:+.4f}</td>" in shown
+    (hit, *_) = index.search("prime numbers")
+    explanation = index.explain("prime numbers", hit.hit.document_id)
+    assert explanation is not None and "<summary>" in explanation._repr_html_()
+    hostile = sa.Explanation(1.0, HOSTILE + "\u202e", (sa.Explanation(1.0, HOSTILE),))._repr_html_()
+    assert HOSTILE not in hostile and "\u202e" not in hostile and hostile.count("&lt;script&gt;") == 2
+
+
+def test_windows_is_refused_with_a_message() -> None:
+    for statement in ("import searchapp; searchapp.task", "from searchapp.__main__ import main; main()"):
+        code = f"import sys; sys.modules['fcntl'] = None; {statement}"
+        failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert failed.returncode == 1
+        assert failed.stderr.splitlines()[-1].endswith(
+            "searchapp runs on Linux and macOS: on Windows, install it in WSL (`wsl --install`)"
+        )
+
+
 def test_an_index_that_is_not_built_is_reported(tmp_path: Path) -> None:
     with pytest.raises(sa.EngineError, match="searchapp index nlps-sample"):
         sa.task("nlps-sample", home=tmp_path, engine="embedded").index()

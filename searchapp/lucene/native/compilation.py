@@ -71,6 +71,8 @@ def compile_library(library: Path, sources: Sequence[Path] = SOURCES) -> str:
     compiler = shutil.which(command)
     if compiler is None or sys.platform == "win32":
         return "there is no C compiler"
+    # cibuildwheel and pip name the architectures of a wheel for macOS here.
+    options += shlex.split(os.environ.get("ARCHFLAGS") or "")
     arguments = [*options, *FLAGS, f"-I{Path(__file__).parent}", f'-DKERNELS_SOURCE="{digest(sources)}"']
     try:
         with tempfile.TemporaryDirectory(dir=library.parent, prefix=".compiling-") as folder:
