@@ -372,7 +372,7 @@ def _topics(given: Any, recipe: recipes.Recipe) -> Iterator[Topic]:
             raise UsageError(f"topic {id_} is {variables!r}: give its text, or a mapping with the key text")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SearchHits(Sequence["SearchResult"]):
     """The documents that a search returns, best first; notebooks show a table."""
 
@@ -384,6 +384,9 @@ class SearchHits(Sequence["SearchResult"]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.results[index]
+
+    def __repr__(self) -> str:
+        return f"<searchapp.SearchHits for {self.words!r}: {counted(len(self), 'document')}>"
 
     def _repr_html_(self) -> str:
         rows = (

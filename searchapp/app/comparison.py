@@ -273,7 +273,7 @@ class RunOverlap:
     overlap: Overlap
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Runs of one split side by side; a single run has no pairs, and is compared with itself in `topics`."""
 
@@ -306,6 +306,9 @@ class Comparison:
             warning if any(run.path in warning for run in self.runs) else f"{', '.join(names)}: {warning}"
             for warning, names in systems.items()
         ]
+
+    def __repr__(self) -> str:
+        return f"<searchapp.Comparison of {', '.join(run.name for run in self.runs)}>"
 
     def _repr_html_(self) -> str:
         names = [run.name for run in self.runs]

@@ -93,7 +93,7 @@ class GoldSource:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """The figures of one submission, as fractions."""
 
@@ -115,6 +115,9 @@ class Evaluation:
         None for a topic that does not count; empty without such values.
         """
         return self.official.of_topics(name) or self.measures.per_topic.get(name, {})
+
+    def __repr__(self) -> str:
+        return f"<searchapp.Evaluation of {self.source}: {counted(self.topics, 'topic')}>"
 
     def _repr_html_(self) -> str:
         figures = {**self.official.values, **self.measures.values}

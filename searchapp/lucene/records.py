@@ -58,16 +58,15 @@ class Explanation:
         # Infinities and NaN arrive as text.
         return cls(float(value) if isinstance(value, str) else value, node["description"], details)
 
-    def _repr_html_(self) -> str:
-        """Return lists for notebooks, of which each can be folded."""
+    def _repr_html_(self, depth: int = 0) -> str:
+        """Return lists for notebooks that can be folded; the outer two are open."""
         shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in self.description)
         line = f"{self.value:.5g} {escape(shown)}"
         if not self.details:
             return f"<div>{line}</div>"
-        details = "".join(child._repr_html_() for child in self.details)
-        return (
-            f'<details open><summary>{line}</summary><div style="margin-left: 2em">{details}</div></details>'
-        )
+        state = " open" if depth < 2 else ""
+        details = "".join(child._repr_html_(depth + 1) for child in self.details)
+        return f'<details{state}><summary>{line}</summary><div style="margin-left: 2em">{details}</div></details>'
 
     def to_json(self) -> dict[str, Any]:
         return {
