@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -17,7 +18,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "docs" / "notebooks"
 SECONDS = 600  # for a cell
 
 
-def run(path: Path) -> nbformat.NotebookNode:
+def run(path: Path) -> Any:
     """Return a notebook with the outputs of a new run.
 
     Raises:

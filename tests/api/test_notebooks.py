@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -11,7 +12,7 @@ from scripts.notebooks import NOTEBOOKS, run
 from tests.cli.conftest import clear_variables
 
 
-def outputs(notebook: nbformat.NotebookNode) -> list[list[object]]:
+def outputs(notebook: Any) -> list[list[object]]:
     """Return the outputs of each cell: printed texts, and the tables or texts of results."""
     return [
         [output.get("text") or output["data"].get("text/html") or output["data"] for output in cell.outputs]
