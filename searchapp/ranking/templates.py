@@ -26,6 +26,35 @@ from searchapp.text import choices_hint, is_renamed, key_suggestion, suggestion
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+(?:\.[a-z_][a-z0-9_]*)*)\s*\}\}")
 
+# The parts of Elasticsearch's search templates: a variable, one as JSON, and all else, such as sections.
+_BARE = re.compile(r"\{\{\s*(?:#toJson\s*\}\}\s*(?P<json>[\w.]+)\s*\{\{/toJson|(?P<name>\w+))\s*\}\}")
+_TAG = re.compile(r"\{\{\s*(?:[#^/>!&=]\s*[^{}\s]*|\{[^{}]*\})")
+
+# The names that search templates use for the words of a query, and for the number of hits.
+_USUAL_NAMES = {
+    **dict.fromkeys(("q", "query", "query_string", "queryString", "text"), "topic.text"),
+    "size": "depth",
+}
+
+# The sorts by score alone; equal scores are then sorted by id.
+_BY_SCORE = ("_score", ["_score"], {"_score": "desc"}, [{"_score": "desc"}], [{"_score": {"order": "desc"}}])
+
+# The parts of a search body that do not change a ranking.
+_WITHOUT_EFFECT = {
+    *(
+        "_source",
+        "aggregations",
+        "aggs",
+        "docvalue_fields",
+        "explain",
+        "fields",
+        "from",
+        "highlight",
+        "profile",
+    ),
+    *("size", "stored_fields", "suggest", "timeout", "track_scores", "track_total_hits", "version"),
+}
+
 
 class Template:
     """A search body with placeholders.
@@ -82,6 +111,11 @@ class Template:
             if match is not None:
                 return [(match[1], path)]
             with problems.at(f"{self.name}: {path}"):
+                if tag := _TAG.search(node):
+                    raise DataError(
+                        f"{tag[0]}}}}} of a search template is not supported: write a template for each case, with "
+                        "variables as whole values"
+                    )
                 raise DataError(
                     f"{node!r} is not a placeholder: a whole value must be {{{{name}}}}, without other text"
                 )
@@ -418,8 +452,38 @@ def written_parameters(described: Any) -> dict[str, Any]:
     return written
 
 
+def _with_known_names(node: Any, parameters: Collection[str]) -> Any:
+    """Replace the variables of a search template: by parameters of the recipe, the topic's text or another field."""
+    if isinstance(node, Mapping):
+        return {key: _with_known_names(value, parameters) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_with_known_names(value, parameters) for value in node]
+    match = _BARE.fullmatch(node) if isinstance(node, str) else None
+    name = match and (match["json"] or match["name"])
+    if not name or name == "depth":
+        return node
+    if name in parameters:
+        name = f"recipe.{name}"
+    elif "." not in name:
+        name = _USUAL_NAMES.get(name, f"topic.{name}")
+    return f"{{{{{name}}}}}"
+
+
+def _ranking_body(body: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
+    """Return the parts of a search body that rank, for `depth` hits, the best first."""
+    named: dict[str, Any] = _with_known_names(
+        {key: value for key, value in body.items() if key not in _WITHOUT_EFFECT}, parameters
+    )
+    if named.get("sort") in _BY_SCORE:
+        del named["sort"]
+    return {"size": "{{depth}}", "sort": BEST_FIRST, "_source": False, "track_total_hits": False, **named}
+
+
 def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -> TopicQuery:
-    """Return the query of a template of a recipe book, sorted by score and id unless it has a `sort`.
+    """Return the query of a template of a recipe book.
+
+    Its body may be one of another application: `size` and the parts that do not change the ranking have no effect, and
+    hits with equal scores are sorted by id.
 
     Raises:
         DataError: the template is unknown or invalid.
@@ -427,14 +491,5 @@ def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -
     if not isinstance(name, str):
         raise DataError(f"{book.file}: the name of a template must be a string, not {name!r}")
     body = book.template(name)
-    problems = ErrorCollector()
-    full_name = f"{book.task}/{name}"
-    template = None
-    with problems.at():
-        template = Template({"sort": BEST_FIRST, **body}, full_name)
-    if body.get("size") != "{{depth}}":
-        with problems.at(f"{full_name}: size"):
-            raise DataError('a template must have "size": "{{depth}}", else --depth has no effect')
-    problems.raise_if_any()
-    assert template is not None
+    template = Template(_ranking_body(body, parameters.keys()), f"{book.task}/{name}")
     return TopicQuery(template, digest_json(body), parameters)

@@ -196,9 +196,13 @@ def test_a_field_of_the_mapping_can_be_searched(cli: Cli, task: Path) -> None:
     assert [hit["id"] for hit in hits] == ["r32", "r33", "r34"]
 
 
-def test_a_template_without_a_sort_orders_by_score_and_then_by_id(cli: Cli, task: Path) -> None:
-    template = {"size": "{{depth}}", "query": {"constant_score": {"filter": {"match": {"text": "the"}}}}}
-    (task.parent / "plain.json").write_text(json.dumps(template).replace('"the"', '"{{topic.text}}"'))
+def test_a_body_of_another_application_orders_by_score_and_then_by_id(cli: Cli, task: Path) -> None:
+    template = {
+        "query": {"constant_score": {"filter": {"match": {"text": "{{query}}"}}}},
+        "size": 3,
+        "highlight": {"fields": {"text": {"type": "unified"}}},
+    }
+    (task.parent / "plain.json").write_text(json.dumps(template))
     task.write_text(task.read_text() + '[recipes.plain]\nabout = "x"\ntemplate = "plain.json"\n')
     assert cli("index", task).code == 0
     hits = cli("search", task, "lentils soup", "--recipe", "plain", "--json").json["hits"]

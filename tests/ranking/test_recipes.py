@@ -44,8 +44,49 @@ def test_a_recipe_renders_its_template_with_topic_depth_and_parameters(my_recipe
     recipe = mine("plain")
     assert recipe.body(Topic("7", "finite group"), 20) == {
         "size": 20,
+        "_source": False,
+        "track_total_hits": False,
         "query": {"match": {"text": {"query": "finite group", "boost": 1.5}}},
         "sort": [{"_score": "desc"}, {"id": "asc"}],
+    }
+
+
+def test_a_body_of_another_application_ranks_by_the_variables_of_search_templates(my_recipes: Path) -> None:
+    pasted = {
+        "from": 0,
+        "size": "{{size}}",
+        "sort": ["_score"],
+        "_source": ["title"],
+        "highlight": {"fields": {"text": {}}},
+        "aggs": {"kinds": {"terms": {"field": "kind"}}},
+        "query": {
+            "bool": {
+                "should": [
+                    {"match": {"text": "{{ query_string }}"}},
+                    {"match": {"text": "{{#toJson}}q{{/toJson}}"}},
+                ],
+                "filter": [
+                    {"term": {"kind": "{{kind}}"}},
+                    {"range": {"year": {"gte": "{{#toJson}}year{{/toJson}}"}}},
+                ],
+            }
+        },
+    }
+    (my_recipes / "plain.json").write_text(json.dumps(pasted))
+    (my_recipes / "recipes.toml").write_text(
+        '[plain]\nabout = "words"\ntemplate = "plain"\nparameters = { year = 1990 }\n'
+    )
+    assert mine("plain").body(Topic("7", 'a "ring"', {"kind": "lemma"}), 20) == {
+        "size": 20,
+        "_source": False,
+        "track_total_hits": False,
+        "sort": [{"_score": "desc"}, {"id": "asc"}],
+        "query": {
+            "bool": {
+                "should": [{"match": {"text": 'a "ring"'}}, {"match": {"text": 'a "ring"'}}],
+                "filter": [{"term": {"kind": "lemma"}}, {"range": {"year": {"gte": 1990}}}],
+            }
+        },
     }
 
 

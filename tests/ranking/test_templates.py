@@ -71,6 +71,24 @@ def test_a_placeholder_with_other_text_is_rejected(leaf: str) -> None:
         Template({"match": {"text": leaf}})
 
 
+@pytest.mark.parametrize(
+    ("leaf", "tag"),
+    [
+        ("{{#lang}}{{text}}{{/lang}}", "{{#lang}}"),
+        ("{{^lang}}en{{/lang}}", "{{^lang}}"),
+        ("{{> part}}", "{{> part}}"),
+        ("{{{topic.text}}}", "{{{topic.text}}}"),
+        ("{{&topic.text}}", "{{&topic.text}}"),
+        ("{{#join}}words{{/join}}", "{{#join}}"),
+        ("{{! a remark}}", "{{! a}}"),
+    ],
+)
+def test_other_parts_of_search_templates_are_rejected_by_name(leaf: str, tag: str) -> None:
+    with pytest.raises(DataError) as caught:
+        Template({"match": {"text": leaf}}, "mine/t")
+    assert str(caught.value).startswith(f"mine/t: match.text: {tag} of a search template is not supported")
+
+
 def test_a_placeholder_as_a_key_is_rejected() -> None:
     with pytest.raises(DataError, match="a placeholder can't be a key"):
         Template({"match": {"{{topic.field}}": "x"}})

@@ -152,7 +152,12 @@ def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path
             'signals = [{ signal = "neighbours", template = 3, k = 1, power = 1.0 }]',
             "the name of a template must be a string, not 3",
         ),
-        ('template = "whole.json"', 'mine/whole.json: size: a template must have "size": "{{depth}}"'),
+        (
+            'template = "sections.json"',
+            "mine/sections.json: query.bool.must[0].match.text: {{#lang}} of a search template is not supported: write "
+            "a template for each case, with variables as whole values\n"
+            "mine/sections.json: query.bool.must[1].match.text: {{{raw}}} of a search template is not supported",
+        ),
         (
             'templat = "bm25"',
             "mine/own has the unknown key 'templat' (did you mean template?): correct mine.toml",
@@ -160,7 +165,9 @@ def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path
     ],
 )
 def test_an_invalid_recipe_is_rejected(tmp_path: Path, recipe: str, message: str) -> None:
-    (tmp_path / "whole.json").write_text('{"query": {"match_all": {}}}')
+    texts = ["{{#lang}}{{query}}{{/lang}}", "{{{raw}}}"]
+    body = {"query": {"bool": {"must": [{"match": {"text": text}} for text in texts]}}}
+    (tmp_path / "sections.json").write_text(json.dumps(body))
     task = task_of(tmp_path, f"{MINIMAL}[recipes.own]\n{recipe}\n")
     with pytest.raises(DataError, match=re.escape(message)):
         recipes.load(task.recipe_book(), "own")
