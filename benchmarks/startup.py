@@ -1,22 +1,35 @@
-"""Measure `searchapp --version` and completion by Tab as multiples of `python -c "import typer"`.
+"""Measure the start of searchapp: `--version`, completion by Tab, and the first frame and the data of each screen.
 
     python benchmarks/startup.py [--runs 10]
+    python benchmarks/startup.py --screens [--runs 20] [--beside SEARCHAPP]
 
-The commands run in turn, so that a changing speed of the machine affects all; medians and their ratios are printed. The
-aims are ratios of at most 2.2 for the version and of at most 5 for Tab, which still feels immediate.
+The commands run in turn, so that a changing speed of the machine affects all; medians and their ratios are printed.
+Without `--screens`, times are multiples of `python -c "import typer"`. The aims are ratios of at most 2.2 for the
+version and of at most 5 for Tab, which still feels immediate.
+
+With `--screens`, each screen opens the sample of nlps on a pseudo-terminal of 80 x 24. Its first frame has its title;
+its data are complete when documents, runs or differences are drawn. The reference is a Typer program that opens an
+empty Textual app. The aim is a ratio of at most 1.3 for the first frame. `--beside` measures another installation in
+turn.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from terminal import Terminal
 from usage import make_parser
+
+from searchapp.resources import SAMPLES
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
 TYPER = f'{Path(sys.executable).name} -c "import typer"'
@@ -51,11 +64,101 @@ def seconds(name: str) -> float:
     return time.perf_counter() - begin
 
 
+class Start(NamedTuple):
+    """A program with a screen, and patterns of its first frame and of its data."""
+
+    words: Sequence[str]
+    first: str
+    data: str
+
+
+EMPTY = """
+import typer
+
+app = typer.Typer()
+
+@app.command()
+def main() -> None:
+    from textual.app import App
+    App().run()
+
+app()
+"""
+"""The reference for screens."""
+
+HOME = r"\x1b\[1;1H"
+"""The beginning of a complete frame."""
+
+
+def starts(searchapp: str, run: Path, other: Path) -> Mapping[str, Start]:
+    """Return the measured screens of an installation."""
+    document = "Document [^ ]+"
+    return {
+        "browse": Start([searchapp, "browse"], "searchapp", "✓ embedded"),
+        "search": Start([searchapp, "search", "nlps"], "nlps", document),
+        "judge": Start([searchapp, "judge", "nlps", "--run", str(run)], "nlps", document),
+        "topics": Start([searchapp, "topics", "nlps", "--run", str(run)], "nlps", document),
+        "compare": Start([searchapp, "compare", str(run), str(other), "--screen"], run.name, document),
+        "config": Start([searchapp, "config", "--screen"], "(?i)settings", "user file"),
+    }
+
+
+def open_screen(start: Start, environment: Mapping[str, str]) -> tuple[float, float]:
+    """Open a screen; return the times of its first frame and of its data."""
+    begin = time.perf_counter()
+    terminal = Terminal(list(start.words), dict(environment), 80, 24)
+    output = terminal.wait_for(start.first)
+    first = data = terminal.arrived - begin
+    if not re.search(start.data, output):
+        terminal.wait_for(start.data)
+        data = terminal.arrived - begin
+    terminal.close()
+    return first, data
+
+
+def measure_screens(runs: int, beside: str | None) -> None:
+    """Measure and print the first frame and the data of each screen."""
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        environment = {**os.environ, "SEARCHAPP_HOME": name, "SEARCHAPP_ANNOTATOR": "bench"}
+        environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        run, other = home / "runs" / "bm25", home / "runs" / "neighbours"
+        sample = ["nlps", "--data", str(SAMPLES / "nlps"), "--quiet"]
+        subprocess.run([SEARCHAPP, "index", *sample], check=True, env=environment)
+        for path in (run, other):
+            ranking = ["rank", *sample, "--split", "dev", "--recipe", path.name, "--out", str(path)]
+            subprocess.run([SEARCHAPP, *ranking], check=True, env=environment, stderr=subprocess.DEVNULL)
+        measured = {"empty": Start([sys.executable, "-c", EMPTY], HOME, HOME)}
+        for installation in filter(None, (beside, SEARCHAPP)):
+            label = " (beside)" if installation == beside else ""
+            measured |= {f"{key}{label}": start for key, start in starts(installation, run, other).items()}
+        for start in measured.values():
+            open_screen(start, environment)  # warm the file cache
+        rounds = [
+            {key: open_screen(start, environment) for key, start in measured.items()} for _ in range(runs)
+        ]
+    print(f"{'':20}{'first frame':>22}{'data':>22}")
+    for key in measured:
+        cells = []
+        for place in (0, 1):
+            median = statistics.median(times[key][place] for times in rounds)
+            ratio = statistics.median(times[key][place] / times["empty"][place] for times in rounds)
+            cells.append(f"{median * 1000:9.0f} ms x {ratio:5.2f}")
+        print(f"{key:20}" + "".join(f"{cell:>22}" for cell in cells))
+    print(f"medians of {runs}, and of the ratios in a round")
+
+
 def main() -> None:
     """Measure and print."""
     parser = make_parser(__doc__)
     parser.add_argument("--runs", type=int, default=10, help="measured runs of each command (default 10)")
-    runs = parser.parse_args().runs
+    parser.add_argument("--screens", action="store_true", help="measure screens instead of commands")
+    parser.add_argument("--beside", metavar="SEARCHAPP", help="the program of another installation")
+    options = parser.parse_args()
+    runs = options.runs
+    if options.screens:
+        measure_screens(runs, options.beside)
+        return
     for name in COMMANDS:
         seconds(name)  # warm the file cache
     rounds = [{name: seconds(name) for name in COMMANDS} for _ in range(runs)]

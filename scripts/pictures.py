@@ -49,16 +49,17 @@ from searchapp.ranking import recipes
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
-from searchapp.tui.config.screen import ConfigApp, ConfigScreen
+from searchapp.tui.config.screen import GRADES, ConfigScreen
 from searchapp.tui.home import overview as home_overview
-from searchapp.tui.home.screen import HomeApp, HomeScreen
+from searchapp.tui.home.screen import HomeScreen
+from searchapp.tui.home.screen import load as load_home
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
-from searchapp.tui.kit.judging import WorkApp
-from searchapp.tui.kit.screen import KeyApp, KeyScreen
+from searchapp.tui.kit.app import KeyApp
+from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.kit.themes import next_theme, theme_of
 from searchapp.tui.search import actions
-from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
+from searchapp.tui.search.screen import SearchScreen, SearchSetup
 from searchapp.tui.topics.screen import TopicsScreen, topics_screen
 
 ROOT = Path(__file__).parents[1]
@@ -104,7 +105,7 @@ class SampleScreens:
     def close(self) -> None:
         self._stack.close()
 
-    def search(self, name: str = TASK) -> SearchApp:
+    def search(self, name: str = TASK) -> KeyApp:
         """Open the search screen on a sample."""
         task = load(name)
         engine = self._stack.enter_context(closing(open_engine(Settings(home=self._home))))
@@ -117,7 +118,8 @@ class SampleScreens:
             SearchQuery(),
             lambda: self._session("ann"),
         )
-        return SearchApp(setup, actions.load(self._folder, task.info.grades))
+        own = actions.load(self._folder, task.info.grades)
+        return KeyApp(SearchScreen(setup, own.keys), own.theme, own.spacing)
 
     def topics(self) -> KeyApp:
         """Open the screen of topics on rankings of a recipe."""
@@ -147,16 +149,17 @@ class SampleScreens:
         )
         return KeyApp(compare_screen(comparing, settings, lambda: self._session("ann")), THEMES[0])
 
-    def judge(self) -> WorkApp:
+    def judge(self) -> KeyApp:
         """Open the judging screen."""
         pages = self._pages()
         judging = JudgingSession(
             self._session("ann"), pages.topics, pages.ranking, pages.scored, pages.name, None, None
         )
         settings = keys.load(self._folder, load(TASK).info.grades)
-        return WorkApp(JudgeScreen(judging, pages, settings.keys, f"{TASK} {SPLIT} · ann"), settings)
+        screen = JudgeScreen(judging, pages, settings.keys, f"{TASK} {SPLIT} · ann")
+        return KeyApp(screen, settings.theme, settings.spacing)
 
-    def adjudicate(self) -> WorkApp:
+    def adjudicate(self) -> KeyApp:
         """Open the adjudicating screen after three people and a model have judged two topics."""
         pages = self._pages()
         documents = {topic: pages.ranking(topic)[:4] for topic in pages.topics[:2]}
@@ -177,9 +180,9 @@ class SampleScreens:
         adjudication = Adjudication(session, ("ann", "ben", "bot"))
         settings = keys.load(self._folder, load(TASK).info.grades)
         screen = AdjudicateScreen(adjudication, pages, settings.keys, f"{TASK} · kim decides")
-        return WorkApp(screen, settings)
+        return KeyApp(screen, settings.theme, settings.spacing)
 
-    def home(self) -> HomeApp:
+    def home(self) -> KeyApp:
         """Open the home screen of a user who has indexed and ranked two samples, and graded some documents."""
         home = self._user_home()
         for task, split in SPLITS.items():
@@ -194,11 +197,12 @@ class SampleScreens:
                 SeenDocument(pages.topics[0], document) for document in pages.ranking(pages.topics[0])[:12]
             ]
             Session(log, TASK, Author("ann")).grade(graded, 1)
-        app = HomeApp(resolution({}, {"SEARCHAPP_HOME": str(home)}, home), home)
-        self._stack.callback(app.home.opener.close)
-        return app
+        settings = load_home(home)
+        screen = HomeScreen(resolution({}, {"SEARCHAPP_HOME": str(home)}, home), home, settings.keys)
+        self._stack.callback(screen.opener.close)
+        return KeyApp(screen, settings.theme, settings.spacing)
 
-    def settings(self) -> ConfigApp:
+    def settings(self) -> KeyApp:
         """Open the screen of settings of a user with user settings, project settings and variables."""
         home = self._user_home()
         work = home.parents[2] / "projects"
@@ -208,7 +212,8 @@ class SampleScreens:
             'annotator = "ann"\ntrusted = ["~/projects"]\n\n[search]\nspacing = "compact"\n'
         )
         environ = {"SEARCHAPP_HOME": str(home), "SEARCHAPP_API_KEY": "c2VjcmV0"}
-        return ConfigApp(resolution({}, environ, work))
+        own = keys.load(home, GRADES)
+        return KeyApp(ConfigScreen(resolution({}, environ, work), own.keys), own.theme, own.spacing)
 
     def _user_home(self) -> Path:
         """Make the home directory of searchapp of an imaginary user."""

@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,8 @@ def untested_versions() -> tuple[UntestedVersion, ...]:
 
     `scripts/tested_versions.py` writes that file.
     """
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
     untested = []
     for package, (lowest, highest) in read_json(_PACKAGE / "tested_versions.json").items():
         if package == "python":
@@ -57,6 +58,8 @@ def untested_versions() -> tuple[UntestedVersion, ...]:
 
 def install_command(extra: str) -> str:
     """Return the command that installs an extra of searchapp into the running environment."""
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         required = [requirement.partition(";") for requirement in requires("searchapp") or ()]
     except PackageNotFoundError:

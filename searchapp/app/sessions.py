@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from searchapp.app.inspection.pages import RunPages
+from searchapp.app.inspection.pages import LocalFirst, RunPages, require_topic
+from searchapp.app.inspection.topics import TopicsRequest, open_now
 from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_judgments
-from searchapp.errors import DataError, EngineError, UsageError
-from searchapp.judging.events import Author
+from searchapp.errors import DataError, EngineError
+from searchapp.judging.assignment import Assigned
+from searchapp.judging.events import Author, annotator_name
 from searchapp.judging.judgments import Aggregation, aggregate
-from searchapp.judging.log import JudgmentLog
+from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import JudgingSession, Session
 from searchapp.judging.team import Exchanged, Synchronizer, synchronize
 from searchapp.judging.view import open_view
-from searchapp.progress import Notify
-from searchapp.tasks.base import Grades
+from searchapp.progress import Notify, Progress
+from searchapp.tasks.base import Grades, Task
 from searchapp.text import counted
 
 PATIENCE_SECONDS = 2.0  # how long a key waits for other writers of the log before its judgment is queued
@@ -64,6 +67,95 @@ def judging_session(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class JudgingRequest:
+    """Topics to judge, and how."""
+
+    task: Task
+    author: Author
+    run: Path | None = None  # run directory or TREC run; without one, `recipe` ranks now
+    recipe: str | None = None
+    split: str | None = None
+    data: Path | None = None
+    assigned: Assigned | None = None  # the topics of the author, if not all
+    topic: str | None = None  # the first one to show
+    depth: int | None = None  # documents with a score per topic, by default the usual number
+    every_document: bool = False  # instead of `depth`
+    seed: int | None = None  # the order of a blind session
+    show_others: bool = False
+    log: Path | None = None  # the log of judgments, if it is not the usual one
+    shared: bool = False  # exchange judgments with a team
+
+
+class OpenedJudging(NamedTuple):
+    """An open session."""
+
+    judging: JudgingSession
+    pages: RunPages
+    title: str
+    presence: Presence
+
+
+@contextmanager
+def open_judging(
+    request: JudgingRequest, settings: Settings, progress: Progress, warn: Notify, say: Notify
+) -> Iterator[OpenedJudging]:
+    """Open the pages of a run, and a session on its topics; afterwards `warn` gets its news.
+
+    Args:
+        request: the topics
+        settings: the engine and the home directory
+        progress: receives the stages of the work
+        warn: receives warnings
+        say: receives the result of an exchange with the team
+
+    Raises:
+        UsageError: the run, a topic or a split does not exist.
+        DataError: a file is invalid.
+        EngineError: the documents cannot be read.
+    """
+    task, name, run, split = request.task, request.author.annotator, request.run, request.split
+    with ExitStack() as stack:
+        documents = LocalFirst(settings, progress, warn, copy=request.shared)
+        stack.enter_context(closing(documents))
+        log = stack.enter_context(JudgmentLog(request.log or settings.judgments, PATIENCE_SECONDS, warn))
+        synchronizer = None
+        if request.shared:
+            synchronizer = stack.enter_context(team(settings, log, task.name, say, warn))
+        presence = stack.enter_context(Presence(log.path, task.name, name))
+        # A run directory has its split; for a TREC run, the assignment has it.
+        if request.assigned is not None and (run is None or run.is_file()):
+            split = split or request.assigned.split
+        if run is None:
+            ranked = TopicsRequest(recipe=request.recipe, split=split, data=request.data, depth=request.depth)
+            pages, _ = open_now(stack, task, ranked, settings, progress, documents)
+        else:
+            pages = RunPages.open(task, documents, run, request.data, home=settings.home, split=split)
+        topics = pages.topics
+        title = f"{task.name} {pages.split or pages.name} · {name}"
+        if request.assigned is not None:
+            topics = request.assigned.topics_in(task.name, pages.split or "", topics, name)
+            title += f" · {len(topics):,} assigned"
+        require_topic(pages, topics, request.topic)
+        for note in pages.notes:
+            warn(note)
+        judging = judging_session(
+            Session(log, task.name, request.author),
+            pages,
+            topics,
+            request.depth or (None if request.every_document else usual_depth(pages)),
+            request.seed,
+            unscored=request.every_document,
+            show_others=request.show_others,
+        )
+        judging.session.synchronizer = synchronizer
+        log.damage.report = judging.session.news.append
+        yield OpenedJudging(judging, pages, title, presence)
+        log.damage.report = warn
+        for news in (*judging.session.news, *pages.news):
+            warn(news)
+
+
 def judged_by_now(log: Path, task: str, aggregation: Aggregation | None = None) -> Grades:
     """Return the present grades of a task's documents in a log, if there is one.
 
@@ -74,21 +166,6 @@ def judged_by_now(log: Path, task: str, aggregation: Aggregation | None = None) 
         return {}
     with JudgmentLog(log) as opened:
         return aggregate(open_view(opened, task), aggregation).grades
-
-
-def annotator_name(given: str | None) -> str:
-    """Return the given name of the annotator, or the name of the account.
-
-    Raises:
-        UsageError: there is neither.
-    """
-    try:
-        name = (given or getpass.getuser()).strip()
-    except (OSError, KeyError):
-        name = ""
-    if not name:
-        raise UsageError("no annotator: give your name with --annotator NAME")
-    return name
 
 
 FIRST_SECONDS = 5.0  # how long judging waits at first for the judgments of others

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.commands import DataOption, command
+from searchapp.cli.commands import DataOption, command, run_screen
 from searchapp.cli.judgment_options import AnnotatorOption
 from searchapp.cli.output import DRIVER, IN_BROWSER, remark, require_screen, warn, warn_at_once
 from searchapp.config.resolution import Origin, Resolution
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from searchapp.config.settings import Settings
+    from searchapp.progress import Progress
     from searchapp.serving.guard import Guard, Listening
+    from searchapp.tui.home.screen import HomeScreen
 
 
 app = typer.Typer()
@@ -34,15 +36,16 @@ def browse(resolution: Resolution) -> None:
     `ctrl+p` searches all commands.
     """
     require_screen("home", "`searchapp tasks` lists the tasks without one")
-    from searchapp.tui.home.screen import HomeApp
 
-    app = HomeApp(resolution, Path.cwd())
-    try:
-        app.run()
-    finally:
-        app.home.opener.close()
-    if app.return_code:
-        raise typer.Exit(app.return_code)
+    @contextmanager
+    def opening(_progress: Progress) -> Iterator[HomeScreen]:
+        from searchapp.tui.home.screen import HomeScreen, load
+
+        home = HomeScreen(resolution, Path.cwd(), load(resolution.settings.of_user).keys)
+        with closing(home.opener):
+            yield home
+
+    run_screen(resolution.settings, "browse", "searchapp", opening)
 
 
 # The command whose screen is served without a task.

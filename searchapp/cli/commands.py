@@ -14,7 +14,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from importlib import import_module
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Engine
     from searchapp.ranking.recipes import Recipe
     from searchapp.tasks.base import Task
-    from searchapp.tui.kit.screen import KeyApp
+    from searchapp.tui.kit.app import Opening
 
 
 # The commands and groups under the headings of the help, each with the module whose `app` contains it.
@@ -481,11 +481,31 @@ def reporting_engine(settings: Settings) -> Iterator[Engine]:
         yield engine
 
 
-def run_screen(screen: KeyApp) -> None:
-    """Run an interface, and exit with its code if that is not 0."""
-    screen.run()
-    if screen.return_code:
-        raise typer.Exit(screen.return_code)
+def run_screen(settings: Settings, section: str, title: str, opening: Opening) -> None:
+    """Show a screen: paint a first frame, open the screen in the background, and close it after the user has left.
+
+    Args:
+        settings: with the theme
+        section: the screen's section in the settings file
+        title: the first line of the first frame
+        opening: opens the screen; imports its module only then
+
+    Raises:
+        SearchappError: the screen cannot be opened.
+        typer.Exit: the screen ended with an exit code other than 0.
+    """
+    from searchapp.tui.kit.app import KeyApp, LoadingScreen
+    from searchapp.tui.kit.keys import appearance
+
+    with ExitStack() as resources:
+        loading = LoadingScreen(title, opening, resources)
+        screen = KeyApp(loading, *appearance(settings.of_user, section))
+        try:
+            screen.run()
+        finally:
+            loading.stop()
+        if screen.return_code:
+            raise typer.Exit(screen.return_code)
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:

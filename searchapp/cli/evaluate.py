@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
@@ -42,11 +41,14 @@ from searchapp.tasks import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from searchapp.app.compare import CompareRequest
     from searchapp.app.evaluate import Evaluation, Subject
     from searchapp.app.report import People
+    from searchapp.progress import Progress
     from searchapp.tasks.base import Grades
+    from searchapp.tui.compare.screen import CompareScreen
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,9 +342,6 @@ def compare(
     comparisons and Tukey's tests. Runs with different topics, data, documents or judgments are rejected unless --force
     is given.
     """
-    from searchapp.app.compare import compare as compared
-    from searchapp.cli.experiment_tables import comparison_printout
-
     layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     if screen and layout is not Layout.text:
         raise UsageError("--screen excludes --json, --csv, --latex and --markdown: give one of them")
@@ -350,45 +349,30 @@ def compare(
         require_screen("compare", "leave out --screen")
     if topic is not None and not screen:
         raise UsageError("--topic requires --screen")
-    request = options.request(settings, runs, baseline, measure, by, depth)
     if screen:
-        _show_comparison(request, settings, topic, options.judged)
+        judged = options.judged
+
+        def opening(progress: Progress) -> AbstractContextManager[CompareScreen]:
+            from searchapp.tui.compare.screen import open_compare_screen
+
+            return open_compare_screen(
+                *(options.request(settings, runs, baseline, measure, by, depth), settings, progress, warn),
+                log=judged.log,
+                aggregation=judged.aggregation,
+                follows=judged.judgments,
+                start=topic,
+            )
+
+        run_screen(settings, "compare", " and ".join(run.name for run in runs), opening)
         return
+
+    from searchapp.app.compare import compare as compared
+    from searchapp.cli.experiment_tables import comparison_printout
+
+    request = options.request(settings, runs, baseline, measure, by, depth)
     result = compared(request, for_person(settings))
     print_result(layout, result.to_json, lambda: comparison_printout(result, topics))
     warn_all(result.warnings)
-
-
-def _show_comparison(
-    request: CompareRequest,
-    settings: Settings,
-    topic: str | None,
-    judged: JudgedOptions,
-) -> None:
-    from searchapp.app.inspection.topic_comparison import open_comparing
-    from searchapp.app.sessions import grading_session, judged_by_now
-    from searchapp.runs.directory import read_manifest
-    from searchapp.tui.compare.screen import KEY_ACTIONS, SECTION, compare_screen
-    from searchapp.tui.kit import keys
-    from searchapp.tui.kit.screen import KeyApp
-
-    name, log = read_manifest(request.runs[0]).task, judged.log or settings.judgments
-    with ExitStack() as opened:
-        comparing = open_comparing(
-            opened,
-            request,
-            settings,
-            for_person(settings),
-            warn,
-            lambda: judged_by_now(log, name, judged.aggregation),
-            follows=judged.judgments,
-        )
-        warn_all(dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes))
-        labels = comparing.topics[0].task.info.grades
-        own = keys.load(settings.of_user, labels, SECTION, KEY_ACTIONS)
-        session = lambda: grading_session(opened, log, name, settings.annotator)  # noqa: E731
-        app = KeyApp(compare_screen(comparing, settings, session, topic), own.theme, own.spacing)
-        run_screen(app)
 
 
 @command(app, cls=SpreadingCommand)

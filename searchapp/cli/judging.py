@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,6 @@ from searchapp.cli.judgment_options import (
     LogOption,
     RankNowOption,
     open_judgments,
-    team,
 )
 from searchapp.cli.output import (
     can_move_cursor,
@@ -46,19 +46,26 @@ from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.files import atomic_file
 from searchapp.formats.problems import Problems
-from searchapp.judging.events import Action, Author, Channel, Kind
-from searchapp.judging.log import JudgmentLog, Presence
+from searchapp.judging.events import Action, Author, Channel, Kind, annotator_name
 from searchapp.model import Run
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import be, counted, visible_line
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from searchapp.app.inspection.pages import Pages
-    from searchapp.app.inspection.topics import RunTopics
-    from searchapp.judging.session import SeenDocument, Session
+    from searchapp.app.inspection.topics import AnnotatorGold, RunTopics, TopicsRequest
+    from searchapp.app.sessions import JudgingRequest
+    from searchapp.judging.log import JudgmentLog, Presence
+    from searchapp.judging.session import Adjudication, JudgingSession, SeenDocument, Session
     from searchapp.model import Topic
+    from searchapp.progress import Progress
     from searchapp.tasks.base import Task
+    from searchapp.tui.adjudicate.screen import AdjudicateScreen
+    from searchapp.tui.judge.screen import JudgeScreen
+    from searchapp.tui.topics.screen import TopicsScreen
 
 
 app, judgments_app = typer.Typer(), typer.Typer()
@@ -112,14 +119,6 @@ def judge(
 
     Without --run, a recipe ranks the topics of a split now, each when you open it.
     """
-    from searchapp.app.inspection.pages import LocalFirst, RunPages, require_topic
-    from searchapp.app.inspection.topics import TopicsRequest, open_now
-    from searchapp.app.sessions import PATIENCE_SECONDS, annotator_name, judging_session, usual_depth
-    from searchapp.judging import assignment as assignments
-    from searchapp.judging.session import Session, own_seed, summary
-    from searchapp.tui.kit import keys
-    from searchapp.tui.kit.descriptions import session_summary
-
     if seed is not None and not blind:
         raise UsageError("--seed requires --blind: add --blind, or leave out --seed")
     if show_others and blind:
@@ -134,71 +133,74 @@ def judge(
         require_screen("judging", "use --plain for prompts")
     loaded = load(task)
     name = annotator_name(annotator or settings.annotator)
-    assigned = None if assignment is None else assignments.read(assignment)
-    key_map = keys.load(settings.of_user, loaded.info.grades)
-    author = Author(name, kind, Channel.plain if simple else Channel.interface)
-    is_shared = settings.shared if shared is None else shared
-    with (
-        ExitStack() as stack,
-        closing(LocalFirst(settings, for_person(settings), warn, copy=is_shared)) as documents,
-        JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS, warn) as log,
-        team(settings, log, loaded.name, is_shared) as synchronizer,
-        Presence(log.path, loaded.name, name) as presence,
-    ):
-        # A run directory has its split; for a TREC run, the assignment has it.
-        if assigned is not None and (run is None or run.is_file()):
-            split = split or assigned.split
-        if run is None:
-            request = TopicsRequest(recipe=recipe, split=split, data=data, depth=limit)
-            pages, _ = open_now(stack, loaded, request, settings, for_person(settings), documents)
-        else:
-            pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=split)
-        topics = pages.topics
-        title = f"{loaded.name} {pages.split or pages.name} · {name}"
-        if assigned is not None:
-            topics = assigned.topics_in(loaded.name, pages.split or "", topics, name)
-            title += f" · {len(topics):,} assigned"
-        require_topic(pages, topics, topic)
-        warn_all(pages.notes)
-        judging = judging_session(
-            Session(log, loaded.name, author),
-            pages,
-            topics,
-            usual_depth(pages) if depth is None else limit,
-            (own_seed(name) if seed is None else seed) if blind else None,
-            unscored=depth == "all",
+
+    def request() -> JudgingRequest:
+        from searchapp.app.sessions import JudgingRequest
+        from searchapp.judging import assignment as assignments
+        from searchapp.judging.session import own_seed
+
+        return JudgingRequest(
+            loaded,
+            Author(name, kind, Channel.plain if simple else Channel.interface),
+            run,
+            recipe,
+            split,
+            data,
+            None if assignment is None else assignments.read(assignment),
+            topic,
+            limit,
+            every_document=depth == "all",
+            seed=(own_seed(name) if seed is None else seed) if blind else None,
             show_others=show_others,
+            log=log_file,
+            shared=settings.shared if shared is None else shared,
         )
-        judging.session.synchronizer = synchronizer
-        log.damage.report = judging.session.news.append
-        if simple:
-            from searchapp.tui.judge.prompts import JudgePrompts
 
-            warn_all(
-                f"{name} is already judging {loaded.name} in another window ({other}): the latest judgment counts"
-                for other in presence.others
-            )
-            JudgePrompts(
-                *(judging, pages, title, topic), goal=goal or key_map.goal, next_topic=key_map.next_topic
-            ).converse()
-        else:
-            from searchapp.tui.judge.screen import JudgeScreen
-            from searchapp.tui.kit.judging import WorkApp
+    @contextmanager
+    def opening(progress: Progress) -> Iterator[JudgeScreen]:
+        from searchapp.tui.judge.screen import open_judge_screen
 
-            screen = JudgeScreen(
-                *(judging, pages, key_map.keys, title, topic, presence),
-                goal=goal or key_map.goal,
-                next_topic=key_map.next_topic,
-            )
-            run_screen(WorkApp(screen, key_map))
-        log.damage.report = warn
-        warn_all([*judging.session.news, *pages.news])
-        for line in session_summary(summary(judging), loaded.info.grades):
-            say(settings, line)
-        if left := judging.session.waiting:
-            say(settings, f"{counted(left, 'judgment')} not saved in {log.path}")
-        else:
-            say(settings, f"all judgments are saved in {log.path}")
+        tell = partial(say, settings)
+        with open_judge_screen(request(), settings, progress, warn, tell, goal) as screen:
+            yield screen
+            _report_work(settings, loaded, screen.judging, log_file)
+
+    if simple:
+        _judge_in_prompts(request(), settings, goal)
+    else:
+        run_screen(settings, "judge", f"{loaded.name} · {name}", opening)
+
+
+def _judge_in_prompts(request: JudgingRequest, settings: Settings, goal: int | None) -> None:
+    from searchapp.app.sessions import open_judging
+    from searchapp.tui.judge.prompts import JudgePrompts
+    from searchapp.tui.kit import keys
+
+    task, name = request.task, request.author.annotator
+    own = keys.load(settings.of_user, task.info.grades)
+    opened = open_judging(request, settings, for_person(settings), warn, partial(say, settings))
+    with opened as (judging, pages, title, presence):
+        warn_all(
+            f"{name} is already judging {task.name} in another window ({other}): the latest judgment counts"
+            for other in presence.others
+        )
+        JudgePrompts(
+            *(judging, pages, title, request.topic), goal=goal or own.goal, next_topic=own.next_topic
+        ).converse()
+        _report_work(settings, task, judging, request.log)
+
+
+def _report_work(settings: Settings, task: Task, judging: JudgingSession, log: Path | None) -> None:
+    from searchapp.judging.session import summary
+    from searchapp.tui.kit.descriptions import session_summary
+
+    for line in session_summary(summary(judging), task.info.grades):
+        say(settings, line)
+    path = log or settings.judgments
+    if left := judging.session.waiting:
+        say(settings, f"{counted(left, 'judgment')} not saved in {path}")
+    else:
+        say(settings, f"all judgments are saved in {path}")
 
 
 # Maximum number of printed documents of a topic that are not relevant.
@@ -251,47 +253,51 @@ def topics(
     --topic one topic with its relevant documents: the rank of each, or why it has none. Without gold, the topics have
     no figures.
     """
-    from searchapp.app.inspection.topics import AnnotatorGold, TopicsRequest, open_topics
-    from searchapp.app.sessions import annotator_name, judged_by_now
-    from searchapp.judging.judgments import Aggregation
-
     loaded = load(task)
     name = annotator_name(annotator or settings.annotator) if judgments else None
-    gold = None
-    if name is not None:
-        by = Aggregation(annotators=(name,))
-        gold = AnnotatorGold(lambda: judged_by_now(log_file or settings.judgments, loaded.name, by))
-    request = TopicsRequest(run, recipe, split, data, depth, name, log_file)
-    on_screen = not plain and not as_json and has_screen()
-    if on_screen:
+
+    def request() -> tuple[TopicsRequest, AnnotatorGold | None]:
+        from searchapp.app.inspection.topics import AnnotatorGold, TopicsRequest
+        from searchapp.app.sessions import judged_by_now
+        from searchapp.judging.judgments import Aggregation
+
+        gold = None
+        if name is not None:
+            by = Aggregation(annotators=(name,))
+            gold = AnnotatorGold(lambda: judged_by_now(log_file or settings.judgments, loaded.name, by))
+        return TopicsRequest(run, recipe, split, data, depth, name, log_file), gold
+
+    def opening(progress: Progress) -> AbstractContextManager[TopicsScreen]:
+        from searchapp.tui.topics.screen import open_topics_screen
+
+        return open_topics_screen(
+            *(loaded, *request(), settings, progress, warn),
+            annotator=annotator,
+            start=topic,
+            order=order,
+            failing=failures,
+        )
+
+    if not plain and not as_json and has_screen():
         require_screen("topics", "use --plain to print the topics")
-    elif name is not None:
+        title = loaded.name if run is None else f"{loaded.name} · {run.name}"
+        run_screen(settings, "topics", title, opening)
+        return
+    if name is not None:
         with open_judgments(settings, log_file, loaded.name, [name]):
             pass  # the annotator has judged the task
+
+    from searchapp.app.inspection.topics import open_topics
+
+    requested, gold = request()
     with ExitStack() as stack:
-        opened = open_topics(stack, loaded, request, settings, for_person(settings), warn, gold)
-        if not on_screen:
-            if topic is not None:
-                opened.require(topic)
-                _print_topic(opened, topic, failures=failures, as_json=as_json)
-            else:
-                _print_topics(opened, order, settings, failures=failures, as_json=as_json)
-            warn_all(opened.pages.notes)
-            return
+        opened = open_topics(stack, loaded, requested, settings, for_person(settings), warn, gold)
+        if topic is not None:
+            opened.require(topic)
+            _print_topic(opened, topic, failures=failures, as_json=as_json)
+        else:
+            _print_topics(opened, order, settings, failures=failures, as_json=as_json)
         warn_all(opened.pages.notes)
-
-        from searchapp.app.sessions import grading_session
-        from searchapp.tui.kit import keys
-        from searchapp.tui.kit.screen import KeyApp
-        from searchapp.tui.topics.screen import KEY_ACTIONS, SECTION, topics_screen
-
-        def session() -> Session:
-            log = log_file or settings.judgments
-            return grading_session(stack, log, loaded.name, annotator or settings.annotator)
-
-        own = keys.load(settings.of_user, loaded.info.grades, SECTION, KEY_ACTIONS)
-        screen = topics_screen(opened, request, settings, session, topic, order, failing=failures)
-        run_screen(KeyApp(screen, own.theme, own.spacing))
 
 
 def _print_topics(
@@ -439,67 +445,94 @@ def adjudicate(
     One key decides, saves and goes to the next document. With --topic, --document and --grade, one decision is recorded
     without a prompt. Without a terminal there are prompts instead of a screen.
     """
-    from searchapp.app.sessions import PATIENCE_SECONDS
-    from searchapp.judging.session import Adjudication, Session
-
     loaded = load(task)
     if not annotator.strip():
         raise UsageError("no annotator: give your name with --annotator NAME")
     if reason and grade is None:
         raise UsageError("--reason requires --grade: on the screen and in prompts, type the reason there")
     simple = plain or not can_move_cursor() or grade is not None or not has_screen()
-    patience = PATIENCE_SECONDS if grade is None else None
-    with open_judgments(settings, log, loaded.name, between, patience=patience) as (opened, _):
-        author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
-        session = Session(opened, loaded.name, author, (Action.adjudicate,))
-        if grade is not None:
-            seen = _document_to_grade(session, loaded, topic, document, grade)
-            if run is not None:
-                with _pages(settings, loaded, run, data, [seen.topic_id]) as pages:
-                    pages.require_as_ranked(seen.document_id)
-            outcome = session.adjudicate(seen, grade, reason)
-            if outcome.not_saved:
-                raise outcome.not_saved
-            say(settings, f"topic {seen.topic_id}, document {seen.document_id}: decided, grade {grade}")
-            return
-        adjudication = Adjudication(session, between, topic, document)
-        total = len(adjudication.disputes)
-        if adjudication.next_open() is None and (simple or not total):
-            state = f"all {total:,} disputed documents are decided" if total else "no grades disagree"
-            if total == 1:
-                state = "the only disputed document is decided"
-            say(settings, f"{loaded.name}: {state}")
-            return
-        title = f"{loaded.name} · {author.annotator} decides"
-        topics_in_dispute = {dispute.topic_id for dispute in adjudication.disputes}
-        with (
-            _pages(settings, loaded, run, data, topics_in_dispute) as pages,
-            Presence(opened.path, loaded.name, author.annotator) as presence,
-        ):
-            opened.damage.report = session.news.append
-            if simple:
-                from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
+    author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
 
-                warn_all(
-                    f"{author.annotator} is already deciding on {loaded.name} in another window ({other}): "
-                    "the latest decision counts"
-                    for other in presence.others
-                )
-                warn_at_once()
-                AdjudicatePrompts(adjudication, pages, title).converse()
+    @contextmanager
+    def session() -> Iterator[tuple[JudgmentLog, Session]]:
+        from searchapp.app.sessions import PATIENCE_SECONDS
+        from searchapp.judging.session import Session
+
+        patience = PATIENCE_SECONDS if grade is None else None
+        with open_judgments(settings, log, loaded.name, between, patience=patience) as (opened_log, _):
+            yield opened_log, Session(opened_log, loaded.name, author, (Action.adjudicate,))
+
+    @contextmanager
+    def disputes(progress: Progress) -> Iterator[tuple[Adjudication, Pages, Presence] | None]:
+        from searchapp.judging.log import Presence
+        from searchapp.judging.session import Adjudication
+
+        with session() as (opened_log, opened):
+            adjudication = Adjudication(opened, between, topic, document)
+            total = len(adjudication.disputes)
+            if adjudication.next_open() is None and (simple or not total):
+                yield None
+                state = f"all {total:,} disputed documents are decided" if total else "no grades disagree"
+                if total == 1:
+                    state = "the only disputed document is decided"
+                say(settings, f"{loaded.name}: {state}")
+                return
+            topics_in_dispute = {dispute.topic_id for dispute in adjudication.disputes}
+            with (
+                _pages(settings, progress, loaded, run, data, topics_in_dispute) as pages,
+                Presence(opened_log.path, loaded.name, author.annotator) as presence,
+            ):
+                opened_log.damage.report = opened.news.append
+                yield adjudication, pages, presence
+            opened_log.damage.report = warn
+            warn_all(opened.news)
+            decided = adjudication.decided
+            say(settings, f"{decided:,} of {counted(total, 'disputed document')} {be(decided)} decided")
+
+    @contextmanager
+    def opening(progress: Progress) -> Iterator[AdjudicateScreen | None]:
+        from searchapp.tui.adjudicate.screen import AdjudicateScreen
+        from searchapp.tui.kit import keys
+
+        own = keys.load(settings.of_user, loaded.info.grades)
+        with disputes(progress) as opened:
+            if opened is None:
+                yield None
             else:
-                from searchapp.tui.adjudicate.screen import AdjudicateScreen
-                from searchapp.tui.kit import keys
-                from searchapp.tui.kit.judging import WorkApp
+                adjudication, pages, presence = opened
+                yield AdjudicateScreen(adjudication, pages, own.keys, title, presence)
 
-                key_map = keys.load(settings.of_user, loaded.info.grades)
-                run_screen(
-                    WorkApp(AdjudicateScreen(adjudication, pages, key_map.keys, title, presence), key_map)
-                )
-        opened.damage.report = warn
-        warn_all(session.news)
-        decided = adjudication.decided
-        say(settings, f"{decided:,} of {counted(total, 'disputed document')} {be(decided)} decided")
+    title = f"{loaded.name} · {author.annotator} decides"
+    if grade is not None:
+        with session() as (_, opened):
+            seen = _document_to_grade(opened, loaded, topic, document, grade)
+            if run is not None:
+                with _pages(settings, for_person(settings), loaded, run, data, [seen.topic_id]) as pages:
+                    pages.require_as_ranked(seen.document_id)
+            outcome = opened.adjudicate(seen, grade, reason)
+        if outcome.not_saved:
+            raise outcome.not_saved
+        say(settings, f"topic {seen.topic_id}, document {seen.document_id}: decided, grade {grade}")
+    elif simple:
+        with disputes(for_person(settings)) as open_disputes:
+            if open_disputes is not None:
+                _decide_in_prompts(loaded, title, *open_disputes)
+    else:
+        run_screen(settings, "judge", title, opening)
+
+
+def _decide_in_prompts(
+    task: Task, title: str, adjudication: Adjudication, pages: Pages, presence: Presence
+) -> None:
+    from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
+
+    name = adjudication.session.author.annotator
+    warn_all(
+        f"{name} is already deciding on {task.name} in another window ({other}): the latest decision counts"
+        for other in presence.others
+    )
+    warn_at_once()
+    AdjudicatePrompts(adjudication, pages, title).converse()
 
 
 @command(judgments_app)
@@ -626,13 +659,18 @@ def _document_to_grade(
 
 @contextmanager
 def _pages(
-    settings: Settings, task: Task, run: Path | None, data: Path | None, topic_ids: Collection[str]
+    settings: Settings,
+    progress: Progress,
+    task: Task,
+    run: Path | None,
+    data: Path | None,
+    topic_ids: Collection[str],
 ) -> Iterator[Pages]:
     """Open the topics and documents of a run, or of the task's files and index; ids alone where these are missing."""
     from searchapp.app.inspection.pages import LocalFirst, Pages, RunPages, topics_of
     from searchapp.tasks.folders import data_folder
 
-    with closing(LocalFirst(settings, for_person(settings), warn, copy=settings.shared)) as documents:
+    with closing(LocalFirst(settings, progress, warn, copy=settings.shared)) as documents:
         if run is not None:
             yield RunPages.open(task, documents, run, data, home=settings.home)
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from searchapp.cli.output import say, warn
+from searchapp.cli.output import warn
 from searchapp.config.settings import Settings
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -21,25 +21,8 @@ if TYPE_CHECKING:
 
     from searchapp.app.evaluate import GoldSource
     from searchapp.judging.log import JudgmentLog
-    from searchapp.judging.team import Synchronizer
     from searchapp.judging.view import JudgmentView
     from searchapp.tasks.base import Grades
-
-
-@contextmanager
-def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Synchronizer | None]:
-    """Exchange judgments before, during and after judging a task, if they are shared.
-
-    Raises:
-        UsageError: the engine is not a cluster.
-    """
-    from searchapp.app import sessions
-
-    if not shared:
-        yield None
-        return
-    with sessions.team(settings, log, task, lambda sentence: say(settings, sentence), warn) as synchronizer:
-        yield synchronizer
 
 
 LogOption = Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,7 @@ from searchapp.cli.output import (
     require_screen,
     say,
     stdout_console,
+    warn,
     warn_all,
 )
 from searchapp.config.settings import Settings
@@ -46,13 +47,14 @@ if TYPE_CHECKING:
 
     from searchapp.app.inspection.explanation import Reason
     from searchapp.app.search import SearchRequest, TaskSearcher
-    from searchapp.engines.base import Engine
     from searchapp.model import Explanation
+    from searchapp.progress import Progress
     from searchapp.ranking.query_language import FieldFilter
     from searchapp.ranking.search_results import SearchResult
     from searchapp.tasks.base import Task
     from searchapp.text import Span
     from searchapp.tui.home.opener import PaletteTargets
+    from searchapp.tui.search.screen import SearchScreen
 
 
 def print_why(reason: Reason, sentence: str, about: Mapping[str, object], *, as_json: bool) -> None:
@@ -176,9 +178,6 @@ def search(
     With --recipe, the query is ranked exactly as the text of a topic, also with recipes that learn from training
     topics. --recipe and --filter replace those of a saved search.
     """
-    from searchapp.app.search import SearchRequest, TaskSearcher
-    from searchapp.ranking import recipes
-
     if document is not None and why is not None:
         raise UsageError("--document and --explain-document exclude each other: give one of them")
     if words is not None and saved is not None:
@@ -192,15 +191,20 @@ def search(
         print_saved_searches(settings, loaded, as_json=as_json)
         return
     filters = tuple(_filter(part) for part in filter_ or ())
+    is_shown = why is None and document is None and out is None and not as_json
+    if words is None and saved is None and is_shown and has_screen():
+        require_screen("search", "give a query in quotes after the task")
+        _screen(settings, loaded, recipe, filters, data, annotator)
+        return
+
+    from searchapp.app.search import SearchRequest, TaskSearcher
+    from searchapp.ranking import recipes
+
     request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
     if saved is not None:
         request = saved_request(settings, loaded, saved, request)
         words, recipe = request.text, request.recipe
-    is_shown = why is None and document is None and out is None and not as_json
-    on_screen = words is None and is_shown and has_screen()
-    if on_screen:
-        require_screen("search", "give a query in quotes after the task")
-    is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
+    is_one_search = words is not None or why is not None or sys.stdin.isatty()
     if out is not None and words is None and saved is None:
         raise UsageError("--out requires a query: put it in quotes after the task")
     if is_one_search and document is None and not request.text.strip() and saved is None:
@@ -215,8 +219,6 @@ def search(
         warn_all(searcher.warnings(recipe))
         if why is not None:
             _why(searcher, request, why, as_json=as_json)
-        elif on_screen:
-            _screen(searcher, request, engine, settings, data, annotator)
         elif out is not None:
             from searchapp.app.search import QUERY_TOPIC, export_hits
 
@@ -236,33 +238,37 @@ def search(
 
 
 def _screen(
-    searcher: TaskSearcher,
-    request: SearchRequest,
-    engine: Engine,
     settings: Settings,
+    task: Task,
+    recipe: str | None,
+    filters: tuple[FieldFilter, ...],
     data: Path | None,
     annotator: str | None,
 ) -> None:
-    from searchapp.app.saved_searches import SearchQuery
-    from searchapp.tui.search import actions
-    from searchapp.tui.search.screen import SearchApp, search_setup
+    @contextmanager
+    def opening(progress: Progress) -> Iterator[SearchScreen]:
+        from searchapp.app.saved_searches import SearchQuery
+        from searchapp.tui.search.screen import open_search_screen
 
-    own = actions.load(settings.of_user, searcher.task.info.grades)
-    with ExitStack() as stack:
+        with ExitStack() as stack:
 
-        @cache
-        def palette_targets() -> PaletteTargets:
-            from searchapp.tui.home.opener import PaletteTargets  # on demand: it imports all screens
+            @cache
+            def palette_targets() -> PaletteTargets:
+                from searchapp.tui.home.opener import PaletteTargets  # on demand: it imports all screens
 
-            targets = PaletteTargets(settings, Path.cwd())
-            stack.callback(targets.close)
-            return targets
+                targets = PaletteTargets(settings, Path.cwd())
+                stack.callback(targets.close)
+                return targets
 
-        query = SearchQuery(request.text, request.recipe, request.filters)
-        name = annotator or settings.annotator
-        setup = search_setup(searcher, engine, query, settings, own, stack, data, name)
-        app = SearchApp(replace(setup, other_offers=lambda screen: palette_targets().offers(screen)), own)
-        run_screen(app)
+            screen = open_search_screen(
+                *(task, SearchQuery("", recipe, filters), settings, progress, warn),
+                data=data,
+                annotator=annotator,
+                other_offers=lambda screen: palette_targets().offers(screen),
+            )
+            yield stack.enter_context(screen)
+
+    run_screen(settings, "search", task.name, opening)
 
 
 def _filter(given: str) -> FieldFilter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +20,14 @@ from searchapp.options import flag
 from searchapp.text import visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from searchapp.app.demo import Sample
     from searchapp.app.evaluate import Evaluation
     from searchapp.cli.output import Console
     from searchapp.engines.base import Engine
+    from searchapp.progress import Progress
+    from searchapp.tui.config.screen import ConfigScreen
 
 
 # The sample on which the demonstration judges.
@@ -263,7 +265,12 @@ def _files(resolution: Resolution) -> dict[str, object]:
 
 def _go_through(resolution: Resolution) -> None:
     require_screen("settings", "leave out --screen")
-    from searchapp.tui.config.screen import ConfigApp
 
-    app = ConfigApp(resolution)
-    run_screen(app)
+    @contextmanager
+    def opening(_progress: Progress) -> Iterator[ConfigScreen]:
+        from searchapp.tui.config.screen import GRADES, ConfigScreen
+        from searchapp.tui.kit.keys import load
+
+        yield ConfigScreen(resolution, load(resolution.settings.of_user, GRADES).keys)
+
+    run_screen(resolution.settings, "judge", "Settings", opening)

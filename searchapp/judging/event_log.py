@@ -356,7 +356,10 @@ class EventLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._reading():
-                self._database = sqlite3.connect(path, timeout=patience, isolation_level=None)
+                # A screen is opened in one thread, used in another and closed in a third, one after the other.
+                self._database = sqlite3.connect(
+                    path, timeout=patience, isolation_level=None, check_same_thread=False
+                )
         except OSError as error:
             raise NotSaved(f"{path} can't be created: {reason(error)}") from error
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -9,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from searchapp.errors import DataError
+from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import encodable
 
 
@@ -219,3 +220,23 @@ def verdict_label(action: Action, grade: int | None, labels: Sequence[str]) -> s
     if grade is not None:
         return grade_label(grade, labels)
     return {Action.skip: "skipped", Action.cant_tell: "can't tell"}.get(action, action.value)
+
+
+def is_timed(event: Event) -> bool:
+    """Return whether an event's time counts for the pace: a judgment with the document on the screen."""
+    return event.action in (Action.grade, Action.cant_tell) and event.rank is not None
+
+
+def annotator_name(given: str | None) -> str:
+    """Return the given name of the annotator, or the name of the account.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    try:
+        name = (given or getpass.getuser()).strip()
+    except (OSError, KeyError):
+        name = ""
+    if not name:
+        raise UsageError("no annotator: give your name with --annotator NAME")
+    return name

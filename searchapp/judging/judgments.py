@@ -11,9 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from searchapp.judging.events import Action, Event, Kind
-from searchapp.judging.view import JudgmentView, Key, Opinion, is_timed
+from searchapp.judging.events import Action, Event, Kind, is_timed
+
+if TYPE_CHECKING:
+    from searchapp.judging.view import JudgmentView, Key, Opinion
 
 
 class Unjudged(StrEnum):

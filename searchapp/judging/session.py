@@ -19,7 +19,7 @@ from itertools import chain, islice
 from searchapp.errors import SearchappError
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.event_log import NotSaved
-from searchapp.judging.events import Action, Author, Event
+from searchapp.judging.events import Action, Author, Event, is_timed
 from searchapp.judging.judgments import (
     Aggregation,
     Pace,
@@ -37,7 +37,6 @@ from searchapp.judging.view import (
     Key,
     Opinion,
     has_verdict,
-    is_timed,
     open_view,
 )
 

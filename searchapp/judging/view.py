@@ -23,12 +23,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from searchapp.errors import SearchappError
 from searchapp.files import atomic_file, parse_json
-from searchapp.judging.events import Action, Event, Kind
-from searchapp.judging.log import JudgmentLog
+from searchapp.judging.events import Action, Event, Kind, is_timed
+
+if TYPE_CHECKING:
+    from searchapp.judging.log import JudgmentLog
 
 Key = tuple[str, str]  # the ids of a topic and of a document
 
@@ -73,11 +75,6 @@ class Judgment(NamedTuple):
 
     action: Action
     grade: int | None
-
-
-def is_timed(event: Event) -> bool:
-    """Return whether an event's time counts for the pace: a judgment with the document on the screen."""
-    return event.action in (Action.grade, Action.cant_tell) and event.rank is not None
 
 
 def is_standing(event_id: str, retractions: Callable[[str], Sequence[str]]) -> bool:

@@ -32,10 +32,10 @@ from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
 from searchapp.tui.kit import screen as kit_screen
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.content import Form, Notation, Plain
 from searchapp.tui.kit.descriptions import document_label
-from searchapp.tui.kit.judging import WorkApp
-from searchapp.tui.kit.screen import KeyApp, KeyScreen
+from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.kit.widgets import TextLine
 from tests.cli.conftest import EMBEDDED, run_command
 from tests.profile import FULL
@@ -149,7 +149,7 @@ class JudgingHarness:
         show_others: bool = False,
         unscored: bool = True,
         presence: Presence | None = None,
-    ) -> WorkApp:
+    ) -> KeyApp:
         path = self._samples.run(task)
         loaded = load(task)
         on_disk = LocalFirst(Settings(home=self._samples.home), SilentProgress(), pytest.fail, copy=False)
@@ -174,9 +174,9 @@ class JudgingHarness:
             goal=settings.goal,
             next_topic=settings.next_topic,
         )
-        return WorkApp(screen, settings)
+        return KeyApp(screen, settings.theme, settings.spacing)
 
-    def adjudicating(self, between: tuple[str, ...] | None = None) -> WorkApp:
+    def adjudicating(self, between: tuple[str, ...] | None = None) -> KeyApp:
         """Open the adjudication screen after three people and a model have judged two topics of the sample."""
         self.app()
         documents = {
@@ -204,7 +204,7 @@ class JudgingHarness:
         self.adjudication = Adjudication(session, between)
         settings = keys.load(self.home, load("nlps").info.grades)
         screen = AdjudicateScreen(self.adjudication, self.run_pages, settings.keys, "nlps · kim decides")
-        return WorkApp(screen, settings)
+        return KeyApp(screen, settings.theme, settings.spacing)
 
     def label(self, document: str, form: Form = Form.rendered) -> str:
         """Return how messages name a document; prompts use the form `written`."""

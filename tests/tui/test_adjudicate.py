@@ -215,7 +215,7 @@ def test_an_unsaved_decision_is_reported_and_saved_later(
 
 
 def test_the_screen_has_the_actions_of_its_tables(judging: JudgingHarness) -> None:
-    screen = judging.adjudicating().work
+    screen = judging.adjudicating().main
     assert isinstance(screen, AdjudicateScreen)
     assert {*OTHER, *SAME} <= {action.name for action in KEY_ACTIONS}
     named = {action.name for action in screen.keys.actions if not action.name.startswith("grade_")}

@@ -12,8 +12,10 @@ from textual.pilot import Pilot
 from searchapp.config.resolution import resolution, toml_literal
 from searchapp.config.settings import DECLARED
 from searchapp.errors import DataError
-from searchapp.tui.config.screen import ConfigApp, ConfigScreen, SettingRows
+from searchapp.tui.config.screen import GRADES, ConfigScreen, SettingRows
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.dialogs import CheckedDialog, Help
+from searchapp.tui.kit.keys import load
 from tests.tui.conftest import press, require_complete, screen_text
 
 P = Pilot[None]
@@ -26,11 +28,13 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
-def make_app(home: Path, environ: Mapping[str, str] | None = None) -> ConfigApp:
-    return ConfigApp(resolution({}, {"SEARCHAPP_HOME": str(home), **(environ or {})}, home))
+def make_app(home: Path, environ: Mapping[str, str] | None = None) -> KeyApp:
+    own = load(home, GRADES)
+    settings = resolution({}, {"SEARCHAPP_HOME": str(home), **(environ or {})}, home)
+    return KeyApp(ConfigScreen(settings, own.keys), own.theme, own.spacing)
 
 
-def drive(app: ConfigApp, steps: Callable[[P], Awaitable[None]]) -> None:
+def drive(app: KeyApp, steps: Callable[[P], Awaitable[None]]) -> None:
     async def run() -> None:
         async with app.run_test(size=(80, 24)) as pilot:
             await pilot.pause()

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.kit.screen import copy_with_program
+from searchapp.tui.kit.app import copy_with_program
 from searchapp.tui.kit.widgets import TextLine
 from tests.tui.conftest import JudgingHarness, drive, screen_text, wait_until_idle
 
@@ -73,7 +73,7 @@ def test_tmux_copies_inside_tmux(programs: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_program_that_hangs_is_abandoned(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("searchapp.tui.kit.screen.COPY_SECONDS", 0.1)
+    monkeypatch.setattr("searchapp.tui.kit.app.COPY_SECONDS", 0.1)
     install(programs, "wl-copy", "while true; do :; done")
     copied_file = install(programs, "xsel")
     assert copy_with_program("one") == "xsel" and copied_file.read_text() == "one\n"

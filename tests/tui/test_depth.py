@@ -75,7 +75,7 @@ def session_without_scores(judging: JudgingHarness) -> JudgingSession:
 def test_a_topic_without_scores_is_reported_and_skipped(judging: JudgingHarness) -> None:
     app = judging.app()
     session = session_without_scores(judging)
-    judge_screen = JudgeScreen(session, judging.run_pages, app.work.keys, "title")
+    judge_screen = JudgeScreen(session, judging.run_pages, app.main.keys, "title")
     assert judge_screen.topic_index == 1
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:

@@ -6,8 +6,8 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.jump import LETTERS, MOST, Jumping, labels
-from searchapp.tui.kit.screen import KeyApp
 from searchapp.tui.kit.widgets import KeyLine, TextLine
 from tests.tui.conftest import JudgingHarness, drive, screen_text
 

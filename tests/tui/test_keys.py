@@ -12,9 +12,9 @@ from searchapp.config.settings import BY_NAME
 from searchapp.errors import DataError
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.keys import KEY_ACTIONS, ScreenSettings, grade_actions, load
-from searchapp.tui.kit.screen import KeyApp
 from tests.tui.conftest import JudgingHarness, drive, require_complete, screen_text
 
 LABELS = ("not relevant", "relevant")

@@ -26,9 +26,9 @@ from scripts.at_rest import wait_for_rest
 from scripts.pictures import SPLITS, Clock, SampleScreens
 from searchapp.judging import events
 from searchapp.tui.kit import background
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.background import BackgroundQueue, SearchQueue
 from searchapp.tui.kit.palette import Palette
-from searchapp.tui.kit.screen import KeyApp
 from tests.profile import FULL, SEED
 from tests.tui.conftest import SampleRuns, key_event
 

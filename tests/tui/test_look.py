@@ -11,9 +11,10 @@ from textual.pilot import Pilot
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.panes import RunDocumentRows
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.descriptions import with_chip
 from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
+from searchapp.tui.kit.screen import Banner, KeyScreen
 from searchapp.tui.kit.widgets import RowList, chip
 from tests.tui.conftest import JudgingHarness, drive, screen_text
 

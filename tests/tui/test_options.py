@@ -15,9 +15,9 @@ from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.content import AS_WRITTEN
 from searchapp.tui.kit.descriptions import topic_page
-from searchapp.tui.kit.judging import WorkApp
 from searchapp.tui.kit.widgets import TextPane
 from tests.tui.conftest import JudgingHarness, drive, screen_text
 from tests.tui.test_prompts import run_prompts
@@ -59,7 +59,7 @@ def test_adjudication_shows_options(judging: JudgingHarness, task: str) -> None:
         assert all(option in screen_text(pilot) for option in SHOWN)
 
     settings = keys.load(judging.home, load(task).info.grades)
-    drive(WorkApp(AdjudicateScreen(adjudication, judging.run_pages, settings.keys, "title"), settings), steps)
+    drive(KeyApp(AdjudicateScreen(adjudication, judging.run_pages, settings.keys, "title"), "dark"), steps)
     out = io.StringIO()
     AdjudicatePrompts(adjudication, judging.run_pages, "title", lambda _prompt: "q", out).converse()
     assert all(option in out.getvalue() for option in READ)

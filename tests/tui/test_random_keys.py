@@ -22,8 +22,9 @@ from searchapp.judging.events import Action, Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.tui.config.screen import GRADES, ConfigScreen
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.keys import load
-from searchapp.tui.kit.screen import KeyApp, KeyScreen
+from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.search.screen import SearchScreen
 from tests.profile import FULL, SEED
 from tests.tui.compare.conftest import CompareHarness, Runs
@@ -130,17 +131,19 @@ def monitors(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SessionMonitor]]:
             monitors[-1].require(event)
         return append(log, new_events)
 
-    class RecordedKeys(deque[events.Key]):
+    class RecordedKeys(deque[events.Key | events.Paste]):
         """The queue of keys, which records each key when it is handled."""
 
         app: KeyApp
 
-        def popleft(self) -> events.Key:
+        def popleft(self) -> events.Key | events.Paste:
             monitor, screen = monitors[-1], self.app.screen
-            monitor.key, monitor.front = super().popleft(), screen
+            event = super().popleft()
+            assert isinstance(event, events.Key)
+            monitor.key, monitor.front = event, screen
             monitor.was_waiting = isinstance(screen, KeyScreen) and screen.head.is_waiting
             monitor.see(screen)
-            return monitor.key
+            return event
 
     def start_app(app: KeyApp, *args: Any, **more: Any) -> None:
         begin(app, *args, **more)
@@ -174,9 +177,9 @@ def open_screen(name: str, samples: SampleRuns, runs: Runs, folder: Path, resour
         harness = HomeHarness(folder / "home", folder / "work", samples)
         harness.with_sample()
         app = harness.app()
-        resources.callback(app.home.opener.close)
+        resources.callback(app.main.opener.close)
         return app
-    home = HomeHarness(folder, folder, samples).app().home
+    home = HomeHarness(folder, folder, samples).app().main
     return KeyApp(ConfigScreen(home._resolution, load(folder, GRADES).keys), "dark")
 
 

@@ -157,11 +157,11 @@ def test_the_judging_screen_shows_what_a_new_one_does(judging: JudgingHarness, s
             depth,
             show_others=show_others,
         )
-        return JudgeScreen(session, run_pages, app.work.keys, "title", used_topic())
+        return JudgeScreen(session, run_pages, app.main.keys, "title", used_topic())
 
     def used_topic() -> str:
-        assert isinstance(app.work, JudgeScreen)
-        return app.work.topic_id
+        assert isinstance(app.main, JudgeScreen)
+        return app.main.topic_id
 
     async def copy(fresh: JudgeScreen, used: JudgeScreen) -> None:
         text = used.query_one("#filter", TextLine).value

@@ -18,7 +18,8 @@ from searchapp.judging.session import SeenDocument
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home.screen import HomeScreen
-from searchapp.tui.kit.judging import WorkApp, WorkScreen
+from searchapp.tui.kit.app import KeyApp
+from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.themes import next_theme, theme_of
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.tui.conftest import JudgingHarness, SampleRuns, drive, wait_until_idle
@@ -112,7 +113,7 @@ class TickingClock(datetime):
         return cls(2026, 1, 2, 3, cls.ticks // 60 % 60, cls.ticks % 60, tzinfo=tz)
 
 
-def compare_pictures(app: WorkApp, keys: Sequence[str], name: str, size: tuple[int, int]) -> None:
+def compare_pictures(app: KeyApp, keys: Sequence[str], name: str, size: tuple[int, int]) -> None:
     """Press keys and compare the pictures in the dark and the light theme with the approved ones."""
 
     async def steps(pilot: Pilot[None], screen: WorkScreen) -> None:

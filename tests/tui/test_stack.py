@@ -20,9 +20,10 @@ from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import keys
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.dialogs import Help
 from searchapp.tui.kit.palette import Palette
-from searchapp.tui.kit.screen import KeyApp, KeyScreen, front
+from searchapp.tui.kit.screen import KeyScreen, front
 from searchapp.tui.kit.widgets import TextLine
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import JudgingHarness, SampleRuns, drive, fail_to_save, screen_text, wait_until_idle
@@ -46,8 +47,10 @@ class ScreenFactory:
         return KeyApp(self.screen(name), "dark")
 
     def screen(self, name: str) -> KeyScreen:
+        screen: KeyScreen
         if name == "judge":
-            return self._judging.app().main
+            screen = self._judging.app().main
+            return screen
         if name == "adjudicate":
             session = Session(self._judging.log, "nlps", Author("kim"), (Action.adjudicate,))
             key_bindings = keys.load(self._judging.home, load("nlps").info.grades).keys
@@ -55,7 +58,8 @@ class ScreenFactory:
                 Adjudication(session), self._judging.run_pages, key_bindings, "nlps · kim decides"
             )
         if name == "search":
-            return self._search_harness.app().main
+            screen = self._search_harness.app().main
+            return screen
         home = self._judging.home
         settings = resolution({}, {"SEARCHAPP_HOME": str(home)}, home)
         return ConfigScreen(settings, self._judging.app().main.keys)

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.search import judging as grading
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -12,16 +13,19 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.compare import compared_pairs
+from searchapp.app.compare import CompareRequest, compared_pairs
 from searchapp.app.comparison import Comparison, Measured, Pair, TopicDifference, number, p_value, signed
 from searchapp.app.inspection.explanation import RankExplanation
 from searchapp.app.inspection.pages import RunPages
-from searchapp.app.inspection.topic_comparison import Comparing, Sorting
+from searchapp.app.inspection.topic_comparison import Comparing, Sorting, open_comparing
 from searchapp.app.inspection.topics import TopicRanking
+from searchapp.app.sessions import grading_session, judged_by_now
 from searchapp.config.settings import Settings
 from searchapp.files import distinct_names
+from searchapp.judging.judgments import Aggregation
 from searchapp.judging.session import Session
-from searchapp.progress import TextProgress, WorkStopped
+from searchapp.progress import Notify, Progress, TextProgress, WorkStopped
+from searchapp.runs.directory import read_manifest
 from searchapp.text import visible_line
 from searchapp.tui.gold.lists import GoldRankingRows, GoldTopicRows, MissedRows, shown_figure
 from searchapp.tui.gold.screen import SHARED, GoldScreen, QuestionKind, RunSide
@@ -749,6 +753,31 @@ def compare_screen(
     labels = comparing.topics[0].task.info.grades
     keys = load(settings.of_user, labels, SECTION, KEY_ACTIONS).keys
     return CompareScreen(comparing, keys, session, start)
+
+
+@contextmanager
+def open_compare_screen(
+    request: CompareRequest,
+    settings: Settings,
+    progress: Progress,
+    warn: Notify,
+    *,
+    log: Path | None = None,
+    aggregation: Aggregation | None = None,
+    follows: bool = False,
+    start: str | None = None,
+) -> Iterator[CompareScreen]:
+    """Open the screen of a request, in any thread; raises the errors of `open_comparing` and `compare_screen`."""
+    log = log or settings.judgments
+    with ExitStack() as stack:
+        with progress.stage("loading the runs"):
+            task = read_manifest(request.runs[0]).task
+            judged = partial(judged_by_now, log, task, aggregation)
+            comparing = open_comparing(stack, request, settings, progress, warn, judged, follows=follows)
+        for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
+            warn(note)
+        session = partial(grading_session, stack, log, task, settings.annotator)
+        yield compare_screen(comparing, settings, session, start)
 
 
 def command(comparing: Comparing) -> Sequence[str]:

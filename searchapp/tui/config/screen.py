@@ -18,12 +18,11 @@ from searchapp.config.resolution import (
     lines_to_set,
     toml_literal,
 )
-from searchapp.tui.kit import keys
 from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
 from searchapp.tui.kit.descriptions import with_tilde
 from searchapp.tui.kit.dialogs import CheckedDialog
 from searchapp.tui.kit.keys import EVERYWHERE, KeyMap, PaneHelp
-from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Pane
+from searchapp.tui.kit.screen import Banner, KeyScreen, Pane
 from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, fitted, one_line
 
 PANES = {
@@ -164,15 +163,3 @@ class ConfigScreen(KeyScreen):
 
 # The user file may have keys for grades of any task, which have no effect here.
 GRADES = [str(grade) for grade in range(100)]
-
-
-class ConfigApp(KeyApp):
-    """Shows the settings until the user leaves them.
-
-    Raises:
-        DataError: the keys in the user file contradict each other.
-    """
-
-    def __init__(self, resolution: Resolution) -> None:
-        own = keys.load(resolution.settings.of_user, GRADES)
-        super().__init__(ConfigScreen(resolution, own.keys), own.theme, own.spacing)

@@ -35,7 +35,7 @@ from searchapp.tui.kit.descriptions import error_text, with_tilde
 from searchapp.tui.kit.dialogs import Choice, Picking, ReportDialog
 from searchapp.tui.kit.keys import KeyMap, PaneHelp, ScreenSettings, screen_actions
 from searchapp.tui.kit.palette import Offer
-from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen
+from searchapp.tui.kit.screen import Banner, KeyScreen
 from searchapp.tui.kit.widgets import (
     KeyLine,
     RowList,
@@ -657,16 +657,3 @@ class HomeScreen(KeyScreen):
             for topic in every_topic(current.task, current.task.collection(current.files)):
                 text = one_line(topic.text, Notation(current.task.info.markup))
                 yield Offer(f"{topic.id} {text}", partial(self.search, current, None, topic), "topic")
-
-
-class HomeApp(KeyApp):
-    """Shows the home screen until the user leaves it; `folder` may contain further runs.
-
-    Raises:
-        DataError: the keys in the user file contradict each other.
-    """
-
-    def __init__(self, resolution: Resolution, folder: Path) -> None:
-        own = load(resolution.settings.of_user)
-        self.home = HomeScreen(resolution, folder, own.keys)
-        super().__init__(self.home, own.theme, own.spacing)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from textual import on
@@ -10,12 +11,15 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from searchapp.app.inspection.pages import RunPages
+from searchapp.app.sessions import JudgingRequest, open_judging
+from searchapp.config.settings import Settings
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Event, grade_label
 from searchapp.judging.judgments import ListedJudgment
 from searchapp.judging.log import Presence
 from searchapp.judging.session import JudgingSession, Outcome
 from searchapp.judging.view import Opinion, has_verdict
+from searchapp.progress import Notify, Progress
 from searchapp.tui.judge.panes import (
     FigureLine,
     Finder,
@@ -36,7 +40,7 @@ from searchapp.tui.kit.descriptions import (
 )
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.judging import WorkScreen
-from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp
+from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp, load
 from searchapp.tui.kit.widgets import LONGEST_ID, KeyLine, RowList, TextLine, chip, shortened_id
 
 PANES = {
@@ -540,3 +544,29 @@ class JudgeScreen(WorkScreen):
             "judged": self._list_judgments,
             "markup": self._toggle_maths,
         }
+
+
+@contextmanager
+def open_judge_screen(
+    request: JudgingRequest,
+    settings: Settings,
+    progress: Progress,
+    warn: Notify,
+    say: Notify,
+    goal: int | None = None,
+) -> Iterator[JudgeScreen]:
+    """Open the judging screen, in any thread.
+
+    Raises:
+        as `open_judging` does.
+    """
+    own = load(settings.of_user, request.task.info.grades)
+    with ExitStack() as stack:
+        with progress.stage("loading topics and judgments"):
+            opened = stack.enter_context(open_judging(request, settings, progress, warn, say))
+        judging, pages, title, presence = opened
+        yield JudgeScreen(
+            *(judging, pages, own.keys, title, request.topic, presence),
+            goal=goal or own.goal,
+            next_topic=own.next_topic,
+        )

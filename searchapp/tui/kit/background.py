@@ -6,12 +6,14 @@ import threading
 from collections.abc import Callable
 from enum import IntEnum
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from searchapp.app.search import TaskSearcher
 from searchapp.engines.base import Patience, RequestCancelled
 from searchapp.errors import Replaced
 from searchapp.model import IndexInfo
+
+if TYPE_CHECKING:
+    from searchapp.app.search import TaskSearcher
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -174,7 +176,7 @@ class SearchRequestKind(IntEnum):
     version = 9
 
 
-class SearchQueue(BackgroundQueue[TaskSearcher]):
+class SearchQueue(BackgroundQueue["TaskSearcher"]):
     """Sends requests to a searcher, usually one at a time.
 
     A newer request of a kind cancels the running one. A further thread overtakes a request that hangs. A new

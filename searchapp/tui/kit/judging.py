@@ -12,9 +12,9 @@ from searchapp.judging.session import OthersOpinions, Outcome, SeenDocument, Ses
 from searchapp.judging.view import Opinion
 from searchapp.tui.kit.descriptions import arrivals_label, opinion_sign, unsaved_label
 from searchapp.tui.kit.dialogs import Choose, WordsDialog
-from searchapp.tui.kit.keys import KeyMap, ScreenSettings
+from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.prompts import not_saved, rescue
-from searchapp.tui.kit.screen import KeyApp, KeyScreen, SessionBanner
+from searchapp.tui.kit.screen import KeyScreen, SessionBanner
 from searchapp.tui.kit.widgets import RowPart
 
 # The interval of reading others' judgments and of retries to save.
@@ -281,11 +281,3 @@ class WorkScreen(KeyScreen):
         for news in (self.session.news, self.pages.news):
             while news:
                 self.head.tell(news.pop(0), "$warning")
-
-
-class WorkApp(KeyApp):
-    """Shows an annotator's screen until the annotator leaves."""
-
-    def __init__(self, work: WorkScreen, settings: ScreenSettings) -> None:
-        super().__init__(work, settings.theme, settings.spacing)
-        self.work = work

@@ -384,14 +384,7 @@ def load(
         DataError: the settings file is unreadable, or names an unknown action, key or theme.
     """
     path = home / SETTINGS_FILE
-    try:
-        described = parse_toml(read_text(path))
-    except FileNotFoundError:
-        described = {}
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path}: invalid TOML: {error}") from error
+    described = _read(path)
     own = _table(path, described, section)
     known = {
         name.partition(".")[2]: setting for name, setting in BY_NAME.items() if name.startswith(f"{section}.")
@@ -418,6 +411,28 @@ def load(
             except ValueError as error:
                 raise DataError(f"{path}: {error}") from error
     return ScreenSettings(keys, **others)
+
+
+def appearance(home: Path, section: str) -> tuple[str, str]:
+    """Return theme and spacing of a screen, or the defaults if the settings are invalid, which `load` reports."""
+    path = home / SETTINGS_FILE
+    try:
+        own = _table(path, _read(path), section)
+    except DataError:
+        own = {}
+    theme, spacing = own.get("theme"), own.get("spacing")
+    return theme if theme in THEMES else THEMES[0], spacing if spacing in SPACINGS else SPACINGS[0]
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        return parse_toml(read_text(path))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path}: invalid TOML: {error}") from error
 
 
 def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -1,44 +1,35 @@
-"""The base of screens with keys, their panes and first line, clipboard and pager; and the app that shows
-them."""
+"""The base of screens with keys, their panes and first line, and the pager."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import shlex
-import shutil
-import signal
 import subprocess
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events, on
 from textual.app import App, SuspendNotSupported
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from searchapp.config.settings import SPACINGS
-from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Session
 from searchapp.judging.team import waiting_label
-from searchapp.text import counted, visible, visible_line
+from searchapp.text import visible, visible_line
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.descriptions import error_text, unknown_grade_label, unsaved_label
 from searchapp.tui.kit.dialogs import Choose, Help, Picking
 from searchapp.tui.kit.jump import Jumping, targets
 from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
-from searchapp.tui.kit.themes import dress, next_theme
+from searchapp.tui.kit.themes import next_theme
 from searchapp.tui.kit.widgets import (
     KeyEntry,
     KeyLine,
@@ -348,42 +339,6 @@ def freeze_objects(*, after_others: bool) -> None:
     if after_others:
         gc.collect()
     gc.freeze()
-
-
-COPY_SECONDS = 2.0
-
-# Clipboard commands in order of preference, and the variable that each needs.
-COPY_COMMANDS: Sequence[tuple[Sequence[str], str]] = (
-    (("wl-copy",), "WAYLAND_DISPLAY"),
-    (("xclip", "-selection", "clipboard"), "DISPLAY"),
-    (("xsel", "--clipboard", "--input"), "DISPLAY"),
-    (("pbcopy",), ""),
-    # tmux may filter OSC 52 of programs, but sends its own to the terminal (-w, since tmux 3.2).
-    (("tmux", "load-buffer", "-w", "-"), "TMUX"),
-)
-
-
-def copy_with_program(text: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Copy a text with the first clipboard command that succeeds; return its name, or None."""
-    for command, needed in COPY_COMMANDS:
-        path = shutil.which(command[0], path=environment.get("PATH"))
-        if path is None or (needed and not environment.get(needed)):
-            continue
-        try:
-            # Its output is discarded: such a program stays in the background to serve the copied text.
-            subprocess.run(
-                [path, *command[1:]],
-                input=text.encode("utf-8", "replace"),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=COPY_SECONDS,
-                check=True,
-                env=dict(environment),
-            )
-        except (OSError, subprocess.SubprocessError):
-            continue
-        return command[0]
-    return None
 
 
 def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os.environ) -> None:
@@ -726,109 +681,3 @@ def key_screens(app: App[None]) -> list[KeyScreen]:
 def front(app: App[None]) -> KeyScreen | None:
     """Return the front screen below its dialogs, if any."""
     return next(iter(key_screens(app)), None)
-
-
-# Keys that copy the selected text of a dialog.
-COPY_KEYS = ("ctrl+c", "super+c")
-
-
-class KeyApp(App[None]):
-    """Shows a screen, and others above it; handles keys in the order of typing.
-
-    Textual delivers keys over several queues, so the first letters of a note, typed before its dialog opens,
-    would become grades. Therefore the app passes each key to the front screen directly, and keys wait until
-    that screen is mounted.
-    """
-
-    ENABLE_COMMAND_PALETTE = False
-    ESCAPE_TO_MINIMIZE = False
-
-    def __init__(self, main: KeyScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
-        # Textual reads the style sheet of a screen that is pushed, but not of the first one.
-        super().__init__(css_path=[Path(__file__).with_name("screen.tcss"), *main.css_path])
-        self.animation_level = "none"
-        # Prints exit messages and errors, which may quote texts from files.
-        self.error_console = HarmlessConsole(stderr=True)
-        dress(self, theme, spacing)
-        self.main = main
-        self._keys: deque[events.Key] = deque()
-
-    def get_default_screen(self) -> Screen[None]:
-        return self.main
-
-    def on_mount(self) -> None:
-        for name in ("SIGTERM", "SIGHUP"):
-            # Some systems lack one of these signals, or handlers for it.
-            with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
-                number = getattr(signal, name)
-                asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
-
-    async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.AppBlur) and self.is_web:
-            return  # Textual sends it first in a browser, and no widget would have the focus
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            self._keys.append(event)
-            await self.take_keys()
-        elif (
-            isinstance(event, events.Paste) and not event.is_forwarded and isinstance(self.focused, TextLine)
-        ):
-            self.focused.paste(event.text)
-        else:
-            await super().on_event(event)
-
-    async def take_keys(self) -> None:
-        """Act on waiting keys, up to one that opens a screen."""
-        while self._keys:
-            if self._exit:
-                self._keys.clear()
-                return
-            screen = self.screen
-            if not screen.is_mounted:
-                screen.call_later(self.call_later, self.take_keys)  # runs once the screen is mounted
-                return
-            event = self._keys.popleft()
-            if isinstance(screen, ModalScreen) and self._leaves(event.key):
-                continue
-            copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
-            if copies and (text := screen.get_selected_text()):
-                self.copy_to_clipboard(text)
-            elif not (isinstance(screen, OrderedScreen | Palette) and screen.take(event)):
-                await super().on_event(event)
-
-    def _leaves(self, key: str) -> bool:
-        """Close the dialogs and leave their screen, if the key does that from every pane."""
-        below = front(self)
-        if below is None or not types_nothing(key) or below.keys.action(key) != "quit":
-            return False
-        while isinstance(self.screen, ModalScreen):
-            self.pop_screen()
-        below.do("quit")
-        return True
-
-    def copy_to_clipboard(self, text: str) -> None:
-        if self.is_web:  # the browser may run on another system than the program
-            self._report_copy(text, None)
-            return
-
-        def copy() -> None:
-            self.call_from_thread(self._report_copy, text, copy_with_program(text))
-
-        self.run_worker(copy, "to copy", thread=True, exit_on_error=False, group="copy")
-
-    def _report_copy(self, text: str, program: str | None) -> None:
-        size = counted(len(text), "character")
-        head = (front(self) or self.main).head
-        if program is not None:
-            head.tell(f"copied {size} with {program}", "$success")
-        else:
-            super().copy_to_clipboard(text)
-            where = (
-                "browser's clipboard, if it allows that"
-                if self.is_web
-                else "terminal's clipboard (OSC 52), if it has one"
-            )
-            head.tell(f"sent {size} to the {where}")
-
-    def _leave(self, number: int) -> None:
-        messages = [text for screen in key_screens(self) if (text := screen.last_words()) is not None]
-        self.exit(return_code=128 + number, message="\n".join(messages) or None)

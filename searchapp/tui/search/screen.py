@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,11 +19,12 @@ from searchapp.app.saved_searches import RecentSearches, SearchQuery
 from searchapp.app.search import FUSED_DEPTH, QUERY_TOPIC, QueryNotes, TaskSearcher, export_hits
 from searchapp.app.sessions import grading_session
 from searchapp.config.settings import Settings
-from searchapp.engines.base import Engine
+from searchapp.engines import open_engine
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Session
 from searchapp.model import IndexInfo
-from searchapp.progress import Advance, Progress, TextProgress
+from searchapp.progress import Advance, Notify, Progress, SilentProgress, TextProgress
+from searchapp.ranking import recipes
 from searchapp.ranking.query_language import BrokenQuery
 from searchapp.ranking.search_results import SearchResult
 from searchapp.ranking.word_notes import corrected
@@ -33,9 +34,9 @@ from searchapp.tui.kit.background import LANES, Post, SearchQueue, SearchRequest
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Help, WordsDialog
-from searchapp.tui.kit.keys import KeyMap, ScreenSettings
+from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.palette import Offer
-from searchapp.tui.kit.screen import Banner, KeyApp, KeyScreen, Part, saves, show_in_pager
+from searchapp.tui.kit.screen import Banner, KeyScreen, Part, saves, show_in_pager
 from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip, judging_chip
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
@@ -136,28 +137,50 @@ class SearchSetup:
     engine: str = ""
 
 
-def search_setup(
-    searcher: TaskSearcher,
-    engine: Engine,
+# Attempts of a request while the user waits.
+ATTEMPTS = 2
+
+
+@contextmanager
+def open_search_screen(
+    task: Task,
     query: SearchQuery,
     settings: Settings,
-    own: ScreenSettings,
-    stack: ExitStack,
-    data: Path | None,
-    annotator: str | None,
-) -> SearchSetup:
-    """Return the setup of a screen; `stack` closes the judgment log."""
-    task = searcher.task
-    return SearchSetup(
-        searcher,
-        lambda progress: TaskSearcher.open(task, engine, progress, settings.home, data),
-        settings.home,
-        ("searchapp", "search", *(("--data", str(data)) if data else ())),
-        query,
-        lambda: grading_session(stack, settings.judgments, task.name, annotator),
-        restore=own.restore,
-        engine=settings.engine,
-    )
+    progress: Progress,
+    warn: Notify,
+    *,
+    data: Path | None = None,
+    annotator: str | None = None,
+    other_offers: Callable[[KeyScreen], Iterable[Offer]] = lambda _screen: (),
+) -> Iterator[SearchScreen]:
+    """Open the search screen of a task, in any thread.
+
+    Raises:
+        UsageError: the recipe is unknown, or needs more than words.
+        EngineError: the task is not indexed, or the engine does not answer.
+        DataError: the index is damaged, or the keys in the user file contradict each other.
+    """
+    own = about.load(settings.of_user, task.info.grades)
+    book = task.recipe_book()
+    recipes.require_words(book, recipes.load(book, query.recipe or task.info.search_recipe))
+    with ExitStack() as stack:
+        with progress.stage(f"opening the index of {task.name}"):
+            engine = stack.enter_context(closing(open_engine(settings, attempts=ATTEMPTS)))
+            searcher = TaskSearcher.open(task, engine, SilentProgress(), settings.home, data)
+        for warning in searcher.warnings(query.recipe):
+            warn(warning)
+        setup = SearchSetup(
+            searcher,
+            lambda progress: TaskSearcher.open(task, engine, progress, settings.home, data),
+            settings.home,
+            ("searchapp", "search", *(("--data", str(data)) if data else ())),
+            query,
+            lambda: grading_session(stack, settings.judgments, task.name, annotator or settings.annotator),
+            other_offers,
+            restore=own.restore,
+            engine=settings.engine,
+        )
+        yield SearchScreen(setup, own.keys)
 
 
 COLUMNS = {"hits": "list", "document": "text"}
@@ -664,11 +687,3 @@ class SearchScreen(SearchView):
             "queue": lambda: self.judging.queue(self.setup.home),
             "pager": self._show_in_pager,
         }
-
-
-class SearchApp(KeyApp):
-    """Shows the search screen until the user leaves it."""
-
-    def __init__(self, setup: SearchSetup, settings: ScreenSettings) -> None:
-        self.search = SearchScreen(setup, settings.keys)
-        super().__init__(self.search, settings.theme, settings.spacing)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.inspection.topics import RunTopics, TopicRanking, TopicsRequest
+from searchapp.app.inspection.topics import (
+    AnnotatorGold,
+    RunTopics,
+    TopicRanking,
+    TopicsRequest,
+    open_topics,
+)
+from searchapp.app.sessions import grading_session
 from searchapp.app.topic_figures import FiguresByTopic, Order
 from searchapp.config.settings import Settings
 from searchapp.judging.session import Session
 from searchapp.model import Run
+from searchapp.progress import Notify, Progress
 from searchapp.tasks.base import Task
 from searchapp.tui.gold.lists import GoldRankingRows, GoldTopicRows, MissedRows, shown_figure
 from searchapp.tui.gold.screen import SHARED, GoldScreen, RunSide
@@ -321,6 +330,34 @@ def topics_screen(
         failing=failing,
         judged_by=request.annotator,
     )
+
+
+@contextmanager
+def open_topics_screen(
+    task: Task,
+    request: TopicsRequest,
+    gold: AnnotatorGold | None,
+    settings: Settings,
+    progress: Progress,
+    warn: Notify,
+    *,
+    annotator: str | None = None,
+    start: str | None = None,
+    order: Order = Order.file,
+    failing: bool = False,
+) -> Iterator[TopicsScreen]:
+    """Open the screen of a request, in any thread; raises the errors of `open_topics` and `topics_screen`."""
+    with ExitStack() as stack:
+        with progress.stage("loading the topics"):
+            topics = open_topics(stack, task, request, settings, progress, warn, gold)
+        for note in topics.pages.notes:
+            warn(note)
+
+        def session() -> Session:
+            log = request.log or settings.judgments
+            return grading_session(stack, log, task.name, annotator or settings.annotator)
+
+        yield topics_screen(topics, request, settings, session, start, order, failing=failing)
 
 
 def title(topics: RunTopics) -> str:

@@ -22,7 +22,7 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.progress import SilentProgress
 from searchapp.tasks.base import Grades
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
-from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.app import KeyApp
 from tests.cli.conftest import EMBEDDED, run_command
 from tests.tui.conftest import SAMPLES, SampleRuns, press, wait_until
 

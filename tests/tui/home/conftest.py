@@ -13,7 +13,8 @@ from searchapp.config.resolution import resolution
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.engines.base import Engine
-from searchapp.tui.home.screen import HomeApp, HomeScreen, RunRows
+from searchapp.tui.home.screen import HomeScreen, RunRows, load
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.screen import front
 from tests.tui.conftest import SampleRuns, drive, screen_text, wait_until
 
@@ -40,14 +41,16 @@ class HomeHarness:
     def engine(self) -> closing[Engine]:
         return closing(open_engine(Settings(home=self.home)))
 
-    def app(self, environ: Mapping[str, str] | None = None) -> HomeApp:
+    def app(self, environ: Mapping[str, str] | None = None) -> KeyApp:
         variables = {
             "SEARCHAPP_HOME": str(self.home),
             "SEARCHAPP_ANNOTATOR": "ann",
             "SEARCHAPP_DATA_MIRROR": "http://127.0.0.1:9",  # no test fetches from the network
             **(environ or {}),
         }
-        return HomeApp(resolution({}, variables, self.folder), self.folder)
+        own = load(self.home)
+        screen = HomeScreen(resolution({}, variables, self.folder), self.folder, own.keys)
+        return KeyApp(screen, own.theme, own.spacing)
 
     def drive(
         self, steps: Steps, size: tuple[int, int] = (120, 36), environ: Mapping[str, str] | None = None
@@ -62,7 +65,7 @@ class HomeHarness:
         try:
             drive(app, steps_after_overview, size)
         finally:
-            app.home.opener.close()
+            app.main.opener.close()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home import overview as overview_monitor
 from searchapp.tui.home.jobs import BackgroundJob
-from searchapp.tui.home.screen import HomeApp, HomeScreen
+from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit.content import Plain
 from searchapp.tui.kit.dialogs import Choose, Help, Picking, ReportDialog
@@ -101,7 +101,7 @@ def test_the_sample_is_indexed_and_searched(home_harness: HomeHarness) -> None:
         await pilot.press("escape", "t")
         await wait_for_text(pilot, "Judge documents for the topic")
         await pilot.press("escape", "q")
-        assert pilot.app.screen is screen and not screen.opener._opened
+        assert pilot.app.screen is screen and len(screen.opener._closing) == 1
         assert not (home_harness.home / "folders.json").exists()
 
     home_harness.drive(steps)
@@ -470,7 +470,7 @@ def test_late_figures_are_added_to_the_list_of_runs(home_harness: HomeHarness) -
         await go_to_run(pilot, screen, run.name)
         await pilot.press("v")
         app = pilot.app
-        assert isinstance(app, HomeApp) and isinstance(app.screen, Picking)
+        assert isinstance(app.screen, Picking)
         dialog = app.screen
         assert "…" in dialog.choices[0].about and "…)" in question(pilot)
         screen.monitor._known.update(known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from dataclasses import replace
+from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,17 +16,19 @@ from textual.geometry import Region
 
 from searchapp.app.saved_searches import RecentSearches, SearchQuery
 from searchapp.config.settings import Settings
+from searchapp.progress import SilentProgress
 from searchapp.tasks import load, names
 from searchapp.text import visible_line
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home import screen as actions
-from searchapp.tui.home.opener import PaletteTargets, prepare_search
+from searchapp.tui.home.opener import PaletteTargets
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.dialogs import ReportDialog
 from searchapp.tui.kit.palette import LONGEST_CELLS, Offer, OfferMatcher, Palette
-from searchapp.tui.kit.screen import KeyApp, front
-from searchapp.tui.search.screen import SearchScreen
+from searchapp.tui.kit.screen import front
+from searchapp.tui.search.screen import SearchScreen, open_search_screen
 from tests.test_visible import HOSTILE, texts
 from tests.tui.conftest import (
     SAMPLES,
@@ -207,13 +209,12 @@ def test_tasks_runs_recipes_searches_and_topics_are_found(home_harness: HomeHarn
 def test_the_palette_of_search_opens_other_screens(home_harness: HomeHarness, samples: SampleRuns) -> None:
     home_harness.with_sample()
     targets = PaletteTargets(Settings(home=home_harness.home, annotator="ann"), home_harness.folder)
-    prepared_search = prepare_search(
-        Settings(home=home_harness.home), load("nlps"), SearchQuery(), SAMPLES / "nlps"
+    settings = Settings(home=home_harness.home)
+    opening = open_search_screen(
+        *(load("nlps"), SearchQuery(), settings, SilentProgress(), pytest.fail),
+        data=SAMPLES / "nlps",
+        other_offers=targets.offers,
     )
-    search_screen = prepared_search.open()
-    assert isinstance(search_screen, SearchScreen)
-    search_screen.setup = replace(search_screen.setup, other_offers=targets.offers)
-    app = KeyApp(search_screen, "dark")
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await pilot.press("ctrl+p")
@@ -226,9 +227,9 @@ def test_the_palette_of_search_opens_other_screens(home_harness: HomeHarness, sa
         await pilot.press("q")
         assert app.screen is screen and not app._exit
 
-    drive(app, steps, (120, 36))
-    targets.close()
-    prepared_search.close()
+    with closing(targets), opening as search_screen:
+        app = KeyApp(search_screen, "dark")
+        drive(app, steps, (120, 36))
 
 
 def test_the_judging_screen_has_a_palette_with_a_configurable_key(judging: JudgingHarness) -> None:

@@ -28,10 +28,11 @@ from searchapp.model import Counts
 from searchapp.progress import Progress, SilentProgress
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.tasks import load
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.search import actions
 from searchapp.tui.search.actions import KEY_ACTIONS
 from searchapp.tui.search.requests import request_of
-from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
+from searchapp.tui.search.screen import SearchScreen, SearchSetup
 from tests.tui.conftest import SAMPLES, TIMEOUT_SECONDS, SampleRuns, press, screen_text, wait_until
 
 
@@ -86,7 +87,7 @@ class SearchHarness:
         filters: tuple[FieldFilter, ...] = (),
         *,
         restore: bool = False,
-    ) -> SearchApp:
+    ) -> KeyApp:
         self._samples.run(task)
         loaded = load(task)
         engine = self._opened.enter_context(self.engine())
@@ -106,7 +107,8 @@ class SearchHarness:
             self._session,
             restore=restore,
         )
-        return SearchApp(setup, actions.load(self.home, loaded.info.grades))
+        own = actions.load(self.home, loaded.info.grades)
+        return KeyApp(SearchScreen(setup, own.keys), own.theme, own.spacing)
 
     def engine(self) -> closing[Engine]:
         return closing(open_engine(Settings(home=self._samples.home)))

@@ -17,9 +17,10 @@ from searchapp.engines import open_engine
 from searchapp.judging.session import Session
 from searchapp.progress import SilentProgress
 from searchapp.tasks import load
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.search import actions
 from searchapp.tui.search.requests import PAGE
-from searchapp.tui.search.screen import SearchApp, SearchScreen, SearchSetup
+from searchapp.tui.search.screen import SearchScreen, SearchSetup
 from tests.tui.conftest import SAMPLES, press, screen_text, wait_until
 
 DRAWN_SECONDS = 2.0
@@ -43,7 +44,7 @@ class ServerSearchHarness:
             collection = self.task.collection(SAMPLES / "nlps")
             index_task(self.task, engine, collection, SilentProgress(), rebuild=True)
 
-    def app(self, **options: Any) -> SearchApp:
+    def app(self, **options: Any) -> KeyApp:
         engine = self._opened.enter_context(closing(open_engine(self.settings)))
 
         def searcher(progress: Any) -> TaskSearcher:
@@ -56,7 +57,8 @@ class ServerSearchHarness:
         setup = SearchSetup(
             searcher(SilentProgress()), searcher, self.home, ("searchapp", "search"), query, session
         )
-        return SearchApp(setup, actions.load(self.home, self.task.info.grades))
+        own = actions.load(self.home, self.task.info.grades)
+        return KeyApp(SearchScreen(setup, own.keys), own.theme, own.spacing)
 
     def expected(self, text: str) -> list[str]:
         with closing(open_engine(self.direct)) as engine:

@@ -20,7 +20,7 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
 from searchapp.progress import SilentProgress
 from searchapp.tasks import load
-from searchapp.tui.kit.screen import KeyApp
+from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.topics.screen import TopicsScreen, topics_screen
 from tests.tui.conftest import SAMPLES, SampleRuns, press, wait_until
 

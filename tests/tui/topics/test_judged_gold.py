@@ -41,7 +41,7 @@ def test_grades_become_gold_at_once(topics_harness: TopicsHarness, size: tuple[i
         await press_and_wait(pilot, screen, "J", "c")
 
     app = topics_harness.app(annotator="ann")
-    assert list(app.main.command)[-3:] == ["--annotator", "ann", "--judgments"]  # type: ignore[attr-defined]
+    assert list(app.main.command)[-3:] == ["--annotator", "ann", "--judgments"]
     drive(app, steps, size)
 
 
