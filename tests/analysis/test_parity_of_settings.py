@@ -35,7 +35,9 @@ def test_html_strip_without_settings_gives_the_tokens_of_the_server(oracle: Inli
     assert analyzer.tokens(text) == oracle.servers(definition, [text])
 
 
-NEEDS_SETTINGS = {"keyword_marker", "pattern_replace", "stemmer_override", "simple_pattern"}
+NEEDS_SETTINGS = {
+    *("char_group", "keep", "keyword_marker", "pattern_replace", "stemmer_override", "simple_pattern"),
+}
 
 
 @pytest.mark.parametrize("name", sorted({*TOKENIZERS, *TOKEN_FILTERS} - NEEDS_SETTINGS))
@@ -46,7 +48,7 @@ def test_pieces_named_by_their_type_have_the_defaults_of_the_server(oracle: Inli
     assert analyzer.tokens(text) == oracle.servers(definition, [text])
 
 
-@pytest.mark.parametrize("type_", sorted(TOKEN_FILTERS.keys() - NEEDS_SETTINGS - {"truncate"}))
+@pytest.mark.parametrize("type_", sorted(TOKEN_FILTERS.keys() - NEEDS_SETTINGS - {"elision", "truncate"}))
 def test_defined_filters_without_settings_have_the_defaults_of_the_server(
     oracle: InlineOracle, type_: str
 ) -> None:

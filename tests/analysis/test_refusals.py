@@ -47,7 +47,10 @@ def _synonym(**settings: Any) -> Settings:
         (_filter(type="stemmer", language="german"), "the language german"),
         (_filter(type="snowball", language="German2"), "the language German2"),
         (_filter(type="lowercase", language="turkish"), "`language` of filter `mine`"),
-        (_filter(type="asciifolding", preserve_original=True), "`preserve_original`"),
+        (_filter(type="elision", articles_path="words.txt"), "`articles_path`"),
+        (_filter(type="keep", keep_words_path="words.txt"), "`keep_words_path`"),
+        (_tokenizer(type="ngram", token_chars=["titlecase_letter"]), "'titlecase_letter' in `token_chars`"),
+        (_tokenizer(type="char_group", tokenize_on_chars=["\\u00e9"]), "in `tokenize_on_chars`"),
         (_filter(type="stop", stopwords_path="words.txt"), "`stopwords_path`"),
         (_filter(type="stop", stopwords="_german_"), "the stop words _german_"),
         (_filter(type="stop", remove_trailing=False), "`remove_trailing` false"),
@@ -102,6 +105,9 @@ def test_the_error_names_a_piece_that_only_elasticsearch_supports(settings: Sett
         (_filter(type="shingle", min_shingle_size=3), "shingle sizes"),
         (_filter(type="shingle", max_shingle_size=9), "index.max_shingle_diff"),
         (_filter(type="ngram", min_gram=1, max_gram=5), "index.max_ngram_diff"),
+        (_tokenizer(type="ngram", max_gram=5), "index.max_ngram_diff"),
+        (_filter(type="elision"), "`articles` is missing"),
+        (_filter(type="keep"), "`keep_words` is missing"),
         (_filter(type="stemmer_override", rules=["a -> b"]), "'a -> b'"),
         (_filter(type="keyword_marker"), "`keywords` is missing"),
         (_filter(type="truncate", length=0), "must be positive"),
@@ -133,6 +139,13 @@ def test_invalid_settings_are_rejected_with_a_reason(settings: Settings, message
     assert message in str(error.value)
 
 
+def test_the_sizes_of_grams_are_limited_by_settings_of_the_index() -> None:
+    settings = {**_filter(type="ngram", max_gram=9), **_tokenizer(type="ngram", max_gram=9)}
+    AnalysisRegistry(settings, {"max_ngram_diff": 8})
+    with pytest.raises(BadSettings, match=r"differ by more than 7 \(index.max_ngram_diff\)"):
+        AnalysisRegistry(settings, {"max_ngram_diff": 7})
+
+
 def test_an_unknown_analyzer_is_rejected_when_it_is_used() -> None:
     with pytest.raises(
         Undefined, match="unknown analyzer `french`: define it under `settings.analysis.analyzer`"
@@ -145,7 +158,10 @@ def test_an_unknown_analyzer_is_rejected_when_it_is_used() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (_analyzer(tokenizer="standard", filter=["cjk_width"]), "unknown filter `cjk_width`: define"),
+        (
+            _analyzer(tokenizer="standard", filter=["arabic_normalization"]),
+            "unknown filter `arabic_normalization`: define",
+        ),
         (_analyzer(tokenizer="thai"), "unknown tokenizer `thai`: define"),
         (_analyzer(tokenizer="standard", filter=["lowrcase"]), "(did you mean lowercase?)"),
     ],

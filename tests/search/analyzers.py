@@ -18,7 +18,7 @@ MAX_TOKENS = 10_000
 STEMMERS = {"porter_stem", "snowball", "stemmer", "stemmer_override"}
 """Types of token filters that do not change keywords."""
 
-BUILT_IN = ["standard", "simple", "whitespace", "keyword", "stop", "english"]
+BUILT_IN = ["standard", "simple", "whitespace", "keyword", "stop", "english", "pattern"]
 
 Case = dict[str, Any]
 

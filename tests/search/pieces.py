@@ -19,6 +19,11 @@ REGEXES = [
     r"(a*)", r"(x?)(.?)", r"\x{1F600}?", r"😀", r"\P{L}", r"", r"|a", r"[\u0300-\x{10ffff}]?", r"\W*", r"(?i)[a-z]*",
 ]
 REPLACEMENTS = ["", " ", "x", "é", "😀", "$0", "<$0>", r"\$", r"\\", "longer text", "$01", " $0 ", "a", "\u0301"]
+CHARACTERS = ["letter", "digit", "whitespace", "punctuation", "symbol"]
+WITHOUT_SETTINGS = [
+    "apostrophe", "cjk_width", "decimal_digit", "keyword_repeat", "keyword_repeat", "remove_duplicates",
+    "remove_duplicates", "reverse",
+]
 FLAGS = ["", "CASE_INSENSITIVE", "DOTALL", "MULTILINE", "CASE_INSENSITIVE|DOTALL", "dotall", "LITERAL", "|MULTILINE|"]
 ESCAPED_TAGS = ["b", "P", "br", "Script", "style", "foo", "é", "KBD", "ſtyle", "scrıpt", "scrİpt", "ﬆyle"]
 RULES = [
@@ -93,6 +98,13 @@ def tokenizer(draw: Draw) -> Settings:
     return draw.any_of(
         lambda: {"type": "standard", "max_token_length": small(draw, 2, 12)},
         lambda: {"type": "standard"},
+        lambda: gram_tokenizer(draw, "ngram", 1),
+        lambda: gram_tokenizer(draw, "edge_ngram", 3),
+        lambda: {
+            "type": "char_group",
+            "tokenize_on_chars": draw.several(lambda: draw.choice([*CHARACTERS, *"ae-", "\\n", "é", " "]), 4),
+            **draw.some_of({"max_token_length": lambda: small(draw, 1, 12)}),
+        },
         lambda: {"type": "whitespace", **draw.some_of({"max_token_length": lambda: small(draw, 1, 12)})},
         lambda: {"type": draw.choice(["keyword", "letter", "lowercase"])},
         lambda: {
@@ -124,6 +136,18 @@ def filter_(draw: Draw) -> Settings:
     """Return settings of a token filter."""
     return draw.any_of(
         lambda: {"type": draw.choice(["lowercase", "asciifolding", "trim", "porter_stem"])},
+        lambda: {"type": draw.choice(WITHOUT_SETTINGS)},
+        lambda: {"type": "asciifolding", "preserve_original": flag(draw)},
+        lambda: {
+            "type": "elision",
+            "articles": draw.choice(["l,the", ["don", "L", "wi"], "_none_", ["_none_"]]),
+            **draw.some_of({"articles_case": lambda: flag(draw)}),
+        },
+        lambda: {
+            "type": "keep",
+            "keep_words": draw.choice([[], "_none_", "the", draw.several(lambda: draw.choice(WORDS), 9)]),
+            **draw.some_of({"keep_words_case": lambda: flag(draw)}),
+        },
         lambda: {
             "type": "stop",
             **draw.some_of({"stopwords": lambda: stopwords(draw), "ignore_case": lambda: flag(draw)}),
@@ -185,6 +209,15 @@ def grams(draw: Draw, type_: str, range_: int) -> Settings:
     low = draw.number(1, 4)
     more = draw.some_of({"preserve_original": lambda: flag(draw)})
     return {"type": type_, "min_gram": low, "max_gram": low + range_, **more}
+
+
+def gram_tokenizer(draw: Draw, type_: str, range_: int) -> Settings:
+    """Return settings of an n-gram tokenizer."""
+    low = draw.number(1, 4)
+    sizes = {"type": type_, "min_gram": low, "max_gram": low + range_}
+    chosen = draw.several(lambda: draw.choice([*CHARACTERS, "custom", "Letter"]), 3)
+    more = {"custom_token_chars": draw.choice(["+-_", "a😀^]", "'"])} if "custom" in chosen else {}
+    return {**sizes, "token_chars": chosen, **more} if draw.chance(0.7) else sizes
 
 
 def synonym(draw: Draw) -> Settings:

@@ -17,7 +17,7 @@ WORDS = [
     "agreed", "hopping", "generalization", "sky", "news", "skies", "organist", "added", "relational", "is", "of",
     r"\frac", r"\mathbb R", "$x^2$", "{{eqn}}", "[[Definition:Set|set]]", "I", "Ph.D.", "3.14", "1,000", "x_1",
     "a" * 254, "b" * 255, "c" * 256, "d" * 700, "é" * 256, "😀" * 200, "𝐀" * 300, "_" * 300, "united", "states",
-    "_none_", "true", "5", "a😀", "ab😀c", "abcde😀", "x😀y😀",
+    "l'avion", "L’eau", "don't'", "ｶﾞｷﾞﾊﾟ", "ﾊﾟﾞ", "_none_", "true", "5", "a😀", "ab😀c", "abcde😀", "x😀y😀",
 ]
 MARKUP = [
     *("<", ">", "</", "/>", "=", "'", '"', "\\", "\\'", '\\"', "--", "&", "&#", ";", " ", "\n", "\xa0", "\x1c", "\x85"),

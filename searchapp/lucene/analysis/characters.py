@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from itertools import accumulate
+from unicodedata import normalize
 
 CATEGORIES = (
     *("Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp"),
@@ -104,6 +105,31 @@ def _table() -> dict[int, str]:
 def fold(term: str) -> str:
     """Replace characters by ASCII, as far as the table allows."""
     return term if term.isascii() else term.translate(_table())
+
+
+@cache
+def _digits() -> dict[int, str]:
+    ranges = parse_ranges(_categories()["Nd"])  # each begins with a zero
+    return {code: str((code - low) % 10) for low, high in ranges for code in range(low, high + 1)}
+
+
+def ascii_digits(term: str) -> str:
+    """Replace decimal digits of any script by ASCII digits."""
+    return term if term.isascii() else term.translate(_digits())
+
+
+_USUAL_WIDTH = {
+    code: normalize("NFKC", chr(code)) for code in (*range(0xFF01, 0xFF5F), *range(0xFF65, 0xFFA0))
+}
+_VOICED_KANA = re.compile("[\u30a6-\u30fd\uff66-\uff9d][\uff9e\uff9f]")
+
+
+def usual_width(term: str) -> str:
+    """Replace wide ASCII and narrow Katakana, and join voice marks, as Lucene's `CJKWidthFilter`."""
+    if term.isascii():
+        return term
+    joined = _VOICED_KANA.sub(lambda match: normalize("NFC", match[0].translate(_USUAL_WIDTH)), term)
+    return joined.translate(_USUAL_WIDTH)
 
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")

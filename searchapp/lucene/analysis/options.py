@@ -19,6 +19,9 @@ JAVA_WHITESPACE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2028\u2029\u205f\u3000" + 
     chr(code) for code in range(0x2000, 0x200B) if code != 0x2007
 )
 
+# Settings of the index that limit the sizes of grams, with Elasticsearch's defaults.
+LIMITS: Mapping[str, int] = {"max_ngram_diff": 1, "max_shingle_diff": 3}
+
 _INTEGER = re.compile(r"[+-]?\d+")
 _LIMIT = 1 << 31
 
@@ -26,8 +29,9 @@ _LIMIT = 1 << 31
 class Options:
     """The settings of a component called `piece` in messages, such as "filter `stems`"."""
 
-    def __init__(self, piece: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, piece: str, settings: Mapping[str, Any], limits: Mapping[str, int] = LIMITS) -> None:
         self.piece = piece
+        self.limits = limits
         self._settings = {key: value for key, value in settings.items() if value is not None}
         self._read = {"type"}
 
@@ -86,6 +90,11 @@ class Options:
         if isinstance(value, (str, int, float)):
             return str(value)
         raise self.bad(f"`{name}` must be a string or a list of strings, not {value!r}")
+
+    def require_range(self, low: int, high: int, limit: str) -> None:
+        """Reject sizes that differ by more than a limit of the index."""
+        if high - low > self.limits[limit]:
+            raise self.bad(f"the sizes differ by more than {self.limits[limit]} (index.{limit})")
 
     def refuse(self, *names: str) -> None:
         if refused := [f"`{name}`" for name in names if name in self._settings]:

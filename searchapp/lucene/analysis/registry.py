@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from searchapp.lucene.analysis import char_filters, token_filters, tokenizers
 from searchapp.lucene.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, SharedAnalysis
 from searchapp.lucene.analysis.char_filters import CharFilter
-from searchapp.lucene.analysis.options import Options
+from searchapp.lucene.analysis.characters import lower
+from searchapp.lucene.analysis.options import LIMITS, Options
 from searchapp.lucene.analysis.stemmers import porter, possessive_english
 from searchapp.lucene.analysis.token_filters import (
     NO_WORDS,
@@ -59,10 +61,18 @@ def _english(options: Options) -> Parts:
     return standard_tokenizer(Options(options.piece, {})), filters
 
 
+def _pattern(options: Options) -> Parts:
+    options.refuse("stopwords_path")
+    lowercases = options.boolean("lowercase", True)
+    filters = (*([change_terms(lower)] if lowercases else []), stop_words(stopword_list(options, "_none_")))
+    return tokenizers.pattern_tokenizer(options), filters
+
+
 # Components of Lucene's `EnglishAnalyzer`, `KeywordAnalyzer`, `SimpleAnalyzer` and so on, from their settings.
 BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
     "english": _english,
     "keyword": lambda options: (keyword_tokenizer(Options(options.piece, {})), ()),
+    "pattern": _pattern,
     "simple": lambda options: (lowercase_tokenizer(options), ()),
     "standard": _standard,
     "stop": _stop,
@@ -86,23 +96,34 @@ CHAR_FILTERS: Final[Makers[CharFilter]] = {
     "pattern_replace": char_filters.pattern_replace_filter,
 }
 TOKENIZERS: Final[Makers[Tokenizer]] = {
+    "char_group": tokenizers.char_group_tokenizer,
+    "edge_ngram": partial(tokenizers.gram_tokenizer, edge=True),
     "keyword": tokenizers.keyword_tokenizer,
     "letter": tokenizers.letter_tokenizer,
     "lowercase": tokenizers.lowercase_tokenizer,
+    "ngram": partial(tokenizers.gram_tokenizer, edge=False),
     "pattern": tokenizers.pattern_tokenizer,
     "simple_pattern": tokenizers.simple_pattern_tokenizer,
     "standard": tokenizers.standard_tokenizer,
     "whitespace": tokenizers.whitespace_tokenizer,
 }
 TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
+    "apostrophe": token_filters.apostrophe,
     "asciifolding": token_filters.asciifolding,
+    "cjk_width": token_filters.cjk_width,
+    "decimal_digit": token_filters.decimal_digit,
     "edge_ngram": partial(token_filters.NGramFilter, edge=True),
+    "elision": token_filters.elision,
+    "keep": token_filters.keep,
     "keyword_marker": token_filters.keyword_marker,
+    "keyword_repeat": token_filters.keyword_repeat,
     "length": token_filters.length,
     "lowercase": token_filters.lowercase,
     "ngram": partial(token_filters.NGramFilter, edge=False),
     "pattern_replace": token_filters.pattern_replace,
     "porter_stem": lambda _options: stem_terms(porter),
+    "remove_duplicates": token_filters.remove_duplicates,
+    "reverse": token_filters.reverse,
     "shingle": token_filters.ShingleFilter,
     "snowball": token_filters.snowball,
     "stemmer": token_filters.stemmer,
@@ -110,11 +131,15 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "stop": token_filters.stop,
     "trim": token_filters.trim,
     "truncate": token_filters.truncate,
-    "unique": token_filters.UniqueFilter,
+    "unique": token_filters.unique,
 }
 # Settings of a filter named by its type, if they differ from the defaults of a defined one.
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
     "edge_ngram": {"max_gram": 1},
+    "elision": {
+        "articles": ["l", "m", "t", "qu", "n", "s", "j", "d", "c", "jusqu", "quoiqu", "lorsqu", "puisqu"],
+        "articles_case": True,
+    },
     "truncate": {"length": 10},
 }
 SYNONYMS: Final = "synonym"  # the filter whose settings are analyzed by the preceding components
@@ -131,13 +156,17 @@ class AnalysisRegistry:
 
     Args:
         settings_analysis: the object `settings.analysis`, possibly empty.
+        limits: settings of the index that limit the sizes of grams.
 
     Raises:
         NotSupported: only Elasticsearch supports a component or a parameter.
         BadSettings: Elasticsearch also rejects the settings.
     """
 
-    def __init__(self, settings_analysis: Mapping[str, Any]) -> None:
+    def __init__(
+        self, settings_analysis: Mapping[str, Any], limits: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        self._limits = {**LIMITS, **limits}
         problems = ErrorCollector()
         for section in sorted(settings_analysis.keys() - set(_SECTIONS)):
             with problems.at(f"settings.analysis.{section}"):
@@ -149,9 +178,9 @@ class AnalysisRegistry:
             name: settings for name, settings in filters.items() if settings.get("type") == SYNONYMS
         }
         others = {name: settings for name, settings in filters.items() if name not in self._synonyms}
-        self._char_filters = _pieces("char_filter", char_filter_settings, CHAR_FILTERS, problems)
-        self._tokenizers = _pieces("tokenizer", tokenizer_settings, TOKENIZERS, problems)
-        self._filters = _pieces("filter", others, TOKEN_FILTERS, problems)
+        self._char_filters = self._pieces("char_filter", char_filter_settings, CHAR_FILTERS, problems)
+        self._tokenizers = self._pieces("tokenizer", tokenizer_settings, TOKENIZERS, problems)
+        self._filters = self._pieces("filter", others, TOKEN_FILTERS, problems)
         self._analyzers: dict[str, Analyzer] = {}
         for name, settings in analyzers.items():
             with problems.at(f"settings.analysis.analyzer.{name}"), suppress(_Broken):
@@ -184,16 +213,18 @@ class AnalysisRegistry:
         path = f"settings.analysis.analyzer.{name}"
         tokenizer = None
         with problems.at(f"{path}.tokenizer"), suppress(_Broken):
-            tokenizer = _find_piece(self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS)
+            tokenizer = self._find_piece(self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS)
         replacing: list[tuple[str, CharFilter]] = []
         for index, piece in enumerate(char_filter_names):
             with problems.at(f"{path}.char_filter[{index}]"), suppress(_Broken):
-                replacing.append((piece, _find_piece(self._char_filters, "char_filter", piece, CHAR_FILTERS)))
+                replacing.append(
+                    (piece, self._find_piece(self._char_filters, "char_filter", piece, CHAR_FILTERS))
+                )
         filters: list[tuple[str, AnyFilter]] = []
         for index, piece in enumerate(filter_names):
             with problems.at(f"{path}.filter[{index}]"), suppress(_Broken):
                 if piece not in self._synonyms:
-                    filters.append((piece, _find_piece(self._filters, "filter", piece, TOKEN_FILTERS)))
+                    filters.append((piece, self._find_piece(self._filters, "filter", piece, TOKEN_FILTERS)))
                 elif tokenizer is not None:
                     before = Analyzer(name, tokenizer, filters, replacing)
                     filters.append((piece, self._synonym_filter(piece, filters, before)))
@@ -215,6 +246,41 @@ class AnalysisRegistry:
         options.finish()
         return filter_
 
+    def _pieces(
+        self,
+        kind: str,
+        section: Mapping[str, Mapping[str, Any]],
+        makers: Makers[Piece],
+        problems: ErrorCollector,
+    ) -> dict[str, Piece | None]:
+        pieces: dict[str, Piece | None] = dict.fromkeys(section)
+        for name, settings in section.items():
+            with problems.at(f"settings.analysis.{kind}.{name}"):
+                pieces[name] = self._make_piece(kind, name, settings, makers)
+        return pieces
+
+    def _make_piece(self, kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piece]) -> Piece:
+        options = Options(f"{kind} `{name}`", settings, self._limits)
+        type_ = options.text("type")
+        if type_ not in makers:
+            raise NotSupported(f"the {kind} type {type_} of `{name}`")
+        piece = makers[type_](options)
+        options.finish()
+        return piece
+
+    def _find_piece(
+        self, defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]
+    ) -> Piece:
+        if name not in defined:
+            if name not in makers:
+                raise Undefined(kind, name, [*defined, *makers])
+            defaults = UNCONFIGURED.get(name, {}) if kind == "filter" else {}
+            defined[name] = self._make_piece(kind, name, {"type": name, **defaults}, makers)
+        piece = defined[name]
+        if piece is None:
+            raise _Broken
+        return piece
+
 
 class _Broken(Exception):
     """An analyzer uses an invalid component, which is reported separately."""
@@ -234,37 +300,6 @@ def _section(
                 raise BadSettings(f"`{piece}` among `{name}` has a dot in its name")
         return section
     return {}
-
-
-def _pieces(
-    kind: str, section: Mapping[str, Mapping[str, Any]], makers: Makers[Piece], problems: ErrorCollector
-) -> dict[str, Piece | None]:
-    pieces: dict[str, Piece | None] = dict.fromkeys(section)
-    for name, settings in section.items():
-        with problems.at(f"settings.analysis.{kind}.{name}"):
-            pieces[name] = _make_piece(kind, name, settings, makers)
-    return pieces
-
-
-def _make_piece(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piece]) -> Piece:
-    options = Options(f"{kind} `{name}`", settings)
-    type_ = options.text("type")
-    if type_ not in makers:
-        raise NotSupported(f"the {kind} type {type_} of `{name}`")
-    piece = makers[type_](options)
-    options.finish()
-    return piece
-
-
-def _find_piece(defined: dict[str, Piece | None], kind: str, name: str, makers: Makers[Piece]) -> Piece:
-    if name not in defined:
-        if name not in makers:
-            raise Undefined(kind, name, [*defined, *makers])
-        defined[name] = _make_piece(kind, name, {"type": name, **UNCONFIGURED.get(name, {})}, makers)
-    piece = defined[name]
-    if piece is None:
-        raise _Broken
-    return piece
 
 
 def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:

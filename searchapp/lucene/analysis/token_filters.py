@@ -17,16 +17,19 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from searchapp.lucene.analysis.char_filters import replacement_template
 from searchapp.lucene.analysis.characters import (
+    ascii_digits,
     fold,
     has_halves,
     joined_units,
     lower,
+    usual_width,
     utf16_length,
     utf16_units,
 )
 from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
 from searchapp.lucene.analysis.stemmers import minimal_english, porter, porter2, possessive_english
+from searchapp.lucene.analysis.tokenizers import gram_sizes
 
 Span = tuple[int, int]  # start and end of a token in the text, in UTF-16 code units
 
@@ -84,16 +87,12 @@ class StreamFilter(ABC):
 
 AnyFilter = TermFilter | StreamFilter
 
-# Elasticsearch's defaults of `index.max_shingle_diff` and `index.max_ngram_diff`.
-MAX_SHINGLE_DIFF = 3
-MAX_NGRAM_DIFF = 1
-
 
 class UniqueFilter(StreamFilter):
     """Keep the first occurrence of each term in the text, or at each position (Elasticsearch's filter)."""
 
-    def __init__(self, options: Options) -> None:
-        self.only_on_same_position = options.boolean("only_on_same_position", False)
+    def __init__(self, only_on_same_position: bool) -> None:
+        self.only_on_same_position = only_on_same_position
 
     def apply(self, tokens: TokenStream) -> TokenStream:
         keys: list[str] | list[tuple[str, int]] = tokens.terms
@@ -103,6 +102,21 @@ class UniqueFilter(StreamFilter):
         # A dict keeps the last value.
         first = dict(zip(reversed(keys), range(count - 1, -1, -1), strict=True))
         return tokens if len(first) == count else tokens.keep(sorted(first.values()))
+
+
+class RepeatFilter(StreamFilter):
+    """Repeat tokens on their positions; `repeat` returns the terms and keyword marks that replace a token."""
+
+    def __init__(self, repeat: Callable[[str, bool], Sequence[tuple[str, bool]]]) -> None:
+        self._repeat = repeat
+
+    def apply(self, tokens: TokenStream) -> TokenStream:
+        marks = tokens.keywords or [False] * len(tokens.terms)
+        repeated = list(map(self._repeat, tokens.terms, marks))
+        out = tokens.keep([i for i, pairs in enumerate(repeated) for _ in pairs])
+        out.terms = [term for pairs in repeated for term, _mark in pairs]
+        out.keywords = [mark for pairs in repeated for _term, mark in pairs]
+        return out
 
 
 class _ShinglePart(NamedTuple):
@@ -132,8 +146,7 @@ class ShingleFilter(StreamFilter):
         if not 2 <= self._shortest <= self._longest:
             raise options.bad("shingle sizes must be at least 2, and the minimum at most the maximum")
         self.gives_pairs = self._longest == 2 and not self._unigrams and not self._unigrams_if_alone
-        if self._longest - self._shortest + self._unigrams > MAX_SHINGLE_DIFF:
-            raise options.bad(f"shingle sizes may differ by {MAX_SHINGLE_DIFF} (index.max_shingle_diff)")
+        options.require_range(self._shortest - self._unigrams, self._longest, "max_shingle_diff")
 
     def apply(self, tokens: TokenStream) -> TokenStream:
         terms, halves = tokens.terms, has_halves(tokens.terms)
@@ -191,18 +204,11 @@ class NGramFilter(StreamFilter):
     """
 
     def __init__(self, options: Options, edge: bool) -> None:
-        self._low = options.integer("min_gram", 1)
-        self._high = options.integer("max_gram", 2)
+        self._low, self._high = gram_sizes(options, edge)
         self._original = options.boolean("preserve_original", False)
         self._edge = edge
         if edge and options.text("side", "front") != "front":
             raise options.not_supported("`side`")
-        if not 1 <= self._low <= self._high:
-            raise options.bad(
-                f"`min_gram` {self._low} must be at least 1 and at most `max_gram` {self._high}"
-            )
-        if not edge and self._high - self._low > MAX_NGRAM_DIFF:
-            raise options.bad(f"gram sizes may differ by {MAX_NGRAM_DIFF} (index.max_ngram_diff)")
 
     def apply(self, tokens: TokenStream) -> TokenStream:
         grams = [self._grams(term) for term in tokens.terms]
@@ -348,11 +354,73 @@ def lowercase(options: Options) -> TermFilter:
     return change_terms(lower)
 
 
-def asciifolding(options: Options) -> TermFilter:
+def asciifolding(options: Options) -> AnyFilter:
     """Make a filter of type `asciifolding` (Lucene's `ASCIIFoldingFilter`)."""
-    if options.boolean("preserve_original", False):
-        raise options.not_supported("`preserve_original`")
-    return change_terms(fold)
+    if not options.boolean("preserve_original", False):
+        return change_terms(fold)
+
+    def both(term: str, keyword: bool) -> list[tuple[str, bool]]:
+        return [(form, keyword) for form in dict.fromkeys((fold(term), term))]
+
+    return RepeatFilter(both)
+
+
+def keyword_repeat(_options: Options) -> StreamFilter:
+    """Make a filter of type `keyword_repeat`, which adds a copy that stemmers do not change."""
+    return RepeatFilter(lambda term, _keyword: [(term, True), (term, False)])
+
+
+def unique(options: Options) -> StreamFilter:
+    """Make a filter of type `unique`."""
+    return UniqueFilter(options.boolean("only_on_same_position", False))
+
+
+def remove_duplicates(_options: Options) -> StreamFilter:
+    """Make a filter of type `remove_duplicates`: terms once on each position."""
+    return UniqueFilter(only_on_same_position=True)
+
+
+def reverse(_options: Options) -> TermFilter:
+    """Make a filter of type `reverse`, by characters (Lucene's `ReverseStringFilter`)."""
+    return change_terms(lambda term: term[::-1])
+
+
+def apostrophe(_options: Options) -> TermFilter:
+    """Make a filter of type `apostrophe`, which removes the first apostrophe and all characters after it."""
+    return change_terms(lambda term: re.split("['\u2019]", term, maxsplit=1)[0])
+
+
+def elision(options: Options) -> TermFilter:
+    """Make a filter of type `elision`, which removes an article and its apostrophe (Lucene's `ElisionFilter`)."""
+    options.refuse("articles_path")
+    if not options.strings("articles", []):
+        raise options.bad("`articles` is missing")
+    is_article = _membership(_word_list(options, "articles"), options.boolean("articles_case", False))
+
+    def without_article(term: str) -> str:
+        article, *rest = re.split("['\u2019]", term, maxsplit=1)
+        return rest[0] if rest and is_article(article) else term
+
+    return change_terms(without_article)
+
+
+def decimal_digit(_options: Options) -> TermFilter:
+    """Make a filter of type `decimal_digit`: all digits of Unicode become those of ASCII."""
+    return change_terms(ascii_digits)
+
+
+def cjk_width(_options: Options) -> TermFilter:
+    """Make a filter of type `cjk_width`: wide ASCII and narrow Katakana get their usual width."""
+    return change_terms(usual_width)
+
+
+def keep(options: Options) -> TermFilter:
+    """Make a filter of type `keep`, which removes all other terms (Lucene's `KeepWordFilter`)."""
+    options.refuse("keep_words_path")
+    options.strings("keep_words")
+    return keep_terms(
+        _membership(_word_list(options, "keep_words"), options.boolean("keep_words_case", False))
+    )
 
 
 def trim(_options: Options) -> TermFilter:
@@ -381,6 +449,11 @@ def _membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool
         return frozenset(words).__contains__
     lowered = frozenset(map(lower, words))
     return lambda term: lower(term) in lowered
+
+
+def _word_list(options: Options, name: str) -> list[str]:
+    words = options.strings(name)
+    return [] if words == [NO_WORDS] and not options.is_list(name) else words
 
 
 def stopword_list(options: Options, default: str) -> list[str]:

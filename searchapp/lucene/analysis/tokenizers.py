@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from searchapp.lucene.analysis.characters import (
@@ -25,7 +25,7 @@ from searchapp.lucene.analysis.characters import (
 )
 from searchapp.lucene.analysis.java_pattern import JavaRegex
 from searchapp.lucene.analysis.java_regex import compile_java
-from searchapp.lucene.analysis.options import JAVA_WHITESPACE, Options
+from searchapp.lucene.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
 
 Spans = list[tuple[int, int]]
 
@@ -167,6 +167,24 @@ class SimplePatternTokenizer(Tokenizer):
         return spans
 
 
+class GramTokenizer(Tokenizer):
+    """Returns substrings, or prefixes with `edge`, of runs of characters (Lucene's `NGramTokenizer`)."""
+
+    def __init__(self, kind: str, low: int, high: int, edge: bool) -> None:
+        self._runs = re.compile(f"{kind}+", re.DOTALL)
+        self._sizes = range(low, high + 1)
+        self._edge = edge
+
+    def spans(self, text: str) -> Spans:
+        spans = []
+        for run in self._runs.finditer(text):
+            starts = range(run.start(), run.start() + 1 if self._edge else run.end())
+            spans += [
+                (start, start + size) for start in starts for size in self._sizes if start + size <= run.end()
+            ]
+        return spans
+
+
 def _paired_units(units: str, start: int) -> tuple[str, list[int]]:
     """Return the characters from a code unit on, with high surrogates paired with the next unit, and their ends."""
     characters: list[str] = []
@@ -221,6 +239,56 @@ def keyword_tokenizer(options: Options) -> Tokenizer:
     """Make a tokenizer of type `keyword`."""
     _token_limit(options, "buffer_size", 256)  # does not affect tokens
     return KeywordTokenizer()
+
+
+def gram_sizes(options: Options, edge: bool) -> tuple[int, int]:
+    """Read the settings `min_gram` and `max_gram`, in characters."""
+    low, high = options.integer("min_gram", 1), options.integer("max_gram", 2)
+    if not 1 <= low <= high:
+        raise options.bad(f"`min_gram` {low} must be at least 1 and at most `max_gram` {high}")
+    if not edge:
+        options.require_range(low, high, "max_ngram_diff")
+    return low, high
+
+
+# Content of brackets for names of Elasticsearch.
+_CHARACTER_CLASSES: Mapping[str, Callable[[], str]] = {
+    "letter": lambda: category_set("L"),
+    "digit": lambda: category_set("Nd"),
+    "whitespace": lambda: JAVA_WHITESPACE,
+    "punctuation": lambda: category_set("P"),
+    "symbol": lambda: category_set("S"),
+}
+
+
+def gram_tokenizer(options: Options, edge: bool) -> Tokenizer:
+    """Make a tokenizer of type `ngram` or `edge_ngram`."""
+    low, high = gram_sizes(options, edge)
+    kinds = []
+    for name in (name.strip(TRIMMED).lower() for name in options.strings("token_chars", [])):
+        if name == "custom":
+            kinds.append(re.escape(options.text("custom_token_chars")))
+        elif name in _CHARACTER_CLASSES:
+            kinds.append(_CHARACTER_CLASSES[name]())
+        else:
+            raise options.not_supported(f"the characters {name!r} in `token_chars`")
+    return GramTokenizer(f"[{''.join(kinds)}]" if kinds else ".", low, high, edge)
+
+
+_ESCAPED = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f", "\\\\": "\\"}
+
+
+def char_group_tokenizer(options: Options) -> Tokenizer:
+    """Make a tokenizer of type `char_group`: the text between some characters."""
+    kinds = []
+    for name in options.strings("tokenize_on_chars", []):
+        if utf16_length(name) == 1 or name in _ESCAPED:
+            kinds.append(re.escape(_ESCAPED.get(name, name)))
+        elif name in _CHARACTER_CLASSES:
+            kinds.append(_CHARACTER_CLASSES[name]())
+        else:
+            raise options.not_supported(f"the characters {name!r} in `tokenize_on_chars`")
+    return RunTokenizer(f"[^{''.join(kinds)}]" if kinds else r"[\s\S]", _token_limit(options))
 
 
 def pattern_tokenizer(options: Options) -> Tokenizer:
