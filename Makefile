@@ -71,7 +71,7 @@ $(LOWEST)/.installed: pyproject.toml requirements-lowest.txt | $(UV)
 	$(UV) pip install --quiet --python $(LOWEST) --no-deps --no-build-isolation -e .
 	touch $@
 
-test-beside: $(UV) ## Install the wheel beside NumPy < 2.3, pandas and PyTerrier, and rank with it
+test-beside: $(UV) ## Install the wheel beside NumPy < 2.3, pandas, PyTerrier and ranx, and rank with it
 	scripts/test_beside.sh $(UV) $(VENV)/beside
 
 wheels: | $(UV) ## Build the source archive and the wheels into dist/, and run each wheel
@@ -111,7 +111,7 @@ lock: $(UV) ## Write the requirements files after a range in pyproject.toml has 
 	printf 'hatchling\neditables\n' | $(COMPILE_PINS) $(UPGRADE) -o requirements.txt
 	printf 'editables\n' | $(COMPILE_PINS) $(UPGRADE) --constraints requirements.txt --extra dev -o requirements-dev.txt
 	printf 'editables==0.5\n' | $(COMPILE_PINS) --upgrade --resolution lowest-direct \
-	  --extra cwl-eval --extra learn --extra parquet --extra test -o requirements-lowest.txt
+	  --extra cwl-eval --extra learn --extra parquet --extra pyterrier --extra test -o requirements-lowest.txt
 	$(PYTHON) scripts/tested_versions.py
 
 $(UV):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install the wheel together with NumPy < 2.3, pandas and PyTerrier, and rank with it: `make test-beside`.
+# Install the wheel together with NumPy < 2.3, pandas, PyTerrier and ranx, and rank with it: `make test-beside`.
 #
 # scripts/test_beside.sh UV FOLDER, where UV is the program uv and FOLDER the new environment.
 set -euo pipefail
@@ -10,7 +10,7 @@ uv=$PWD/$1 folder=$PWD/$2
 install() { "$uv" pip install --quiet --python "$folder" "$@"; }
 freeze() { "$uv" pip freeze --quiet --python "$folder" | LC_ALL=C sort; }
 
-install 'numpy<2.3' pandas pyterrier
+install 'numpy<2.3' pandas pyterrier ranx
 freeze > "$folder/before.txt"
 "$uv" build --quiet --wheel --out-dir "$folder/dist" .
 install "$folder"/dist/*.whl
@@ -29,7 +29,7 @@ NO_COLOR=1 "$folder/bin/searchapp" --home home demo > demo.txt
 diff <(sed 's/on the engine [^ ]* [^ ]*/on the engine ENGINE/' demo.txt) tests/fixtures/golden/demo.txt
 install pytest pytest-timeout pytest-xdist hypothesis
 SEARCHAPP_TEST_PROFILE=short PYTHONDONTWRITEBYTECODE= "$folder/bin/python" -m pytest -n 2 --dist loadfile -m 'not elasticsearch' \
-  -o pythonpath= tests/engines/embedded/test_recorded.py
-for package in numpy pandas pyterrier searchapp; do
+  -o pythonpath= tests/engines/embedded/test_recorded.py tests/api/test_pyterrier.py
+for package in numpy pandas pyterrier ranx searchapp; do
   "$folder/bin/python" -c "import sys, importlib.metadata as m; print(*sys.argv[1:], m.version(sys.argv[1]))" $package
 done

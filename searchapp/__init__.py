@@ -18,7 +18,9 @@ __version__ = "0.3.0"
 
 # The module of each public name; `__init__.pyi` has them for type checkers.
 _MODULES = {
-    **dict.fromkeys(("Experiment", "ExperimentResult", "Index", "Run", "SearchHits", "Task"), "api"),
+    **dict.fromkeys(
+        ("Experiment", "ExperimentResult", "Grades", "Index", "Run", "SearchHits", "Task"), "api"
+    ),
     **dict.fromkeys(("compare", "read_run", "task"), "api"),
     "Comparison": "app.comparison",
     "Evaluation": "app.evaluate",

@@ -1,5 +1,6 @@
 from searchapp.api import Experiment as Experiment
 from searchapp.api import ExperimentResult as ExperimentResult
+from searchapp.api import Grades as Grades
 from searchapp.api import Index as Index
 from searchapp.api import Run as Run
 from searchapp.api import SearchHits as SearchHits

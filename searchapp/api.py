@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from searchapp import tasks
@@ -31,8 +32,9 @@ from searchapp.app.compare import CompareRequest, compare_read
 from searchapp.app.comparison import Comparison
 from searchapp.app.evaluate import Evaluation, GoldSource, Judgments, Subject, evaluate_judged, evaluate_run
 from searchapp.app.import_run import import_rows
-from searchapp.app.index import index_task
+from searchapp.app.index import index_task, open_index
 from searchapp.app.manifests import NewRun
+from searchapp.app.models import last_trainable_split, signal_inputs
 from searchapp.app.rank import RunRequest, rank_topics
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.resolution import resolve
@@ -40,6 +42,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
+from searchapp.files import file_states
 from searchapp.formats import frames, trec
 from searchapp.formats.problems import Problems
 from searchapp.formats.run_files import RunRow
@@ -48,10 +51,13 @@ from searchapp.model import Document, Explanation, Hits, Ranking, Topic
 from searchapp.model import Run as Rankings
 from searchapp.progress import Callback, CallbackProgress, Progress, SilentProgress
 from searchapp.ranking import recipes
+from searchapp.ranking.ranker import Ranker
+from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.search_results import sources
+from searchapp.ranking.signals.transformer import TransformerSignal
 from searchapp.runs import directory
 from searchapp.runs.directory import GivenRun, Manifest, StoredRun
-from searchapp.tasks.base import DataSplit
+from searchapp.tasks.base import Collection, DataSplit
 from searchapp.tasks.base import Task as TaskParts
 from searchapp.tasks.folders import data_folder
 from searchapp.text import choices_hint, counted, html_table
@@ -97,6 +103,7 @@ class Task:
         self._parts = parts
         self._settings = settings
         self._data = data
+        self._read: tuple[object, Collection] | None = None  # the collection and the state of its files
 
     def __repr__(self) -> str:
         return f"searchapp.task({self._parts.reference!r})"
@@ -123,6 +130,32 @@ class Task:
         """
         return data_folder(self._parts, self._settings.home, self._data)
 
+    def _collection(self) -> Collection:
+        """Return the task's files; what was read from them is used again until one of them changes."""
+        collection = self._parts.collection(self.folder)
+        files = [file for documents in collection.indexes.values() for file in documents.files]
+        files += [file for split in self.splits for file in collection.split_files(split)]
+        state = collection.folder, file_states(files)
+        if self._read is None or self._read[0] != state:
+            self._read = state, collection
+        return self._read[1]
+
+    def _recipe(
+        self,
+        name: str | None,
+        parameters: Mapping[str, Any] | None,
+        transformers: Mapping[str, Any] | None,
+    ) -> Recipe:
+        """Load a recipe, by default the one for topics, and check that it uses the given transformers."""
+        recipe = recipes.load(
+            self._parts.recipe_book(), name or self._parts.info.default_recipe, parameters or {}
+        )
+        used = [signal.name for signal in recipe.signals if isinstance(signal, TransformerSignal)]
+        for given in (transformers or {}).keys() - {*used}:
+            choice = choices_hint(given, used) if used else repr(given)
+            raise UsageError(f"the recipe {recipe.name} has no signal of the kind transformer named {choice}")
+        return recipe
+
     def documents(self) -> Iterator[Document]:
         """Yield the documents in the order of their files.
 
@@ -130,7 +163,7 @@ class Task:
             InvalidFiles: the files have problems.
         """
         problems = Problems()
-        yield from self._parts.collection(self.folder).documents.read(problems)
+        yield from self._collection().documents.read(problems)
         problems.raise_if_any()
 
     def topics(self, split: str) -> list[Topic]:
@@ -141,21 +174,21 @@ class Task:
             InvalidFiles: the files have problems.
         """
         problems = Problems()
-        topics = self._parts.collection(self.folder).topics(split, problems)
+        topics = self._collection().topics(split, problems)
         problems.raise_if_any()
         return topics
 
-    def qrels(self, split: str) -> dict[str, dict[str, int]]:
+    def qrels(self, split: str) -> Grades:
         """Return the official gold of a split: grades by topic and document.
 
         Raises:
             UsageError: there is no such split.
             DataError: the gold is masked or can't be read.
         """
-        collection = self._parts.collection(self.folder)
+        collection = self._collection()
         files = collection.gold_files(self._parts.info.require_split(split))
         grades = self._parts.official.grades(files, DataSplit(collection, split))
-        return {topic: dict(of_topic) for topic, of_topic in grades.items()}
+        return Grades(grades)
 
     def judgments(
         self,
@@ -163,7 +196,7 @@ class Task:
         *,
         annotators: Sequence[str] | None = None,
         aggregation: str = Rule.majority,
-    ) -> dict[str, dict[str, int]]:
+    ) -> Grades:
         """Return the collected judgments: one grade by topic and document; empty without judgments.
 
         Args:
@@ -181,10 +214,9 @@ class Task:
         rule = Aggregation(_rule(aggregation), annotators)
         path = self._settings.judgments if log is None else Path(log)
         if not path.exists():
-            return {}
+            return Grades()
         with JudgmentLog(path) as opened:
-            grades = aggregate(open_view(opened, self.name), rule).grades
-            return {topic: dict(of_topic) for topic, of_topic in grades.items()}
+            return Grades(aggregate(open_view(opened, self.name), rule).grades)
 
     def index(
         self,
@@ -217,7 +249,7 @@ class Task:
         engine = open_engine(settings)
         try:
             if build:
-                collection = self._parts.collection(self.folder)
+                collection = self._collection()
                 index_task(self._parts, engine, collection, progress, rebuild=rebuild, replace=rebuild)
             searcher = TaskSearcher.open(self._parts, engine, progress, settings.home, self._data)
         except BaseException:
@@ -228,6 +260,26 @@ class Task:
 
 def _shown(progress: Callback | None) -> Progress:
     return CallbackProgress(progress) if progress else SilentProgress()
+
+
+class Grades(dict[str, dict[str, int]]):
+    """Grades by topic and document, as `Task.qrels` and `Task.judgments` return them."""
+
+    def __init__(self, grades: Mapping[str, Mapping[str, int]] = MappingProxyType({})) -> None:
+        super().__init__((topic, dict(of_topic)) for topic, of_topic in grades.items())
+
+    def to_frame(self, style: str = "pyterrier", *, library: str = "pandas") -> Any:
+        """Return the grades as a data frame.
+
+        Args:
+            style: the columns: `pyterrier` (qid, docno, label), `ir_measures` (query_id, doc_id, relevance) or `trec`
+                (topic, iteration, document, grade)
+            library: `pandas` or `polars`
+
+        Raises:
+            UsageError: the style is unknown, or the library is not installed.
+        """
+        return frames.make_frame(frames.grade_columns(self, style), library)
 
 
 def _rule(name: str) -> Rule:
@@ -312,6 +364,7 @@ class Index:
         recipe: str | None = None,
         depth: int | None = None,
         parameters: Mapping[str, Any] | None = None,
+        transformers: Mapping[str, Any] | None = None,
         tag: str | None = None,
         progress: Callback | None = None,
     ) -> Run:
@@ -323,30 +376,57 @@ class Index:
             recipe: by default the task's recipe for topics
             depth: the number of documents for each topic; by default the task's
             parameters: values of the recipe's parameters
+            transformers: PyTerrier transformers, by the names of the recipe's signals of the kind `transformer`
             tag: the name of the run in TREC files; by default `searchapp-` and the recipe
             progress: receives the stage, the number of items done and their total, if known
 
         Raises:
-            UsageError: the split, the recipe or a parameter is unknown.
+            UsageError: the split, the recipe, a parameter or the signal of a transformer is unknown.
             InvalidFiles: topics or training topics have problems.
             EngineError: the engine fails or rejects a query.
         """
         parts = self.task._parts
-        chosen = recipes.load(parts.recipe_book(), recipe or parts.info.default_recipe, parameters or {})
+        chosen = self.task._recipe(recipe, parameters, transformers)
         split = topics if isinstance(topics, str) else ""
         request = RunRequest(
-            collection=parts.collection(self.task.folder),
+            collection=self.task._collection(),
             split=split,
             recipe=chosen,
             depth=depth or parts.info.default_depth,
             tag=tag or f"searchapp-{chosen.name}",
             home=self._settings.home,
             topics=() if split else tuple(_topics(topics, chosen)),
+            transformers=transformers or {},
         )
         shown = _shown(progress)
         unsaved = rank_topics(parts, self._engine, request, shown)
         queries = {topic.id: topic.text for topic in unsaved.topics}
         return Run(unsaved.run, unsaved.manifest, queries=queries, unsaved=unsaved, data=self.task._data)
+
+    def _ranker(self, recipe: Recipe, split: str | None, transformers: Mapping[str, Any]) -> Ranker:
+        """Return a ranker that is prepared once for many calls; it learns from the topics that a split may use."""
+        parts, opened = self.task._parts, self._searcher.index
+        collection = self.task._collection()
+        if split is not None and (name := collection.index_of(split)) != opened.info.name:
+            opened = open_index(parts, self._engine, name)
+
+        def split_of() -> tuple[Collection, str]:
+            return collection, split or last_trainable_split(collection)
+
+        problems, home = Problems(lenient=True), self._settings.home
+        return Ranker(
+            recipe,
+            signal_inputs(
+                parts,
+                self._engine,
+                opened,
+                split_of,
+                SilentProgress(),
+                problems,
+                home=home,
+                transformers=transformers,
+            ),
+        )
 
 
 def _topics(given: Any, recipe: recipes.Recipe) -> Iterator[Topic]:
@@ -507,18 +587,26 @@ class Run(Mapping[str, Hits]):
         assert self.manifest is not None  # the callers check it
         return StoredRun(self.path or Path(self.tag), self.manifest, self.rankings)
 
-    def to_frame(self, style: str = "pyterrier", *, library: str = "pandas") -> Any:
+    def to_frame(
+        self, style: str = "pyterrier", *, library: str = "pandas", engine_scores: bool = False
+    ) -> Any:
         """Return the run as a data frame.
+
+        As in `searchapp export --format trec`, a score that is not below the previous one becomes the next lower
+        32-bit number, so that programs that sort by scores keep the order.
 
         Args:
             style: the columns: `pyterrier` (qid, query if known, docno, score, rank from 0), `ir_measures` (query_id,
                 doc_id, score) or `trec` (topic, Q0, document, rank from 1, score, tag)
             library: `pandas` or `polars`
+            engine_scores: leave equal scores as they are
 
         Raises:
             UsageError: the style is unknown, or the library is not installed.
+            DataError: no number is below a score.
         """
-        return frames.make_frame(frames.run_columns(self.rankings, style, self.queries), library)
+        columns = frames.run_columns(self.rankings, style, self.queries, engine_scores=engine_scores)
+        return frames.make_frame(columns, library)
 
     @classmethod
     def from_frame(
@@ -537,13 +625,13 @@ class Run(Mapping[str, Hits]):
             RunRow(f"row {number}", topic, document, rank, score)
             for number, (topic, document, rank, score) in enumerate(frames.run_rows(frame), start=1)
         ]
-        tag = tag or next(iter(frames.column(frame, "tag") or ()), None)
+        tag = tag or next((tag for tag in frames.column(frame, "tag") or () if isinstance(tag, str)), None)
         if (task is None) != (split is None):
             raise UsageError("give both the task and the split of the data frame, or neither")
         if task is not None and split is not None:
             unsaved = import_rows(
                 task._parts,
-                task._parts.collection(task.folder),
+                task._collection(),
                 split,
                 rows,
                 FRAME,
@@ -567,7 +655,8 @@ class Run(Mapping[str, Hits]):
             for topic, of_topic in scores.items()
             for documents in [trec.by_score(of_topic)]
         )
-        return cls(Rankings(tag or "frame", tuple(rankings)))
+        queries = {} if frames.column(frame, "query") is None else dict(frames.topics(frame))
+        return cls(Rankings(tag or "frame", tuple(rankings)), queries=queries)
 
 
 def _grades(given: GradesLike) -> Mapping[str, Mapping[str, int]]:
@@ -679,3 +768,7 @@ class ExperimentResult:
 
     runs: Mapping[str, Run]
     comparison: Comparison
+
+    def to_frame(self, rows: str = "runs", *, library: str = "pandas") -> Any:
+        """Return the comparison as a data frame, see `Comparison.to_frame`."""
+        return self.comparison.to_frame(rows, library=library)

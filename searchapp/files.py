@@ -609,6 +609,18 @@ def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
     return {data_name(data, file): digest_file(file) for file in files}
 
 
+def file_states(files: Iterable[Path]) -> list[tuple[str, int, int]]:
+    """Return path, size and modification time of each file; -1 for a file that can't be accessed."""
+    states = []
+    for file in files:
+        try:
+            status = file.stat()
+            states.append((str(file), status.st_size, status.st_mtime_ns))
+        except OSError:
+            states.append((str(file), -1, -1))
+    return states
+
+
 def data_name(data: Path, file: Path) -> str:
     """Return the path of a file relative to a folder, with slashes; its absolute path if it is outside."""
     return (file.relative_to(data) if file.is_relative_to(data) else file.resolve()).as_posix()

@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "searchapp").rglob("*.py"))
 
-SHARED_CLASSES = {"Index", "Run", "Task"}
-"""Classes of the public API, which carry the names of what they wrap, and of engines and the search library."""
+SHARED_CLASSES = {"Index", "Retriever", "Run", "Task"}
+"""Classes of the public API, which carry the names of what they wrap or of their kind in PyTerrier, and others."""
 
 ROLES = {
     "__init__",  # a package

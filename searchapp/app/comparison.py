@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,11 +35,12 @@ from searchapp.evaluation.significance import (
     randomised_tukey,
     tukey,
 )
+from searchapp.formats import frames
 from searchapp.model import Run
 from searchapp.processes import map_in_processes
 from searchapp.runs.directory import GivenRun, StoredRun
 from searchapp.tasks.base import DataSplit, Grades, Task
-from searchapp.text import html_table
+from searchapp.text import choices_hint, html_table
 
 Values = Mapping[str, float | None]  # the value of each topic, None if it has none
 
@@ -331,6 +332,55 @@ class Comparison:
         return html_table(("run", *(measured.name for measured in self.measures)), means) + html_table(
             ("run", "compared with", "measure", "difference", "95 % interval", "p"), pairs
         )
+
+    def to_frame(self, rows: str = "runs", *, library: str = "pandas") -> Any:
+        """Return the comparison as a data frame.
+
+        Args:
+            rows: `runs` (run, tag, system, and the mean under each measure), `topics` (measure, run, topic, value) or
+                `pairs` (measure, first, second, the difference of their means, second − first, with its interval,
+                outcomes and effect size, and the p-values of each test: uncorrected, Holm, Benjamini-Hochberg)
+            library: `pandas` or `polars`
+
+        Raises:
+            UsageError: there are no such rows, or the library is not installed.
+        """
+        kinds = {"runs": self._run_rows, "topics": self._topic_rows, "pairs": self._pair_rows}
+        if rows not in kinds:
+            raise UsageError(f"unknown rows of a comparison {choices_hint(rows, kinds)}")
+        records = list(kinds[rows]())
+        return frames.make_frame(
+            {name: [record[name] for record in records] for name in (records[0] if records else ())}, library
+        )
+
+    def _run_rows(self) -> Iterator[dict[str, Any]]:
+        for number, run in enumerate(self.runs):
+            means = {measured.name: measured.means[number] for measured in self.measures}
+            yield {"run": run.name, "tag": run.tag, "system": run.system, **means}
+
+    def _topic_rows(self) -> Iterator[dict[str, Any]]:
+        for measured in self.measures:
+            for run, values in zip(self.runs, measured.values, strict=True):
+                for topic, value in values.items():
+                    yield {"measure": measured.name, "run": run.name, "topic": topic, "value": value}
+
+    def _pair_rows(self) -> Iterator[dict[str, Any]]:
+        names = [run.name for run in self.runs]
+        for measured in self.measures:
+            for pair in measured.pairs:
+                tested = asdict(pair.difference)
+                corrected = tested.pop("corrected")
+                yield {
+                    "measure": measured.name,
+                    **_named(pair, names),
+                    "difference": tested.pop("mean"),
+                    **tested,
+                    **{
+                        test if kind == "p" else f"{test} {kind}": value
+                        for test, values in corrected.items()
+                        for kind, value in values.items()
+                    },
+                }
 
     def to_json(self) -> dict[str, Any]:
         names = [run.name for run in self.runs]

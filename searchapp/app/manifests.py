@@ -15,6 +15,7 @@ from searchapp.files import data_digests, data_name
 from searchapp.formats.problems import Problems, some
 from searchapp.model import Example, Run, Topic
 from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.signals.transformer import TransformerSignal
 from searchapp.ranking.templates import WINDOW
 from searchapp.resources import untested_versions
 from searchapp.runs import directory
@@ -188,12 +189,16 @@ def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dic
 
 
 def command(manifest: Manifest, *, portable: bool = False) -> str:
-    """Return the command that makes the same run, empty for runs of other tools, pools, and topics of no split.
+    """Return the command that makes the same run.
+
+    Empty for runs of other tools, pools, topics of no split, and recipes with a PyTerrier transformer.
 
     A `portable` command has no folder of this machine: the data is in DATA, a task file in the working directory.
     """
-    name = manifest.recipe.get("name")
-    if manifest.imported or "signals" not in manifest.recipe or not manifest.split:
+    name, signals = manifest.recipe.get("name"), manifest.recipe.get("signals")
+    if manifest.imported or signals is None or not manifest.split:
+        return ""
+    if any(signal.get("signal") == TransformerSignal.kind for signal in signals):
         return ""
     task = manifest.task_reference
     data = "DATA" if portable else manifest.data

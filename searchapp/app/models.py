@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from searchapp.app.index import index_examples, lenient_advice, read_examples
@@ -371,6 +372,7 @@ def signal_inputs(
     problems: Problems,
     judged: Sequence[Example] = (),
     home: Path | None = None,
+    transformers: Mapping[str, Any] = MappingProxyType({}),
 ) -> Inputs:
     """Return the inputs of signals over an index, read or indexed on demand.
 
@@ -383,6 +385,7 @@ def signal_inputs(
         problems: collects problems of the training topics
         judged: judged topics, whose gold takes precedence
         home: the directory that stores models
+        transformers: PyTerrier transformers by signal
     """
 
     def documents() -> Iterable[Document]:
@@ -419,7 +422,17 @@ def signal_inputs(
     def fusion(recipe: Recipe) -> StoredModel:
         return models().of_fusion(recipe, inputs).stored
 
-    inputs = Inputs(index, task.info.topics_are_documents, examples, labels, documents, terms, model, fusion)
+    inputs = Inputs(
+        index,
+        task.info.topics_are_documents,
+        examples,
+        labels,
+        documents,
+        terms,
+        model,
+        fusion,
+        transformers,
+    )
     return inputs
 
 

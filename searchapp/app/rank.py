@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ class RunRequest:
     # The splits of the training topics; by default all from which the split may learn.
     training_splits: tuple[str, ...] = ()
     topics: tuple[Topic, ...] = ()  # topics of no split
+    transformers: Mapping[str, Any] = field(default_factory=dict)  # PyTerrier transformers by signal
 
     @property
     def training_collection(self) -> Collection:
@@ -170,6 +171,7 @@ def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progr
         training_problems,
         request.judged,
         request.home,
+        request.transformers,
     )
     ranker = Ranker(request.recipe, inputs)
     started = time.perf_counter()

@@ -21,7 +21,7 @@ import searchapp
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.app.json_lines import JsonLines
 from searchapp.errors import SearchappError
-from searchapp.files import digest_json
+from searchapp.files import digest_json, file_states
 from searchapp.runs import directory as of_runs
 from searchapp.runs.directory import MANIFEST, RANKINGS, Manifest, read_manifest
 from searchapp.tasks import load
@@ -145,8 +145,7 @@ class FigureCache:
 
     def _key(self, run: KnownRun) -> str:
         collection = load(run.task).collection(Path(run.manifest.data))
-        files = [run.path / RANKINGS, *collection.gold_files(run.manifest.split)]
-        states = [(str(file), (state := file.stat()).st_size, state.st_mtime_ns) for file in files]
+        states = file_states([run.path / RANKINGS, *collection.gold_files(run.manifest.split)])
         return digest_json([searchapp.__version__, run.manifest.digest, states])
 
 

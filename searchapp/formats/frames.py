@@ -2,17 +2,19 @@
 
 PyTerrier     qid, query, docno, score, rank (from 0); qrels: qid, docno, label
 ir_measures   query_id, doc_id, score; qrels: query_id, doc_id, relevance
-TREC          topic, Q0, document, rank (from 1), score, tag; qrels: topic, 0, document, grade
+TREC          topic, Q0, document, rank (from 1), score, tag; qrels: topic, iteration, document, grade
 """
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from searchapp.errors import UsageError
+from searchapp.formats import trec
 from searchapp.model import Run
 from searchapp.text import choices_hint
 
@@ -20,7 +22,7 @@ LIBRARIES = ("pandas", "polars")
 
 STYLES = ("pyterrier", "ir_measures", "trec")
 
-# The names of the columns with topics, documents, and scores or grades.
+# The names of the columns with topics, documents and grades, in the order of the styles.
 _RUN_COLUMNS = {"topic": ("qid", "query_id", "topic"), "document": ("docno", "doc_id", "document")}
 _GRADE_COLUMNS = {**_RUN_COLUMNS, "grade": ("label", "relevance", "grade")}
 
@@ -41,14 +43,46 @@ def make_frame(columns: Mapping[str, Sequence[Any]], library: str) -> Any:
         ) from error
 
 
-def run_columns(run: Run, style: str, queries: Mapping[str, str]) -> dict[str, list[Any]]:
-    """Return the columns of a run, without those of queries if a topic's is unknown.
+def require_style(style: str) -> int:
+    """Return the position of a style in `STYLES`.
 
     Raises:
         UsageError: the style is unknown.
     """
     if style not in STYLES:
         raise UsageError(f"unknown style of data frames {choices_hint(style, STYLES)}")
+    return STYLES.index(style)
+
+
+def grade_columns(grades: Mapping[str, Mapping[str, int]], style: str) -> dict[str, list[Any]]:
+    """Return the columns of grades by topic and document.
+
+    Raises:
+        UsageError: the style is unknown.
+    """
+    topic, document, grade = (names[require_style(style)] for names in _GRADE_COLUMNS.values())
+    columns: dict[str, list[Any]] = {topic: [id_ for id_, documents in grades.items() for _ in documents]}
+    if style == "trec":
+        columns["iteration"] = ["0"] * len(columns[topic])
+    columns[document] = [id_ for documents in grades.values() for id_ in documents]
+    columns[grade] = [value for documents in grades.values() for value in documents.values()]
+    return columns
+
+
+def run_columns(
+    run: Run, style: str, queries: Mapping[str, str], *, engine_scores: bool = False
+) -> dict[str, list[Any]]:
+    """Return the columns of a run, without those of queries if a topic's is unknown.
+
+    A score that is not below the previous one becomes the next lower float32, so that sorting by scores keeps the
+    order; not with `engine_scores`.
+
+    Raises:
+        UsageError: the style is unknown.
+        DataError: no number is below a score.
+    """
+    require_style(style)
+    run = run if engine_scores else trec.with_distinct_scores(run)
     topics = [ranking.topic_id for ranking in run for _hit in ranking.hits]
     documents = [document for ranking in run for document in ranking.hits.document_ids]
     scores = [score for ranking in run for score in ranking.hits.scores]
@@ -84,13 +118,25 @@ def _required(frame: Any, wanted: Mapping[str, tuple[str, ...]]) -> list[list[An
     return [values for values in found.values() if values is not None]
 
 
+def _ids(frame: Any, wanted: Mapping[str, tuple[str, ...]]) -> list[list[str]]:
+    """Return the required columns as text; numbers become text, but not those that a missing id made floats."""
+    columns = _required(frame, wanted)
+    for kind, values in zip(wanted, columns, strict=True):
+        for row, value in enumerate(values, start=1):
+            if not isinstance(value, str | numbers.Integral):
+                raise UsageError(
+                    f"row {row} of the data frame has the {kind} {value!r}, which is not text: correct it"
+                )
+    return [list(map(str, values)) for values in columns]
+
+
 def run_rows(frame: Any) -> Iterator[tuple[str, str, int | None, float | None]]:
     """Yield topic, document, rank (from 1) and score of each row; the frame has ranks or scores or both.
 
     Raises:
         UsageError: a column is missing, or a rank or score is not a finite number.
     """
-    topics, documents = _required(frame, _RUN_COLUMNS)
+    topics, documents = _ids(frame, _RUN_COLUMNS)
     scores, ranks = column(frame, "score"), column(frame, "rank")
     if scores is None and ranks is None:
         raise UsageError("the data frame has neither a column score nor a column rank: add one of them")
@@ -99,8 +145,8 @@ def run_rows(frame: Any) -> Iterator[tuple[str, str, int | None, float | None]]:
     for number, (topic, document) in enumerate(zip(topics, documents, strict=True)):
         rank = None if ranks is None else _whole(ranks[number], number, "rank") + first
         yield (
-            str(topic),
-            str(document),
+            topic,
+            document,
             rank,
             None if scores is None else _number(scores[number], number, "score"),
         )
@@ -134,8 +180,10 @@ def grades(frame: Any) -> dict[str, dict[str, int]]:
         UsageError: a column is missing, or a grade is not a whole number.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for row, (topic, document, grade) in enumerate(zip(*_required(frame, _GRADE_COLUMNS), strict=True)):
-        qrels.setdefault(str(topic), {})[str(document)] = _whole(grade, row, "grade")
+    topics, documents = _ids(frame, _RUN_COLUMNS)
+    (graded,) = _required(frame, {"grade": _GRADE_COLUMNS["grade"]})
+    for row, (topic, document, grade) in enumerate(zip(topics, documents, graded, strict=True)):
+        qrels.setdefault(topic, {})[document] = _whole(grade, row, "grade")
     return qrels
 
 
@@ -143,7 +191,7 @@ def topics(frame: Any) -> list[tuple[str, str]]:
     """Return the ids and texts of topics.
 
     Raises:
-        UsageError: a column is missing.
+        UsageError: a column is missing, or an id or a text.
     """
-    ids, texts = _required(frame, {"topic": ("qid", "query_id", "topic"), "text": ("query", "text")})
-    return [(str(id_), str(text)) for id_, text in zip(ids, texts, strict=True)]
+    ids, texts = _ids(frame, {"topic": _RUN_COLUMNS["topic"], "query": ("query", "text")})
+    return list(zip(ids, texts, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,6 +18,8 @@ import pytest
 import searchapp as sa
 from searchapp.app.rank import rerun, verify_run
 from searchapp.engines import open_engine
+from searchapp.formats import frames, trec
+from searchapp.formats.problems import Problems
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.model import float32
@@ -156,9 +159,12 @@ def test_grades_replace_the_gold(task: sa.Task, run: sa.Run) -> None:
 def test_a_run_survives_a_data_frame(run: sa.Run, task: sa.Task, style: str, library: str) -> None:
     frame = run.to_frame(style, library=library)
     again = sa.Run.from_frame(frame, task=task, split="dev", tag=run.tag)
-    assert {topic: set(hits) for topic, hits in again.items()} == {
-        topic: set(hits) for topic, hits in run.items()
-    }
+    assert [(topic, hits.document_ids) for topic, hits in again.items()] == [
+        (topic, hits.document_ids) for topic, hits in run.items()
+    ]
+    bare = sa.Run.from_frame(frame)
+    assert list(map(list, bare.values())) == list(map(list, again.values()))
+    assert bare.to_frame(style, library=library).equals(frame)
     assert again.tag == run.tag and again.queries == run.queries
     assert again.evaluate(["nDCG@10"], cutoff=10).official.measure == "MAP@10"
 
@@ -169,6 +175,60 @@ def test_a_frame_of_pyterrier_has_queries_and_ranks_from_0(run: sa.Run) -> None:
     first = frame[frame["qid"] == frame["qid"][0]]
     assert list(first["rank"]) == list(range(len(first)))
     assert list(first["score"]) == sorted(first["score"], reverse=True)
+
+
+def test_scores_of_a_frame_decrease_unless_they_are_the_engines(index: sa.Index) -> None:
+    run = index.rank("dev", recipe="neighbours")
+    assert trec.reordered(run.rankings) > 0
+    frame, engine_scores = run.to_frame(), run.to_frame(engine_scores=True)["score"]
+    assert list(engine_scores) == [hit.score for hits in run.values() for hit in hits]
+    assert list(frame["score"]) != list(engine_scores)
+    for _, scores in frame.groupby("qid")["score"]:
+        assert (scores.diff().dropna() < 0).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_grades_have_frames(task: sa.Task, run: sa.Run, tmp_path: Path, library: str) -> None:
+    qrels = task.qrels("dev")
+    columns = {
+        "pyterrier": ["qid", "docno", "label"],
+        "ir_measures": ["query_id", "doc_id", "relevance"],
+        "trec": ["topic", "iteration", "document", "grade"],
+    }
+    for style, names in columns.items():
+        frame = qrels.to_frame(style, library=library)
+        assert list(frame.columns) == names
+        assert frames.grades(frame) == qrels
+    expected = run.evaluate(["AP"], qrels=qrels, cutoff=10).measures.values
+    assert run.evaluate(["AP"], qrels=frame, cutoff=10).measures.values == expected
+    empty = task.judgments(tmp_path / "none").to_frame(library=library)
+    assert list(empty.columns) == columns["pyterrier"] and len(empty) == 0
+    with pytest.raises(sa.UsageError, match="unknown style"):
+        qrels.to_frame("terrier")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_comparisons_have_frames(index: sa.Index, library: str) -> None:
+    result = sa.Experiment(index, "dev", ["bm25", "neighbours", "best"], cutoff=10).run()
+    comparison = result.comparison
+    official, *_ = comparison.measures
+    runs = result.to_frame(library=library)
+    assert list(runs["system"]) == ["bm25", "neighbours", "best"]
+    assert list(runs[official.name]) == list(official.means)
+    pairs = result.to_frame("pairs", library=library)
+    assert len(pairs) == 3 * len(comparison.measures)
+    first = official.pairs[0]
+    row = {name: pairs[name][0] for name in pairs.columns}
+    assert (row["measure"], row["first"], row["second"]) == (official.name, "bm25", "neighbours")
+    assert row["difference"] == first.difference.mean and row["wins"] == first.difference.wins
+    assert row["randomisation holm"] == first.difference.p
+    topics = comparison.to_frame("topics", library=library)
+    values = dict(
+        zip(zip(topics["measure"], topics["run"], topics["topic"], strict=True), topics["value"], strict=True)
+    )
+    assert values[official.name, "bm25", "602"] == official.values[0]["602"]
+    with pytest.raises(sa.UsageError, match=r"unknown rows of a comparison 'pair' \(did you mean pairs\?\)"):
+        comparison.to_frame("pair")
 
 
 def test_an_empty_run_has_an_empty_frame() -> None:
@@ -196,6 +256,12 @@ def test_problems_of_frames_are_errors(task: sa.Task) -> None:
         sa.Run.from_frame(pd.DataFrame({"qid": ["1"], "docno": ["2"], "rank": [0.5]}))
     with pytest.raises(sa.UsageError, match="row 2 of the data frame repeats 2 for 1"):
         sa.Run.from_frame(pd.DataFrame({"qid": ["1", "1"], "docno": ["2", "2"], "score": [1.0, 2.0]}))
+    with pytest.raises(
+        sa.UsageError, match="row 2 of the data frame has the document nan, which is not text"
+    ):
+        sa.Run.from_frame(pd.DataFrame({"qid": ["1", "1"], "docno": ["2", None], "score": [1.0, 2.0]}))
+    with pytest.raises(sa.UsageError, match="row 1 of the data frame has the topic 1.0, which is not text"):
+        sa.Run.from_frame(pd.DataFrame({"qid": [1, None], "docno": ["2", "3"], "score": [1.0, 2.0]}))
     with pytest.raises(sa.UsageError, match="unknown style"):
         sa.Run.from_frame(pd.DataFrame({"qid": ["1"], "docno": ["2"], "score": [1.0]})).to_frame("terrier")
 
@@ -289,6 +355,20 @@ def test_a_failing_callback_stops_the_work(index: sa.Index) -> None:
     with pytest.raises(KeyboardInterrupt):
         index.rank("dev", recipe="bm25", progress=stop)
     assert len(index.rank("dev", recipe="bm25", depth=1)) == 10
+
+
+def test_files_are_read_once_until_they_change(home: Path, task: sa.Task, tmp_path: Path) -> None:
+    folder = shutil.copytree(task.folder, tmp_path / "data")
+    copied = sa.task("nlps", home=home, data=folder, engine="embedded")
+    first = copied._collection()
+    assert copied._collection() is first
+    assert copied._collection().topics("dev", Problems()) == task.topics("dev")
+    changed = next(file for file in first.split_files("dev"))
+    content = json.loads(changed.read_text())
+    content.popitem()
+    changed.write_text(json.dumps(content))
+    assert copied._collection() is not first
+    assert len(copied.topics("dev")) == len(task.topics("dev")) - 1
 
 
 def test_a_twin_serves_another_thread(index: sa.Index) -> None:

@@ -145,6 +145,8 @@ class Inputs:
 
     # Returns the `StoredModel` of a recipe's learned fusion.
     fusion: Callable[[Any], Any] = _not_given
+    # PyTerrier transformers by signal.
+    transformers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
