@@ -186,7 +186,8 @@ class Opener:
         def push(screen: KeyScreen) -> None:
             self._is_opening = False
             self._home.head.end_wait()
-            self._home.app.push_screen(screen, lambda _result: self._close_screen(stack, farewell))
+            screen.after_removal = partial(self._close_screen, stack, farewell)
+            self._home.app.push_screen(screen)
             begin(screen)
             if warnings:
                 screen.call_after_refresh(screen.head.tell, "; ".join(warnings), "$warning")

@@ -410,6 +410,8 @@ class KeyScreen(OrderedScreen[None]):
         self.head = head
         self.panes = Panes(self, columns, lists)
         self._main_list = lists[0]
+        # Called once the screen is removed and no timer or answer uses its resources any more.
+        self.after_removal: Callable[[], object] = lambda: None
         # Number of actions so far.
         self._actions = 0
 
@@ -421,6 +423,7 @@ class KeyScreen(OrderedScreen[None]):
 
     def on_unmount(self) -> None:
         gc.unfreeze()
+        self.after_removal()
 
     def on_resize(self) -> None:
         self.panes.forget_sizes()  # they may not fit the new size
