@@ -390,17 +390,17 @@ class TaskSearcher:
         analyzer = self.fields().indexed_by.get(TEXT)
         return () if analyzer is None else self._analyzed.tokens(analyzer, text)
 
-    def ranking(self, request: SearchRequest) -> Iterator[Hit]:
-        """Yield all hits of a request, best first.
+    def ranking(self, request: SearchRequest, max_hits: int | None = None) -> Iterator[Hit]:
+        """Yield the first `max_hits` hits of a request, or all, best first.
 
         Raises:
             as `search` does.
         """
         search = self._read(request)
         pieces = (
-            paging.hits_in_windows(self.index, self._body(search))
+            paging.hits_in_windows(self.index, self._body(search), max_hits)
             if search.is_one_query
-            else [self._fused.hits(search.recipe, search.compiled)]
+            else [self._fused.hits(search.recipe, search.compiled)[:max_hits]]
         )
         for hits in pieces:
             yield from hits

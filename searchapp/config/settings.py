@@ -573,7 +573,9 @@ def _declare() -> Iterator[SettingDeclaration]:
     yield from _screen("judge", "judging screens", "judging screen", next_topic, goal)
     about = "Whether the search screen opens with its last search and position."
     restore = SettingDeclaration("search.restore", about, SWITCH, default=True)
-    yield from _screen("search", "search screen", "", restore)
+    about = "Whether the search screen shows each hit on two lines, with a bar for its score."
+    two_lines = SettingDeclaration("search.two_lines", about, SWITCH, default=False)
+    yield from _screen("search", "search screen", "", restore, two_lines)
     yield from _screen("topics", "screen of topics")
     yield from _screen("compare", "compare screen")
     yield from _screen("browse", "home screen")

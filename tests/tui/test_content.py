@@ -24,7 +24,7 @@ from searchapp.tui.kit.content import (
     with_formulas,
 )
 from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, TextPane, fitted, one_line
-from searchapp.tui.search.panes import piece
+from searchapp.tui.search.hits import piece
 from tests.test_visible import HOSTILE
 
 MARKUP = "[/] [bold]x[/bold] [@click=app.quit]y[/]"
@@ -66,6 +66,8 @@ class HostileRows(RowList):
     def parts(self, index: int, width: int) -> list[tuple[str, str]]:
         return [(HOSTILE, "rows--text"), (MARKUP, "rows--faint")]
 
+    second_line = parts
+
 
 class HostileApp(App[None]):
     """All widgets of the screens, with hostile text in each field."""
@@ -80,6 +82,7 @@ class HostileApp(App[None]):
     def on_mount(self) -> None:
         self.query_one(TextPane).show(Content(HOSTILE + MARKUP))
         self.query_one(HostileRows).show(3, 0)
+        self.query_one(HostileRows).set_row_height(2)
         for widget in self.query("*"):
             entitle(widget, HOSTILE + MARKUP)
 

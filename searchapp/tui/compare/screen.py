@@ -45,11 +45,15 @@ from searchapp.tui.kit.keys import (
 )
 from searchapp.tui.kit.screen import Part
 from searchapp.tui.kit.widgets import (
+    DOWN,
     LONGEST_ID,
+    SAME,
+    UP,
     WIDE_FROM,
     RowPart,
     chip,
     fitted,
+    move_label,
     shortened,
     shortened_id,
 )
@@ -222,10 +226,6 @@ VALUES_CELLS = 12
 # The middle of a bar.
 ZERO = "│"
 
-UP, DOWN, SAME = "↑", "↓", "="
-# The sign of a document that only this run has.
-NOT_THERE = "+"
-
 # Smaller differences count as none, as in the tests.
 TIE = 5e-10
 
@@ -346,15 +346,11 @@ class ComparedRows(GoldRankingRows):
         if self.other_ranks is None:
             return ()
         move = self._move_of(index)
-        if move is None:
-            sign, is_higher = f"{NOT_THERE:<{self._cells}} ", self._is_second
-        elif move:
-            sign, is_higher = f"{UP if move > 0 else DOWN}{abs(move):<{self._cells - 1}} ", move > 0
-        else:
-            return ((f"{SAME:<{self._cells}} ", "rows--faint"),)
+        is_higher = self._is_second if move is None else move > 0
         # Only the move of a relevant document is an improvement or a loss.
-        is_gold = self.documents[index] in self.relevant
-        return ((sign, "rows--faint" if not is_gold else "rows--won" if is_higher else "rows--fell"),)
+        is_gold = move != 0 and self.documents[index] in self.relevant
+        look = "rows--faint" if not is_gold else "rows--won" if is_higher else "rows--fell"
+        return ((f"{move_label(move, self._cells)} ", look),)
 
     @property
     def _head_before_rank(self) -> str:

@@ -167,13 +167,14 @@ class SearchRequestKind(IntEnum):
     search = 0
     document = 1
     page = 2
-    why = 3
-    notes = 4
-    counts = 5
-    topics = 6
-    export = 7
-    queue = 8
-    version = 9
+    ids = 3
+    why = 4
+    notes = 5
+    counts = 6
+    topics = 7
+    export = 8
+    queue = 9
+    version = 10
 
 
 class SearchQueue(BackgroundQueue["TaskSearcher"]):

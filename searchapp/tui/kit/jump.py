@@ -69,7 +69,8 @@ def _line_targets(rows: RowList, focus: Callable[[Widget], object]) -> Iterator[
 
     indexes = rows.visible_rows
     for index in indexes:
-        yield Target(Offset(left, top + index - indexes.start), partial(go, index))
+        line = max(0, index * rows.row_height - rows.scroll_offset.y)
+        yield Target(Offset(left, top + line), partial(go, index))
     if not indexes:
         yield Target(rows.region.offset, partial(focus, rows))
 

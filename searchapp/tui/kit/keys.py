@@ -116,6 +116,10 @@ ACTIONS = {
         KeyAction("saved", _SEARCH, "Open or delete a saved search", ("ctrl+l",), "saved"),
         KeyAction("filter", _SEARCH, "Filter the topics by words", ("f", "f2"), "filter"),
         KeyAction("recipe", _SEARCH, "Rank with another recipe", ("r", "alt+r"), "recipe"),
+        KeyAction(
+            "second", _SEARCH, "Show the ranking of a second recipe beside the first, or hide it", ("V", "alt+v"),
+            "second recipe",
+        ),
         KeyAction("like", _SEARCH, "More like this document", ("S",), "similar"),
         KeyAction("back", _SEARCH, "Go back to the previous search", ("backspace", "alt+left"), "back"),
         KeyAction("forward", _SEARCH, "Go forward to the next search", ("alt+right",)),
@@ -189,6 +193,9 @@ ACTIONS = {
         KeyAction("narrower", _VIEW, "Make the list narrower; in stacked panes, lower", ("less_than_sign", "f7")),
         KeyAction(
             "markup", _VIEW, "Switch between rendered text, raw text and LaTeX source", ("m", "f9"), "markup"
+        ),
+        KeyAction(
+            "lines", _VIEW, "Show each hit on two lines with a bar for its score, or on one", ("L", "alt+l"), "lines"
         ),
         KeyAction("fold", _VIEW, "Fold or unfold the sections below a document", ("h",)),
         KeyAction("theme", _VIEW, "Next theme: dark, light, terminal colours", ("d",), "theme"),
@@ -366,6 +373,8 @@ class ScreenSettings:
     spacing: str = SPACINGS[0]
     # Open the search screen where it was left.
     restore: bool = True
+    # The search screen shows each hit on two lines.
+    two_lines: bool = False
     # Judging goes to the next topic when a topic is done.
     next_topic: bool = False
     # Number of documents to judge in a session.

@@ -81,6 +81,7 @@ class Panes:
             # The changes of the previous key may not be drawn yet.
             self._screen.app.stylesheet.update(self._screen)
             panes = [pane for pane in panes if _is_displayed(pane)]
+        panes = [pane for pane in panes if not pane.disabled]
         if panes:
             focused = self._screen.focused
             index = panes.index(focused) if focused in panes else -1 if step > 0 else 0
@@ -106,8 +107,7 @@ class Panes:
         If it is hidden, show it instead.
         """
         if self._zoomed or self.is_reading:
-            self._zoom("")
-            self._read(False)
+            self.show_all()
             return
         column = self._columns[self._focused_of(self._lists)]
         widget = self._screen.query_one(f"#{column}")
@@ -122,6 +122,11 @@ class Panes:
         most = self._screen.size.width - LEAST_CELLS - sum(other.outer_size.width for other in others[:-1])
         self._widths[column] = max(LEAST_CELLS, min(width, most))
         self._set_sizes()
+
+    def show_all(self) -> None:
+        """Show every pane."""
+        self._zoom("")
+        self._read(False)
 
     @property
     def widths(self) -> Mapping[str, int]:

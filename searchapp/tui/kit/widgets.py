@@ -128,6 +128,22 @@ def judging_chip(annotator: str) -> tuple[str, str]:
     return chip(f"judging as {shortened(annotator, ANNOTATOR_CELLS)}", "bold $primary")
 
 
+UP, DOWN, SAME = "↑", "↓", "="
+# The sign of a document that the other ranking lacks.
+NOT_THERE = "+"
+
+
+def move_label(move: int | None, cells: int) -> str:
+    """Return by how many ranks a second ranking ranks a document higher, in `cells` cells; None: it lacks it.
+
+    >>> [move_label(move, 3) for move in (12, -1, 0, None)]
+    ['↑12', '↓1 ', '=  ', '+  ']
+    """
+    if move is None:
+        return f"{NOT_THERE:<{cells}}"
+    return f"{f'{UP if move > 0 else DOWN}{abs(move)}' if move else SAME:<{cells}}"
+
+
 # Screens with at least this number of columns are wide; with fewer than `SLIM_BELOW`, panes are below each other.
 WIDE_FROM, SLIM_BELOW = 110, 60
 
@@ -325,11 +341,19 @@ class RowList(LinePane):
         self.cursor = 0
         # Number of changes of the cursor or the list.
         self.moves = 0
+        # Number of lines of each row.
+        self.row_height = 1
+        # Whether the cursor is visible in a list without the focus.
+        self.shows_cursor = True
         self._looks: dict[str, Style] = {}
 
     def parts(self, index: int, width: int) -> Sequence[RowPart]:
         """Return the text of a line from the left."""
         raise NotImplementedError
+
+    def second_line(self, index: int, width: int) -> Sequence[RowPart]:  # noqa: ARG002  # for subclasses
+        """Return the text of a row's second line from the left, if rows have two."""
+        return ()
 
     def head(self, width: int) -> Sequence[str]:  # noqa: ARG002  # for subclasses
         """Return the heads of the columns, each as wide as its column; the last one may have any width."""
@@ -367,9 +391,26 @@ class RowList(LinePane):
         self.count = count
         self.moves += 1
         self.cursor = max(0, min(cursor, count - 1))
-        self.virtual_size = Size(self.size.width, count)
+        self._measure()
         self._keep_in_sight(force=True)
         self.refresh()
+
+    def set_row_height(self, lines: int) -> None:
+        """Give each row this number of lines, and keep the cursor in sight."""
+        top, self.row_height = self.visible_rows.start, lines
+        self._measure()
+        self.scroll_to(y=top * lines, animate=False, force=True, immediate=True)
+        self._keep_in_sight()
+        self.refresh()
+
+    def _measure(self) -> None:
+        # Blank lines below the last row, so that the last scroll position begins with a row, too.
+        blank = self.size.height % self.row_height
+        self.virtual_size = Size(self.size.width, self.count * self.row_height + blank)
+
+    def is_here(self, index: int) -> bool:
+        """Return whether the cursor is visible on a row."""
+        return index == self.cursor and (self.shows_cursor or self.has_focus)
 
     def moves_by_key(self) -> dict[str, Callable[[], object]]:
         return {
@@ -396,21 +437,22 @@ class RowList(LinePane):
         return True
 
     def redraw(self, index: int) -> None:
-        line = index - self.scroll_offset.y
-        if 0 <= line < self.size.height:
-            self.refresh(Region(0, line, self.size.width, 1))
+        line = index * self.row_height - self.scroll_offset.y
+        if -self.row_height < line < self.size.height:
+            self.refresh(Region(0, max(0, line), self.size.width, self.row_height))
 
     @property
     def page(self) -> int:
-        return max(1, self.size.height)
+        """The number of rows that fit."""
+        return max(1, self.size.height // self.row_height)
 
     @property
     def visible_rows(self) -> range:
-        top = self.scroll_offset.y
-        return range(top, min(self.count, top + self.page))
+        top, bottom = self.scroll_offset.y, self.scroll_offset.y + max(1, self.size.height)
+        return range(top // self.row_height, min(self.count, -(-bottom // self.row_height)))
 
     def _keep_in_sight(self, force: bool = False) -> None:
-        top, height = self.scroll_offset.y, self.page
+        top, height = self.scroll_offset.y // self.row_height, self.page
         margin = min(2, (height - 1) // 2)
         lowest = max(0, self.count - height)
         if self.cursor < top + margin:
@@ -420,11 +462,11 @@ class RowList(LinePane):
         else:
             target = min(top, lowest)
         if target != top or force:
-            self.scroll_to(y=target, animate=False, force=True, immediate=True)
+            self.scroll_to(y=target * self.row_height, animate=False, force=True, immediate=True)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        index = y + self.scroll_offset.y
+        index, line = divmod(y + self.scroll_offset.y, self.row_height)
         base = self._look("")
         if not self.count and self._empty:
             lines = self.empty_lines(width)
@@ -436,13 +478,13 @@ class RowList(LinePane):
         if row:
             base += self._look(row)
         is_chosen = index == self.cursor and self.has_focus
-        if index == self.cursor:
+        if self.is_here(index):
             base += self._look("rows--cursor" if is_chosen else "rows--here")
         # In the terminal's colours the line is reversed, so all of its text has one colour.
         look = self._attributes if is_chosen and self.app.native_ansi_color else self._look
         segments = [
             Segment(visible_line(text), base + look(component))
-            for text, component in self.parts(index, width)
+            for text, component in (self.second_line if line else self.parts)(index, width)
         ]
         return Strip(segments).adjust_cell_length(width, base)
 
@@ -463,7 +505,7 @@ class RowList(LinePane):
         self._looks.clear()
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, self.count)
+        self._measure()
         self._keep_in_sight()
 
     def on_show(self) -> None:
@@ -471,7 +513,7 @@ class RowList(LinePane):
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # None on the border
-        index = -1 if inside is None else inside.y + self.scroll_offset.y
+        index = -1 if inside is None else (inside.y + self.scroll_offset.y) // self.row_height
         if 0 <= index < self.count:
             with self.app.batch_update():
                 self.move(index)

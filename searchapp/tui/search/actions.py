@@ -24,7 +24,7 @@ PANES = {
         "Each key searches again. The arrow and page keys move in the hits; enter and escape go to them. "
         "Tab accepts a suggestion below the query; without one it goes to the next pane.",
         (*LANGUAGE, *EDITING),
-        ("history", "save", "saved", "filter", "recipe", "why", "markup", "jump"),
+        ("history", "save", "saved", "filter", "recipe", "second", "why", "markup", "jump"),
         line=True,
     ),
     "hits": PaneHelp(
@@ -38,12 +38,23 @@ PANES = {
             "document",
             "filter",
             "recipe",
+            "second",
+            "lines",
             "topics",
             "copy_id",
             "export",
             "pager",
             "jump",
         ),
+    ),
+    "second": PaneHelp(
+        "The hits with the second recipe",
+        "The same query, ranked with a second recipe. In both lists an arrow shows by how many ranks the second recipe "
+        "ranks a document higher (↑) or lower (↓) than the first; = means the same rank, and + that the other recipe "
+        "does not have the document among its first 1,000 hits. The cursors of both lists are on the same document. "
+        "Other actions are about the list with the focus.",
+        (),
+        ("second", "recipe", "why", "like", "document", "lines", "copy_id", "export", "next_pane", "jump"),
     ),
     "document": PaneHelp(
         "The document",
@@ -62,6 +73,7 @@ KEY_ACTIONS = screen_actions(
         "save",
         "saved",
         "recipe",
+        "second",
         "like",
         "back",
         "forward",
@@ -70,7 +82,7 @@ KEY_ACTIONS = screen_actions(
         "analysis",
         "document",
     ),
-    *("wider", "narrower", "fold", "copy_id", "copy_text", "export", "pager", "queue"),
+    *("wider", "narrower", "lines", "fold", "copy_id", "copy_text", "export", "pager", "queue"),
     search="Go to the query, or back to the hits",
     clear="Go to the query, or back to the hits",
     filter="Filter by field values",
@@ -80,7 +92,7 @@ KEY_ACTIONS = screen_actions(
     undo="Undo the last grade",
     next="Next hit without your grade",
     previous="Previous hit without your grade",
-    next_pane="Next pane: hits, document",
+    next_pane="Next pane: hits, hits with the second recipe, document",
     reading="Hide or show the hits",
     markup=("Switch between rendered text, raw text and LaTeX source", "markup"),
     copy_command="Copy the command that prints these hits",

@@ -119,7 +119,17 @@ class QueryChoices:
         )
 
     def choose_recipe(self) -> None:
-        searcher, present = self._screen.searcher, self._screen.recipe
+        self._choose("Rank with", self._screen.recipe, self.rank_with)
+
+    def choose_second(self) -> None:
+        """Choose the recipe of a second ranking, beside that of the query."""
+        first, second = self._screen.loaders
+        self._choose(
+            f"Beside {shortened(first.recipe, NAME_CELLS)}, rank with", second.recipe, self._rank_beside
+        )
+
+    def _choose(self, title: str, present: str, then: Callable[[str], object]) -> None:
+        searcher = self._screen.searcher
         names = searcher.recipes
         choices = [
             Choice(name, searcher.recipe(name).about, CHOSEN if name == present else NOT_CHOSEN)
@@ -127,11 +137,17 @@ class QueryChoices:
         ]
 
         cursor = names.index(present) if present in names else 0
-        dialog = Picking("Rank with", choices, cursor)
-        self._screen.pick(dialog, lambda index: self.rank_with(names[index]))
+        self._screen.pick(Picking(title, choices, cursor), lambda index: then(names[index]))
 
     def rank_with(self, recipe: str) -> None:
         self._screen.seek(replace(self._query, recipe=recipe))
+        self._prepare(recipe)
+
+    def _rank_beside(self, recipe: str) -> None:
+        self._screen.split(recipe)
+        self._prepare(recipe)
+
+    def _prepare(self, recipe: str) -> None:
         if not self._screen.searcher.recipe(recipe).is_one_query:
             self._screen.head.tell(f"preparing {recipe} …", lasts=False)
 

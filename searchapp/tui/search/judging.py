@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from searchapp.app.inspection.live_ranking import seen_in
@@ -50,7 +49,8 @@ class SearchJudging(TopicJudging):
         return None if self.topic is None else self.topic.id
 
     def redraw(self, documents: Sequence[str] | None) -> None:  # noqa: ARG002  # few lines are visible
-        self._search.hits.refresh()
+        for loader in self._search.loaders:
+            loader.rows.refresh()
         self._search.show_document()
 
     @property
@@ -190,7 +190,7 @@ class SearchJudging(TopicJudging):
                 raise SearchappError(
                     f"the files of {task.name} were not found: name their folder with --data"
                 )
-            hits = islice(searcher.ranking(request), request.size)
+            hits = searcher.ranking(request, request.size)
             is_itself = task.info.topics_are_documents
             others = Hits.of(*(hit for hit in hits if not is_itself or hit.document_id != topic.id))
             if not others:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -14,7 +14,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Offset, Region
-from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 
@@ -24,219 +23,24 @@ from searchapp.app.search import (
     GoldTopic,
     GoldTopicIndex,
     QueryNotes,
-    SearchRequest,
     TaskSearcher,
     read_gold_topics,
 )
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
-from searchapp.model import Hit, Markup, Topic
-from searchapp.ranking.highlighting import ELLIPSIS, snippet
+from searchapp.model import Topic
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
-from searchapp.text import Span, visible_line, visible_spans
+from searchapp.text import visible_line
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.background import Post, SearchQueue, SearchRequestKind, in_background
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Picking, TextDialog
-from searchapp.tui.kit.widgets import (
-    RowList,
-    RowPart,
-    TextLine,
-    TextPane,
-    chip,
-    fitted,
-    id_column,
-    id_column_cells,
-    one_line,
-    shortened,
-    shortened_id,
-)
-from searchapp.tui.search.requests import Listing, RankingLoader, RankingScreen
-
-# A line uses the part of a text with the most matches: maximum characters before and after rendering
-# markup.
-READ, WINDOW = 640, 480
-
-# Characters before the first match in that part.
-_LEAD = 120
-
-_ID_CELLS = 14
-# Least widths of lists that show scores, and ids.
-_SCORE_FROM = 52
-
-_IDS_FROM = 36
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedHit:
-    """A hit to compare with another one."""
-
-    request: SearchRequest
-    ranked_hit: tuple[int, Hit]
-
-
-class HitRows(RowList):
-    """The hits with verdict, rank, id, a snippet with marked matches, and score."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "rows--match",
-        "rows--rank",
-        "rows--aside",
-    }
-
-    class Wanted(Message):
-        """A visible line lacks its hit."""
-
-    def __init__(self, mark: Callable[[str], RowPart], markup: Markup) -> None:
-        super().__init__(id="hits")
-        self.listing = Listing(SearchRequest(""))
-        self.notation = Notation(markup)
-        self._mark = mark
-        self.marked: MarkedHit | None = None
-        self._mark_cells = 0
-        self._lines: dict[int, Sequence[RowPart]] = {}
-        self._width = 0
-        # None until a page is known.
-        self._id_cells: int | None = None
-        self._is_wanted = False
-
-    def open(self, listing: Listing, cursor: int, mark_cells: int) -> None:
-        """Show another ranking; `mark_cells` is the width of verdicts, or 0."""
-        self.listing = listing
-        self._mark_cells = mark_cells
-        self._id_cells = None
-        self._forget()
-        self.show(listing.total, cursor)
-
-    def redraw_page(self, indexes: range) -> None:
-        self._is_wanted = False
-        for index in self.visible_rows:
-            if index in indexes:
-                self.redraw(index)
-
-    def show_in(self, notation: Notation) -> None:
-        self.notation = notation
-        self._forget()
-        self.refresh()
-
-    def mark_hit(self, result: SearchResult | None) -> None:
-        self.marked = None if result is None else MarkedHit(self.listing.request, (result.rank, result.hit))
-        self.refresh()
-
-    @property
-    def _marked_rank(self) -> int | None:
-        if self.marked is None or self.marked.request is not self.listing.request:
-            return None
-        return self.marked.ranked_hit[0]
-
-    @property
-    def result(self) -> SearchResult | None:
-        return self.listing.hit(self.cursor) if self.count else None
-
-    def parts(self, index: int, width: int) -> Sequence[RowPart]:
-        if width != self._width:
-            self._width = width
-            self._lines.clear()
-        result = self.listing.hit(index)
-        sign = "◆" if index + 1 == self._marked_rank else "▶" if index == self.cursor else " "
-        pointer = (sign, "rows--begun")
-        digits = max(3, len(f"{self.count:,}")) if self.listing.is_ranked else 0
-        rank = (f"{index + 1:>{digits},} " if digits else " ", "rows--rank")
-        if result is None:
-            if not self._is_wanted:
-                self._is_wanted = True
-                self.post_message(self.Wanted())
-            return [pointer, rank, ("…", "rows--faint")]
-        mark: list[RowPart] = []
-        if self._mark_cells:
-            sign, look = self._mark(result.hit.document_id)
-            mark = [(f"{sign:>{self._mark_cells}}", look), (" ", "rows--text")]
-        if index not in self._lines:
-            mark_cells = self._mark_cells + 1 if self._mark_cells else 0
-            self._lines[index] = self._parts(result, width - digits - 2 - mark_cells)
-        return [pointer, *mark, rank, *self._lines[index]]
-
-    def _parts(self, result: SearchResult, cells: int) -> list[RowPart]:
-        parts: list[RowPart] = []
-        has_score = cells >= _SCORE_FROM and self.listing.is_ranked
-        score = f" {result.hit.score:>9,.3f} " if has_score else " "
-        left = cells - len(score)
-        if cells >= _IDS_FROM:
-            column = id_column(result.hit.document_id, self._id_width())
-            parts.append((column, "rows--faint"))
-            left -= cell_len(column)
-        parts += piece(result.text, result.matches, left, self.notation)
-        parts.append((score, "rows--rank"))
-        return parts
-
-    def head(self, width: int) -> Sequence[str]:
-        digits = max(3, len(f"{self.count:,}")) if self.listing.is_ranked else 0
-        begin = f"{'me' if self._mark_cells else '':{1 + self._mark_cells + bool(self._mark_cells)}}"
-        cells = width - len(begin) - digits - 1
-        id_ = id_column("id", self._id_width()) if cells >= _IDS_FROM else ""
-        score = "score " if cells >= _SCORE_FROM and self.listing.is_ranked else ""
-        left = cells - cell_len(id_) - len(score)
-        return begin, f"{'#' if digits else '':>{digits}} ", id_, fitted("document", left), score
-
-    def _id_width(self) -> int:
-        if self._id_cells is None:
-            ids = [result.hit.document_id for result in self.listing.pages.get(0, ())]
-            self._id_cells = id_column_cells(ids, _ID_CELLS)
-        return self._id_cells
-
-    def _forget(self) -> None:
-        self._lines.clear()
-        self._is_wanted = False
-
-
-def read_markup(results: Sequence[SearchResult], notation: Notation) -> None:
-    """Render and cache the markup of hits, in any thread."""
-    for result in results:
-        notation.rewritten(_window(result.text, result.matches, READ)[0])
-
-
-def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) -> list[RowPart]:
-    """Return a snippet of a text in exactly `cells` cells, with marked matches."""
-    if cells <= 0:
-        return []
-    text, spans = _window(text, matches, READ)
-    rewritten = notation.rewritten(text)
-    text, spans = _window(rewritten.text, rewritten.moved(spans), WINDOW)
-    shown, marked = visible_spans(*snippet(text, spans, cells))
-    parts: list[RowPart] = []
-    left, last = cells, 0
-    for start, end, look in [*((*span, "rows--match") for span in marked), (len(shown), len(shown), "")]:
-        for words, part_look in ((shown[last:start], "rows--text"), (shown[start:end], look)):
-            if words and left > 0:
-                words = words if cell_len(words) <= left else fitted(words, left)
-                parts.append((words, part_look))
-                left -= cell_len(words)
-        last = max(last, end)
-    parts.append((" " * left, "rows--text"))
-    return parts
-
-
-def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
-    """Return the part of about `length` characters with the most matches, and these matches."""
-    if len(text) <= length:
-        return text, list(matches)
-    begin, most, last = 0, 0, 0
-    for first, (start, _end) in enumerate(matches):
-        while last < len(matches) and matches[last][1] <= start + length - _LEAD:
-            last += 1
-        if last - first > most and start > length - _LEAD:
-            begin, most = start - _LEAD, last - first
-        elif last - first > most:
-            begin, most = 0, last - first
-    end = begin + length
-    inside = [(a - begin, min(b, end) - begin) for a, b in matches if a >= begin and a < end]
-    return (ELLIPSIS if begin else "") + text[begin:end], [
-        (a + (begin > 0), b + (begin > 0)) for a, b in inside
-    ]
-
+from searchapp.tui.kit.widgets import TextLine, TextPane, chip, one_line, shortened, shortened_id
+from searchapp.tui.search.hits import HitRows
+from searchapp.tui.search.requests import RankingLoader, RankingScreen
 
 # Maximum documents of a training topic with their texts.
 ANSWERS = 50
@@ -795,17 +599,28 @@ class SearchView(RankingScreen):
 
     searcher: TaskSearcher
     searched: Task
+    # Those of the query, and of the query with a second recipe.
+    loaders: tuple[RankingLoader, RankingLoader]
+    # The one of the list that actions are about.
     loader: RankingLoader
     quick: SearchQueue
-    hits: HitRows
     reading: DocumentPane
     training_topics: TrainingTopicReader
 
     @property
+    def hits(self) -> HitRows:
+        return self.loader.rows
+
+    @property
     def recipe(self) -> str:
-        return self.loader.query.recipe or self.searched.info.search_recipe
+        return self.loader.recipe
 
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
+        """Change the query; its recipe is for the list that actions are about."""
+        raise NotImplementedError
+
+    def split(self, recipe: str) -> None:
+        """Rank the query with a second recipe, too."""
         raise NotImplementedError
 
     def leave_for(self, query: SearchQuery) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from textual.timer import Timer
 
@@ -14,34 +14,7 @@ from searchapp.errors import EngineError
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
 from searchapp.tui.kit.screen import KeyScreen
-
-# Hits per request: marking matches takes most of a search's time.
-PAGE = 20
-
-
-@dataclass
-class Listing:
-    """The `total` hits of a request, and its loaded pages, numbered from 0."""
-
-    request: SearchRequest
-    total: int = 0
-    pages: dict[int, Sequence[SearchResult]] = field(default_factory=dict)
-    # Whether the query scores them; otherwise they are sorted by id.
-    is_ranked: bool = True
-
-    def hit(self, index: int) -> SearchResult | None:
-        number, offset = divmod(index, PAGE)
-        page = self.pages.get(number, ())
-        return page[offset] if offset < len(page) else None
-
-    def missing(self, indexes: Iterable[int]) -> int | None:
-        """Return the number of the first page that lacks one of these hits."""
-        numbers = dict.fromkeys(index // PAGE for index in indexes if 0 <= index < self.total)
-        return next((number for number in numbers if number not in self.pages), None)
-
-    def page_request(self, number: int) -> SearchRequest:
-        return replace(self.request, size=PAGE, first=number * PAGE)
-
+from searchapp.tui.search.hits import COMPARED, PAGE, HitRows, Listing, read_markup
 
 # Debounce: faster keys are searched for together.
 QUIET_SECONDS = 0.03
@@ -52,9 +25,9 @@ REST_SECONDS = 0.1
 # After a key, the user counts as typing for this time.
 TYPING_SECONDS = 0.5
 
-# Delay between showing the ranking of a typed text and looking for words that find nothing: the last word may not be
-# complete yet.
-NOTES_SECONDS = 0.3
+# Delay between showing the ranking of a typed text and comparing it with another one, and looking for words that find
+# nothing: the last word may not be complete yet.
+PAUSE_SECONDS = 0.3
 
 RETRY_SECONDS = 1.0
 # Exponential back-off after engine failures.
@@ -80,49 +53,54 @@ def similar_query(query: SearchQuery, result: SearchResult) -> SearchQuery:
 
 
 class RankingScreen(KeyScreen):
-    """A screen with a ranking; `RankingLoader` calls its methods."""
+    """A screen with rankings; `RankingLoader` calls its methods."""
 
-    @property
-    def hit_index(self) -> int:
+    def show_ranking(self, loader: RankingLoader, listing: Listing, cursor: int) -> None:
         raise NotImplementedError
 
-    def show_ranking(self, listing: Listing, cursor: int) -> None:
+    def show_page(self, loader: RankingLoader, indexes: range) -> None:
         raise NotImplementedError
 
-    def prepare(self, results: Sequence[SearchResult]) -> None:
-        """Prepare to show hits, in any thread."""
-        raise NotImplementedError
-
-    def show_page(self, indexes: range) -> None:
+    def show_moves(self) -> None:
+        """Show the moves between two rankings, once the ids of both are read."""
         raise NotImplementedError
 
     def show_notes(self, notes: QueryNotes) -> None:
         """Show what finds nothing in the query of the ranking."""
         raise NotImplementedError
 
-    def show_failure(self, error: Exception) -> None:
+    def show_failure(self, loader: RankingLoader, error: Exception) -> None:
         """Report that the query has no ranking; the previous ranking stays."""
         raise NotImplementedError
 
 
 class RankingLoader:
-    """Loads the ranking whenever the query changes.
+    """Loads the ranking of a list whenever the query changes.
 
     Args:
         screen: shows the answers, and has timers
+        rows: the list
         quick: answers recipes of one query
         slow: answers recipes of several signals, which may need training
         searcher: knows the recipes
     """
 
     def __init__(
-        self, screen: RankingScreen, quick: SearchQueue, slow: SearchQueue, searcher: TaskSearcher
+        self,
+        screen: RankingScreen,
+        rows: HitRows,
+        quick: SearchQueue,
+        slow: SearchQueue,
+        searcher: TaskSearcher,
     ) -> None:
         self.query = SearchQuery()
+        self.rows = rows
         # The ranking on the screen, possibly of an earlier query.
         self.listing: Listing | None = None
         # The query has neither been answered nor failed.
         self.is_waiting = False
+        # Why the query has no ranking, if it failed.
+        self.error: Exception | None = None
         self._screen = screen
         self._queues = quick, slow
         self._searcher = searcher
@@ -134,11 +112,15 @@ class RankingLoader:
         self._debounce: Timer | None = None
         self._retry: Timer | None = None
         self._rest: Timer | None = None
-        self._notes: Timer | None = None
+        self._pause: Timer | None = None
         self._rest_until = 0.0
         self._is_fetching = False
         self._failures = 0
         self._since = 0.0
+
+    @property
+    def recipe(self) -> str:
+        return self.query.recipe or self._searcher.task.info.search_recipe
 
     def is_quick(self, recipe: str | None) -> bool:
         return self._searcher.recipe(recipe).is_one_query
@@ -167,7 +149,7 @@ class RankingLoader:
 
     def typed(self, query: SearchQuery) -> None:
         """Change the query at once or, after a fast key, when no key follows."""
-        self.query, self._cursor, self._is_typed = query, 0, True
+        self.query, self._cursor, self._is_typed, self.error = query, 0, True, None
         self._wait()
         self._number += 1  # drops pending answers
         now = time.monotonic()
@@ -180,21 +162,36 @@ class RankingLoader:
         self._debounce = self._screen.set_timer(QUIET_SECONDS, self.ask)
 
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
-        self.query, self._cursor, self._is_typed = query, cursor, False
+        self.query, self._cursor, self._is_typed, self.error = query, cursor, False, None
         self.ask()
 
     def ask_again(self) -> None:
         if self.is_current:
-            self._cursor = self._screen.hit_index
+            self._cursor = self.rows.cursor
         self.ask()
 
-    def ask(self) -> None:
-        for timer in (self._debounce, self._retry, self._rest, self._notes):
+    def stop(self) -> None:
+        """Drop the ranking and pending requests."""
+        self._cancel()
+        self.listing = self.error = None
+        self.is_waiting = self._is_fetching = False
+        for queue in self._queues:
+            queue.forget(SearchRequestKind.search)
+            queue.forget(SearchRequestKind.page)
+
+    def _cancel(self) -> None:
+        for timer in (self._debounce, self._retry, self._rest, self._pause):
             if timer is not None:
                 timer.stop()
-        self._debounce = self._retry = self._rest = self._notes = None
+        self._debounce = self._retry = self._rest = self._pause = None
         self._rest_until = 0.0
         self._number += 1
+        for queue in self._queues:
+            queue.forget(SearchRequestKind.ids)
+            queue.forget(SearchRequestKind.notes)
+
+    def ask(self) -> None:
+        self._cancel()
         self._wait()
         number, request, cursor = self._number, request_of(self.query), self._cursor
         first = cursor // PAGE
@@ -206,16 +203,20 @@ class RankingLoader:
                 pages[first] = searcher.search(replace(request, first=first * PAGE))
             return Listing(request, answer.total, pages, searcher.is_ranked(request))
 
+        def failed(error: Exception) -> None:
+            if number == self._number:
+                self.is_waiting = False
+                self._fail(error)
+
         queue = self.queue_of(request)
         for other in self._queues:
-            other.forget(SearchRequestKind.notes)
             if other is not queue:
                 other.forget(SearchRequestKind.search)
         queue.ask(
             SearchRequestKind.search,
             work,
             lambda listing: self._receive(number, listing, cursor),
-            lambda error: self._fail(error) if number == self._number else None,
+            failed,
         )
 
     def fetch(self, indexes: range) -> None:
@@ -237,17 +238,16 @@ class RankingLoader:
             self._is_fetching = False
             listing.pages[number] = page
             if listing is self.listing:
-                self._screen.show_page(range(number * PAGE, (number + 1) * PAGE))
+                self._screen.show_page(self, range(number * PAGE, (number + 1) * PAGE))
 
         def failed(error: Exception) -> None:
             self._is_fetching = False
             if listing is self.listing:
-                self._screen.show_failure(error)
-                self._retry_later(error)
+                self._fail(error)
 
         def work(searcher: TaskSearcher) -> list[SearchResult]:
             results = searcher.search(request)
-            self._screen.prepare(results)
+            read_markup(results, self.rows.notation)
             return results
 
         self.queue_of(request).ask(SearchRequestKind.page, work, receive, failed)
@@ -261,19 +261,43 @@ class RankingLoader:
             return  # the query has changed
         self.is_waiting = False
         self._failures = 0
-        self.listing = listing
+        self.listing, self.error = listing, None
         self._is_fetching = False
         now = time.monotonic()
         if cursor == 0 and now - self._last_key < TYPING_SECONDS:
             self._rest_until = now + REST_SECONDS
         for queue in self._queues:
             queue.forget(SearchRequestKind.page)
-        self._screen.show_ranking(listing, cursor)
-        if listing.request.text.strip():
-            if self._is_typed:
-                self._notes = self._screen.set_timer(NOTES_SECONDS, lambda: self._ask_notes(listing))
-            else:
-                self._ask_notes(listing)
+        self._screen.show_ranking(self, listing, cursor)
+        if self._is_typed:
+            self._pause = self._screen.set_timer(PAUSE_SECONDS, self._study)
+        else:
+            self._study()
+
+    def _study(self) -> None:
+        """Ask for more about the ranking than its hits."""
+        listing = self.listing
+        if self.rows.is_compared:
+            self.ask_ids()
+        if listing is not None and listing.request.text.strip() and not self.rows.is_second:
+            self._ask_notes(listing)
+
+    def ask_ids(self) -> None:
+        """Read the ids of the first hits, to compare the ranking with another one."""
+        listing = self.listing
+        if listing is None:
+            return
+
+        def receive(ids: Sequence[str]) -> None:
+            listing.ids = ids
+            self._screen.show_moves()
+
+        self.queue_of(listing.request).ask(
+            SearchRequestKind.ids,
+            lambda searcher: [hit.document_id for hit in searcher.ranking(listing.request, COMPARED)],
+            receive,
+            lambda _error: None,  # the hits are shown without moves
+        )
 
     def _ask_notes(self, listing: Listing) -> None:
         number, request, total = self._number, listing.request, listing.total
@@ -290,8 +314,8 @@ class RankingLoader:
         )
 
     def _fail(self, error: Exception) -> None:
-        self.is_waiting = False
-        self._screen.show_failure(error)
+        self.error = error
+        self._screen.show_failure(self, error)
         self._retry_later(error)
 
     def _retry_later(self, error: Exception) -> None:

@@ -13,10 +13,17 @@ from pathlib import Path
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Container, Vertical
+from textual.containers import Container
 
 from searchapp.app.saved_searches import RecentSearches, SearchQuery
-from searchapp.app.search import FUSED_DEPTH, QUERY_TOPIC, QueryNotes, TaskSearcher, export_hits
+from searchapp.app.search import (
+    FUSED_DEPTH,
+    QUERY_TOPIC,
+    QueryNotes,
+    SearchRequest,
+    TaskSearcher,
+    export_hits,
+)
 from searchapp.app.sessions import grading_session
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
@@ -37,23 +44,22 @@ from searchapp.tui.kit.dialogs import Help, WordsDialog
 from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyScreen, Part, saves, show_in_pager
-from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip, judging_chip
+from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip, judging_chip, shortened
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.choices import QueryChoices, SavedQueries
+from searchapp.tui.search.hits import HitRows, Listing
 from searchapp.tui.search.judging import SearchJudging
 from searchapp.tui.search.panes import (
     DocumentPane,
-    HitRows,
     Note,
     QueryBar,
     QueryLine,
     SearchView,
     TrainingTopicReader,
-    read_markup,
 )
 from searchapp.tui.search.reasons import Reasons
-from searchapp.tui.search.requests import Listing, Position, PositionHistory, RankingLoader
+from searchapp.tui.search.requests import Position, PositionHistory, RankingLoader
 
 
 class LearningProgress:
@@ -104,6 +110,9 @@ OF_HIT = {
 # Actions that also wait after a waiting action of `OF_HIT`.
 AFTER_IT = {"down", "up", "page_down", "page_up", "first", "last", "undo"}
 
+# Messages cut longer names of recipes.
+RECIPE_CELLS = 24
+
 # Maximum hits of a file.
 EXPORTED = 1_000
 
@@ -135,6 +144,8 @@ class SearchSetup:
     restore: bool = False
     # The name of the engine.
     engine: str = ""
+    # Whether each hit is on two lines, with a bar for its score.
+    two_lines: bool = False
 
 
 # Attempts of a request while the user waits.
@@ -179,11 +190,12 @@ def open_search_screen(
             other_offers,
             restore=own.restore,
             engine=settings.engine,
+            two_lines=own.two_lines,
         )
         yield SearchScreen(setup, own.keys)
 
 
-COLUMNS = {"hits": "list", "document": "text"}
+COLUMNS = {"hits": "list", "second": "list", "document": "text"}
 
 
 class SearchScreen(SearchView):
@@ -198,21 +210,20 @@ class SearchScreen(SearchView):
         searcher = setup.searcher
         self.searched = searcher.task
         self._info = searcher.index.info
-        super().__init__(keys, Banner(title_of(self.searched, self._info)), COLUMNS, ("hits",))
+        super().__init__(keys, Banner(title_of(self.searched, self._info)), COLUMNS, ("hits", "second"))
         self.searcher = searcher
         self.setup = setup
         self._learning = LearningProgress(self.later, self.head)
-        unused = [searcher]
-        open_first = lambda: unused.pop() if unused else self._open_searcher()  # noqa: E731
-        self.quick: SearchQueue = self._queue("search", open_first, lambda: self.slow, LANES)
-        # One lane, because only one searcher holds a recipe's trained model.
-        self.slow: SearchQueue = self._queue("search aside", self._open_searcher, lambda: self.quick, 1)
-        self.loader = RankingLoader(self, self.quick, self.slow, searcher)
-        self.loader.query = setup.query
         self.words = QueryLine(self._submitted, self.typed, self.point)
         self._bar = QueryBar(self.words)
         self.judging = SearchJudging(self, self.searched.info.grades, setup.session)
-        self.hits = HitRows(self.judging.mark, self.searched.info.markup)
+        self.queues: list[SearchQueue] = []
+        unused = [searcher]
+        open_first = lambda: unused.pop() if unused else self._open_searcher()  # noqa: E731
+        self.loaders = self._new_loader(open_first), self._new_loader(self._open_searcher, is_second=True)
+        self.loader = self.loaders[0]
+        self.loader.query = setup.query
+        self.quick = self.queues[0]
         self.note = Note()
         self.training_topics = TrainingTopicReader(searcher, self.later)
         self.reading = DocumentPane(self.searched.info, keys.shown("pager"), self.training_topics)
@@ -221,25 +232,21 @@ class SearchScreen(SearchView):
         self._choices = QueryChoices(self, self._recent)
         self._reasons = Reasons(self)
         self._saved = SavedQueries(self, setup.home)
-        # Why the query has no ranking, if it failed.
-        self.error: Exception | None = None
         # Actions that wait for the ranking.
         self._waiting_actions: list[str] = []
         # The sentence on a new version of the index, for the next ranking.
         self._news = ""
-        self._title = "Hits"
         # What finds nothing in the text of the query line.
         self._notes = QueryNotes()
         self._looks = 0
-        self._was_old = False
 
     def compose(self) -> ComposeResult:
         yield self.head
         yield self._bar
         yield self.note
         with Container(id="body"):
-            with Vertical(id="list"):
-                yield self.hits
+            with Container(id="list"):
+                yield from (loader.rows for loader in self.loaders)
             yield self.reading
         yield KeyLine(self._grade_entries(self.judging.labels, "undo"), 1, id="grades")
         yield KeyLine(self._entries_in_line(), 1, id="keys-line")
@@ -274,8 +281,8 @@ class SearchScreen(SearchView):
     def on_unmount(self) -> None:
         if self.setup.restore:
             self._saved.keep_position()
-        self.quick.close()
-        self.slow.close()
+        for queue in self.queues:
+            queue.close()
 
     def help(self) -> Help:
         of_words = {} if isinstance(self.focused, TextLine) else {"Words": about.LANGUAGE}
@@ -288,18 +295,31 @@ class SearchScreen(SearchView):
         yield from self.judging.offers()
         yield from self.setup.other_offers(self)
 
-    def _queue(
-        self,
-        name: str,
-        open_searcher: Callable[[], TaskSearcher],
-        other: Callable[[], SearchQueue],
-        lanes: int,
-    ) -> SearchQueue:
-        def replaced() -> None:
-            other().renew()
-            self.loader.ask_again()
+    def _new_loader(
+        self, open_searcher: Callable[[], TaskSearcher], *, is_second: bool = False
+    ) -> RankingLoader:
+        rows = HitRows(
+            self.judging.mark,
+            self.searched.info.markup,
+            is_second=is_second,
+            row_height=2 if self.setup.two_lines else 1,
+        )
+        rows.disabled = is_second
+        name = "search second" if is_second else "search"
+        quick = self._queue(name, open_searcher, LANES)
+        # One lane, because only one searcher holds a recipe's trained model.
+        slow = self._queue(f"{name} aside", self._open_searcher, 1)
+        return RankingLoader(self, rows, quick, slow, self.searcher)
 
-        return SearchQueue(
+    def _queue(self, name: str, open_searcher: Callable[[], TaskSearcher], lanes: int) -> SearchQueue:
+        def replaced() -> None:
+            for other in self.queues:
+                if other is not queue:
+                    other.renew()
+            for loader in self._shown_loaders:
+                loader.ask_again()
+
+        queue = SearchQueue(
             name,
             open_searcher,
             self.later,
@@ -308,12 +328,15 @@ class SearchScreen(SearchView):
             replaced=replaced,
             opened=self._version_opened,
         )
+        self.queues.append(queue)
+        return queue
 
     def _open_searcher(self) -> TaskSearcher:
         return self.setup.open_searcher(self._learning)
 
     def on_descendant_focus(self) -> None:
         self.set_class(isinstance(self.focused, TextLine), "-typing")
+        self._follow_focus()
 
     # Keys
 
@@ -331,6 +354,7 @@ class SearchScreen(SearchView):
         return True
 
     def act(self, name: str) -> None:
+        self._follow_focus()  # the event of a new focus may come after this key
         if saves(name) and (self.judging.awaits_hits or self.head.is_waiting):
             return  # the hit was not shown yet, or a requested dialog is opening
         is_of_hit = name in OF_HIT or name.startswith("grade_")
@@ -350,10 +374,10 @@ class SearchScreen(SearchView):
         self.panes.focus(self.hits)
 
     def typed(self, text: str) -> None:
-        self.error = None
         self.head.lasts = False
         query = self.loader.query
-        self.loader.typed(replace(query, text=text, like=None, literal=False))
+        for loader in self._shown_loaders:
+            loader.typed(replace(loader.query, text=text, like=None, literal=False))
         notes = QueryNotes(tuple(note for note in self._notes.words if note.holds_in(text)))
         if query.like is not None or notes != self._notes:
             self._notes = notes
@@ -382,76 +406,157 @@ class SearchScreen(SearchView):
 
     # Answers
 
-    def show_ranking(self, listing: Listing, cursor: int) -> None:
-        self.error = None
-        if self.judging.awaits_hits:
+    @property
+    def error(self) -> Exception | None:
+        """Why a list does not show the ranking of the query; the list with the focus comes first."""
+        loaders = (self.loader, *self._shown_loaders)
+        return next((loader.error for loader in loaders if loader.error is not None), None)
+
+    def show_ranking(self, loader: RankingLoader, listing: Listing, cursor: int) -> None:
+        is_current = loader is self.loader
+        if is_current and self.judging.awaits_hits:
             self.judging.awaits_hits = False
             self.await_paint()
-        self.hits.show_empty(self._why_empty())
-        self.hits.open(listing, cursor, self.judging.mark_cells)
-        count = listing.total
-        recipe = listing.request.recipe or self.searched.info.search_recipe
-        first = "the first " if count == FUSED_DEPTH and not self.loader.is_quick(recipe) else ""
-        order = recipe if listing.is_ranked else "sorted by id"
-        self._title = f"{first}{count:,} document{'s' * (count != 1)} · {order}"
-        if not self.head.lasts:
-            self.head.tell(self._news, "$primary", lasts=False)
-        elif self._news:
-            self.head.tell(self._news, "$primary", add=True, lasts=False)
-        self._news = ""
+        loader.rows.show_empty(self._why_empty(loader))
+        loader.rows.open(listing, cursor, self.judging.mark_cells)
+        if self.error is None:  # else the first line reports that of the other list
+            if self._news or not self.head.lasts:
+                self.head.tell(self._news, "$primary", add=self.head.lasts, lasts=False)
+            self._news = ""
         if lost := self._saved.pop_lost():
             self.head.tell(lost, "$warning", add=True)
+        self.show_moves()
         self.draw_query()
-        self.show_document()
-        names, self._waiting_actions = self._waiting_actions, []
-        for name in names:
-            self.do(name)
-
-    @property
-    def hit_index(self) -> int:
-        return self.hits.cursor
-
-    def prepare(self, results: Sequence[SearchResult]) -> None:
-        read_markup(results, self.hits.notation)
-
-    def show_page(self, indexes: range) -> None:
-        self.hits.redraw_page(indexes)
-        if self.hits.cursor in indexes:
+        if is_current:
             self.show_document()
-        self._fetch()
+            names, self._waiting_actions = self._waiting_actions, []
+            for name in names:
+                self.do(name)
+
+    def show_page(self, loader: RankingLoader, indexes: range) -> None:
+        loader.rows.redraw_page(indexes)
+        if loader is self.loader and self.hits.cursor in indexes:
+            self._link()
+            self.show_document()
+        self._fetch(loader)
 
     def show_notes(self, notes: QueryNotes) -> None:
         self._notes = notes
         self.draw_query()
 
-    def show_failure(self, error: Exception) -> None:
-        self.error = error
+    def show_failure(self, loader: RankingLoader, error: Exception) -> None:
         if not isinstance(error, BrokenQuery):
             before = "" if isinstance(error, SearchappError) else "the search failed: "
-            self.head.tell(f"{before}{error_text(error)}", "$error", lasts=False)
+            words = f"{self._which(loader)}{before}{error_text(error)}"
+            self.head.tell(words, "$error", lasts=False)
+            loader.rows.show_empty(words)
         self.draw_query()
-        self._waiting_actions.clear()
+        if loader is self.loader:
+            self._waiting_actions.clear()
+
+    # A second recipe
+
+    @property
+    def _is_split(self) -> bool:
+        return not self.loaders[1].rows.disabled
+
+    @property
+    def _shown_loaders(self) -> Sequence[RankingLoader]:
+        return self.loaders if self._is_split else self.loaders[:1]
+
+    def _which(self, loader: RankingLoader) -> str:
+        """Return the beginning of a sentence on one of two lists."""
+        return f"{shortened(loader.recipe, RECIPE_CELLS)}: " if self._is_split else ""
+
+    def _toggle_split(self) -> None:
+        if self._is_split:
+            self._end_split()
+        else:
+            self._choices.choose_second()
+
+    def split(self, recipe: str) -> None:
+        first, second = self.loaders
+        self._set_split(is_on=True)
+        second.rows.show_empty("Loading the hits …")
+        first.ask_ids()
+        second.seek(replace(first.query, recipe=recipe))
+        self.draw_query()
+
+    def _end_split(self) -> None:
+        first, second = self.loaders
+        if self.focused is second.rows:
+            self.panes.focus(first.rows)
+        self._turn_to(first.rows)
+        second.stop()
+        second.rows.open(Listing(SearchRequest("")), 0, 0)
+        self._set_split(is_on=False)
+        self.draw_query()
+
+    def _set_split(self, *, is_on: bool) -> None:
+        self.panes.show_all()
+        self.panes.forget_sizes()  # they were chosen for one list
+        self.set_class(is_on, "-split")
+        self.loaders[1].rows.disabled = not is_on
+        for loader in self.loaders:
+            loader.rows.compare(is_on=is_on)
+
+    def _loader_of(self, rows: RowList) -> RankingLoader:
+        return self.loaders[rows is self.loaders[1].rows]
+
+    def _follow_focus(self) -> None:
+        if isinstance(self.focused, HitRows):
+            self._turn_to(self.focused)
+
+    def _turn_to(self, rows: RowList) -> None:
+        """Let actions be about a list."""
+        loader = self._loader_of(rows)
+        if loader is not self.loader:
+            self.loader = loader
+            self._waiting_actions.clear()
+            self._link()
+            self.draw_query()
+            self.show_document()
+
+    def show_moves(self) -> None:
+        first, second = (loader.listing for loader in self.loaders)
+        if first is None or second is None:
+            return
+        is_same_query = replace(first.request, recipe=None) == replace(second.request, recipe=None)
+        is_known = is_same_query and first.ids is not None and second.ids is not None
+        for loader, other in zip(self.loaders, (second, first), strict=True):
+            ranks = {document: rank for rank, document in enumerate(other.ids or (), 1)}
+            loader.rows.set_other_ranks(ranks if is_known else None)
+        self._link()
+
+    def _link(self) -> None:
+        """Put the cursor of the other list on the same document, or hide it."""
+        result, ranks = self.hits.result, self.hits.other_ranks
+        if result is None or ranks is None:
+            return
+        other = self.loaders[self.loader is self.loaders[0]]
+        rank = ranks.get(result.hit.document_id)
+        self.hits.shows_cursor, other.rows.shows_cursor = True, rank is not None
+        other.rows.redraw(other.rows.cursor)
+        if rank is not None and other.rows.put(rank - 1):
+            self._fetch(other)
 
     # Late answers, and versions of the index
 
-    @property
-    def _is_late(self) -> bool:
-        return self.loader.waited >= SLOW_SECONDS
-
-    @property
-    def _is_old(self) -> bool:
-        is_failure = self.error is not None and not isinstance(self.error, BrokenQuery)
-        return is_failure or self._is_late
+    @staticmethod
+    def _is_late(loader: RankingLoader) -> bool:
+        return loader.waited >= SLOW_SECONDS
 
     def _look(self) -> None:
-        if self._is_late:
+        late = next(filter(self._is_late, self._shown_loaders), None)
+        if late is not None:
             if not self._learning.is_running:
-                self.head.tell(f"no answer for {int(self.loader.waited)} s yet", "$warning", lasts=False)
-            if not self._was_old:
-                self.draw_query()
+                words = f"{self._which(late)}no answer for {int(late.waited)} s yet"
+                self.head.tell(words, "$warning", lasts=False)
+            self.draw_query()
             return
         self._looks += 1
-        is_resting = not self.loader.is_waiting and self.error is None and self.quick.is_idle
+        is_waiting = any(loader.is_waiting for loader in self._shown_loaders)
+        is_resting = not is_waiting and self.error is None and self.quick.is_idle
         if is_resting and self._looks % LOOKS == 0:
             self.quick.ask(
                 SearchRequestKind.version,
@@ -468,22 +573,23 @@ class SearchScreen(SearchView):
         self.head.retitle(title_of(self.searched, info))
         self.reading.forget()
         self._choices.count_again()
-        if not self.loader.is_waiting:
-            self.loader.ask_again()
+        for loader in self._shown_loaders:
+            if not loader.is_waiting:
+                loader.ask_again()
 
     # Drawing
 
     def draw_query(self) -> None:
-        self._was_old = self._is_old
         self.head.show_chips(*self._chips())
-        has_hits, query = self.loader.listing is not None, self.loader.query
-        title = f"Earlier query: {self._title}" if self._was_old and has_hits else self._title
-        entitle(self.hits, title)
-        self._bar.show(title, query.like)
+        for loader in self._shown_loaders:
+            entitle(loader.rows, self._title(loader))
+        query = self.loader.query
+        self._bar.show(self._title(self.loader), query.like)
+        old = next(filter(self._is_old, self._shown_loaders), None)
         if isinstance(self.error, BrokenQuery):
             self.point()
-        elif self._is_old and (self._is_late or isinstance(self.error, SearchappError)):
-            self.note.show_error(FROM_BEFORE if has_hits else NONE_YET)
+        elif old is not None:
+            self.note.show_error(self._which(old) + (NONE_YET if old.listing is None else FROM_BEFORE))
         else:
             topic = self.judging.topic
             self.note.show_query(
@@ -494,12 +600,27 @@ class SearchScreen(SearchView):
                 self.keys.shown("next_pane", in_line=True).capitalize(),
             )
 
+    def _is_old(self, loader: RankingLoader) -> bool:
+        is_failure = loader.error is not None and not isinstance(loader.error, BrokenQuery)
+        return is_failure or self._is_late(loader)
+
+    def _title(self, loader: RankingLoader) -> str:
+        listing = loader.listing
+        if listing is None:
+            return f"Hits · {loader.recipe}" if self._is_split else "Hits"
+        count, recipe = listing.total, listing.request.recipe or self.searched.info.search_recipe
+        first = "the first " if count == FUSED_DEPTH and not loader.is_quick(recipe) else ""
+        order = recipe if listing.is_ranked else "sorted by id"
+        earlier = "Earlier query: " if self._is_old(loader) else ""
+        return f"{earlier}{first}{count:,} document{'s' * (count != 1)} · {order}"
+
     def _chips(self) -> Iterator[Part]:
         """Yield the chips of the first line, the most important first."""
         session = self.judging.session
         if self.judging.topic is not None and session is not None:
             yield judging_chip(session.author.annotator)
-        yield chip(self.recipe, "$secondary")
+        for loader in self._shown_loaders:
+            yield chip(loader.recipe, "$secondary")
         if filters := self.loader.query.filters:
             yield chip(counted(len(filters), "filter"), "$accent")
         if self.setup.engine:
@@ -515,25 +636,26 @@ class SearchScreen(SearchView):
     @on(HitRows.Wanted)
     def _wanted(self, event: HitRows.Wanted) -> None:
         event.stop()
-        self._fetch()
+        self._fetch(self._loader_of(event.rows))
 
-    def _fetch(self) -> None:
-        visible_rows = self.hits.visible_rows
-        self.loader.fetch(range(visible_rows.start, visible_rows.stop))
-        page = self.hits.page
-        self.loader.fetch(range(visible_rows.start - page, visible_rows.stop + page))
+    def _fetch(self, loader: RankingLoader) -> None:
+        visible_rows, page = loader.rows.visible_rows, loader.rows.page
+        loader.fetch(visible_rows)
+        loader.fetch(range(visible_rows.start - page, visible_rows.stop + page))
 
-    def cursor_moved(self, rows: RowList) -> None:  # noqa: ARG002  # there is one list
+    def cursor_moved(self, rows: RowList) -> None:
+        self._turn_to(rows)
+        self._link()
         self.show_document()
         if self.hits.result is None:
-            self._fetch()
+            self._fetch(self.loader)
         else:
-            self.call_after_refresh(self._fetch)  # fetching would compete with drawing
+            self.call_after_refresh(self._fetch, self.loader)  # fetching would compete with drawing
 
     @on(RowList.Picked)
     def _picked(self, event: RowList.Picked) -> None:
         event.stop()
-        self.panes.focus(self.hits)
+        self.panes.focus(event.rows)
 
     def show_document(self) -> None:
         result = self.hits.result
@@ -544,12 +666,12 @@ class SearchScreen(SearchView):
         elif self.hits.count:
             self.reading.show_none("…")
         else:
-            self.reading.show_none(self._why_empty())
+            self.reading.show_none(self._why_empty(self.loader))
 
-    def _why_empty(self) -> str:
+    def _why_empty(self, loader: RankingLoader) -> str:
         """Return why there are no hits, and what to do."""
-        query = self.loader.query
-        if not query.text.strip() and not self.loader.is_quick(query.recipe):
+        query = loader.query
+        if not query.text.strip() and not loader.is_quick(query.recipe):
             return "This recipe needs a query: type some words."
         if query.filters:
             return f"No document matches the query and the filters: {self.keys.shown('filter')} changes the filters."
@@ -557,19 +679,27 @@ class SearchScreen(SearchView):
 
     def _next_form(self) -> None:
         self.reading.notation = self.reading.notation.next
-        self.hits.show_in(self.reading.notation)
+        for loader in self.loaders:
+            loader.rows.show_in(self.reading.notation)
         self.show_document()
         self.head.tell(self.reading.notation.about)
+
+    def _toggle_lines(self) -> None:
+        for loader in self.loaders:
+            loader.rows.toggle_lines()
 
     # Queries
 
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
-        self.error = None
         self.head.lasts = False
         self._notes = QueryNotes()
         self.words.value = "" if query.like is not None else query.text
         self.words.cursor_position = len(self.words.value)
-        self.loader.seek(query, cursor)
+        for loader in self._shown_loaders:
+            if loader is self.loader:
+                loader.seek(query, cursor)
+            else:
+                loader.seek(replace(query, recipe=loader.query.recipe))
         self.draw_query()
 
     @property
@@ -665,6 +795,7 @@ class SearchScreen(SearchView):
             "saved": self._saved.open,
             "filter": self._choices.filter,
             "recipe": self._choices.choose_recipe,
+            "second": self._toggle_split,
             "like": self._choices.like,
             "topics": self.judging.choose_topic,
             "judge": self.judging.toggle,
@@ -680,6 +811,7 @@ class SearchScreen(SearchView):
             "analysis": self._reasons.analysis,
             "fold": self.reading.choose_sections,
             "markup": self._next_form,
+            "lines": self._toggle_lines,
             "copy_id": lambda: self._copy_of_hit(lambda result: result.hit.document_id),
             "copy_text": lambda: self._copy_of_hit(lambda result: result.text),
             "copy_command": self._copy_command,

@@ -87,9 +87,10 @@ class SearchHarness:
         filters: tuple[FieldFilter, ...] = (),
         *,
         restore: bool = False,
+        variant: Path | None = None,
     ) -> KeyApp:
         self._samples.run(task)
-        loaded = load(task)
+        loaded = load(task if variant is None else str(variant))
         engine = self._opened.enter_context(self.engine())
 
         def searcher(progress: Progress) -> TaskSearcher:
@@ -98,6 +99,7 @@ class SearchHarness:
         first = searcher(SilentProgress())
         self.index = FickleIndex(first.index)  # type: ignore[arg-type]
         first.index = self.index  # type: ignore[assignment]
+        own = actions.load(self.home, loaded.info.grades)
         setup = SearchSetup(
             first,
             searcher,
@@ -106,8 +108,8 @@ class SearchHarness:
             SearchQuery(text, recipe, filters),
             self._session,
             restore=restore,
+            two_lines=own.two_lines,
         )
-        own = actions.load(self.home, loaded.info.grades)
         return KeyApp(SearchScreen(setup, own.keys), own.theme, own.spacing)
 
     def engine(self) -> closing[Engine]:
@@ -136,7 +138,10 @@ async def wait_until_answered(pilot: Pilot[None], screen: SearchScreen) -> None:
     for _attempt in range(3):  # showing an answer may cause further requests
         await wait_until(
             pilot,
-            lambda: not screen.loader.is_waiting and screen.quick.is_idle and screen.slow.is_idle,
+            lambda: (
+                not any(loader.is_waiting for loader in screen.loaders)
+                and all(queue.is_idle for queue in screen.queues)
+            ),
         )
         await pilot.pause()
         await pilot.pause()

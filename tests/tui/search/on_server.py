@@ -19,7 +19,7 @@ from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.search import actions
-from searchapp.tui.search.requests import PAGE
+from searchapp.tui.search.hits import PAGE
 from searchapp.tui.search.screen import SearchScreen, SearchSetup
 from tests.tui.conftest import SAMPLES, press, screen_text, wait_until
 

@@ -21,7 +21,7 @@ from searchapp.progress import SilentProgress
 from searchapp.tasks import load
 from searchapp.tui.kit import background
 from searchapp.tui.search import screen as screen_module
-from searchapp.tui.search.requests import PAGE
+from searchapp.tui.search.hits import PAGE
 from searchapp.tui.search.screen import SearchScreen
 from tests.profile import FULL
 from tests.tui.conftest import SAMPLES, SampleRuns, drive, press, screen_text, wait_until

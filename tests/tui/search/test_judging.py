@@ -139,7 +139,7 @@ def test_a_grade_that_waits_for_hits_is_not_saved_after_the_screen_was_left(
         await pilot.press("1")
         screen.loader.is_waiting = False
         await pilot.press("q")
-        screen.show_ranking(screen.hits.listing, 1)
+        screen.show_ranking(screen.loader, screen.hits.listing, 1)
         assert events(search_harness.home) == []
 
     drive(search_harness.app(), steps)

@@ -18,7 +18,7 @@ from searchapp.tui.kit.dialogs import Help, Picking
 from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.search import choices, panes, reasons
 from searchapp.tui.search.choices import FilterDialog
-from searchapp.tui.search.requests import Listing
+from searchapp.tui.search.hits import Listing
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import (
     TIMEOUT_SECONDS,

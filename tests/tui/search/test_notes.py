@@ -26,7 +26,7 @@ P = Pilot[None]
 
 @pytest.fixture(autouse=True)
 def _without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "NOTES_SECONDS", 0.01)
+    monkeypatch.setattr(requests, "PAUSE_SECONDS", 0.01)
 
 
 def note(screen: SearchScreen) -> str:
@@ -50,7 +50,7 @@ def test_words_that_find_nothing_are_explained_below_the_query(
         )
         assert screen.hits.count == 0
         # The part that is still true stays while the text is changed.
-        monkeypatch.setattr(requests, "NOTES_SECONDS", TIMEOUT_SECONDS)
+        monkeypatch.setattr(requests, "PAUSE_SECONDS", TIMEOUT_SECONDS)
         await press(pilot, "x")
         assert "'let' is a stop word" in note(screen) and "abelian" not in note(screen)
         await press_and_wait(pilot, screen, "ctrl+u", *"ring")

@@ -14,7 +14,8 @@ from searchapp.ranking.search_results import sources
 from searchapp.tui.kit import background
 from searchapp.tui.search import requests
 from searchapp.tui.search.choices import FilterDialog
-from searchapp.tui.search.requests import PAGE, Listing
+from searchapp.tui.search.hits import PAGE, Listing
+from searchapp.tui.search.requests import RankingLoader
 from searchapp.tui.search.screen import SearchScreen
 from tests.cli.conftest import run_command
 from tests.tui.conftest import TIMEOUT_SECONDS, drive, screen_text, wait_until, wait_until_idle
@@ -63,9 +64,9 @@ def test_only_the_answer_to_the_last_query_is_shown(
         shown: list[str] = []
         show_ranking = screen.show_ranking
 
-        def record_ranking(listing: Listing, cursor: int) -> None:
+        def record_ranking(loader: RankingLoader, listing: Listing, cursor: int) -> None:
             shown.append(listing.request.text)
-            show_ranking(listing, cursor)
+            show_ranking(loader, listing, cursor)
 
         monkeypatch.setattr(screen, "show_ranking", record_ranking)
         index, before = search_harness.index, screen.hits.listing

@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 
 from searchapp.tui.kit import background
 from searchapp.tui.search import screen as screen_module
-from searchapp.tui.search.requests import Listing
+from searchapp.tui.search.hits import Listing
+from searchapp.tui.search.requests import RankingLoader
 from searchapp.tui.search.screen import SearchScreen
 from tests.profile import FULL
 from tests.server.faults import FaultProxy
@@ -96,9 +97,9 @@ def test_answers_of_a_slow_server_are_shown_in_order(
         shown: list[str] = []
         show_ranking = screen.show_ranking
 
-        def record_ranking(listing: Listing, cursor: int) -> None:
+        def record_ranking(loader: RankingLoader, listing: Listing, cursor: int) -> None:
             shown.append(listing.request.text)
-            show_ranking(listing, cursor)
+            show_ranking(loader, listing, cursor)
 
         monkeypatch.setattr(screen, "show_ranking", record_ranking)
         for text in ("prime", "prime num", "prime number"):
@@ -123,9 +124,9 @@ def test_hits_need_one_request(
         show_ranking = screen.show_ranking
         requests: list[int] = []
 
-        def record_ranking(listing: Listing, cursor: int) -> None:
+        def record_ranking(loader: RankingLoader, listing: Listing, cursor: int) -> None:
             requests.append(len(fault_proxy.requests))
-            show_ranking(listing, cursor)
+            show_ranking(loader, listing, cursor)
 
         monkeypatch.setattr(screen, "show_ranking", record_ranking)
         for key in "ring":

@@ -69,3 +69,26 @@ def test_the_search_screen_is_unchanged(
     drive(app, steps, size)
     for name, picture in pictures.items():
         require_same(picture, name, size, look)
+
+
+@pinned
+@pytest.mark.parametrize("size", [(160, 45), (80, 24), (40, 15)])
+def test_two_recipes_and_hits_on_two_lines_are_unchanged(
+    search_harness: SearchHarness, size: tuple[int, int]
+) -> None:
+    app = search_harness.app()
+    stages = {"search-second": ("alt+v", *"bm25", "enter", "enter", "down")}
+    if size == (80, 24):
+        stages["search-lines"] = ("V", "L")
+    pictures: dict[str, str] = {}
+
+    async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
+        await press_and_wait(pilot, screen, *"every finite ring")
+        for name, keys in stages.items():
+            await press_and_wait(pilot, screen, *keys)
+            await wait_for_rest(pilot)
+            pictures[name] = app.export_screenshot(title="searchapp search")
+
+    drive(app, steps, size)
+    for name, picture in pictures.items():
+        require_same(picture, name, size, "dark")
