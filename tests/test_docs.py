@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import searchapp
-from scripts import architecture, settings_reference
+from scripts import architecture, settings_reference, tools_reference
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
 from searchapp.cli import RENAMED_OPTIONS
@@ -34,6 +34,11 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_reference_of_commands_is_up_to_date() -> None:
     assert TARGET.read_text(encoding="utf-8") == reference(), "run python scripts/cli_reference.py"
+
+
+def test_the_reference_of_tools_is_up_to_date() -> None:
+    text = tools_reference.TARGET.read_text(encoding="utf-8")
+    assert text == tools_reference.reference(), "run python scripts/tools_reference.py"
 
 
 def test_the_table_of_settings_is_up_to_date() -> None:

@@ -1,4 +1,4 @@
-"""`searchapp browse` and `serve`."""
+"""`searchapp browse`, `serve` and `mcp`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ import typer
 
 from searchapp.cli.commands import DataOption, command, run_screen
 from searchapp.cli.judgment_options import AnnotatorOption
-from searchapp.cli.output import DRIVER, IN_BROWSER, remark, require_screen, warn, warn_at_once
+from searchapp.cli.output import (
+    DRIVER,
+    IN_BROWSER,
+    remark,
+    report_logs,
+    require_screen,
+    say,
+    warn,
+    warn_at_once,
+)
 from searchapp.config.resolution import Origin, Resolution
+from searchapp.config.settings import Settings
 from searchapp.errors import UsageError
 from searchapp.options import argument, flag, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from searchapp.config.settings import Settings
     from searchapp.progress import Progress
     from searchapp.serving.guard import Guard, Listening
     from searchapp.tui.home.screen import HomeScreen
@@ -177,3 +186,47 @@ def _environment(resolution: Resolution) -> Mapping[str, str]:
     """Return the variable for `--url`: its address may contain a password, and command lines are visible."""
     of_url = resolution.values["url"]
     return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}
+
+
+# Judgments of a session of `mcp --judge-as`.
+JUDGMENTS = 100
+
+
+@command(app)
+def mcp(
+    settings: Settings,
+    judge_as: str | None = option(
+        "Let the model judge documents, as an annotator of kind model with this name.", metavar="NAME"
+    ),
+    limit: int | None = option(
+        "Most judgments of the session, with --judge-as.", min=1, show_default=str(JUDGMENTS)
+    ),
+) -> None:
+    """Serve searchapp's tools to a language model, with the Model Context Protocol on stdin and stdout.
+
+    A client, such as an assistant or an editor, starts this command. The tools list tasks and runs, search, explain,
+    score and compare; none takes a path or an address, and without --judge-as none changes a judgment. The end of the
+    input ends the server.
+    """
+    if judge_as is None and limit is not None:
+        raise UsageError("--limit is for judging: give a name with --judge-as, or leave out --limit")
+    if judge_as is not None and not judge_as.strip():
+        raise UsageError("--judge-as needs the name of an annotator")
+    try:
+        from searchapp.mcp.tool_server import serve as serve_tools
+        from searchapp.mcp.toolbox import ModelJudge
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic"):
+            raise
+        raise UsageError(
+            "`searchapp mcp` needs the package mcp, version 2.3 or newer: install it with `pip install '.[mcp]'`"
+        ) from error
+    judge = None if judge_as is None else ModelJudge(judge_as.strip(), limit or JUDGMENTS)
+    report_logs()
+    warn_at_once()
+    if sys.stdin.isatty():
+        say(
+            settings,
+            "waiting for a client on stdin, which usually starts this command itself; Ctrl-D ends it",
+        )
+    serve_tools(settings, Path.cwd(), judge)

@@ -48,6 +48,7 @@ HEADINGS: Mapping[str, Mapping[str, str]] = {
         "index": "indexes",
         "browse": "browse",
         "serve": "browse",
+        "mcp": "browse",
     },
     "Search": {
         "search": "search",

@@ -16,6 +16,7 @@ from searchapp.progress import Advance, Progress, SilentProgress
 from searchapp.text import escaped, visible
 
 if TYPE_CHECKING:
+    import logging
     from types import TracebackType
 
     from rich.console import Console as Console
@@ -133,13 +134,28 @@ def report_requests(is_verbose: bool) -> None:
     """Switch the lines on stderr for requests and embedded searches on or off."""
     import logging
 
+    requests = logging.getLogger("searchapp.requests")
+    requests.handlers = [_remark_handler()] if is_verbose else []
+    requests.setLevel(logging.INFO if is_verbose else logging.NOTSET)
+
+
+def report_logs() -> None:
+    """Print warnings and errors that libraries log on stderr."""
+    import logging
+
+    logging.getLogger().handlers = [_remark_handler()]
+
+
+def _remark_handler() -> logging.Handler:
+    import logging
+
     class RemarkHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             remark(record.getMessage())
+            if record.exc_info:
+                _print_error(logging.Formatter().formatException(record.exc_info))
 
-    requests = logging.getLogger("searchapp.requests")
-    requests.handlers = [RemarkHandler()] if is_verbose else []
-    requests.setLevel(logging.INFO if is_verbose else logging.NOTSET)
+    return RemarkHandler()
 
 
 def take_over() -> None:

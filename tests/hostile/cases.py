@@ -64,6 +64,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("search", [task, WORD, "--full", "--explain"])
     yield Case("serve", [task, "--run", world.hostile.name("run to serve")], code=2)
     yield Case("serve", [task, "--host", world.hostile.id("host to listen at")], code=2)
+    yield Case("mcp", ["--engine", world.hostile.id("unknown engine")], code=2)
     yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("rerun", [run, "--out", f"{run}4", "--overwrite"])

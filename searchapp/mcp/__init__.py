@@ -1,0 +1,1 @@
+"""Tools for language models, served with the Model Context Protocol (extra `mcp`)."""
