@@ -85,7 +85,9 @@ def test_a_query_is_ranked_with_two_recipes_while_typing(
         await press_and_wait(pilot, screen, "space", *"number")
         assert_both(screen, "prime number")
         assert shown(first) != shown(second)
-        await press_and_wait(pilot, screen, "enter", "V")
+        await press_and_wait(pilot, screen, "enter", "b")
+        assert screen.reading.size.height and not first.region and not second.region
+        await press_and_wait(pilot, screen, "b", "V")
         assert not second.region and first.region == whole and ids(screen) == shown(first)
         await press_and_wait(pilot, screen, "slash", "backspace")
         assert screen.loaders[1].listing is None  # it is not ranked any more
