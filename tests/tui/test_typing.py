@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.kit import screen as kit_screen
 from searchapp.tui.search.screen import SearchScreen
-from tests.tui.conftest import JudgingHarness, drive, freeze_objects, key_event
+from tests.tui.conftest import JudgingHarness, drive, freeze_objects, key_event, screen_text, wait_until
 from tests.tui.search.conftest import SearchHarness, assert_current, ids, wait_until_answered
 from tests.tui.search.conftest import search_harness as search_harness  # a fixture
 
@@ -54,5 +55,15 @@ def test_keys_typed_while_the_engine_does_not_answer_all_arrive(search_harness: 
         assert search_harness.index.searches - searches < 20  # outdated searches are skipped
         assert screen.loader.query.text == text and ids(screen)
         assert_current(screen)
+
+    drive(search_harness.app(), steps)
+
+
+def test_alt_with_a_letter_types_nothing(search_harness: SearchHarness) -> None:
+    async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
+        await wait_until_answered(pilot, screen)
+        pilot.app.post_message(events.Key("alt+r", "r"))  # as terminals send it
+        await wait_until(pilot, lambda: pilot.app.screen is not screen)
+        assert screen.words.value == "" and "Rank with" in screen_text(pilot)
 
     drive(search_harness.app(), steps)

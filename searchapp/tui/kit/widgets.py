@@ -267,7 +267,7 @@ class TextLine(Input):
             return True
         if event.key in edits:
             edits[event.key]()
-        elif event.is_printable and event.character:
+        elif event.is_printable and event.character and not event.key.startswith("alt+"):
             self.replace(event.character, *self.selection)
         else:
             return False

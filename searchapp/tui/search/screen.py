@@ -41,7 +41,7 @@ from searchapp.tui.kit.background import LANES, Post, SearchQueue, SearchRequest
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Help, WordsDialog
-from searchapp.tui.kit.keys import KeyMap
+from searchapp.tui.kit.keys import KeyMap, types_nothing
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.screen import Banner, KeyScreen, Part, saves, show_in_pager
 from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip, judging_chip, shortened
@@ -349,7 +349,7 @@ class SearchScreen(SearchView):
             pass
         elif not self.focused.take(event):  # other keys have their usual effect
             name = self.keys.action(event.key)
-            if name is not None and not event.is_printable:
+            if name is not None and types_nothing(event.key):
                 self.do(name)
         return True
 
