@@ -59,7 +59,7 @@ test-cluster: $(STAMP) ## Run the tests on three Elasticsearch nodes, with every
 # Python 3.11 has wheels of all of these versions. Old packages use what newer Pythons and packages call deprecated.
 LOWEST_TESTS := tests/test_requirements.py tests/analysis/test_recorded.py tests/analysis/test_time_limit.py \
   tests/engines/embedded/test_recorded.py tests/engines/test_elasticsearch_clients.py tests/evaluation tests/formats tests/mcp tests/serving \
-  tests/tui/test_terminal.py tests/cli/test_demo.py tests/cli/test_doctor.py tests/cli/test_main.py tests/cli/test_train.py
+  tests/api/test_pyterrier.py tests/tui/test_terminal.py tests/cli/test_demo.py tests/cli/test_doctor.py tests/cli/test_main.py tests/cli/test_train.py
 
 test-lowest: $(LOWEST)/.installed ## Run recorded answers and a part of the other tests with the lowest versions
 	SEARCHAPP_TEST_PROFILE=short SEARCHAPP_TEST_VERSIONS=lowest PYTHONDONTWRITEBYTECODE= $(LOWEST)/bin/python -m pytest \

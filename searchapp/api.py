@@ -140,6 +140,11 @@ class Task:
             self._read = state, collection
         return self._read[1]
 
+    def _depth(self, depth: int | None) -> int:
+        if depth is not None and depth < 1:
+            raise UsageError(f"the depth is {depth}: give a number of at least 1")
+        return depth or self._parts.info.default_depth
+
     def _recipe(
         self,
         name: str | None,
@@ -381,7 +386,8 @@ class Index:
             progress: receives the stage, the number of items done and their total, if known
 
         Raises:
-            UsageError: the split, the recipe, a parameter or the signal of a transformer is unknown.
+            UsageError: the split, the recipe, a parameter or the signal of a transformer is unknown, or the depth is
+                below 1.
             InvalidFiles: topics or training topics have problems.
             EngineError: the engine fails or rejects a query.
         """
@@ -392,7 +398,7 @@ class Index:
             collection=self.task._collection(),
             split=split,
             recipe=chosen,
-            depth=depth or parts.info.default_depth,
+            depth=self.task._depth(depth),
             tag=tag or f"searchapp-{chosen.name}",
             home=self._settings.home,
             topics=() if split else tuple(_topics(topics, chosen)),

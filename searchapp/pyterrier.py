@@ -81,7 +81,7 @@ class Retriever(pt.Transformer):
         self.task = task if isinstance(task, api.Task) else api.task(task)
         self.recipe = self.task._recipe(recipe, parameters, transformers)
         self.split = split
-        self.depth = depth or self.task._parts.info.default_depth
+        self.depth = self.task._depth(depth)
         if split is not None:
             self.task._parts.info.require_split(split)
 

@@ -211,6 +211,9 @@ def test_wrong_input_is_an_error(index: sa.Index, bm25: Any) -> None:
         Retriever("nlsp")
     with pytest.raises(sa.UsageError, match="no split 'de'"):
         Retriever(index, split="de")
+    for rank in (lambda: Retriever(index, depth=0), lambda: index.rank("dev", depth=-1)):
+        with pytest.raises(sa.UsageError, match="give a number of at least 1"):
+            rank()
     hostile = bm25(pd.DataFrame({"qid": [HOSTILE, HOSTILE], "query": [HOSTILE, "prime"]}))
     assert set(hostile["query"]) <= {HOSTILE, "prime"}
     assert "nlps-sample" in bm25._repr_html_(), "the picture needs no network"
