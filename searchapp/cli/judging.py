@@ -131,7 +131,6 @@ def judge(
     simple = plain or not can_move_cursor()
     if not simple:
         require_screen("judging", "use --plain for prompts")
-    loaded = load(task)
     name = annotator_name(annotator or settings.annotator)
 
     def request() -> JudgingRequest:
@@ -140,7 +139,7 @@ def judge(
         from searchapp.judging.session import own_seed
 
         return JudgingRequest(
-            loaded,
+            load(task),
             Author(name, kind, Channel.plain if simple else Channel.interface),
             run,
             recipe,
@@ -160,15 +159,16 @@ def judge(
     def opening(progress: Progress) -> Iterator[JudgeScreen]:
         from searchapp.tui.judge.screen import open_judge_screen
 
+        requested = request()
         tell = partial(say, settings)
-        with open_judge_screen(request(), settings, progress, warn, tell, goal) as screen:
+        with open_judge_screen(requested, settings, progress, warn, tell, goal) as screen:
             yield screen
-            _report_work(settings, loaded, screen.judging, log_file)
+            _report_work(settings, requested, screen.judging)
 
     if simple:
         _judge_in_prompts(request(), settings, goal)
     else:
-        run_screen(settings, "judge", f"{loaded.name} · {name}", opening)
+        run_screen(settings, "judge", f"{Path(task).stem} · {name}", opening)
 
 
 def _judge_in_prompts(request: JudgingRequest, settings: Settings, goal: int | None) -> None:
@@ -187,16 +187,16 @@ def _judge_in_prompts(request: JudgingRequest, settings: Settings, goal: int | N
         JudgePrompts(
             *(judging, pages, title, request.topic), goal=goal or own.goal, next_topic=own.next_topic
         ).converse()
-        _report_work(settings, task, judging, request.log)
+        _report_work(settings, request, judging)
 
 
-def _report_work(settings: Settings, task: Task, judging: JudgingSession, log: Path | None) -> None:
+def _report_work(settings: Settings, request: JudgingRequest, judging: JudgingSession) -> None:
     from searchapp.judging.session import summary
     from searchapp.tui.kit.descriptions import session_summary
 
-    for line in session_summary(summary(judging), task.info.grades):
+    for line in session_summary(summary(judging), request.task.info.grades):
         say(settings, line)
-    path = log or settings.judgments
+    path = request.log or settings.judgments
     if left := judging.session.waiting:
         say(settings, f"{counted(left, 'judgment')} not saved in {path}")
     else:
@@ -253,25 +253,25 @@ def topics(
     --topic one topic with its relevant documents: the rank of each, or why it has none. Without gold, the topics have
     no figures.
     """
-    loaded = load(task)
     name = annotator_name(annotator or settings.annotator) if judgments else None
 
-    def request() -> tuple[TopicsRequest, AnnotatorGold | None]:
+    def request() -> tuple[Task, TopicsRequest, AnnotatorGold | None]:
         from searchapp.app.inspection.topics import AnnotatorGold, TopicsRequest
         from searchapp.app.sessions import judged_by_now
         from searchapp.judging.judgments import Aggregation
 
+        loaded = load(task)
         gold = None
         if name is not None:
             by = Aggregation(annotators=(name,))
             gold = AnnotatorGold(lambda: judged_by_now(log_file or settings.judgments, loaded.name, by))
-        return TopicsRequest(run, recipe, split, data, depth, name, log_file), gold
+        return loaded, TopicsRequest(run, recipe, split, data, depth, name, log_file), gold
 
     def opening(progress: Progress) -> AbstractContextManager[TopicsScreen]:
         from searchapp.tui.topics.screen import open_topics_screen
 
         return open_topics_screen(
-            *(loaded, *request(), settings, progress, warn),
+            *(*request(), settings, progress, warn),
             annotator=annotator,
             start=topic,
             order=order,
@@ -280,16 +280,16 @@ def topics(
 
     if not plain and not as_json and has_screen():
         require_screen("topics", "use --plain to print the topics")
-        title = loaded.name if run is None else f"{loaded.name} · {run.name}"
+        title = " · ".join([Path(task).stem, *([run.name] if run else [])])
         run_screen(settings, "topics", title, opening)
         return
-    if name is not None:
-        with open_judgments(settings, log_file, loaded.name, [name]):
-            pass  # the annotator has judged the task
 
     from searchapp.app.inspection.topics import open_topics
 
-    requested, gold = request()
+    loaded, requested, gold = request()
+    if name is not None:
+        with open_judgments(settings, log_file, loaded.name, [name]):
+            pass  # the annotator has judged the task
     with ExitStack() as stack:
         opened = open_topics(stack, loaded, requested, settings, for_person(settings), warn, gold)
         if topic is not None:

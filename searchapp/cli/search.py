@@ -186,20 +186,20 @@ def search(
         raise UsageError("--topic and --overwrite require --out: add it, or leave them out")
     if out is not None and (as_json or explain or full or why is not None or document is not None):
         raise UsageError("--out excludes --json, --explain, --full, --explain-document and --document")
+    is_shown = why is None and document is None and out is None and not as_json and not list_saved
+    if words is None and saved is None and is_shown and has_screen():
+        require_screen("search", "give a query in quotes after the task")
+        _screen(settings, task, recipe, filter_ or [], data, annotator)
+        return
     loaded = load(task)
     if list_saved:
         print_saved_searches(settings, loaded, as_json=as_json)
-        return
-    filters = tuple(_filter(part) for part in filter_ or ())
-    is_shown = why is None and document is None and out is None and not as_json
-    if words is None and saved is None and is_shown and has_screen():
-        require_screen("search", "give a query in quotes after the task")
-        _screen(settings, loaded, recipe, filters, data, annotator)
         return
 
     from searchapp.app.search import SearchRequest, TaskSearcher
     from searchapp.ranking import recipes
 
+    filters = tuple(_filter(part) for part in filter_ or ())
     request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
     if saved is not None:
         request = saved_request(settings, loaded, saved, request)
@@ -239,9 +239,9 @@ def search(
 
 def _screen(
     settings: Settings,
-    task: Task,
+    task: str,
     recipe: str | None,
-    filters: tuple[FieldFilter, ...],
+    filters: Sequence[str],
     data: Path | None,
     annotator: str | None,
 ) -> None:
@@ -260,15 +260,16 @@ def _screen(
                 stack.callback(targets.close)
                 return targets
 
+            query = SearchQuery("", recipe, tuple(map(_filter, filters)))
             screen = open_search_screen(
-                *(task, SearchQuery("", recipe, filters), settings, progress, warn),
+                *(load(task), query, settings, progress, warn),
                 data=data,
                 annotator=annotator,
                 other_offers=lambda screen: palette_targets().offers(screen),
             )
             yield stack.enter_context(screen)
 
-    run_screen(settings, "search", task.name, opening)
+    run_screen(settings, "search", Path(task).stem, opening)
 
 
 def _filter(given: str) -> FieldFilter:

@@ -26,7 +26,6 @@ from searchapp.config.settings import SPACINGS
 from searchapp.console import HarmlessConsole
 from searchapp.progress import Progress, TextProgress, WorkStopped
 from searchapp.text import counted, visible_line
-from searchapp.tui.kit.background import in_background
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.keys import types_nothing
 from searchapp.tui.kit.themes import dress
@@ -111,10 +110,12 @@ class LoadingScreen(Screen[None]):
     def on_mount(self) -> None:
         self._draw()
         self.set_interval(1, self._draw)
-        # Its imports would delay the first frame.
+        # Imports would delay the first frame.
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
+        from searchapp.tui.kit.background import in_background
+
         self._thread = in_background("opening", self._open, self._show, self._leave, self.call_later)
 
     def _open(self) -> KeyScreen | None:
@@ -182,7 +183,7 @@ class KeyApp(App[None]):
 
     def __init__(self, main: KeyScreen | LoadingScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
         # Textual reads the style sheet of a screen that is pushed, but not of the first one.
-        super().__init__(css_path=[Path(__file__).with_name("screen.tcss"), *main.css_path])
+        super().__init__(css_path=[Path(__file__).with_name("app.tcss"), *main.css_path])
         self.animation_level = "none"
         # Prints exit messages and errors, which may quote texts from files.
         self.error_console = HarmlessConsole(stderr=True)

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -411,6 +412,7 @@ class KeyScreen(OrderedScreen[None]):
 
     def __init__(self, keys: KeyMap, head: Banner, columns: Mapping[str, str], lists: Sequence[str]) -> None:
         super().__init__()
+        self.css_path = [Path(__file__).with_name("screen.tcss"), *self.css_path]
         self.keys = keys
         self.head = head
         self.panes = Panes(self, columns, lists)
