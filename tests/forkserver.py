@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -127,7 +128,9 @@ def main() -> None:
 
     for module in pkgutil.walk_packages(searchapp.__path__, "searchapp."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            # The environment may lack the library of an extra.
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(module.name)
     # Typer imports modules with the first command line, which takes as long as many commands.
     typer.main.get_command(searchapp.cli.app).make_context("searchapp", ["tasks"])
     gc.collect()
