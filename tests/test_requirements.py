@@ -142,7 +142,7 @@ def test_untested_versions_are_reported(
             return version
         raise importlib.metadata.PackageNotFoundError(package)
 
-    monkeypatch.setattr(resources, "version", installed)
+    monkeypatch.setattr(importlib.metadata, "version", installed)
     result = resources.untested_versions.__wrapped__()
     assert [untested.package for untested in result] == expected
     for untested in result:
