@@ -31,7 +31,7 @@ def test_a_further_grade_after_the_last_document_asks(judging: JudgingHarness) -
         await pilot.press("1", "1", "1")
         assert "topic done: } goes on" in screen_text(pilot)
         await pilot.press("1")
-        assert "already judged 1 relevant: topic done: } goes on" in screen_text(pilot)
+        assert "already judged 1 relevant   topic done: } goes on" in screen_text(pilot)
         await pilot.press("0", "0", "0")  # grades do not answer the question
         assert "is judged 1 relevant. Change it to 0 not relevant?" in question(pilot)
         assert grades(judging, screen) == [1, 1, 1]

@@ -44,8 +44,8 @@ class EmptyScreen(KeyScreen):
         (80, "saved", "the task   blind   shared   embedded   saved"),
         (36, "saved", "the task   blind   shared   saved"),
         (28, "saved", "the task   blind   saved"),
-        (28, "saved: 1 relevant document", "the ta…   blind   saved: 1 relevant"),
-        (16, "saved: 1 relevant document", "the task  saved"),
+        (28, "saved: 1 relevant document", "the t…   blind   saved: 1 relevant"),
+        (16, "saved: 1 relevant document", "th…  saved: 1 rel"),
     ],
 )
 def test_a_narrow_first_line_omits_the_last_chips(cells: int, status: str, shown: str) -> None:

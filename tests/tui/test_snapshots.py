@@ -12,15 +12,18 @@ import pytest
 from textual.pilot import Pilot
 
 from scripts.at_rest import wait_for_rest
-from scripts.pictures import SPLITS, Picture, SampleScreens, draw
+from scripts.pictures import SPLITS, WORDS, Picture, SampleScreens, draw
+from searchapp.app.doctor import Check, Verdict
 from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
+from searchapp.tui.home import opener
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.kit.app import KeyApp
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.themes import next_theme, theme_of
+from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.tui.conftest import JudgingHarness, SampleRuns, drive, wait_until_idle
 from tests.tui.pictures import RESIZED, in_sizes, pinned, require_same
@@ -43,7 +46,24 @@ OTHER_PICTURES = {
     for picture in (
         Picture("home", HomeScreen, SampleScreens.home),
         Picture("home-run", HomeScreen, SampleScreens.home, ("tab",)),
+        Picture("home-help", HomeScreen, SampleScreens.home, ("question_mark",)),
+        Picture("home-palette", HomeScreen, SampleScreens.home, ("ctrl+p", *"rank")),
+        Picture("home-path", HomeScreen, SampleScreens.home, ("I", "f", *"/no/folder", "enter")),
+        Picture("home-scores", HomeScreen, SampleScreens.home, ("tab", "E")),
+        Picture("doctor", HomeScreen, SampleScreens.home, ("D",)),
         Picture("settings", ConfigScreen, SampleScreens.settings, ("down",)),
+        Picture("settings-value", ConfigScreen, SampleScreens.settings, ("enter", *"lucene", "enter")),
+        Picture(
+            "search-order", SearchScreen, SampleScreens.search, (*WORDS, "enter", "v", "down", "down", "v")
+        ),
+        Picture("search-analysis", SearchScreen, SampleScreens.search, (*WORDS, "enter", "A")),
+        Picture("search-training", SearchScreen, SampleScreens.search, (*WORDS, "enter", "T", "enter")),
+        Picture(
+            "search-saved",
+            SearchScreen,
+            SampleScreens.search,
+            (*WORDS, "ctrl+s", *"groups", "enter", "ctrl+l"),
+        ),
         Picture("walking", TopicsScreen, SampleScreens.topics),
         Picture("comparing", CompareScreen, SampleScreens.compare),
         Picture("comparing-judged", CompareScreen, SampleScreens.compare, ("J", "1", "w")),
@@ -53,6 +73,14 @@ OTHER_PICTURES = {
     )
 }
 """Screens that are not opened for judging."""
+
+CHECKS = (
+    Check("versions", Verdict.ok, "searchapp 1.0.0, Python 3.14.0, Textual 8.0.0"),
+    Check("home directory", Verdict.ok, "~/.local/share/searchapp is writable and has 20 GB free"),
+    Check("terminal", Verdict.warning, "TERM=screen has 8 colours: set TERM to a terminal with 256 or more"),
+    Check("judgment log", Verdict.failed, "judgments.sqlite is locked: close the program that uses it"),
+)
+"""What the doctor finds on all machines."""
 
 
 @pinned
@@ -84,8 +112,9 @@ def test_the_adjudication_screen_is_unchanged(
 @pinned
 @pytest.mark.parametrize(("name", "size"), in_sizes(OTHER_PICTURES))
 def test_other_screens_are_unchanged(
-    name: str, size: tuple[int, int], samples: SampleRuns, tmp_path: Path
+    name: str, size: tuple[int, int], samples: SampleRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(opener, "examine", lambda *_: CHECKS)
     picture = OTHER_PICTURES[name]
     runs = {task: samples.run(task) for task in SPLITS}
     with closing(SampleScreens(samples.home, runs, tmp_path)) as screens:

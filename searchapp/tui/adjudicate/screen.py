@@ -321,7 +321,7 @@ class AdjudicateScreen(WorkScreen):
         if lines:
             self._go(next((line for line in lines if (line - cursor) * step > 0), lines[0]))
             return
-        self.head.tell(self._done_message(), "$success", add=True)
+        self.head.show_state(self._done_message(), "$success", holds=lambda: not self._open_lines())
         self._show()
 
     def _done_message(self) -> str:
@@ -377,7 +377,7 @@ class AdjudicateScreen(WorkScreen):
         if self._moves_at_rest != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
         elif before.grade == grade:
-            self.hint(f"already decided {label}: {self._done_message()}", "$warning")
+            self.head.tell(f"already decided {label}: {self._done_message()}", "$warning")
         else:
             was = grade_label(before.grade or 0, self.labels)
             question = f"{self._begin_of(dispute.document_id)} is decided: {was}. Change it to {label}?"
@@ -420,7 +420,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _repeat(self, outcome: Outcome | None, action: str) -> None:
         if outcome is None:
-            self.hint(f"nothing to {action}")
+            self.head.tell(f"nothing to {action}")
             return
         event = outcome.events[0]
         self._done(outcome, f"{action}ne: {self._begin_of(event.document_id)}")
@@ -452,6 +452,6 @@ class AdjudicateScreen(WorkScreen):
 
     def _toggle_maths(self) -> None:
         self._notation = self.disputes.notation = self._notation.next
-        self.hint(self._notation.about)
+        self.head.tell(self._notation.about)
         self.disputes.refresh()
         self._show()

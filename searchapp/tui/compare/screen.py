@@ -476,7 +476,7 @@ class CompareScreen(GoldScreen):
 
     def _choose_runs(self) -> None:
         if len(self._pairs) == 1:
-            self.hint(f"there are only two runs: {self.names[0]} and {self.names[1]}")
+            self.head.tell(f"there are only two runs: {self.names[0]} and {self.names[1]}")
             return
 
         def chosen(index: int | None) -> None:
@@ -501,6 +501,7 @@ class CompareScreen(GoldScreen):
         if pair == self._pair:
             return
         self._pair = pair
+        self.head.end_wait()  # the runs closed here don't answer
         for side in self.sides:
             side.close()
         self.sides = self._make_sides()
@@ -516,7 +517,7 @@ class CompareScreen(GoldScreen):
         index = ranking.next_moved(step)
         self.focus_rows(ranking)
         if index is None:
-            self.hint("no more moved documents in this ranking")
+            self.head.tell("no more moved documents in this ranking")
         else:
             ranking.move(index)
             self.show_document()
@@ -578,7 +579,11 @@ class CompareScreen(GoldScreen):
 
     def _has_differences(self) -> bool:
         if not self.topic_rows.differences:
-            self.head.tell("the topics can't be sorted yet: the runs are still being compared", "$warning")
+            self.head.tell(
+                "the topics can't be sorted yet: the runs are still being compared",
+                "$warning",
+                holds=lambda: not self.topic_rows.differences,
+            )
             return False
         return True
 
@@ -612,8 +617,9 @@ class CompareScreen(GoldScreen):
 
     def _show_comparison(self, comparison: Comparison) -> None:
         is_first, self.comparison = self.comparison is None, comparison
-        for warning in comparison.warnings if is_first else ():
-            self.head.tell(warning, "$warning", add=True)
+        self.head.clear_ended()
+        if is_first and comparison.warnings:
+            self.head.tell("   ".join(comparison.warnings), "$warning")
         self._show_figures(is_first=is_first)
         if self._picking is not None and self._picking.is_attached:
             self._picking.replace(self._choices())
@@ -636,6 +642,7 @@ class CompareScreen(GoldScreen):
 
     def _show_differences(self, topics: Sequence[TopicDifference], *, is_first: bool) -> None:
         self.topic_rows.set_differences(topics)
+        self.head.clear_ended()
         if self.judging.is_on:  # keeps the order of topics while the annotator judges
             self.topic_rows.refresh()
             self.entitle_topics()
@@ -648,7 +655,8 @@ class CompareScreen(GoldScreen):
     def _next_measure(self) -> None:
         comparison = self.comparison
         if comparison is None:
-            self.head.tell("the runs are still being compared", "$warning")
+            words = "the runs are still being compared"
+            self.head.tell(words, "$warning", holds=lambda: self.comparison is None)
             return
         self._measure_number = (self._measure_number + 1) % len(comparison.measures)
         self.head.tell(f"measure {self._measure_number + 1} of {len(comparison.measures)}: {self.measure}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,8 +22,8 @@ from searchapp.tui.kit.content import AS_WRITTEN, Content, Plain, entitle
 from searchapp.tui.kit.descriptions import with_tilde
 from searchapp.tui.kit.dialogs import CheckedDialog
 from searchapp.tui.kit.keys import EVERYWHERE, KeyMap, PaneHelp
-from searchapp.tui.kit.screen import Banner, KeyScreen, Pane
-from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, fitted, one_line
+from searchapp.tui.kit.screen import Banner, KeyScreen, Pane, Part
+from searchapp.tui.kit.widgets import KeyLine, RowList, RowPart, chip, fitted, one_line, shortened
 
 PANES = {
     "settings": PaneHelp(
@@ -35,6 +35,12 @@ PANES = {
 
 # The share of the line after the name for a value.
 VALUE_SHARE = 0.55
+
+# Narrower lists omit the source, which the description repeats.
+NARROW_CELLS = 60
+
+# Width of a path in a chip.
+LONGEST_PATH = 40
 
 ACTION_TEXTS = {
     "open": ("Type another value, and copy it as TOML for the settings file", "copy as TOML"),
@@ -71,11 +77,13 @@ class SettingRows(RowList):
         ]
 
     def head(self, width: int) -> Sequence[str]:
-        return "  ", fitted("setting", self._name_cells), fitted("value", self._columns(width)[1]), "from"
+        left, value_cells = self._columns(width)
+        source = "from" if value_cells < left else ""
+        return "  ", fitted("setting", self._name_cells), fitted("value", value_cells), source
 
     def _columns(self, width: int) -> tuple[int, int]:
         left = width - self._name_cells - 2
-        return left, int(left * VALUE_SHARE)
+        return left, int(left * VALUE_SHARE) if width >= NARROW_CELLS else left
 
 
 class ConfigScreen(KeyScreen):
@@ -103,9 +111,16 @@ class ConfigScreen(KeyScreen):
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def begin(self) -> None:
-        self.head.tell(with_tilde("; ".join(self._resolution.about_files)))
+        self.head.show_chips(*self._chips())
+        self.head.show_state(with_tilde("; ".join(self._resolution.about_files)), holds=lambda: True)
         self._rows.show(len(self._rows.values), 0)
         self._describe()
+
+    def _chips(self) -> Iterator[Part]:
+        """Yield the chips of the first line, the most important first."""
+        changed = [value for value in self._rows.values if value.source.origin is not Origin.default]
+        yield chip(f"{len(changed):,} of {len(self._rows.values):,} set", "$secondary")
+        yield chip(f"home {shortened(with_tilde(str(self._resolution.settings.home)), LONGEST_PATH)}")
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {"open": self._ask_value}

@@ -36,9 +36,9 @@ from searchapp.tui.kit.content import Notation, entitle
 from searchapp.tui.kit.descriptions import change_label, document_label, error_text, has_words, opinion_action
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog
-from searchapp.tui.kit.judging import TopicJudging
+from searchapp.tui.kit.judging import GradingScreen, TopicJudging
 from searchapp.tui.kit.keys import KeyMap
-from searchapp.tui.kit.screen import Banner, KeyScreen, Part, saves, show_in_pager
+from searchapp.tui.kit.screen import Part, SessionBanner, saves, show_in_pager
 from searchapp.tui.kit.widgets import (
     LONGEST_ID,
     KeyLine,
@@ -118,6 +118,7 @@ class DocumentView:
         self._wanted: object = None
         self._beginnings: dict[str, str] = {}
         self._missing: set[str] = set()
+        self._is_missing_texts = False
 
     def show(self) -> None:
         screen, pages = self._screen, self._screen.topics.pages
@@ -137,6 +138,7 @@ class DocumentView:
                 self._shown = wanted
                 others, words = screen.judging.others(document), screen.judging.words(document)
                 screen.reading.show(wanted, page, self._title(document), others, words)
+                screen.head.clear_ended()
             news = screen.topics.pages.news
             while news:
                 screen.head.tell(news.pop(0), "$warning")
@@ -144,7 +146,11 @@ class DocumentView:
         def fail(error: Exception) -> None:
             if wanted == self._wanted:
                 screen.reading.show_none(error_text(error), "$error", self._title(document))
-                screen.tell_failure(error, lambda: self.show() if wanted == self._wanted else None)
+                screen.tell_failure(
+                    error,
+                    lambda: self.show() if wanted == self._wanted else None,
+                    lambda: wanted == self._wanted != self._shown,
+                )
 
         if pages.has_page(topic, document):
             show_page(pages.page(topic, document))
@@ -205,11 +211,20 @@ class DocumentView:
             for rows in self._screen.lists:
                 rows.refresh()
 
+        def receive() -> None:
+            self._is_missing_texts = False
+            self._screen.head.clear_ended()
+            draw()
+
+        def fail(error: Exception) -> None:
+            self._is_missing_texts = True
+            self._screen.tell_failure(error, draw, lambda: self._is_missing_texts)
+
         self._screen.side.quick.ask(
             QuestionKind.texts,
             lambda topics: self.prepare(topics.pages, wanted),
-            lambda _none: draw(),
-            lambda error: self._screen.tell_failure(error, draw),
+            lambda _none: receive(),
+            fail,
         )
 
 
@@ -239,10 +254,8 @@ class GoldJudging(TopicJudging):
         self.open()
         self.is_on = not self.is_on
         key = self._screen.keys.shown("judge")
-        self._screen.head.tell(
-            f"a grade key grades the document, {key} stops judging" if self.is_on else "",
-            "$primary",
-        )
+        if self.is_on:
+            self._screen.head.tell(f"a grade key grades the document, {key} stops judging", "$primary")
 
     def give(self, grade: int) -> None:
         pages = self._gold_screen.topics.pages
@@ -288,7 +301,7 @@ class GoldJudging(TopicJudging):
     def undo(self) -> None:
         outcome = self.take_back()
         if outcome is None:
-            self._screen.hint("no judgment of this session to undo")
+            self._screen.head.tell("no judgment of this session to undo")
         else:
             self._tell_again(outcome, "undone")
 
@@ -299,7 +312,7 @@ class GoldJudging(TopicJudging):
                 self._gold_screen.topics.pages.require_as_ranked(event.document_id)
         outcome = None if session is None else session.redo()
         if outcome is None:
-            self._screen.hint("nothing to redo")
+            self._screen.head.tell("nothing to redo")
             return
         self._undoable += 1
         self._tell_again(outcome, "redone")
@@ -318,9 +331,9 @@ class GoldJudging(TopicJudging):
             screen.head.tell(f"{screen.keys.shown('judge')} starts judging", "$warning")
             return None
         if document is None:
-            screen.hint("no document is selected", "$warning")
+            screen.head.tell("no document is selected", "$warning")
         elif screen.topics.task.info.topics_are_documents and document == screen.topic_id:
-            screen.hint("this document is the topic itself and can't be graded", "$warning")
+            screen.head.tell("this document is the topic itself and can't be graded", "$warning")
             return None
         return document
 
@@ -335,10 +348,8 @@ class GoldJudging(TopicJudging):
         return document_label(document, pages.known_text(document), Notation(pages.task.info.markup))
 
 
-class GoldScreen(KeyScreen):
+class GoldScreen(GradingScreen):
     """Topics beside their gold; a subclass makes `sides` and `topic_rows`, and orders topics."""
-
-    SAVES_GRADES = True
 
     sides: Sequence[RunSide]
     topic_rows: GoldTopicRows
@@ -356,7 +367,7 @@ class GoldScreen(KeyScreen):
         command: Sequence[str],
         start: str | None,
     ) -> None:
-        super().__init__(keys, Banner(title), columns, lists)
+        super().__init__(keys, SessionBanner(title), columns, lists)
         self._command = command
         self.start = start
         # The open topic, whose ranking may still be loading.
@@ -496,7 +507,7 @@ class GoldScreen(KeyScreen):
         if 0 <= index + step < len(topics):
             self.open_topic(topics[index + step])
         else:
-            self.hint(f"this is the {'last' if step > 0 else 'first'} topic of the list")
+            self.head.tell(f"this is the {'last' if step > 0 else 'first'} topic of the list")
 
     # A topic
 
@@ -518,11 +529,14 @@ class GoldScreen(KeyScreen):
             if self.target_topic == topic:
                 self._read_ranking(side, topic)
 
+        def is_missing() -> bool:
+            return self.target_topic == topic and (side.ranked is None or side.ranked.topic_id != topic)
+
         side.quick.ask(
             QuestionKind.topic,
             work,
             partial(self.show_ranking, side),
-            lambda error: self.tell_failure(error, again),
+            lambda error: self.tell_failure(error, again, is_missing),
         )
 
     def show_ranking(self, side: RunSide, ranked: TopicRanking) -> None:
@@ -531,6 +545,7 @@ class GoldScreen(KeyScreen):
         if side.ranked is None:
             self.await_paint()  # discards keys typed before the first document was visible
         side.ranked = ranked
+        self.head.clear_ended()
         side.ranking.scored = ranked.scored
         for rows in side.lists:
             rows.relevant = ranked.relevant
@@ -582,14 +597,16 @@ class GoldScreen(KeyScreen):
         ids = [missed.document_id for missed in gold.documents]
         side.missed.offer_missed(gold.documents, ids.index(current) if current in ids else 0)
         if gold.differs:
-            self.head.tell(
-                "the recipe now ranks differently than in the run: the ranks of missed gold are from the new ranking"
+            self.head.show_state(
+                "the recipe now ranks differently than in the run: the ranks of missed gold are from the new ranking",
+                holds=lambda: self.target_topic == topic,
             )
         if side is self.side and side.in_missed:
             self.show_document()
 
-    def tell_failure(self, error: Exception, again: Callable[[], object]) -> None:
-        self.tell_error(error)
+    def tell_failure(self, error: Exception, again: Callable[[], object], holds: Callable[[], bool]) -> None:
+        """Show an error of a background request while it `holds`; repeat the request if the engine failed."""
+        self.head.show_state(error_text(error), "$error", holds=holds)
         if isinstance(error, EngineError):
             self.set_timer(RETRY_SECONDS, again)
 
@@ -673,13 +690,13 @@ class GoldScreen(KeyScreen):
             self.show_document()
         elif step > 0 and self.missed.count:
             key = self.keys.shown("next_missed")
-            self.hint(f"no more gold in the ranking: {key} goes to the missed gold")
+            self.head.tell(f"no more gold in the ranking: {key} goes to the missed gold")
         else:
-            self.hint("no more gold in the ranking")
+            self.head.tell("no more gold in the ranking")
 
     def _next_missed(self) -> None:
         if not self.missed.count:
-            self.hint("no gold of this topic is missed")
+            self.head.tell("no gold of this topic is missed")
         elif self.side.in_missed:
             self.missed.move((self.missed.cursor + 1) % self.missed.count)
             self.show_document()
@@ -723,7 +740,7 @@ class GoldScreen(KeyScreen):
 
     def _document_here(self) -> str | None:
         if self.document_id is None:
-            self.hint("no document is selected", "$warning")
+            self.head.tell("no document is selected", "$warning")
         return self.document_id
 
     def _text_here(self) -> str | None:
@@ -768,7 +785,6 @@ class GoldScreen(KeyScreen):
     def _clear(self) -> None:
         self.leave_line(self.filter_line)
         self.clear_selection()
-        self.head.tell("")
 
     def _toggle_maths(self) -> None:
         self.reading.notation = self.reading.notation.next

@@ -161,11 +161,9 @@ class HomeJobs:
         self._typed_paths: dict[str, str] = {}
 
     def stop(self) -> None:
-        if self.job is None:
-            self._home.head.tell("")
-        else:
-            self.job.stop()
-            self._home.head.tell(f"{self.job.name}: stopping …", "$warning")
+        if (job := self.job) is not None:
+            job.stop()
+            self._home.head.show_state(f"{job.name}: stopping …", "$warning", holds=lambda: self.job is job)
 
     def _start(
         self,
@@ -180,12 +178,13 @@ class HomeJobs:
 
         def done(result: T) -> None:
             self.job = None
-            self._home.head.tell("")
+            self._home.head.clear_ended()
             then(result)
             self._ended()
 
         def failed(error: Exception) -> None:
             self.job = None
+            self._home.head.clear_ended()
             if isinstance(error, WorkStopped):
                 self._tell_news([job.stopped_words], "$warning")
             else:
@@ -205,10 +204,11 @@ class HomeJobs:
         return True
 
     def _report(self, words: str, notice: str) -> None:
-        if self.job is not None and not self.job.is_stopping:
+        job = self.job
+        if job is not None and not job.is_stopping:
             stop = self._home.keys.shown("clear")
-            progress = f"{self.job.subject}: {words}   {stop} stops it   {notice}"
-            self._home.head.tell(progress.rstrip(), "$primary")
+            progress = f"{job.subject}: {words}   {stop} stops it   {notice}".rstrip()
+            self._home.head.show_state(progress, "$primary", holds=lambda: self.job is job)
 
     def _ask(self, question: str, yes: Callable[[], object]) -> None:
         self._home.when_in_front(lambda: self._home.ask(question, yes))

@@ -229,7 +229,7 @@ class EngineBanner(Banner):
 
     @property
     def status(self) -> Content:
-        return self._status if self._status.plain else self._more
+        return super().status or self._more
 
 
 LABEL_CELLS = 10
@@ -435,8 +435,8 @@ class HomeScreen(KeyScreen):
 
     def tell_news(self, sentences: Sequence[str], look: str) -> None:
         """Show the first sentence in the first line, and all sentences in the details."""
-        self.head.tell(sentences[0], look)
         self._news = sentences
+        self.head.tell(sentences[0], look, holds=lambda: self._news is sentences)
         self.describe()
 
     # Drawing
@@ -570,7 +570,7 @@ class HomeScreen(KeyScreen):
             if other.path != run.path and (other.task, other.manifest.split) == (run.task, manifest.split)
         ]
         if not others:
-            self.hint(
+            self.head.tell(
                 f"there is no other run of {manifest.task} {manifest.split} to compare it with", "$warning"
             )
             return
@@ -591,12 +591,10 @@ class HomeScreen(KeyScreen):
         self.pick(dialog, lambda index: self.opener.compare([run, others[index]]))
 
     def _tell_no_run(self) -> None:
-        words = f"no run is selected: {self.keys.shown('next_pane')} goes to the runs"
-        self.head.tell(words, "$warning", holds=lambda: self.run is None)
+        self.head.tell(f"no run is selected: {self.keys.shown('next_pane')} goes to the runs", "$warning")
 
     def _refresh(self) -> None:
         self._news = ()
-        self.head.tell("")
         self.monitor.look()
 
     def actions(self) -> dict[str, Callable[[], object]]:

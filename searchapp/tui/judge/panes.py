@@ -493,7 +493,7 @@ class Finder:
             return
         self._steps = []
         # Not `wait`: a grade is for the document on screen, also during the search.
-        self._head.tell("searching …", holds=lambda: self._steps is not None)
+        self._head.show_state("searching …", holds=lambda: self._steps is not None)
         topic, documents, wanted = self._rows.topic, self._rows.documents, self.words
 
         def work() -> None:
@@ -517,13 +517,11 @@ class Finder:
             self._steps.append(step)
             return
         if not rows.matching:
-            words, moves = self.words, rows.moves
-            self._head.tell(
-                f"no document has {' and '.join(words)}"
-                if words
-                else f"search with {self._keys.shown('search')} first",
-                holds=lambda: self.words == words and (bool(words) or rows.moves == moves),
-            )
+            if words := self.words:
+                message = f"no document has {' and '.join(words)}"
+                self._head.show_state(message, holds=lambda: self.words == words)
+            else:
+                self._head.tell(f"search with {self._keys.shown('search')} first")
             return
         matches = sorted(rows.matching, reverse=step < 0)
         self._go(next((index for index in matches if (index - rows.cursor) * step > 0), matches[0]))
@@ -558,7 +556,7 @@ class Finder:
         number = matches.index(self._rows.cursor) + 1 if self._rows.cursor in matches else 0
         keys = f"{self._keys.shown('previous_match')} {self._keys.shown('next_match')}"
         words, moves = self.words, self._rows.moves
-        self._head.tell(
+        self._head.show_state(
             f"“{' '.join(words)}”: {number} of {counted(len(matches), 'document')} ({keys})",
             holds=lambda: self.words == words and self._rows.moves == moves,
         )

@@ -169,7 +169,7 @@ class JudgeScreen(WorkScreen):
         try:
             order = self.judging.order(topic)
         except SearchappError as error:
-            self.hint(str(error), "$error")
+            self.head.tell(str(error), "$error")
             return
         cursor = order.places.get(document) if document else self.judging.next_unjudged(topic)
         self.topic_index = index
@@ -178,7 +178,7 @@ class JudgeScreen(WorkScreen):
         try:
             self._prefetcher.around(order.documents, cursor or 0)
         except SearchappError as error:
-            self.hint(str(error), "$error")
+            self.head.tell(str(error), "$error")
         scored = None if self.judging.is_blind else self.run_pages.scored(topic)
         self.ranking.open(topic, order.documents, cursor or 0, scored)
         self._reading.show_topic(topic)
@@ -223,21 +223,16 @@ class JudgeScreen(WorkScreen):
             return
         index = self.judging.next_unjudged(self.topic_id, self.ranking.cursor, step)
         if index is None:
-            self.hint(self._done_message())
+            self._show_rest()
         else:
             self.go(index)
 
     def _next_unjudged_topic(self) -> None:
         index = self.judging.next_unjudged_topic(self.topic_index)
         if index is None:
-            self.hint(self._done_message(), "$success")
+            self._show_rest()
         else:
             self.open_topic(index)
-
-    def _done_message(self) -> str:
-        if self.judging.next_unjudged_topic(self.topic_index) is None:
-            return f"✓ every document of every topic is judged: {self.keys.shown('quit')} leaves"
-        return f"topic done: {self.keys.shown('next_unjudged_topic')} goes on"
 
     def _to_topics(self) -> None:
         if self.focused is self.topics or self.has_class("-topics"):
@@ -291,10 +286,10 @@ class JudgeScreen(WorkScreen):
         try:
             places = self.judging.order(topic).places
         except SearchappError as error:
-            self.hint(str(error), "$error")
+            self.head.tell(str(error), "$error")
             return
         if document not in places:
-            self.hint(f"this topic has no document {document}", "$error")
+            self.head.tell(f"this topic has no document {document}", "$error")
         elif topic != self.topic_id:
             self.open_topic(self.judging.topics.index(topic), document)
         else:
@@ -305,7 +300,7 @@ class JudgeScreen(WorkScreen):
             change()
             count = len(self.ranking.selected)
             words = f"{count} selected: a grade key grades all of them" if count else ""
-            self.head.tell(words, holds=lambda: len(self.ranking.selected) == count)
+            self.head.show_state(words, holds=lambda: len(self.ranking.selected) == count)
 
     def _clear(self) -> None:
         if self.has_class("-topics"):
@@ -316,7 +311,6 @@ class JudgeScreen(WorkScreen):
         self.clear_selection()
         self.ranking.deselect()
         self.show_document()
-        self.head.tell("")
 
     # Judging
 
@@ -363,7 +357,8 @@ class JudgeScreen(WorkScreen):
                 f"{self.begin_of(document)} is judged {verdict}. Skip it and remove that judgment?", skip
             )
         elif self._is_at_rest:
-            self.hint(f"already skipped: {self._rest_message()}", "$warning")
+            self.head.tell("already skipped", "$warning")
+            self._show_rest()
         else:
             skip()
 
@@ -409,7 +404,8 @@ class JudgeScreen(WorkScreen):
             return
         verdict = opinion_label(before, self.labels)
         if verdict == label:
-            self.hint(f"already judged {verdict}: {self._rest_message()}", "$warning")
+            self.head.tell(f"already judged {verdict}", "$warning")
+            self._show_rest()
         else:
             question = f"{self.begin_of(document)} is judged {verdict}. Change it to {label}?"
             self.ask(question, save, others={"next_unjudged_topic": "Go to the next topic"})
@@ -433,25 +429,32 @@ class JudgeScreen(WorkScreen):
             self.open_topic(next_topic)
         else:
             stays = following is None or following == cursor
-            self._done(outcome, label, document, self._rest_message() if stays else "")
+            self._done(outcome, label, None if stays else document)
             self.go(cursor if following is None else following)
             if stays:
                 self._moves_at_rest = ranking.moves
+                self._show_rest()
         self._graded = None if document is None else (topic, document, ranking.moves)
 
     @property
     def _is_at_rest(self) -> bool:
         return self._moves_at_rest == self.ranking.moves
 
+    def _show_rest(self) -> None:
+        topic, rest = self.topic_id, self._rest_message()
+        holds = lambda: self.topic_id == topic and self._rest_message() == rest  # noqa: E731
+        self.head.show_state(rest, "$success", holds=holds)
+
     def _rest_message(self) -> str:
-        if self.judging.next_unjudged(self.topic_id) is None:
-            return self._done_message()
-        key = self.keys.shown("next_unjudged_topic")
-        return f"only skipped documents are left: {key} goes on"
+        if self.judging.next_unjudged_topic(self.topic_index) is None:
+            return f"✓ every document of every topic is judged: {self.keys.shown('quit')} leaves"
+        is_done = self.judging.next_unjudged(self.topic_id) is None
+        state = "topic done" if is_done else "only skipped documents are left"
+        return f"{state}: {self.keys.shown('next_unjudged_topic')} goes on"
 
     def _repeat(self, outcome: Outcome | None, action: str) -> None:
         if outcome is None:
-            self.hint(f"nothing to {action}")
+            self.head.tell(f"nothing to {action}")
             return
         event, count = outcome.events[0], len(outcome.events)
         if count > 1:
@@ -464,12 +467,8 @@ class JudgeScreen(WorkScreen):
         else:
             self.show_document()
 
-    def _done(self, outcome: Outcome, label: str, document: str | None, rest: str = "") -> None:
-        name = None if document is None else self.begin_of(document)
-        parts = filter(None, (label, rest, name))
-        topic = self.topic_id
-        holds = (lambda: self.topic_id == topic and self._rest_message() == rest) if rest else None
-        self.control.tell(outcome, ("   " if rest else ": ").join(parts), holds)
+    def _done(self, outcome: Outcome, label: str, document: str | None) -> None:
+        self.control.tell(outcome, label if document is None else f"{label}: {self.begin_of(document)}")
         self.redraw(outcome.events)
 
     def take_in(self) -> Sequence[Event]:
@@ -511,7 +510,7 @@ class JudgeScreen(WorkScreen):
         notation = self._reading.notation.next
         self._reading.notation = self.topics.notation = notation
         self._snippets.show_in(notation)
-        self.hint(notation.about)
+        self.head.tell(notation.about)
         self._reading.show_topic(self.topic_id)
         self.show_document()
         self.topics.refresh()

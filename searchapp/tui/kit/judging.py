@@ -10,7 +10,7 @@ from searchapp.judging.events import Event
 from searchapp.judging.log import Presence
 from searchapp.judging.session import OthersOpinions, Outcome, SeenDocument, Session
 from searchapp.judging.view import Opinion
-from searchapp.tui.kit.descriptions import arrivals_label, opinion_sign, unsaved_label
+from searchapp.tui.kit.descriptions import arrivals_label, opinion_sign
 from searchapp.tui.kit.dialogs import Choose, WordsDialog
 from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.prompts import not_saved, rescue
@@ -21,6 +21,14 @@ from searchapp.tui.kit.widgets import RowPart
 REFRESH_SECONDS = 5.0
 
 
+class GradingScreen(KeyScreen):
+    """A screen on which an annotator can grade documents."""
+
+    SAVES_GRADES = True
+
+    head: SessionBanner
+
+
 class SessionControl:
     """Reports results of a session, retries, reads judgments from elsewhere, and handles leaving.
 
@@ -29,7 +37,7 @@ class SessionControl:
         take_in: reads, shows and returns events from elsewhere
     """
 
-    def __init__(self, screen: KeyScreen, take_in: Callable[[], Sequence[Event]]) -> None:
+    def __init__(self, screen: GradingScreen, take_in: Callable[[], Sequence[Event]]) -> None:
         # None until judging begins.
         self.session: Session | None = None
         self._screen = screen
@@ -38,7 +46,7 @@ class SessionControl:
         self._trouble: SearchappError | None = None
 
     def begin(self, session: Session) -> None:
-        self.session = session
+        self.session = self._screen.head.session = session
         self._screen.set_interval(REFRESH_SECONDS, self.refresh)
 
     def refresh(self) -> None:
@@ -54,15 +62,14 @@ class SessionControl:
             self._trouble = None
         except SearchappError as error:
             trouble = self._trouble = error
-            head.tell(str(error), "$error", holds=lambda: self._trouble is trouble)
+            head.show_state(str(error), "$error", holds=lambda: self._trouble is trouble)
         head.clear_ended()
 
-    def tell(self, outcome: Outcome, label: str, holds: Callable[[], bool] | None = None) -> None:
-        head, waiting = self._screen.head, 0 if self.session is None else self.session.waiting
+    def tell(self, outcome: Outcome, label: str) -> None:
         if outcome.is_saved:
-            head.tell(f"✓ saved  {label}", "$success", holds=holds)
+            self._screen.head.tell(f"✓ saved  {label}", "$success")
         else:
-            head.tell(unsaved_label(waiting, str(outcome.not_saved)), "bold $error")
+            self._screen.head.draw()  # it shows unsaved judgments
 
     def leave(self) -> None:
         session = self.session
@@ -115,7 +122,9 @@ class TopicJudging(SessionControl):
     """Judges documents of a topic on a screen for another purpose; a subclass names the topic and draws
     changes."""
 
-    def __init__(self, screen: KeyScreen, labels: Sequence[str], open_session: Callable[[], Session]) -> None:
+    def __init__(
+        self, screen: GradingScreen, labels: Sequence[str], open_session: Callable[[], Session]
+    ) -> None:
         super().__init__(screen, self._refresh_session)
         self.labels = labels
         self._open_session = open_session
@@ -192,12 +201,8 @@ class TopicJudging(SessionControl):
 TEAM_SECONDS = 0.5
 
 
-class WorkScreen(KeyScreen):
+class WorkScreen(GradingScreen):
     """A screen on which an annotator judges."""
-
-    SAVES_GRADES = True
-
-    head: SessionBanner
 
     def __init__(
         self,
@@ -210,7 +215,7 @@ class WorkScreen(KeyScreen):
         lists: Sequence[str],
         presence: Presence | None = None,
     ) -> None:
-        super().__init__(keys, SessionBanner(session, title, presence), columns, lists)
+        super().__init__(keys, SessionBanner(title, session, presence), columns, lists)
         self.session = session
         self.pages = pages
         self.labels = labels

@@ -6,7 +6,9 @@ import gc
 import os
 import shlex
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -186,10 +188,21 @@ TITLE_CELLS = 60
 Part = tuple[str, str]
 
 
-class Banner(Plain):
-    """The first line: the title, the state as chips, and the result of the last action.
+@dataclass(frozen=True, eq=False, slots=True)
+class Status:
+    """A text of the first line, and whether it still applies."""
 
-    In a narrow line the status takes precedence over the chips, of which the first are the most important, and the
+    text: Content
+    holds: Callable[[], bool]
+
+
+class Banner(Plain):
+    """The first line: the title, chips, messages, and an activity or state.
+
+    A message ends with the next action. The message of an action, and one that arrives without an action, such as an
+    answer from a thread, do not replace each other. The state stays behind them while it applies.
+
+    In a narrow line the messages take precedence over the chips, of which the first are the most important, and the
     chips over the end of the title.
     """
 
@@ -197,49 +210,71 @@ class Banner(Plain):
         super().__init__(id="head")
         self._title = title
         self._chips: Sequence[Part] = ()
-        self._status = Content("")
-        # Returns whether the status still applies.
-        self._holds: Callable[[], bool] | None = None
-        # Whether a late answer leaves the status, because a later action set it.
-        self.lasts = False
+        self._answer: Status | None = None
+        self._news: Status | None = None
+        self._state: Status | None = None
+        self._is_acting = False
         self._waits = False
 
-    def tell(
-        self,
-        words: str,
-        look: str = "$faint",
-        *,
-        add: bool = False,
-        lasts: bool = True,
-        holds: Callable[[], bool] | None = None,
-    ) -> None:
-        """Show a status instead of the previous one, or after it with `add`.
-
-        The answer to an earlier question clears a status unless it `lasts`. The next action after which `holds`
-        returns False clears it, too.
-        """
-        self.lasts = lasts or (add and self.lasts)
-        self._holds = holds
+    def tell(self, words: str, look: str = "$faint", *, holds: Callable[[], bool] = lambda: True) -> None:
+        """Show a message until the next action, or until it no longer `holds`; end a wait."""
         self._waits = False
-        status = Content.styled(words, look)
-        self._status = Content("   ").join([self._status, status]) if add else status
+        message = Status(Content.styled(words, look), holds)
+        if self._is_acting:
+            self._answer = message
+        else:
+            self._news = message
+        self._drop_ended()
         self.draw()
 
+    def show_state(self, words: str, look: str = "$faint", *, holds: Callable[[], bool]) -> None:
+        """Show a state instead of the previous one, while it `holds`."""
+        self._state = Status(Content.styled(words, look), holds)
+        self.draw()
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """End the present messages after an action, which may report its own."""
+        if self._is_acting:
+            yield
+            return
+        before = self._answer, self._news
+        self._is_acting = True
+        try:
+            yield
+        finally:
+            self._is_acting = False
+            ended = [message for message in before if message and message in (self._answer, self._news)]
+            if self._answer in ended:
+                self._answer = None
+            if self._news in ended:
+                self._news = None
+            if self._drop_ended() or ended:
+                self.draw()
+
     def clear_ended(self) -> None:
-        if self._holds is not None and not self._holds():
-            self.tell("")
+        if self._drop_ended():
+            self.draw()
+
+    def _drop_ended(self) -> bool:
+        """Drop what no longer applies; return whether there was any."""
+        before = self._answer, self._news, self._state
+        self._answer, self._news, self._state = (
+            status if status is not None and status.holds() else None for status in before
+        )
+        return before != (self._answer, self._news, self._state)
 
     def wait(self, words: str = "") -> None:
-        self.tell(words)
         self._waits = True
+        self.show_state(words, holds=lambda: self._waits)
 
     @property
     def is_waiting(self) -> bool:
         return self._waits
 
     def end_wait(self) -> None:
-        if self._waits:
-            self.tell("")
+        self._waits = False
+        self.clear_ended()
 
     def retitle(self, title: str) -> None:
         self._title = title
@@ -257,7 +292,8 @@ class Banner(Plain):
 
     @property
     def status(self) -> Content:
-        return self._status
+        shown = [status.text for status in (self._answer, self._news, self._state) if status is not None]
+        return Content("   ").join(shown)
 
     def on_resize(self) -> None:
         self.draw()
@@ -269,7 +305,8 @@ class Banner(Plain):
         least = min(cell_len(visible_line(self._title)), room // 4)
         while chips and least + _cells(chips) + kept > room:
             chips.pop()
-        title = shortened(self._title, max(least, min(TITLE_CELLS, room - _cells(chips) - kept)))
+        left = room - _cells(chips) - status.cell_length
+        title = shortened(self._title, max(least, min(TITLE_CELLS, left)))
         parts: list[Content | str | Part] = [(title, "bold"), "  "]
         for each in chips:
             parts += [each, " "]
@@ -283,11 +320,12 @@ def _cells(chips: Sequence[Part]) -> int:
 class SessionBanner(Banner):
     """The first line of an annotator's screen, with unsaved and unsent judgments."""
 
-    def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
+    def __init__(self, title: str, session: Session | None = None, presence: Presence | None = None) -> None:
         super().__init__(title)
         # Number of documents to judge in the session, if the annotator has a goal.
         self.goal: int | None = None
-        self._session = session
+        # None until judging begins.
+        self.session = session
         self._presence = presence
         self._drawn: object = None
 
@@ -297,10 +335,11 @@ class SessionBanner(Banner):
 
     def draw(self) -> None:
         self._drawn = self._surroundings()
-        waiting = self._session.waiting
-        self.set_class(bool(waiting), "-waiting")
-        if waiting:
-            words = Content.styled(unsaved_label(waiting, self._session.not_saved), "bold")
+        session = self.session
+        is_unsaved = session is not None and session.waiting > 0
+        self.set_class(is_unsaved, "-waiting")
+        if session is not None and is_unsaved:
+            words = Content.styled(unsaved_label(session.waiting, session.not_saved), "bold")
             self.update(words, layout=False)
         else:
             super().draw()
@@ -313,13 +352,13 @@ class SessionBanner(Banner):
             chips.append(chip(f"▲ {waiting_label(unsent)}", "bold $warning"))
         if others:
             chips.append(chip(f"▲ {others + 1} windows", "bold $warning"))
-        if self.goal is not None:
-            judged = self._session.judged_here
+        if self.goal is not None and self.session is not None:
+            judged = self.session.judged_here
             is_reached = judged >= self.goal
             look = "bold $success" if is_reached else "bold $primary"
             chips.append(chip(f"{judged:,}/{self.goal:,}{' ✓' * is_reached}", look))
         chips += self._chips
-        if self._session.synchronizer is not None and trouble is None:
+        if self.session is not None and self.session.synchronizer is not None and trouble is None:
             is_sent = not unsent
             chips.append(
                 chip("shared" if is_sent else waiting_label(unsent), "$success" if is_sent else "$faint")
@@ -328,13 +367,15 @@ class SessionBanner(Banner):
 
     @property
     def status(self) -> Content:
-        trouble = self._surroundings()[1]
-        return self._status if trouble is None else Content.assemble(self._status, (f"  {trouble}", "$faint"))
+        trouble, status = self._surroundings()[1], super().status
+        return status if trouble is None else Content.assemble(status, (f"  {trouble}", "$faint"))
 
     def _surroundings(self) -> tuple[int, str | None, int]:
-        synchronizer, presence = self._session.synchronizer, self._presence
-        trouble = None if synchronizer is None else synchronizer.trouble
-        return self._session.unsent, trouble, 0 if presence is None else len(presence.others)
+        session, others = self.session, 0 if self._presence is None else len(self._presence.others)
+        if session is None:
+            return 0, None, others
+        trouble = None if session.synchronizer is None else session.synchronizer.trouble
+        return session.unsent, trouble, others
 
 
 def freeze_objects(*, after_others: bool) -> None:
@@ -419,8 +460,6 @@ class KeyScreen(OrderedScreen[None]):
         self._main_list = lists[0]
         # Called once the screen is removed and no timer or answer uses its resources any more.
         self.after_removal: Callable[[], object] = lambda: None
-        # Number of actions so far.
-        self._actions = 0
 
     def on_mount(self) -> None:
         self.begin()
@@ -437,10 +476,6 @@ class KeyScreen(OrderedScreen[None]):
 
     def tell_error(self, error: Exception) -> None:
         self.head.tell(error_text(error), "$error")
-
-    def hint(self, words: str, look: str = "$faint") -> None:
-        number = self._actions
-        self.head.tell(words, look, holds=lambda: self._actions == number)
 
     # For subclasses
 
@@ -509,14 +544,9 @@ class KeyScreen(OrderedScreen[None]):
     def take(self, event: events.Key) -> bool:
         line = self.focused
         if isinstance(line, TextLine):
-            if event.key == "escape":
-                self.leave_line(line)
-            elif not line.take(event):
-                name = self.keys.action(event.key)
-                if name not in BESIDE_LINE or not types_nothing(event.key):
-                    return False
-                self.do(name)
-        elif not self.SAVES_GRADES or self.is_painted_before(
+            with self.head.acting():
+                return self.take_in_line(line, event)
+        if not self.SAVES_GRADES or self.is_painted_before(
             event
         ):  # otherwise the user has not seen the document
             name = self.keys.action(event.key)
@@ -526,14 +556,32 @@ class KeyScreen(OrderedScreen[None]):
                 self.do(name)
         return True
 
+    def take_in_line(self, line: TextLine, event: events.Key) -> bool:
+        if event.key == "escape":
+            self.leave_line(line)
+        elif not line.take(event):
+            name = self.keys.action(event.key)
+            if name not in BESIDE_LINE or not types_nothing(event.key):
+                return False
+            self.do(name)
+        return True
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if event.widget is not self.head:  # its text can be selected and copied
+            with self.head.acting():
+                pass
+
     def refuse(self, event: events.Key) -> None:
-        self._actions += 1
+        with self.head.acting():
+            self._refuse(event)
+
+    def _refuse(self, event: events.Key) -> None:
         if self.labels and event.key.isdecimal():
-            self.hint(unknown_grade_label(event.key, self.labels), "$warning")
+            self.head.tell(unknown_grade_label(event.key, self.labels), "$warning")
             return
         typed = (event.character or "").strip() if event.is_printable else ""
         key = typed or shown_key(event.key)
-        self.hint(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
+        self.head.tell(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
 
     @on(KeyLine.Pressed)
     def _pressed(self, event: KeyLine.Pressed) -> None:
@@ -546,18 +594,17 @@ class KeyScreen(OrderedScreen[None]):
             self._attempt(partial(self.act, name))
 
     def _attempt(self, action: Callable[[], object]) -> None:
-        self._actions += 1
-        try:
-            with self.app.batch_update():
-                action()
-        except SearchappError as error:
-            self.hint(str(error), "$error")
-        self.head.clear_ended()
+        with self.head.acting():
+            try:
+                with self.app.batch_update():
+                    action()
+            except SearchappError as error:
+                self.tell_error(error)
 
     def pick(self, dialog: Picking, then: Callable[[int], object]) -> None:
         def choose(index: int | None) -> None:
             if index is not None:
-                then(index)
+                self._attempt(lambda: then(index))
 
         self.app.push_screen(dialog, choose)
 
@@ -625,14 +672,14 @@ class KeyScreen(OrderedScreen[None]):
 
     def _change_theme(self) -> None:
         name = next_theme(self.app)
-        self.hint(f'theme {name}: theme = "{name}" in settings.toml makes it the default')
+        self.head.tell(f'theme {name}: theme = "{name}" in settings.toml makes it the default')
 
     def _copy(self) -> None:
         text = self.get_selected_text()
         if text:
             self.app.copy_to_clipboard(text)
         else:
-            self.hint(
+            self.head.tell(
                 f"select text with the mouse, and {self.keys.shown('copy')} copies it; "
                 f"{self.keys.shown('quit')} leaves"
             )

@@ -624,7 +624,7 @@ class KeyEntry:
 
 
 class KeyLine(Widget):
-    """Keys and their effects; the last entry is always visible."""
+    """Keys and their effects; the last entry, and the one of the help, are always visible."""
 
     class Pressed(Message):
         """The user clicked an entry."""
@@ -672,23 +672,22 @@ class KeyLine(Widget):
                 self.post_message(self.Pressed(entry.name))
 
     def _laid_out(self, width: int) -> list[list[KeyEntry]]:
-        *entries, last = self._entries
+        last = self._entries[-1]
+        kept = [entry for entry in self._entries if entry is last or entry.name == "help"]
+        others = [entry for entry in self._entries if entry not in kept]
         lines: list[list[KeyEntry]] = [[]]
         used = 0
 
         def has_room(entry: KeyEntry) -> bool:
-            reserved = last.cells if len(lines) == self._lines and entry is not last else 0
+            is_reserved = len(lines) == self._lines and entry not in kept
+            reserved = sum(each.cells for each in kept) if is_reserved else 0
             return used + entry.cells <= width - reserved
 
-        for entry in entries:
+        for entry in (*others, *kept):
             if not has_room(entry) and len(lines) < self._lines:
                 lines.append([])
                 used = 0
-            if not has_room(entry):
-                break
-            lines[-1].append(entry)
-            used += entry.cells
-        if not has_room(last) and len(lines) < self._lines:
-            lines.append([])
-        lines[-1].append(last)
+            if entry in kept or (has_room(entry)):
+                lines[-1].append(entry)
+                used += entry.cells
         return lines

@@ -21,6 +21,7 @@ from searchapp.errors import EngineError, SearchappError
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.text import visible_line
 from searchapp.tui.kit.background import SearchRequestKind
+from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Choice, Choose, Picking, WordsDialog
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.widgets import shortened
@@ -72,6 +73,8 @@ class QueryChoices:
         self._screen = screen
         self._recent = recent
         self._dialog: FilterDialog | None = None
+        # The error of the last count.
+        self._count_error: Exception | None = None
 
     @property
     def _query(self) -> SearchQuery:
@@ -102,11 +105,15 @@ class QueryChoices:
         request = request_of(self._query)
 
         def receive(counts: list[Facet]) -> None:
+            self._count_error = None
+            self._screen.head.clear_ended()
             if dialog.is_attached:
                 dialog.show(counts)
 
         def failed(error: Exception) -> None:
-            self._screen.tell_error(error)
+            self._count_error = error
+            head, holds = self._screen.head, lambda: self._count_error is error
+            head.show_state(error_text(error), "$error", holds=holds)
             if isinstance(error, EngineError):
                 self._screen.set_timer(RETRY_SECONDS, retry)
 
@@ -149,7 +156,9 @@ class QueryChoices:
 
     def _prepare(self, recipe: str) -> None:
         if not self._screen.searcher.recipe(recipe).is_one_query:
-            self._screen.head.tell(f"preparing {recipe} …", lasts=False)
+            loaders = self._screen.loaders
+            is_waiting = lambda: any(loader.is_waiting for loader in loaders)  # noqa: E731
+            self._screen.head.show_state(f"preparing {recipe} …", holds=is_waiting)
 
     def search_again(self, text: str) -> None:
         self._screen.leave_for(replace(self._query, text=text, like=None, literal=False))
@@ -165,7 +174,7 @@ class QueryChoices:
         texts = self._recent.texts
         if not texts:
             name = self._screen.searched.name
-            self._screen.hint(f"no recent queries in {name}", "$warning")
+            self._screen.head.tell(f"no recent queries in {name}", "$warning")
             return
         dialog = Picking("Recent queries", [Choice(text) for text in texts])
         self._screen.pick(dialog, lambda index: self.search_again(texts[index]))
@@ -175,7 +184,7 @@ class QueryChoices:
         if result is None:
             return
         if not result.text.strip():
-            self._screen.hint("this document has no text to compare others with", "$warning")
+            self._screen.head.tell("this document has no text to compare others with", "$warning")
             return
         self._screen.leave_for(similar_query(self._query, result))
 
@@ -280,7 +289,7 @@ class SavedQueries:
     def save(self) -> None:
         query = self._screen.loader.query
         if not query.text.strip() and not query.filters:
-            self._screen.hint("nothing to save: type a query first", "$warning")
+            self._screen.head.tell("nothing to save: type a query first", "$warning")
             return
         self._screen.app.push_screen(
             WordsDialog("Save this search as"), lambda name: self._save_as(name, query) if name else None
@@ -311,7 +320,7 @@ class SavedQueries:
         searches = [*self._saved.searches().items()]
         if not searches:
             name, key = self._screen.searched.name, self._screen.keys.shown("save")
-            self._screen.hint(f"no saved searches in {name}: {key} saves this one", "$warning")
+            self._screen.head.tell(f"no saved searches in {name}: {key} saves this one", "$warning")
             return
 
         def delete(name: str) -> None:

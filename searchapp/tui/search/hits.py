@@ -167,7 +167,7 @@ class HitRows(RowList):
         self.refresh()
 
     @property
-    def _marked_rank(self) -> int | None:
+    def marked_rank(self) -> int | None:
         if self.marked is None or self.marked.request is not self.listing.request:
             return None
         return self.marked.ranked_hit[0]
@@ -181,7 +181,7 @@ class HitRows(RowList):
             self._width = width
             self._lines.clear()
         result = self.listing.hit(index)
-        sign = "◆" if index + 1 == self._marked_rank else "▶" if self.is_here(index) else " "
+        sign = "◆" if index + 1 == self.marked_rank else "▶" if self.is_here(index) else " "
         pointer = (sign, "rows--begun")
         digits = self._rank_cells
         rank = (f"{index + 1:>{digits},} " if digits else " ", "rows--rank")

@@ -130,7 +130,7 @@ class SearchJudging(TopicJudging):
             return
         document = result.hit.document_id
         if self._search.searched.info.topics_are_documents and document == self.topic.id:
-            self._screen.hint("this document is the topic itself and can't be graded", "$warning")
+            self._screen.head.tell("this document is the topic itself and can't be graded", "$warning")
             return
         label = change_label(grade_label(grade, self.labels), self.opinion(document), self.labels)
         outcome = session.grade([self.seen(document, seen_in(self._search.recipe), result.rank)], grade)
@@ -158,7 +158,7 @@ class SearchJudging(TopicJudging):
                 return
             index += step
         where = "below" if step > 0 else "above"
-        self._screen.hint(f"every hit {where} has your grade", "$warning")
+        self._screen.head.tell(f"every hit {where} has your grade", "$warning")
 
     def queue(self, home: Path) -> None:
         """Ask how many of the first hits to add to the judging queue of the topic in the home directory."""
@@ -213,7 +213,7 @@ class SearchJudging(TopicJudging):
     def undo(self) -> None:
         outcome = self.take_back()
         if outcome is None:
-            self._screen.hint("no grade of this session to undo")
+            self._screen.head.tell("no grade of this session to undo")
             return
         self.tell(outcome, f"undone: {', '.join(event.document_id for event in outcome.events)}")
         self.redraw(None)

@@ -332,7 +332,10 @@ class Reasons:
         if marked is None or marked.request is not listing.request:
             hits.mark_hit(result)
             name = shortened_id(result.hit.document_id, LONGEST_ID)
-            self._screen.head.tell(f"{name} is marked: {key} on another hit explains their order")
+            self._screen.head.show_state(
+                f"{name} is marked: {key} on another hit explains their order",
+                holds=lambda: hits.marked_rank is not None,
+            )
             return
         hits.mark_hit(None)
         if marked.ranked_hit == ranked_hit:
@@ -376,9 +379,9 @@ class Reasons:
         if topic is not None:
             self._show_training_topic(topic, document)
         elif vote.topic_id:
-            self._screen.head.tell(
-                self._screen.training_topics.trouble or "the training topics are still being read", "$warning"
-            )
+            reader = self._screen.training_topics
+            words = reader.trouble or "the training topics are still being read"
+            self._screen.head.tell(words, "$warning", holds=lambda: reader.topics is None)
         else:  # the vote is a graded document's
             self._screen.app.pop_screen()
             self._go_to(vote.document_id)
@@ -428,6 +431,7 @@ class Reasons:
             sources = search_results.sources(searcher.index, answers) if answers else {}
             return {name: str(source.get("text", "")) for name, source in sources.items()}
 
+        self._screen.head.end_wait()  # the request replaces one of the same kind
         self._screen.quick.ask(SearchRequestKind.why, texts, page.show_texts, self._screen.tell_error)
 
     # Analysis
@@ -442,6 +446,7 @@ class Reasons:
         def ask(
             field: str, receive: Callable[[SideBySide], object], failed: Callable[[Exception], object]
         ) -> None:
+            self._screen.head.end_wait()  # the request replaces one of the same kind
             quick.ask(
                 SearchRequestKind.why,
                 lambda searcher: analyze.side_by_side(task, searcher.index, field, text, query),

@@ -13,7 +13,7 @@ from searchapp.app.search import QueryNotes, SearchRequest, TaskSearcher
 from searchapp.errors import EngineError
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
-from searchapp.tui.kit.screen import KeyScreen
+from searchapp.tui.kit.judging import GradingScreen
 from searchapp.tui.search.hits import COMPARED, PAGE, HitRows, Listing, read_markup
 
 # Debounce: faster keys are searched for together.
@@ -52,7 +52,7 @@ def similar_query(query: SearchQuery, result: SearchResult) -> SearchQuery:
     return replace(query, text=text, like=result.hit.document_id, literal=True)
 
 
-class RankingScreen(KeyScreen):
+class RankingScreen(GradingScreen):
     """A screen with rankings; `RankingLoader` calls its methods."""
 
     def show_ranking(self, loader: RankingLoader, listing: Listing, cursor: int) -> None:

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from textual import events, on
@@ -43,7 +44,7 @@ from searchapp.tui.kit.descriptions import error_text
 from searchapp.tui.kit.dialogs import Help, WordsDialog
 from searchapp.tui.kit.keys import KeyMap, types_nothing
 from searchapp.tui.kit.palette import Offer
-from searchapp.tui.kit.screen import Banner, KeyScreen, Part, saves, show_in_pager
+from searchapp.tui.kit.screen import Banner, KeyScreen, Part, SessionBanner, saves, show_in_pager
 from searchapp.tui.kit.widgets import KeyEntry, KeyLine, RowList, TextLine, chip, judging_chip, shortened
 from searchapp.tui.search import actions as about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
@@ -66,8 +67,12 @@ class LearningProgress:
     """Shows the progress of training in the first line."""
 
     def __init__(self, post: Post, head: Banner) -> None:
-        self._text = TextProgress(lambda words: post(lambda: head.tell(words, lasts=False)))
         self.is_running = False
+
+        def show(words: str) -> None:
+            head.show_state(words, holds=lambda: self.is_running)
+
+        self._text = TextProgress(lambda words: post(lambda: show(words)))
 
     @contextmanager
     def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
@@ -203,14 +208,15 @@ class SearchScreen(SearchView):
 
     CSS_PATH = Path(__file__).with_name("search.tcss")
     AUTO_FOCUS = "#words"
-    SAVES_GRADES = True
     ABOUT = about.PANES
 
     def __init__(self, setup: SearchSetup, keys: KeyMap) -> None:
         searcher = setup.searcher
         self.searched = searcher.task
         self._info = searcher.index.info
-        super().__init__(keys, Banner(title_of(self.searched, self._info)), COLUMNS, ("hits", "second"))
+        super().__init__(
+            keys, SessionBanner(title_of(self.searched, self._info)), COLUMNS, ("hits", "second")
+        )
         self.searcher = searcher
         self.setup = setup
         self._learning = LearningProgress(self.later, self.head)
@@ -313,6 +319,7 @@ class SearchScreen(SearchView):
 
     def _queue(self, name: str, open_searcher: Callable[[], TaskSearcher], lanes: int) -> SearchQueue:
         def replaced() -> None:
+            self.head.end_wait()  # the request was dropped
             for other in self.queues:
                 if other is not queue:
                     other.renew()
@@ -340,14 +347,12 @@ class SearchScreen(SearchView):
 
     # Keys
 
-    def take(self, event: events.Key) -> bool:
-        if not isinstance(self.focused, TextLine):
-            return super().take(event)
+    def take_in_line(self, line: TextLine, event: events.Key) -> bool:
         if event.key == "escape":
-            self.leave_line(self.focused)
+            self.leave_line(line)
         elif self.keys.action(event.key) == "next_pane" and self._accept_suggestion():
             pass
-        elif not self.focused.take(event):  # other keys have their usual effect
+        elif not line.take(event):  # other keys have their usual effect
             name = self.keys.action(event.key)
             if name is not None and types_nothing(event.key):
                 self.do(name)
@@ -374,7 +379,6 @@ class SearchScreen(SearchView):
         self.panes.focus(self.hits)
 
     def typed(self, text: str) -> None:
-        self.head.lasts = False
         query = self.loader.query
         for loader in self._shown_loaders:
             loader.typed(replace(loader.query, text=text, like=None, literal=False))
@@ -419,12 +423,12 @@ class SearchScreen(SearchView):
             self.await_paint()
         loader.rows.show_empty(self._why_empty(loader))
         loader.rows.open(listing, cursor, self.judging.mark_cells)
-        if self.error is None:  # else the first line reports that of the other list
-            if self._news or not self.head.lasts:
-                self.head.tell(self._news, "$primary", add=self.head.lasts, lasts=False)
-            self._news = ""
+        self.head.clear_ended()
+        news, self._news = self._news, ""
         if lost := self._saved.pop_lost():
-            self.head.tell(lost, "$warning", add=True)
+            self.head.tell("   ".join(filter(None, (news, lost))), "$warning")
+        elif news:
+            self.head.tell(news, "$primary")
         self.show_moves()
         self.draw_query()
         if is_current:
@@ -448,7 +452,9 @@ class SearchScreen(SearchView):
         if not isinstance(error, BrokenQuery):
             before = "" if isinstance(error, SearchappError) else "the search failed: "
             words = f"{self._which(loader)}{before}{error_text(error)}"
-            self.head.tell(words, "$error", lasts=False)
+            listing = loader.listing
+            is_shown = lambda: loader.listing is listing and loader in self._shown_loaders  # noqa: E731
+            self.head.show_state(words, "$error", holds=is_shown)
             loader.rows.show_empty(words)
         self.draw_query()
         if loader is self.loader:
@@ -551,7 +557,7 @@ class SearchScreen(SearchView):
         if late is not None:
             if not self._learning.is_running:
                 words = f"{self._which(late)}no answer for {int(late.waited)} s yet"
-                self.head.tell(words, "$warning", lasts=False)
+                self.head.show_state(words, "$warning", holds=partial(self._is_late, late))
             self.draw_query()
             return
         self._looks += 1
@@ -691,7 +697,6 @@ class SearchScreen(SearchView):
     # Queries
 
     def seek(self, query: SearchQuery, cursor: int = 0) -> None:
-        self.head.lasts = False
         self._notes = QueryNotes()
         self.words.value = "" if query.like is not None else query.text
         self.words.cursor_position = len(self.words.value)
@@ -709,7 +714,7 @@ class SearchScreen(SearchView):
     def _walk(self, step: Callable[[Position], Position | None], where: str) -> None:
         position = step(self._position)
         if position is None:
-            self.hint(f"there is no search {where} this one")
+            self.head.tell(f"there is no search {where} this one")
         else:
             self.seek(position.query, position.cursor)
 

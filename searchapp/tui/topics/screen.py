@@ -204,6 +204,7 @@ class TopicsScreen(GoldScreen):
         else:
             self.list_topics()
         self.entitle_topic()
+        self.head.clear_ended()
         if figures.instead_of is not None:
             measure = self.topics.task.info.official_measure
             self.head.tell(f"{figures.name} instead of {measure}: {figures.instead_of}", "$warning")
@@ -216,7 +217,8 @@ class TopicsScreen(GoldScreen):
     def _has_figures(self) -> bool:
         if self.topic_rows.figures is None:
             why = self._no_figures or "their scores are still being computed"
-            self.head.tell(f"the topics can't be sorted: {why}", "$warning")
+            is_missing = lambda: self.topic_rows.figures is None  # noqa: E731
+            self.head.tell(f"the topics can't be sorted: {why}", "$warning", holds=is_missing)
             return False
         return True
 
@@ -280,7 +282,7 @@ class TopicsScreen(GoldScreen):
         elif not self.ordered_topics():
             self.failing = False
             self.head.show_chips(*self.mode_chips())
-            self.hint("no topic fails: every ranking begins with all of its gold")
+            self.head.tell("no topic fails: every ranking begins with all of its gold")
         else:
             self._to_worst()
             self.head.tell("failures: non-relevant documents of the ranking, and the missed gold below")

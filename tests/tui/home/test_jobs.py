@@ -219,6 +219,13 @@ def test_stopped_ranking_writes_nothing(home_harness: HomeHarness, monkeypatch: 
         await pilot.press("enter")
         await wait_for(pilot, lambda: ranked)
         await wait_for_text(pilot, "nlps dev: ranking 0%   esc stops it")
+        await pilot.press("f12")
+        assert "f12 does nothing here" in screen.head.status.plain
+        count = len(ranked)
+        await wait_for(pilot, lambda: len(ranked) > count + 20)  # the progress has been reported again
+        assert (
+            "f12 does nothing here" in screen.head.status.plain and "ranking 0%" in screen.head.status.plain
+        )
         await pilot.press("escape")
         await wait_for_text(pilot, "ranking nlps dev was stopped: no run was written")
 

@@ -274,7 +274,7 @@ def test_hostile_names_of_runs_and_tasks_are_shown_harmlessly(home_harness: Home
         assert "<U+202E>gnp [bold]x[@click" in screen_text(pilot)
         require_harmless()
         await pilot.press("escape", "E")
-        await wait_for(pilot, lambda: "scoring" not in screen.head._status.plain)
+        await wait_for(pilot, lambda: "scoring" not in screen.head.status.plain)
         require_harmless()
 
     home_harness.drive(steps)

@@ -161,6 +161,8 @@ def test_counts_are_requested_again_after_a_failure(
         assert not dialog.choices
         search_harness.index.fails = False
         await wait_until(pilot, lambda: dialog.choices)
+        await press_and_wait(pilot, screen, "escape")
+        assert "does not answer" not in screen_text(pilot)
 
     app = search_harness.app("checkthat")
     drive(app, steps)

@@ -278,7 +278,6 @@ def test_hits_are_added_to_the_judging_queue_of_the_topic(search_harness: Search
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         async def queue(number: str) -> None:
-            screen.head.tell("")
             await press(pilot, "Q", "ctrl+u")
             await press_and_wait(pilot, screen, *number, "enter")
             await wait_until(

@@ -55,7 +55,7 @@ def test_two_hits_are_compared_part_by_part(search_harness: SearchHarness, recip
         second = ids(screen)[2]
         assert f"{second} is marked" in screen_text(pilot) and "◆" not in screen_text(pilot).splitlines()[4]
         await press_and_wait(pilot, screen, "home")
-        assert "◆" in screen_text(pilot)
+        assert "◆" in screen_text(pilot) and f"{second} is marked" in screen_text(pilot)
         await press_and_wait(pilot, screen, "v")
         await wait_until(pilot, lambda: isinstance(app.screen, ComparisonDialog))
         text = screen_text(pilot)
@@ -63,7 +63,7 @@ def test_two_hits_are_compared_part_by_part(search_harness: SearchHarness, recip
         assert "contributes most: +" in text and "text" in text
         assert ("direct" in text) == (recipe is not None)
         await press_and_wait(pilot, screen, "escape")
-        assert "◆" not in screen_text(pilot)
+        assert "◆" not in screen_text(pilot) and "is marked" not in screen_text(pilot)
 
     app = search_harness.app(recipe=recipe)
     drive(app, steps)

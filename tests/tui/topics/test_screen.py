@@ -311,8 +311,16 @@ def test_an_engine_that_fails_is_asked_again(
         await press(pilot, "]")
         await wait_until(pilot, lambda: "the server does not answer" in screen_text(pilot))
         assert screen.topic_id == first and screen.target_topic == second
+        await press(pilot, "f12")
+        assert "the server does not answer" in screen_text(pilot)
         failures[0] = False
         await wait_until(pilot, lambda: screen.topic_id == second)
+        await wait_until_answered(pilot, screen)
+        assert "the server does not answer" not in screen_text(pilot)
+        await press(pilot, "o")
+        assert "topics worst first" in screen_text(pilot)
+        await press(pilot, "down")
+        assert "topics worst first" not in screen_text(pilot)
 
     drive(topics_harness.app(), steps)
 
