@@ -111,7 +111,7 @@ lock: $(UV) ## Write the requirements files after a range in pyproject.toml has 
 	printf 'hatchling\neditables\n' | $(COMPILE_PINS) $(UPGRADE) -o requirements.txt
 	printf 'editables\n' | $(COMPILE_PINS) $(UPGRADE) --constraints requirements.txt --extra dev -o requirements-dev.txt
 	printf 'editables==0.5\n' | $(COMPILE_PINS) --upgrade --resolution lowest-direct \
-	  --extra cwl-eval --extra learn --extra mcp --extra parquet --extra pyterrier --extra test -o requirements-lowest.txt
+	  --extra cwl-eval --extra irds --extra learn --extra mcp --extra parquet --extra pyterrier --extra test -o requirements-lowest.txt
 	$(PYTHON) scripts/tested_versions.py
 
 $(UV):

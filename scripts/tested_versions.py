@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "searchapp" / "tested_versions.json"
-EXTRAS = ("cwl-eval", "learn", "mcp", "parquet", "pyterrier")
+EXTRAS = ("cwl-eval", "irds", "learn", "mcp", "parquet", "pyterrier")
 """The extras for users; the others are for developers."""
 
 

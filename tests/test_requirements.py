@@ -52,7 +52,7 @@ def imported_packages() -> set[str]:
 
 
 def test_the_imported_packages_are_the_direct_requirements() -> None:
-    direct = [*requirements(), *requirements("learn", "mcp", "parquet", "pyterrier")]
+    direct = [*requirements(), *requirements("irds", "learn", "mcp", "parquet", "pyterrier")]
     required = {canonicalize_name(requirement.name) for requirement in direct}
     assert imported_packages() == required
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -16,11 +17,13 @@ import typer
 
 from searchapp.cli.commands import (
     CommandGroup,
+    DataOption,
     JsonOption,
     OverwriteOption,
     SetOption,
     TaskArgument,
     command,
+    data_of,
     parameters_of,
 )
 from searchapp.cli.output import (
@@ -31,14 +34,18 @@ from searchapp.cli.output import (
     stderr_console,
     stdout_console,
     warn,
+    warn_all,
     warn_at_once,
+    warn_of_notes,
+    warn_of_skipped,
 )
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError, InvalidFiles, Problem, SearchappError, UsageError
 from searchapp.fetching import sources
 from searchapp.files import atomic_file
-from searchapp.options import argument, flag, option
+from searchapp.formats.problems import Problems
+from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.progress import byte_count
 from searchapp.tasks import folders, load, names
 from searchapp.text import counted, visible
@@ -124,8 +131,14 @@ def show(
 def new(
     settings: Settings,
     path: Path = argument("File to write.", default=Path("task.toml")),
+    source: str | None = option(
+        "A collection in the format of other programs: beir:DIR, trec:DIR, tira:DIR, hub:DIR (a data set of the "
+        "Hugging Face hub), irds:ID (of ir_datasets) or parquet:FILE.",
+        "--from",
+        metavar="SOURCE",
+    ),
     documents: list[Path] | None = option(
-        "File of documents: JSONL, CSV or TSV, also compressed with gzip; repeatable."
+        "File of documents: JSONL, CSV or TSV, also compressed with gzip, or Parquet; repeatable."
     ),
     topics: Path | None = option("File of topics, in one of these formats."),
     gold: Path | None = option("File of grades: TREC qrels, or one of these formats."),
@@ -134,26 +147,101 @@ def new(
         "--header/--no-header",
     ),
     name: str | None = option("Name of the task; default: the name of the file."),
+    lenient: bool = flag("Leave out entries with problems, and report them, instead of stopping."),
     overwrite: OverwriteOption = False,
 ) -> None:
     """Write a TOML file that describes your own task, as a starting point.
 
-    The columns are detected from the given files: check the result.
+    The columns are detected from the given files: check the result. --from reads all splits of a collection; what can't
+    be read in place, such as SGML, is converted into a folder beside the TOML file.
     """
     from searchapp.tasks.own import starter
 
     if path.suffix.lower() != ".toml":
         raise UsageError(f"{path}: a task file's name must end in .toml")
-    of_documents = [starter.detect(file, header=header) for file in documents or ()]
+    if source is not None and documents:
+        raise UsageError("--from has the documents: leave out --documents")
+    if gold is not None and topics is None:
+        raise UsageError("gold needs topics: name their file with --topics")
     of_topics = None if topics is None else starter.detect(topics, header=header)
     of_gold = None if gold is None else starter.detect(gold, gold=True, header=header)
-    text = starter.task_file_text(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
-    for seen in (*of_documents, of_topics, of_gold):
-        if seen is not None and seen.assumed is not None:
-            say(settings, seen.assumed)
+    name = name or starter.name_for(path)
+    if source is None:
+        of_documents = [starter.detect(file, header=header) for file in documents or ()]
+        splits = {} if of_topics is None else {"dev": (of_topics, of_gold)}
+        problems = Problems(lenient=lenient)
+        text = starter.task_file_text(path, name, of_documents, splits, problems)
+    else:
+        from searchapp.tasks.own.task_sources import read_source
+
+        text, read = read_source(
+            source,
+            path,
+            name,
+            for_person(settings),
+            topics=of_topics,
+            gold=of_gold,
+            lenient=lenient,
+            overwrite=overwrite,
+        )
+        of_documents, splits, problems = read.documents, read.splits, read.problems
+        warn_all(read.warnings)
+        if read.converted.names:
+            say(settings, f"converted files into {read.converted.folder}")
+    warn_of_skipped(problems.skipped)
+    warn_of_notes(problems.notes)
+    files = (*of_documents, *(file for of_split in splits.values() for file in of_split))
+    for assumption in dict.fromkeys(file.assumed for file in files if file is not None and file.assumed):
+        say(settings, assumption)
     with atomic_file(path, replace=overwrite) as file:
         file.write(text.encode())
     say(settings, f"wrote {path}: check it, then run `searchapp index {path}`")
+
+
+class CollectionFormat(StrEnum):
+    """Formats of other programs for documents, topics and gold."""
+
+    beir = "beir"
+    trec = "trec"
+    tira = "tira"
+
+
+@command(tasks_group)
+def export(
+    settings: Settings,
+    task: TaskArgument,
+    format_: CollectionFormat = option("Format to write.", "--format", default=REQUIRED),
+    out: Path = option("Folder to write.", default=REQUIRED),
+    split: list[str] | None = option("Only this split; repeatable.", completes="splits"),
+    data: DataOption = None,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the documents, topics and gold of a task for other programs.
+
+    beir: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv. trec: documents in SGML, topics in XML, qrels. tira:
+    documents.jsonl, queries.jsonl, qrels.txt, in a folder for each split if there are several.
+    """
+    from searchapp.app.export_task import export_task
+
+    loaded = load(task)
+    collection = loaded.collection(data_of(settings, loaded, data))
+    progress = for_person(settings)
+    exported = export_task(
+        loaded, collection, format_.value, out, progress, splits=split or (), overwrite=overwrite
+    )
+    rows = [
+        {"split": content.name, "topics": len(content.topics), "judged": len(content.grades)}
+        for content in exported.splits
+    ]
+    warn_all(f"the split {content.name} has no gold" for content in exported.splits if not content.grades)
+    said = ", ".join(f"{split.name} ({counted(len(split.topics), 'topic')})" for split in exported.splits)
+    say(
+        settings,
+        f"{loaded.name}: wrote {counted(exported.documents, 'document')} and {said or 'no topics'} to {out}",
+    )
+    if as_json:
+        print_json({"task": loaded.name, "out": str(out), "documents": exported.documents, "splits": rows})
 
 
 def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:

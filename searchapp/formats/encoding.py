@@ -44,12 +44,11 @@ _ZIPPED_DOCUMENTS = {
 _EXPORT = "save its table as CSV in UTF-8, and use that file"
 _EXTRACT = "extract its text, one JSON object per line (JSONL), and use that file"
 _CONVERT = "write its rows as JSONL or CSV, for instance with pandas or DuckDB, and use that file"
-_AS_TABLE = "write each topic as a line `id<tab>text` of a file that ends in .tsv, and use that file"
-_AS_JSONL = "write each document as a JSON object with id and text, one per line, and use that file"
+_COLLECTION = "`searchapp tasks new FILE --from trec:DIR` makes a task of a folder with such files"
 _ADVICE = {"workbook": _EXPORT, "spreadsheet": _EXPORT, "document": _EXTRACT, "text": _EXTRACT}
 # Other files that users mistake for tables or texts, by their beginning.
 _MAGIC_NUMBERS = {
-    b"PAR1": ("a Parquet file", _CONVERT),
+    b"PAR1": ("a Parquet file", f"{_CONVERT}, or give it a name that ends in .parquet"),
     b"ARROW1": ("an Arrow file", _CONVERT),
     b"FEA1": ("a Feather file", _CONVERT),
     b"ORC": ("an ORC file", _CONVERT),
@@ -62,9 +61,9 @@ _MAGIC_NUMBERS = {
     b"{\\rtf": ("an RTF document", _EXTRACT),
     b"<!DOCTYPE html": ("an HTML page", _EXTRACT),
     b"<html": ("an HTML page", _EXTRACT),
-    b"<top>": ("a TREC topics file", _AS_TABLE),
-    b"<topics": ("a TREC topics file in XML", _AS_TABLE),
-    b"<DOC>": ("a file of TREC documents", _AS_JSONL),
+    b"<top>": ("a TREC topics file", _COLLECTION),
+    b"<topics": ("a TREC topics file in XML", _COLLECTION),
+    b"<DOC>": ("a file of TREC documents", _COLLECTION),
     b"<?xml": ("an XML file", _CONVERT),
     b"\x89PNG": ("an image", _EXTRACT),
     b"\xff\xd8\xff": ("an image", _EXTRACT),

@@ -1,11 +1,12 @@
 """Records of a user's file: a table with named columns, or JSON lines.
 
-    csv     commas; cells may be quoted as in RFC 4180
-    tsv     tabs; without quoting, so that no cell contains a tab or a line end
-    jsonl   a JSON object per line; blank lines are skipped
+    csv       commas; cells may be quoted as in RFC 4180
+    tsv       tabs; without quoting, so that no cell contains a tab or a line end
+    jsonl     a JSON object per line; blank lines are skipped
+    parquet   a Parquet file, which needs the package pyarrow
 
-Files are UTF-8, may be compressed with gzip, and are read as streams. A byte-order mark and CRLF are accepted. Every
-problem is reported with its line, and the record left out.
+Text files are UTF-8 and may be compressed with gzip. A byte-order mark and CRLF are accepted. All files are read as
+streams. Every problem is reported with its line or row, and the record left out.
 """
 
 from __future__ import annotations
@@ -17,19 +18,36 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from searchapp.errors import UsageError
+from searchapp.files import open_file
 from searchapp.formats.encoding import SAVE_AS_UTF8, foreign_kind, open_unpacked
 from searchapp.formats.json_files import type_name
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.problems import MOST_KEYS, Problems, shown, some
+from searchapp.resources import install_command
 from searchapp.text import counted
 
-FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}  # the suffix of each format
+PARQUET = "parquet"
+
+# The suffix of each format.
+FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl", PARQUET: ".parquet"}
 
 SEPARATORS = {"csv": "commas", "tsv": "tabs"}  # the separators of the cells of a table
+
+PARQUET_ROWS = (
+    1 << 9
+)  # rows of a Parquet file that are read at once: a few bytes can repeat a long text in each
+
+PARQUET_BUFFER = (
+    1 << 20
+)  # bytes of a column that are read at once: a column of a row group may exceed the memory
+
+# Unpacked bytes of a column of a row group that may be many times its packed ones: no text is so repetitive.
+LARGEST_COLUMN, GREATEST_RATIO = 1 << 24, 200
 
 
 def has_keys(format_: str) -> bool:
     """Return whether every record has its own keys, as an object does; a table names its columns once."""
-    return format_ not in SEPARATORS
+    return format_ == "jsonl"
 
 
 _OTHER_SEPARATORS = (
@@ -44,9 +62,9 @@ LONGEST_CELL = 1 << 24
 
 
 class Record(NamedTuple):
-    """The values of one record by column or key, and its first line."""
+    """The values of one record by column or key; `where` is its first line, or its row in a Parquet file."""
 
-    line: int
+    where: str
     values: dict[str, Any]
 
 
@@ -74,12 +92,18 @@ def read_records(
     """Yield the good records of a file.
 
     Args:
-        required: columns that a table must have; the caller checks the keys of JSON objects
+        required: columns that a table must have; the caller checks the keys of JSON objects. Of a Parquet file no other
+            columns are read, unless there are none
         columns: names for a table without a header line
+
+    Raises:
+        UsageError: the format requires a package that is not installed.
     """
     lines = _DecodedLines(path, problems)
     try:
-        if has_keys(format_):
+        if format_ == PARQUET:
+            yield from _parquet_rows(path, problems, required)
+        elif has_keys(format_):
             yield from _objects(lines)
         else:
             yield from _rows(lines, format_, required, columns)
@@ -160,7 +184,7 @@ def _rows(
             lines.wrong("wrong number of cells", f"{counted(len(cells), 'cell')}, where {expected}", start)
             lines.were_good()
         elif good:
-            yield Record(start, dict(zip(names, cells, strict=True)))
+            yield Record(f"line {start}", dict(zip(names, cells, strict=True)))
     if is_empty:
         detail = "a header line is expected" if columns is None else "it has no rows"
         lines.problems.add(lines.path, "empty file", detail=detail, skippable=False)
@@ -240,12 +264,65 @@ def _objects(lines: _DecodedLines) -> Iterator[Record]:
             if not isinstance(value, dict):
                 lines.wrong("wrong type", f"the line is {type_name(value)}, not an object")
             if lines.were_good():
-                yield Record(lines.number, value)
+                yield Record(f"line {lines.number}", value)
         lines.were_good()
     if is_empty:
         lines.problems.add(
             lines.path, "empty file", detail="one JSON object per line is expected", skippable=False
         )
+
+
+def _parquet_rows(path: Path, problems: Problems, required: Sequence[str]) -> Iterator[Record]:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise UsageError(
+            f"{path} is a Parquet file, which requires the package pyarrow: install it with "
+            f"`{install_command(PARQUET)}`, or save the table as CSV or JSONL"
+        ) from error
+    number = 0
+    try:
+        # Without `pre_buffer`, which reads the columns of a whole row group.
+        with (
+            open_file(path) as opened,
+            parquet.ParquetFile(opened, buffer_size=PARQUET_BUFFER, pre_buffer=False) as file,
+        ):
+            columns = list(dict.fromkeys(required)) or file.schema_arrow.names
+            if not _check_parquet(file, columns, path, problems):
+                return
+            for batch in file.iter_batches(PARQUET_ROWS, columns=columns):
+                for values in zip(*(batch[name].to_pylist() for name in columns), strict=True):
+                    number += 1
+                    yield Record(f"row {number}", dict(zip(columns, values, strict=True)))
+    except UnicodeDecodeError:
+        where = f"rows {number + 1} to {number + PARQUET_ROWS}"
+        problems.add(path, "not UTF-8", where, "a text is not UTF-8; write the file again", skippable=False)
+    except (ValueError, NotImplementedError) as error:  # the classes of pyarrow's errors
+        problems.add(path, "not Parquet", detail=str(error).splitlines()[0], skippable=False)
+    else:
+        if not number:
+            problems.add(path, "empty file", detail="it has no rows", skippable=False)
+
+
+def _check_parquet(file: Any, columns: Sequence[str], path: Path, problems: Problems) -> bool:
+    """Report missing columns, and columns that are much larger than the file; return whether there are none."""
+    names = file.schema_arrow.names
+    wrong = [
+        ("missing column", f"there is no column {name!r}: the file has {some(names, MOST_KEYS)}")
+        for name in columns
+        if name not in names
+    ]
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        for column in map(group.column, range(group.num_columns)):
+            unpacked, packed = column.total_uncompressed_size, column.total_compressed_size
+            is_read = column.path_in_schema in columns
+            if is_read and unpacked > max(LARGEST_COLUMN, GREATEST_RATIO * packed):
+                detail = f"{shown(column.path_in_schema)} has {unpacked:,} bytes, packed in {packed:,}"
+                wrong.append(("column too large", f"{detail}: write the file without compression"))
+    for kind, detail in dict.fromkeys(wrong):
+        problems.add(path, kind, detail=detail, skippable=False)
+    return not wrong
 
 
 class _RepeatedKey(ValueError):

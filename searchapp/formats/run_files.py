@@ -24,15 +24,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from searchapp.errors import UsageError
 from searchapp.formats import records, trec
 from searchapp.formats.encoding import open_unpacked
 from searchapp.formats.problems import EntryProblems, Problems, shown
 from searchapp.model import Run
-from searchapp.resources import install_command
 
-TREC, PARQUET = "trec", "parquet"
-FORMATS = (TREC, *records.FORMATS, PARQUET)
+TREC = "trec"
+FORMATS = (TREC, *records.FORMATS)
 
 # The names of columns, by priority.
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -43,14 +41,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "tag": ("tag", "run_id", "run", "runid", "system"),
 }
 
-LARGEST_COLUMN = 1 << 28  # unpacked bytes of a column of a row group of a Parquet file
-
-# Characters of a text in a Parquet file, where few bytes can repeat a long text in every row.
-LONGEST_TEXT = 1 << 12
-
-PARQUET_ROWS = 1 << 12  # rows of a Parquet file that are read at once
-
-_SUFFIXES = {".trec": TREC, ".run": TREC, ".txt": TREC, ".res": TREC, ".parquet": PARQUET}
+_SUFFIXES = {".trec": TREC, ".run": TREC, ".txt": TREC, ".res": TREC}
 _MAGIC = b"PAR1"
 
 
@@ -81,7 +72,7 @@ def format_of(path: Path) -> str:
         return by_name
     with open_unpacked(path) as file:
         if file.head.startswith(_MAGIC):
-            return PARQUET
+            return records.PARQUET
         return "jsonl" if file.head.lstrip().startswith(b"{") else TREC
 
 
@@ -99,14 +90,9 @@ def read_rows(path: Path, format_: str, problems: Problems) -> Iterator[RunRow]:
             if entry.good:
                 yield RunRow(entry.where, topic, document, *numbers, tag)
         return
-    has_keys = format_ != PARQUET and records.has_keys(format_)
-    if format_ == PARQUET:
-        rows = _parquet_rows(path, problems)
-    else:
-        read = records.read_records(path, format_, problems)
-        rows = ((f"line {record.line}", record.values) for record in read)
+    has_keys = records.has_keys(format_)
     columns: dict[str, str] | None = None
-    for where, values in rows:
+    for where, values in records.read_records(path, format_, problems):
         entry = EntryProblems(path, where, problems)
         if columns is None or has_keys:
             columns = _columns(values)
@@ -117,73 +103,6 @@ def read_rows(path: Path, format_: str, problems: Problems) -> Iterator[RunRow]:
         row = _row(entry, {name: values.get(column) for name, column in columns.items()})
         if entry.good:
             yield row
-
-
-def _parquet_rows(path: Path, problems: Problems) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise UsageError(
-            f"{path} is a Parquet file, which requires the package pyarrow: install it with "
-            f"`{install_command('parquet')}`, or save the run as CSV or JSONL"
-        ) from error
-    number = 0
-    try:
-        with parquet.ParquetFile(path) as file:
-            texts, others = _parquet_columns(file, path, problems)
-        if problems.stopped:
-            return
-        # With dictionaries, a text that many rows share is unpacked once.
-        with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(PARQUET_ROWS, columns=[*texts, *others]):
-                for name in texts:
-                    longest = max((len(text or "") for text in batch[name].dictionary.to_pylist()), default=0)
-                    if longest > LONGEST_TEXT:
-                        where = f"rows {number + 1} to {number + len(batch)}"
-                        detail = f"{shown(name)} has a text of {longest:,} characters: the limit is {LONGEST_TEXT:,}"
-                        problems.add(path, "text too long", where, detail, skippable=False)
-                        return
-                for values in batch.to_pylist():
-                    number += 1
-                    yield f"row {number}", values
-    except OSError as error:
-        problems.add_unopened(path, error)
-        return
-    except ArrowException as error:
-        problems.add(path, "not Parquet", detail=str(error).splitlines()[0], skippable=False)
-        return
-    if not number:
-        problems.add(path, "empty file", detail="it has no rows", skippable=False)
-
-
-def _parquet_columns(file: Any, path: Path, problems: Problems) -> tuple[list[str], list[str]]:
-    """Return the columns of texts, and other known columns; report columns beyond the limits."""
-    from pyarrow import types
-
-    known = {name for names in COLUMN_NAMES.values() for name in names}
-    fields = [field for field in file.schema_arrow if field.name.lower() in known]
-    names = {field.name for field in fields}
-    for field in fields:
-        if types.is_nested(field.type):
-            detail = f"{shown(field.name)} is of the type {field.type}, not a text or a number"
-            problems.add(path, "wrong type", detail=detail, skippable=False)
-    for group in range(file.metadata.num_row_groups):
-        row_group = file.metadata.row_group(group)
-        for number in range(row_group.num_columns):
-            column = row_group.column(number)
-            if column.path_in_schema in names and column.total_uncompressed_size > LARGEST_COLUMN:
-                detail = (
-                    f"{shown(column.path_in_schema)} has {column.total_uncompressed_size:,} bytes "
-                    f"uncompressed, more than the limit of a row group, {LARGEST_COLUMN:,}: write smaller row groups"
-                )
-                problems.add(path, "column too large", f"row group {group + 1}", detail, skippable=False)
-    is_text = {
-        field.name: types.is_string(field.type)
-        or types.is_large_string(field.type)
-        or types.is_dictionary(field.type)
-        for field in fields
-    }
-    return [name for name in is_text if is_text[name]], [name for name in is_text if not is_text[name]]
 
 
 def _columns(values: Iterable[str]) -> dict[str, str]:

@@ -51,9 +51,8 @@ def test_a_fixed_grade_applies_to_all_records(tmp_path: Path) -> None:
     [
         ("q1 0 d1", "wrong number of columns: 3 cells instead of 4"),
         ("q1 0 d1 yes", "grade not an integer: yes"),
-        ("q1 0 d1 1.0", "grade not an integer: 1.0"),
+        ("q1 0 d1 1.5", "grade not an integer: 1.5"),
         ("q1 0 d1 3", "unknown grade: 3: the grades of the task are 0 to 1; add more with `grades`"),
-        ("q1 0 d1 -1", "unknown grade: -1: the grades of the task are 0 to 1"),
         ("q1 0 d0 0", "duplicate document: d0 of topic q1; the first grade counts"),
     ],
 )

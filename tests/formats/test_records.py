@@ -19,7 +19,7 @@ def read(
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     problems = Problems()
     rows = [
-        (record.line, dict(record.values))
+        (int(record.where.removeprefix("line ")), dict(record.values))
         for record in records.read_records(path, format_, problems, **options)
     ]
     return rows, messages(problems, path)
@@ -127,3 +127,66 @@ def test_a_long_cell_is_read_completely(tmp_path: Path) -> None:
     rows, problems = read(tmp_path, f"id,text\n1,{'x' * 200_000}\n", "csv")
     assert len(str(rows[0][1]["text"])) == 200_000
     assert problems == []
+
+
+PARQUET_ROWS: list[dict[str, object]] = [
+    {"id": 7, "text": "a", "tags": ["x"], "score": 1.0},
+    {"id": 8, "text": None, "tags": [], "score": None},
+]
+
+
+def parquet_file(tmp_path: Path, rows: list[dict[str, object]], **options: object) -> Path:
+    from pyarrow import Table, parquet
+
+    parquet.write_table(Table.from_pylist(rows), tmp_path / "file.parquet", **options)
+    return tmp_path / "file.parquet"
+
+
+def read_parquet(
+    path: Path, **options: tuple[str, ...]
+) -> tuple[list[tuple[str, dict[str, object]]], list[str]]:
+    problems = Problems()
+    found = [
+        (record.where, record.values) for record in records.read_records(path, "parquet", problems, **options)
+    ]
+    return found, messages(problems, path)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"use_dictionary": False}, {"row_group_size": 1, "compression": "zstd"}]
+)
+def test_rows_of_parquet_are_read_with_the_values_of_their_columns(
+    tmp_path: Path, options: dict[str, object]
+) -> None:
+    path = parquet_file(tmp_path, PARQUET_ROWS, **options)
+    assert read_parquet(path) == ([("row 1", PARQUET_ROWS[0]), ("row 2", PARQUET_ROWS[1])], [])
+    found, problems = read_parquet(path, required=("text", "id"))
+    assert (found[0], problems) == (("row 1", {"text": "a", "id": 7}), [])
+
+
+def test_problems_of_a_parquet_file_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = parquet_file(tmp_path, PARQUET_ROWS)
+    assert read_parquet(path, required=("id", "title", "x")) == (
+        [],
+        [
+            "missing column: there is no column 'title': the file has id, text, tags, score",
+            "missing column: there is no column 'x': the file has id, text, tags, score",
+        ],
+    )
+    path.write_bytes(path.read_bytes()[:-20])
+    assert read_parquet(path)[1][0].startswith("not Parquet: ")
+    assert "missing file" in read_parquet(tmp_path / "none.parquet")[1][0]
+    path = parquet_file(tmp_path, [{"id": "x" * 100_000}] * 50, use_dictionary=False, compression="zstd")
+    assert len(read_parquet(path)[0]) == 50
+    monkeypatch.setattr(records, "LARGEST_COLUMN", 1_000_000)
+    (problem,) = read_parquet(path)[1]
+    assert problem.startswith("column too large: id has 5,") and "packed in" in problem
+
+
+def test_invalid_utf8_in_parquet_is_reported_with_its_rows(tmp_path: Path) -> None:
+    from pyarrow import array, binary, parquet, string, table
+
+    text = array([b"good", b"caf\xe9"], binary()).view(string())
+    parquet.write_table(table({"id": text}), tmp_path / "file.parquet")
+    found, (problem,) = read_parquet(tmp_path / "file.parquet")
+    assert found == [] and problem.startswith("rows 1 to 512: not UTF-8")

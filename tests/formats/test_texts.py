@@ -32,7 +32,7 @@ def test_ids_texts_and_fields_are_read_from_their_columns(tmp_path: Path) -> Non
         {"_id": "8", "title": "", "body": "C", "Kind": None},
     ]
     texts, problems = read(tmp_path, rows, layout)
-    assert texts == [(1, "7", "T\nB", {"kind": [1, "x"]}), (2, "8", "C", {})]
+    assert texts == [("line 1", "7", "T\nB", {"kind": [1, "x"]}), ("line 2", "8", "C", {})]
     assert problems == []
 
 
@@ -97,3 +97,12 @@ def test_ids_are_unique_over_several_files(tmp_path: Path) -> None:
     problems, seen = Problems(), {"1"}
     assert list(read_texts(path, TextLayout("tsv"), problems, seen, complete=False)) == []
     assert [kind for kind, _ in kinds(problems)] == ["duplicate id"]
+
+
+def test_of_several_columns_of_text_each_may_be_missing_in_some_objects(tmp_path: Path) -> None:
+    layout = TextLayout("jsonl", text=("title", "text"))
+    rows = [{"id": "1", "text": "x"}, {"id": "2", "title": "t", "text": None}, {"id": "3"}]
+    texts, problems = read(tmp_path, rows, layout)
+    assert [(text.id, text.text) for text in texts] == [("1", "x"), ("2", "t")]
+    assert problems == ["line 3: blank text: title and text must not be blank"]
+    assert read(tmp_path, rows[:1], layout)[1] == ["missing key: no object has the key 'title'"]

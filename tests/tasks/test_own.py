@@ -20,7 +20,7 @@ from searchapp.ranking import recipes
 from searchapp.resources import SAMPLES
 from searchapp.tasks.base import DataSplit, Task
 from searchapp.tasks.folders import data_folder
-from tests.files import kinds
+from tests.files import kinds, notes
 
 SAMPLE = SAMPLES / "own"
 
@@ -279,11 +279,28 @@ def test_gold_is_checked_against_topics_documents_and_grades(tmp_path: Path) -> 
     problems = checked(task_of(tmp_path, text), tmp_path, "dev")
     assert problems[0].startswith("mine.toml: : unknown measure: there is no measure 'nDCG@x'")
     assert problems[1:] == [
-        "g.txt: line 2: unknown topic: q2 is not in the split dev",
-        "g.txt: line 3: unknown document: d9",
         "g.txt: line 4: duplicate document: d1 of topic q1; the first grade counts",
         "g.txt: line 5: unknown grade: 2: the grades of the task are 0 to 1; add more with `grades`",
     ]
+
+
+def test_unknown_topics_and_documents_of_gold_are_notes_unless_all_are_unknown(tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"id": "d1", "text": "x"}\n')
+    (tmp_path / "t.tsv").write_text("id\ttext\nq1\tx\n")
+    task = task_of(tmp_path, MINIMAL + '[topics.dev]\nfile = "t.tsv"\ngold = "g.txt"\n')
+    unknown = [("unknown topic", "line 1"), ("unknown document", "line 2")]
+    for further_line, problems_expected, notes_expected in (
+        ("", unknown, []),
+        ("q1 0 d1 -2\n", [], [("negative grade", "line 3"), *unknown]),
+    ):
+        (tmp_path / "g.txt").write_text("q2 0 d1 1\nq1 0 d9 1\n" + further_line)
+        problems = Problems()
+        assert task.collection(tmp_path).check_split("dev", problems) == 1
+        assert (kinds(problems), notes(problems)) == (problems_expected, notes_expected)
+    gold = task.collection(tmp_path).gold_files("dev")
+    assert task.official.grades(gold, DataSplit(task.collection(tmp_path), "dev")) == {
+        "q1": {"d9": 1, "d1": 0}
+    }
 
 
 def test_grades_are_restricted_to_the_split_except_for_named_gold_files(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from searchapp.tasks.own import starter
 def write_task(folder: Path, documents: Path, topics: Path, gold: Path) -> Path:
     """Write a task file for these files; return its path."""
     path = folder / "task.toml"
-    files = [starter.detect(documents)], starter.detect(topics), starter.detect(gold, gold=True)
-    path.write_text(starter.task_file_text(path, "mine", *files))
+    splits = {"dev": (starter.detect(topics), starter.detect(gold, gold=True))}
+    path.write_text(starter.task_file_text(path, "mine", [starter.detect(documents)], splits))
     return path
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from searchapp.tasks.own import task_file
 from searchapp.tasks.own.task_file import GradeLayout
 from searchapp.text import counted
 
+LENIENT = "--lenient leaves these entries out"
+
 # How many rows are read.
 SAMPLE_ROWS = 100
 
@@ -30,8 +32,11 @@ MAX_NAME_LENGTH, MAX_NAME_WORDS = 60, 5
 MAX_GRADE = 20
 
 # Common names of columns; the first one that a file has is used.
-IDS = ("id", "_id", "docid", "doc_id", "document_id", "did", "pid", "qid", "query_id", "topic_id", "uid")
+IDS = (
+    "id", "_id", "docid", "doc_id", "docno", "document_id", "did", "pid", "qid", "query_id", "topic_id", "uid"
+)  # fmt: skip
 TEXTS = ("text", "contents", "content", "body", "question", "query", "topic", "sentence", "abstract", "title")
+TITLES = ("title", "headline")
 TOPICS = ("topic", "topic_id", "query", "query_id", "query-id", "qid", "question", "question_id")
 DOCUMENTS = ("document", "document_id", "doc_id", "docid", "docno", "corpus-id", "doc", "pid")
 GRADES = ("grade", "relevance", "rel", "score", "label")
@@ -46,7 +51,7 @@ GOLD_COLUMNS = {
 }
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_QRELS = re.compile(r"\S+\s+\S+\s+\S+\s+[+-]?\d+\s*")
+QRELS_LINE = re.compile(r"\S+\s+\S+\s+\S+\s+[+-]?\d+\s*")
 _JSON = re.compile(r"\s*\{")
 
 
@@ -57,16 +62,18 @@ def detect_format(path: Path, *, with_qrels: bool = False) -> str | None:
         Unsupported: the file is not text, or a table with other separators.
         OSError: the file can't be read.
     """
+    by_name = task_file.format_of(path) if with_qrels else records.format_of(path)
+    if by_name == records.PARQUET:
+        return by_name
     with open_unpacked(path) as file:
         if foreign := foreign_kind(file.head):
             raise Unsupported(str(foreign))
         text = file.head.decode(errors="replace").removeprefix("\ufeff")
     lines = [line for line in text.splitlines() if line.strip()]
-    by_name = task_file.format_of(path) if with_qrels else records.format_of(path)
     first = lines[0] if lines else ""
     if _JSON.match(first):
         return "jsonl"
-    if with_qrels and by_name in (None, task_file.TREC) and _QRELS.fullmatch(first):
+    if with_qrels and by_name in (None, task_file.TREC) and QRELS_LINE.fullmatch(first):
         return task_file.TREC
     return _table_format(lines, by_name) if by_name in (None, *records.SEPARATORS) else by_name
 
@@ -133,6 +140,8 @@ class DetectedFile:
     header: bool = True
     # The detected header, as a sentence; None if the user has stated it.
     assumed: str | None = None
+    # The columns that become fields; with a title among them, it is also a part of the text.
+    fields: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -145,16 +154,19 @@ class DetectedFile:
         return None if task_file.format_of(self.path) == self.format else self.format
 
 
-def detect(path: Path, *, gold: bool = False, header: bool | None = None) -> DetectedFile:
+def detect(
+    path: Path, *, gold: bool = False, header: bool | None = None, lenient: bool = False
+) -> DetectedFile:
     """Detect the layout of a file of documents, topics or grades.
 
-    `header` is whether tables have a header line; None detects it.
+    `header` is whether tables have a header line; None detects it. With `lenient`, problems of single entries do not
+    matter.
 
     Raises:
         UsageError: neither name nor content shows the format.
         InvalidFiles: the file is missing or unreadable, or its beginning does not have the format.
     """
-    problems = Problems()
+    problems = Problems(lenient=lenient)
     try:
         format_ = detect_format(path, with_qrels=gold)
         if format_ is None:
@@ -163,7 +175,7 @@ def detect(path: Path, *, gold: bool = False, header: bool | None = None) -> Det
         if format_ == task_file.TREC:
             return DetectedFile(path, format_, (), ())
         names, assumed = None, None
-        if not records.has_keys(format_):
+        if format_ in records.SEPARATORS:
             has_header, reason, rows = detect_header(path, format_)
             if not (has_header if header is None else header):
                 names = _column_names(rows, gold=gold)
@@ -218,14 +230,18 @@ def name_for(path: Path) -> str:
     return name if task_file.name_problem(name) is None else "my-task"
 
 
+# The topics of each split, and their gold, if any.
+DetectedSplits = Mapping[str, tuple[DetectedFile, DetectedFile | None]]
+
+
 def task_file_text(
     target: Path,
     name: str,
     documents: Sequence[DetectedFile] = (),
-    topics: DetectedFile | None = None,
-    gold: DetectedFile | None = None,
+    splits: DetectedSplits | None = None,
+    problems: Problems | None = None,
 ) -> str:
-    """Return the content of a task file for `target`, with comments and examples.
+    """Return the content of a task file for `target`, with comments and examples; `problems` collects those of gold.
 
     Raises:
         UsageError: the name is not valid for a task, or a file has no columns for id and text.
@@ -239,8 +255,13 @@ def task_file_text(
             "the files of documents differ in header lines or columns: use --header or --no-header, or "
             "edit the task file"
         )
-    head = _HEAD.format(name=name, grades=", ".join(map(_quoted, _labels(gold))))
-    return head + _documents(target, documents) + _topics(target, topics, gold) + _FOOT
+    golds = [gold for _topics_of_split, gold in (splits or {}).values() if gold is not None]
+    head = _HEAD.format(
+        name=name,
+        grades=", ".join(map(_quoted, _labels(golds, Problems() if problems is None else problems))),
+    )
+    topics = [_topics(target, split, *files) for split, files in (splits or {}).items()] or [_TOPICS]
+    return head + _documents(target, documents) + "".join(topics) + _FOOT
 
 
 _HEAD = """\
@@ -299,13 +320,12 @@ _FOOT = """
 """
 
 
-def _labels(gold: DetectedFile | None) -> Sequence[str]:
-    if gold is None:
-        return task_file.GRADES
-    problems = Problems()
-    grades = task_file.read_grades(gold.path, _grade_layout(gold), problems, MAX_GRADE)
-    highest = max((grade.grade for grade in grades), default=1)
-    problems.raise_if_any()
+def _labels(golds: Sequence[DetectedFile], problems: Problems) -> Sequence[str]:
+    highest = 1
+    for gold in golds:
+        grades = task_file.read_grades(gold.path, grade_layout(gold), problems, MAX_GRADE)
+        highest = max(highest, max((grade.grade for grade in grades), default=1))
+    problems.raise_if_any("" if problems.stopped else LENIENT)
     if highest < len(task_file.GRADES):
         return task_file.GRADES
     return [task_file.GRADES[0], *(f"relevant, grade {grade}" for grade in range(1, highest + 1))]
@@ -325,34 +345,61 @@ def _documents(target: Path, documents: Sequence[DetectedFile]) -> str:
     return "\n".join(["", "[documents]", key, *_columns(first_file)]) + "\n"
 
 
-def _topics(target: Path, topics: DetectedFile | None, gold: DetectedFile | None) -> str:
-    if topics is None and gold is None:
-        return _TOPICS
-    if topics is None:
-        raise UsageError("gold needs topics: name their file with --topics")
+def _topics(target: Path, split: str, topics: DetectedFile, gold: DetectedFile | None) -> str:
     gold_key = '# gold = "qrels.txt"' if gold is None else f"gold = {_gold(target, gold)}"
     file = f"file = {_quoted(_relative(topics.path, target))}"
-    return "\n".join(["", "[topics.dev]", file, *_columns(topics), gold_key]) + "\n"
+    return "\n".join(["", f"[topics.{split}]", file, *_columns(topics), gold_key]) + "\n"
 
 
-def _columns(file: DetectedFile) -> list[str]:
-    """Return the lines about columns: common names, else the first column as id and the longest as text."""
+def id_and_text(file: DetectedFile) -> tuple[str, str]:
+    """Return the columns of id and text: common names, else the first column as id and the longest as text.
+
+    Raises:
+        UsageError: the file has fewer than two columns.
+    """
     if len(file.columns) < 2:
         raise UsageError(f"{file.path} has {counted(len(file.columns), 'column')}: it needs an id and a text")
     id_ = _column(file.columns, IDS) or file.columns[0]
-    other_columns = [column for column in file.columns if column != id_]
-    text = _column(other_columns, TEXTS) or max(other_columns, key=lambda column: _length(file, column))
-    names = ", ".join(map(_quoted, file.columns))
+    others = [column for column in file.columns if column != id_]
+    return id_, _column(others, TEXTS) or max(others, key=lambda column: _length(file, column))
+
+
+def with_title(file: DetectedFile) -> DetectedFile:
+    """Return the file with its title, if any, as a field and a part of the text.
+
+    Raises:
+        UsageError: the file has fewer than two columns.
+    """
+    title = _column(file.columns, TITLES)
+    return file if title in (None, *id_and_text(file)) else replace(file, fields=(str(title),))
+
+
+def _columns(file: DetectedFile) -> list[str]:
+    """Return the lines about columns."""
+    id_, text = id_and_text(file)
+    title = _column(file.fields, TITLES)
+    texts = (
+        f"[{_quoted(title)}, {_quoted(text)}]"
+        if title
+        else f"{_quoted(text)}    # or several of them in a list"
+    )
     lines = [] if file.stated_format is None else [f"format = {_quoted(file.stated_format)}"]
     lines += [
-        f"# columns: {names}" if file.header else f"columns = [{names}]    # the file has no header line",
+        f"# columns: {', '.join(map(_quoted, file.columns))}"
+        if file.header
+        else f"columns = [{', '.join(map(_quoted, file.columns))}]    # the file has no header line",
         f"id = {_quoted(id_)}",
-        f"text = {_quoted(text)}    # or several of them in a list",
+        f"text = {texts}",
     ]
+    if file.fields:
+        named = {_field_name(column): column for column in file.fields}
+        if all(map(str.__eq__, named, named.values())):
+            return [*lines, f"fields = [{', '.join(map(_quoted, named))}]"]
+        return [*lines, f"fields = {{ {', '.join(f'{name} = {_quoted(named[name])}' for name in named)} }}"]
     fields = [
         column
-        for column in other_columns
-        if column not in (text, "id", "text") and task_file.FIELD.fullmatch(column)
+        for column in file.columns
+        if column not in (id_, text, "id", "text") and task_file.FIELD.fullmatch(column)
     ]
     if fields:
         quoted = ", ".join(map(_quoted, fields))
@@ -360,9 +407,13 @@ def _columns(file: DetectedFile) -> list[str]:
     return lines
 
 
+def _field_name(column: str) -> str:
+    return re.sub(r"[^a-z0-9_]", "_", column.lower())
+
+
 def _gold(target: Path, gold: DetectedFile) -> str:
     file = _quoted(_relative(gold.path, target))
-    layout = _grade_layout(gold)
+    layout = grade_layout(gold)
     format_ = "" if gold.stated_format is None else f", format = {_quoted(gold.stated_format)}"
     if layout.format == task_file.TREC:
         return f"{{ file = {file}{format_} }}" if format_ else file
@@ -372,7 +423,12 @@ def _gold(target: Path, gold: DetectedFile) -> str:
     return f"{{ file = {file}{format_}{columns}, topic = {topic}, document = {document}, grade = {grade} }}"
 
 
-def _grade_layout(gold: DetectedFile) -> GradeLayout:
+def grade_layout(gold: DetectedFile) -> GradeLayout:
+    """Return the columns of topics, documents and grades.
+
+    Raises:
+        UsageError: the file lacks one of them.
+    """
     if gold.format == task_file.TREC:
         return GradeLayout(task_file.TREC)
     if gold.names == GOLD_COLUMNS[2]:

@@ -289,14 +289,19 @@ class OwnCollection(Collection):
             topic_ids = {topic.id for topic in topics}
             documents = self.documents.ids()
             path = self.folder / gold.file
-            gold_problems = Problems()
+            gold_problems, unknown, is_of_task = Problems(), [], False
             for grade in task_file.read_grades(path, gold.layout, gold_problems, len(self.info.grades) - 1):
-                where = f"line {grade.line}"
                 if grade.topic not in topic_ids:
                     detail = f"{shown(grade.topic)} is not in the split {split}"
-                    gold_problems.add(path, "unknown topic", where, detail)
+                    unknown.append(("unknown topic", grade.where, detail))
                 elif documents and grade.document not in documents:
-                    gold_problems.add(path, "unknown document", where, shown(grade.document))
+                    unknown.append(("unknown document", grade.where, shown(grade.document)))
+                else:
+                    is_of_task = True
+            # The gold of many collections has more documents than their users; that of another task has no known one.
+            report = gold_problems.note if is_of_task else gold_problems.add
+            for kind, where, detail in unknown:
+                report(path, kind, where, detail)
             problems.add_all(gold_problems)
         return len(topics)
 

@@ -40,9 +40,9 @@ class TextLayout:
 
 
 class TextRecord(NamedTuple):
-    """A document or topic of a file, with its line."""
+    """A document or topic of a file, with its line or row."""
 
-    line: int
+    where: str
     id: str
     text: str
     fields: dict[str, Any]
@@ -55,9 +55,12 @@ def read_texts(
 
     An id is text or an integer. Another field is text, a number, a boolean or a list of these. A field that is
     missing, null or an empty cell is omitted; with `complete`, an empty cell is empty text, and a missing key or null
-    is a problem.
+    is a problem. Of several columns of text, each may be missing in some objects.
     """
-    unseen = dict(layout.fields) if records.has_keys(layout.format) else {}
+    unseen: set[str] = set()
+    if records.has_keys(layout.format):
+        unseen |= set(layout.text if len(layout.text) > 1 else ())
+        unseen |= set(() if complete else layout.fields.values())  # with `complete` every line is reported
     is_empty = True
     required = [layout.id, *layout.text, *layout.fields.values()]
     for record in records.read_records(
@@ -65,16 +68,16 @@ def read_texts(
     ):
         is_empty = False
         if unseen:
-            unseen = {name: column for name, column in unseen.items() if column not in record.values}
-        reader = _TextReader(path, f"line {record.line}", record.values, problems)
+            unseen -= record.values.keys()
+        reader = _TextReader(path, record.where, record.values, problems)
         id_ = reader.id(layout.id, seen)
         text = reader.joined(layout.text)
         fields = reader.fields(layout.fields, complete=complete)
         if reader.good:
             seen.add(id_)
-            yield TextRecord(record.line, id_, text, fields)
-    if not is_empty and not complete:  # with `complete` every line was reported
-        for column in unseen.values():
+            yield TextRecord(record.where, id_, text, fields)
+    if not is_empty:
+        for column in sorted(unseen):
             problems.add(path, "missing key", "", f"no object has the key {column!r}", skippable=False)
 
 
@@ -100,7 +103,7 @@ class _TextReader(json_files.EntryReader):
             value = self.value.get(column)
             if isinstance(value, str):
                 parts.append(value)
-            elif column not in self.value:
+            elif column not in self.value and len(columns) == 1:
                 self.lacks(column)
             elif value is not None or len(columns) == 1:
                 self.wrong("wrong type", f"{column} is {json_files.type_name(value)}, not a string")
@@ -142,7 +145,7 @@ SUFFIXES = (".qrels", ".qrel", ".trec", ".txt")
 
 GradesByTopic = dict[str, dict[str, int]]
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
+_INTEGER = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,9 @@ class GradeLayout:
 
 
 class GradeRecord(NamedTuple):
-    """One grade, with its line."""
+    """One grade, with its line or row."""
 
-    line: int
+    where: str
     topic: str
     document: str
     grade: int
@@ -174,21 +177,22 @@ def format_of(path: Path) -> str | None:
 def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> Iterator[GradeRecord]:
     """Read every valid grade of a file, in order.
 
-    Grades are integers from 0 to `highest`; a document has one grade for a topic.
+    Grades are integers from 0 to `highest`; a negative grade is noted and counts as 0. A document has one grade for a
+    topic.
     """
     seen: set[tuple[str, str]] = set()
-    for record in _integer_grades(path, layout, problems):
-        line, topic, document, grade = record
-        if not 0 <= grade <= highest:
-            more = "; add more with `grades`" if grade > highest else ""
-            detail = f"{grade}: the grades of the task are 0 to {highest}{more}"
-            problems.add(path, "unknown grade", f"line {line}", detail)
+    for where, topic, document, grade in _integer_grades(path, layout, problems):
+        if grade > highest:
+            detail = f"{grade}: the grades of the task are 0 to {highest}; add more with `grades`"
+            problems.add(path, "unknown grade", where, detail)
         elif (topic, document) in seen:
             detail = f"{shown(document)} of topic {shown(topic)}; the first grade counts"
-            problems.add(path, "duplicate document", f"line {line}", detail)
+            problems.add(path, "duplicate document", where, detail)
         else:
+            if grade < 0:
+                problems.note(path, "negative grade", where, f"{grade} counts as 0, {GRADES[0]}")
             seen.add((topic, document))
-            yield record
+            yield GradeRecord(where, topic, document, max(0, grade))
 
 
 def read_qrels(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> GradesByTopic:
@@ -204,13 +208,13 @@ def _integer_grades(path: Path, layout: GradeLayout, problems: Problems) -> Iter
         for line, (topic, _, document, text) in trec.read_lines(path, problems, trec.QRELS):
             grade = _GradeReader(path, f"line {line}", {}, problems).grade(text)
             if grade is not None:
-                yield GradeRecord(line, topic, document, grade)
+                yield GradeRecord(f"line {line}", topic, document, grade)
         return
     columns = [layout.topic, layout.document] + ([layout.grade] if isinstance(layout.grade, str) else [])
-    for line, values in records.read_records(
+    for where, values in records.read_records(
         path, layout.format, problems, required=columns, columns=layout.columns
     ):
-        reader = _GradeReader(path, f"line {line}", values, problems)
+        reader = _GradeReader(path, where, values, problems)
         missing = [name for name in columns if name not in values]
         if missing:
             reader.lacks(missing[0])
@@ -218,7 +222,7 @@ def _integer_grades(path: Path, layout: GradeLayout, problems: Problems) -> Iter
         topic_id, document_id = (reader.id(name) for name in columns[:2])
         grade = layout.grade if isinstance(layout.grade, int) else reader.grade(values[layout.grade])
         if topic_id is not None and document_id is not None and grade is not None:
-            yield GradeRecord(line, topic_id, document_id, grade)
+            yield GradeRecord(where, topic_id, document_id, grade)
 
 
 class _GradeReader(json_files.EntryReader):
@@ -233,10 +237,12 @@ class _GradeReader(json_files.EntryReader):
         return str(value)
 
     def grade(self, value: Any) -> int | None:
-        if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-            return int(value)
+        if isinstance(value, str) and (integer := _INTEGER.fullmatch(value.strip())):
+            return int(integer[1])
         if isinstance(value, int) and not isinstance(value, bool):
             return value
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
         self.wrong("grade not an integer", shown(str(value)))
         return None
 
