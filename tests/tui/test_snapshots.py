@@ -57,7 +57,6 @@ OTHER_PICTURES = {
             "search-order", SearchScreen, SampleScreens.search, (*WORDS, "enter", "v", "down", "down", "v")
         ),
         Picture("search-analysis", SearchScreen, SampleScreens.search, (*WORDS, "enter", "A")),
-        Picture("search-training", SearchScreen, SampleScreens.search, (*WORDS, "enter", "T", "enter")),
         Picture(
             "search-saved",
             SearchScreen,
