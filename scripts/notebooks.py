@@ -1,6 +1,7 @@
 """Run the notebooks of docs/notebooks again and store their outputs: `python -m scripts.notebooks [NAME…]`.
 
-`experiment` needs the official nlps data, which `searchapp index nlps --data FOLDER` makes known, and trains for a minute.
+`experiment` needs the official nlps data, which `searchapp index nlps --data FOLDER` makes known. It trains for a
+minute.
 """
 
 from __future__ import annotations

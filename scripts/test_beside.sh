@@ -28,8 +28,9 @@ cd "$folder/tested"
 NO_COLOR=1 "$folder/bin/searchapp" --home home demo > demo.txt
 diff <(sed 's/on the engine [^ ]* [^ ]*/on the engine ENGINE/' demo.txt) tests/fixtures/golden/demo.txt
 install pytest pytest-timeout pytest-xdist hypothesis
+# Importing ranx warns of an escape sequence.
 SEARCHAPP_TEST_PROFILE=short PYTHONDONTWRITEBYTECODE= "$folder/bin/python" -m pytest -n 2 --dist loadfile -m 'not elasticsearch' \
-  -o pythonpath= tests/engines/embedded/test_recorded.py tests/api/test_pyterrier.py
+  -o pythonpath= tests/engines/embedded/test_recorded.py tests/api/test_pyterrier.py -W 'ignore:invalid escape'
 for package in numpy pandas pyterrier ranx searchapp; do
   "$folder/bin/python" -c "import sys, importlib.metadata as m; print(*sys.argv[1:], m.version(sys.argv[1]))" $package
 done

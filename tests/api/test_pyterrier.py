@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 """PyTerrier 1.1.2 uses an argument that pandas 3.1 calls deprecated."""
 
 HOSTILE = "<script>\x1b[31m {{topic.text}} \" ' OR + ( \x00"
+
+BEST = pytest.param(
+    "best", marks=pytest.mark.skipif(find_spec("sklearn") is None, reason="it trains a model")
+)
 
 MEASURES = {"map": "AP", "ndcg_cut_10": "nDCG@10", "P_5": "P@5", "recip_rank": "RR"}
 """Measures by the names of trec_eval."""
@@ -106,7 +111,7 @@ def test_importing_it_starts_no_java_and_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("recipe", ["bm25", "best", "neighbours"])
+@pytest.mark.parametrize("recipe", ["bm25", BEST, "neighbours"])
 def test_a_retriever_ranks_as_the_command(index: sa.Index, dev: Any, recipe: str) -> None:
     results = Retriever(index, recipe, split="dev").transform(dev.get_topics())
     expected = index.rank("dev", recipe=recipe).to_frame()
@@ -162,7 +167,7 @@ def test_pipelines_are_expressions(index: sa.Index, bm25: Any, dev: Any) -> None
     assert list(found["docno"]) == list(index.rank(["prime numbers"], recipe="bm25")["1"].document_ids)
 
 
-@pytest.mark.parametrize("recipe", ["bm25", "best", "neighbours", "words"])
+@pytest.mark.parametrize("recipe", ["bm25", BEST, "neighbours", "words"])
 def test_a_cut_is_fused_where_it_changes_no_score(index: sa.Index, dev: Any, recipe: str) -> None:
     topics = dev.get_topics()
     whole: Any = Retriever(index, recipe, split="dev", depth=40)
