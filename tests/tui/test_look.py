@@ -44,7 +44,7 @@ class EmptyScreen(KeyScreen):
         (80, "saved", "the task   blind   shared   embedded   saved"),
         (36, "saved", "the task   blind   shared   saved"),
         (28, "saved", "the task   blind   saved"),
-        (28, "saved: 1 relevant document", "the t…   blind   saved: 1 relevant"),
+        (28, "saved: 1 relevant document", "the t…  saved: 1 relevant docum"),
         (16, "saved: 1 relevant document", "th…  saved: 1 rel"),
     ],
 )

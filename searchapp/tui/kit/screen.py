@@ -34,6 +34,7 @@ from searchapp.tui.kit.keys import KeyMap, PaneHelp, shown_key, types_nothing
 from searchapp.tui.kit.palette import Offer, Palette
 from searchapp.tui.kit.themes import next_theme
 from searchapp.tui.kit.widgets import (
+    SLIM_BELOW,
     KeyEntry,
     KeyLine,
     OrderedScreen,
@@ -301,7 +302,10 @@ class Banner(Plain):
     def draw(self) -> None:
         room = self.size.width or self.app.size.width - 2
         status, chips = self.status, list(self.chips)
-        kept = min(status.cell_length, room // 3)
+        # A message in a slim line hides chips until the next action, or it could not be read.
+        has_message = self._answer is not None or self._news is not None
+        share = 2 / 3 if has_message and room < SLIM_BELOW else 1 / 3
+        kept = min(status.cell_length, int(room * share))
         least = min(cell_len(visible_line(self._title)), room // 4)
         while chips and least + _cells(chips) + kept > room:
             chips.pop()
