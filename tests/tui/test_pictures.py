@@ -9,14 +9,14 @@ import pytest
 
 from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, draw_once
 from searchapp.tui.gold.screen import GoldScreen
-from searchapp.tui.kit.judging import WorkScreen
+from searchapp.tui.kit.judging import GradingScreen, WorkScreen
 from searchapp.tui.kit.screen import KeyScreen
 from searchapp.tui.search.panes import SearchView
 from searchapp.tui.search.requests import RankingScreen
 from tests.tui.conftest import SampleRuns
 from tests.tui.pictures import pinned
 
-BASE_CLASSES = {WorkScreen, GoldScreen, RankingScreen, SearchView}
+BASE_CLASSES = {WorkScreen, GradingScreen, GoldScreen, RankingScreen, SearchView}
 """Base classes of screens."""
 
 
