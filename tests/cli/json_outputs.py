@@ -58,6 +58,7 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("tasks")
     yield run("tasks show", TASK)
     yield run("tasks show", TASK, "--recipe", "best")
+    yield run("tasks export", TASK, "--format", "beir", "--out", str(folder / "collection"))
     yield run("data list", TASK)
     yield run("data verify", TASK, "--data", DATA, code=4)
     yield run("config")

@@ -30,10 +30,12 @@ def test_an_index_is_reported_with_its_size(offline: Cli) -> None:
 def other_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Reports NumPy 99.0, an untested version, as installed."""
 
-    def version(package: str) -> str:
-        return "99.0" if package == "numpy" else importlib.metadata.version(package)
-
-    monkeypatch.setattr(resources, "version", version)
+    installed = importlib.metadata.version
+    monkeypatch.setattr(
+        importlib.metadata,
+        "version",
+        lambda package: "99.0" if package == "numpy" else installed(package),
+    )
     resources.untested_versions.cache_clear()
     yield
     resources.untested_versions.cache_clear()

@@ -54,6 +54,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("index", [task, "--lenient"])
     yield Case("tasks", [])
     yield Case("tasks show", [task])
+    yield Case("tasks export", [task, "--format", "beir", "--out", world.folder / "collection"], code=4)
     yield from _starting(world)
     yield Case("indexes list", [])
     yield Case("doctor", [])

@@ -59,7 +59,8 @@ def all_screens() -> Iterator[type[Screen[object]]]:
 
 def test_every_screen_is_driven(results: dict[str, Result]) -> None:
     visited = frozenset().union(*(result.visited for result in results.values()))
-    assert visited == {screen.__name__ for screen in all_screens()}, (
+    names = {screen.__name__ for screen in all_screens()}
+    assert visited == names - {"LoadingScreen"}, (  # which precedes the first screen of each drive
         "add it to SCREENS of tests/hostile/screens.py and call wait_for_screen() where it opens"
     )
 

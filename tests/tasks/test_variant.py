@@ -88,7 +88,7 @@ def test_runs_of_a_variant_are_runs_of_the_task(
     assert not json.loads(Path("shipped/run.json").read_text())["variant"]
     assert offline("runs", "verify", "mapped").code == 0
     query = Path("query.json").read_text()
-    Path("query.json").write_text("{}")
+    Path("query.json").write_text('{"query": "{{#section}}"}')
     verified = offline("runs", "verify", "mapped")
     assert verified.code == 4 and "the recipe can't be compared" in verified.stderr
     Path("query.json").write_text(f"  {query}")

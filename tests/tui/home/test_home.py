@@ -412,7 +412,7 @@ def test_a_run_without_its_gold_shows_the_reason_instead_of_a_figure(
     async def steps(pilot: P, screen: HomeScreen) -> None:
         await go_to_run(pilot, screen, "without")
         message = screen.monitor.figure_words(screen.runs.run)  # type: ignore[arg-type]
-        assert message == "/nowhere/dev_set.json: no such file or directory"
+        assert message == "/nowhere/dev_set.json: there is no such file"
         await pilot.press("enter")
         await wait_for_text(pilot, "folder of the run's topics, /nowhere, does not exist")
 
