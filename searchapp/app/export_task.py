@@ -10,16 +10,16 @@ title and text apart.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_folder
 from searchapp.formats import trec, trec_collections
 from searchapp.formats.problems import Problems, shown
+from searchapp.formats.records import json_line
 from searchapp.model import Document, Topic
 from searchapp.progress import Progress
 from searchapp.tasks.base import Collection, DataSplit, Grades, Task
@@ -118,17 +118,13 @@ def _other_fields(document: Document) -> dict[str, Any]:
     return {name: value for name, value in document.fields.items() if name != "title"}
 
 
-def _write_line(file: BinaryIO, values: Mapping[str, Any]) -> None:
-    file.write(json.dumps(values, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-
-
 def write_beir(folder: Path, documents: Iterator[Document], splits: Sequence[SplitContent]) -> None:
     """Write the files of BEIR; fields that it does not know are `metadata`."""
     with (folder / "corpus.jsonl").open("wb") as file:
         for document in documents:
             title, text = _title_and_text(document)
             metadata = _other_fields(document)
-            _write_line(file, {"_id": document.id, "title": title, "text": text, "metadata": metadata})
+            file.write(json_line({"_id": document.id, "title": title, "text": text, "metadata": metadata}))
     known: dict[str, Topic] = {}
     with (folder / "queries.jsonl").open("wb") as file:
         for split in splits:
@@ -139,7 +135,9 @@ def write_beir(folder: Path, documents: Iterator[Document], splits: Sequence[Spl
                         "file for the topics of all splits: export one split with --split"
                     )
                 if known[topic.id] is topic:
-                    _write_line(file, {"_id": topic.id, "text": topic.text, "metadata": dict(topic.fields)})
+                    file.write(
+                        json_line({"_id": topic.id, "text": topic.text, "metadata": dict(topic.fields)})
+                    )
     (folder / "qrels").mkdir()
     for split in filter(lambda split: split.grades, splits):
         with (folder / "qrels" / f"{split.name}.tsv").open("wb") as file:
@@ -168,14 +166,14 @@ def write_tira(folder: Path, documents: Iterator[Document], splits: Sequence[Spl
         for document in documents:
             title, text = _title_and_text(document)
             values = {"docno": document.id, "title": title, "text": text}
-            _write_line(file, {**values, "original_document": _other_fields(document)})
+            file.write(json_line({**values, "original_document": _other_fields(document)}))
     for split in splits:
         place = folder if len(splits) == 1 else folder / split.name
         place.mkdir(exist_ok=True)
         with (place / "queries.jsonl").open("wb") as file:
             for topic in split.topics:
                 original = {"query_id": topic.id, "text": topic.text, **topic.fields}
-                _write_line(file, {"qid": topic.id, "query": topic.text, "original_query": original})
+                file.write(json_line({"qid": topic.id, "query": topic.text, "original_query": original}))
         if split.grades:
             with (place / "qrels.txt").open("wb") as file:
                 trec.write_qrels(file, split.grades)

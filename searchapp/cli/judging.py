@@ -47,7 +47,6 @@ from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.files import atomic_file
 from searchapp.formats.problems import Problems
 from searchapp.judging.events import Action, Author, Channel, Kind, annotator_name
-from searchapp.model import Run
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import be, counted, visible_line
@@ -307,12 +306,7 @@ def _print_topics(
 
     no_gold = opened.why_no_gold()
     if no_gold is None:
-        with for_person(settings).stage("reading rankings", len(opened.scored_topics)) as advance:
-            rankings = []
-            for ranking in opened.rankings():
-                rankings.append(ranking)
-                advance(1)
-        figures = opened.figures(Run(opened.pages.name, tuple(rankings)))
+        figures = opened.all_figures(for_person(settings))
     elif failures or order is not Order.file:
         raise UsageError(f"--failures and --order need gold, or your grades with --judgments: {no_gold}")
     else:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -115,6 +115,12 @@ def read_records(
 
 class Unsupported(Exception):
     """A file is neither a table nor JSONL; the message has advice."""
+
+
+def json_line(values: Mapping[str, Any]) -> bytes:
+    """Return a line of JSONL; values of other types, such as dates, become text."""
+    text = json.dumps(values, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace") + b"\n"  # a lone surrogate as a JSON escape
 
 
 def read_rows(path: Path, format_: str) -> Iterator[list[str]]:

@@ -34,7 +34,6 @@ from searchapp.judging.events import Action, Author, Kind, verdict_label
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.view import JudgmentView, open_view
 from searchapp.mcp import tool_outputs as out
-from searchapp.model import Run
 from searchapp.progress import Advance, Callback, CallbackProgress
 from searchapp.ranking import recipes
 from searchapp.ranking.highlighting import snippet
@@ -642,12 +641,7 @@ class Toolbox:
             notes.append(no_gold)
             opened.figures = FiguresByTopic("", {})
         if opened.figures is None:
-            with self.progress.stage("reading rankings", len(topics.topics)) as advance:
-                rankings = []
-                for ranking in topics.rankings():
-                    rankings.append(ranking)
-                    advance(1)
-            opened.figures = topics.figures(Run(topics.pages.name, tuple(rankings)))
+            opened.figures = topics.all_figures(self.progress)
         figures = opened.figures
         if figures.instead_of is not None:
             notes.append(

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -35,22 +34,6 @@ def command(*words: object, home: Path | None = None) -> Result:
     result = run_command(*words, *options)
     assert result.code == 0, result.stderr
     return result
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def task(home: Path) -> sa.Task:
-    return sa.task("nlps-sample", home=home, engine="embedded")
-
-
-@pytest.fixture(scope="module")
-def index(task: sa.Task) -> Iterator[sa.Index]:
-    with task.index(build=True) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

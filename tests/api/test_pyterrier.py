@@ -64,22 +64,6 @@ def command(*words: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def task(home: Path) -> sa.Task:
-    return sa.task("nlps-sample", home=home, engine="embedded")
-
-
-@pytest.fixture(scope="module")
-def index(task: sa.Task) -> Iterator[sa.Index]:
-    with task.index(build=True) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def dev(home: Path) -> Any:
     return pt.get_dataset("searchapp:nlps-sample/dev", home=home)
 

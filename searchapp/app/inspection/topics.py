@@ -226,6 +226,19 @@ class RunTopics:
     def rankings(self) -> Iterator[Ranking]:
         return map(self.pages.rankings.ranking, self.scored_topics)
 
+    def all_figures(self, progress: Progress) -> FiguresByTopic:
+        """Read the rankings, and return the figures of each topic.
+
+        Raises:
+            as `ranking` and `figures` do.
+        """
+        rankings = []
+        with progress.stage("reading rankings", len(self.scored_topics)) as advance:
+            for ranking in self.rankings():
+                rankings.append(ranking)
+                advance(1)
+        return self.figures(Run(self.pages.name, tuple(rankings)))
+
     def figures(self, run: Run) -> FiguresByTopic:
         """Return the figures of each topic of the run.
 

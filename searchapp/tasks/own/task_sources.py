@@ -7,7 +7,6 @@ topics or gold in several files are converted to JSONL and qrels in a folder bes
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from searchapp.files import atomic_folder, require_place
 from searchapp.formats import records, trec_collections
 from searchapp.formats.encoding import open_unpacked, read_utf8, write_gzip
 from searchapp.formats.problems import Problems, shown, some, unusable_id
-from searchapp.formats.records import Record
+from searchapp.formats.records import Record, json_line
 from searchapp.formats.trec_collections import TrecContent
 from searchapp.progress import Progress
 from searchapp.resources import install_command
@@ -65,7 +64,7 @@ class ConvertedFiles:
         ):
             for document in values:
                 advance(1)
-                file.write(_line({key: document[key] for key in (ID, TITLE, TEXT)}))
+                file.write(json_line({key: document[key] for key in (ID, TITLE, TEXT)}))
         return DetectedFile(self.folder / name, "jsonl", (ID, TITLE, TEXT), (), fields=(TITLE,))
 
     def topics(self, split: str, values: Sequence[Values]) -> DetectedFile | None:
@@ -73,7 +72,7 @@ class ConvertedFiles:
         if not values:
             return None
         name = f"{split}.topics.jsonl"
-        self._place(name).write_bytes(b"".join(map(_line, values)))
+        self._place(name).write_bytes(b"".join(map(json_line, values)))
         columns = tuple(values[0])
         return DetectedFile(
             self.folder / name,
@@ -96,13 +95,8 @@ class ConvertedFiles:
         with self._place(name).open("wb") as target:
             for file in files:
                 for record in records.read_records(file.path, file.format, problems, columns=file.names):
-                    target.write(_line(record.values))
+                    target.write(json_line(record.values))
         return replace(files[0], path=self.folder / name, format="jsonl", header=True)
-
-
-def _line(values: Values) -> bytes:
-    text = json.dumps(values, ensure_ascii=False, default=str)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 @dataclass

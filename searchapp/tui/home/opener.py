@@ -27,6 +27,7 @@ from searchapp.tasks import load
 from searchapp.tui.compare.screen import open_compare_screen
 from searchapp.tui.config.screen import GRADES, ConfigScreen
 from searchapp.tui.judge.screen import JudgeScreen, open_judge_screen
+from searchapp.tui.kit.app import LEAVING_SECONDS
 from searchapp.tui.kit.background import Post, in_background
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.descriptions import session_summary
@@ -39,9 +40,6 @@ from searchapp.tui.topics.screen import open_topics_screen
 
 # Opens a screen with its progress; the functions receive warnings, and sentences about the work done.
 Opening = Callable[[Progress, Notify, Notify], AbstractContextManager[KeyScreen]]
-
-# How long leaving waits for a screen that is being opened.
-LEAVING_SECONDS = 2.0
 
 LOOKS = {Verdict.ok: "$success", Verdict.warning: "$warning", Verdict.failed: "bold $error"}
 
