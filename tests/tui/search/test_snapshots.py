@@ -9,7 +9,13 @@ from scripts.at_rest import wait_for_rest
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import drive
 from tests.tui.pictures import pinned, require_same
-from tests.tui.search.conftest import SearchHarness, press_and_wait, wait_until_answered
+from tests.tui.search.conftest import (
+    SearchHarness,
+    ids,
+    press_and_wait,
+    wait_for_training_topics,
+    wait_until_answered,
+)
 
 STAGES = {
     "search": ("down",),
@@ -86,6 +92,30 @@ def test_two_recipes_and_hits_on_two_lines_are_unchanged(
         await press_and_wait(pilot, screen, *"every finite ring")
         for name, keys in stages.items():
             await press_and_wait(pilot, screen, *keys)
+            await wait_for_rest(pilot)
+            pictures[name] = app.export_screenshot(title="searchapp search")
+
+    drive(app, steps, size)
+    for name, picture in pictures.items():
+        require_same(picture, name, size, "dark")
+
+
+@pinned
+@pytest.mark.parametrize("size", [(160, 45), (80, 24), (40, 15)])
+def test_the_page_of_a_training_topic_is_unchanged(
+    search_harness: SearchHarness, size: tuple[int, int]
+) -> None:
+    app = search_harness.app()
+    pictures: dict[str, str] = {}
+
+    async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
+        await press_and_wait(pilot, screen, *"normal subgroup", "enter")
+        await wait_for_training_topics(pilot, screen)
+        topics = screen.training_topics.topics
+        screen.hits.move(next(index for index, hit in enumerate(ids(screen)) if topics.citing(hit)))
+        await wait_until_answered(pilot, screen)
+        for name, key in (("search-citing", "T"), ("search-training-topic", "enter")):
+            await press_and_wait(pilot, screen, key)
             await wait_for_rest(pilot)
             pictures[name] = app.export_screenshot(title="searchapp search")
 
