@@ -42,8 +42,9 @@ def test_the_zoomed_pane_follows_the_focus(judging: JudgingHarness, size: tuple[
             and screen.query_one("#filter").has_focus
             and area(screen, "filter")
         )
+        assert "one pane: z shows all" in screen_text(pilot)
         await pilot.press("escape", "z")
-        assert visible_panes(screen) == before
+        assert visible_panes(screen) == before and "shows all" not in screen_text(pilot)
 
     drive(judging.app(), steps, size=size)
 
@@ -52,6 +53,7 @@ def test_keys_move_in_hidden_lists(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("b")
         assert visible_panes(screen) == ["topic", "document"]
+        assert "no lists: b shows all" in screen_text(pilot)
         await pilot.press("down", "j", "1", "pagedown", "home")
         assert screen.ranking.cursor == 0 and judging.events()[0].rank == 3
         await pilot.press("tab")

@@ -17,7 +17,6 @@ from rich.cells import cell_len
 from textual import events, on
 from textual.app import App, SuspendNotSupported
 from textual.containers import VerticalScroll
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
@@ -63,7 +62,7 @@ class Panes:
         lists: ids of the panes that are lists, the main one first
     """
 
-    def __init__(self, screen: Screen[None], columns: Mapping[str, str], lists: Sequence[str]) -> None:
+    def __init__(self, screen: KeyScreen, columns: Mapping[str, str], lists: Sequence[str]) -> None:
         self._screen = screen
         self._columns = columns
         self._lists = lists
@@ -176,6 +175,12 @@ class Panes:
             self._screen.query_one(f"#{column}").styles.width = width if is_shown else None
         for column, height in self._heights.items():
             self._screen.query_one(f"#{column}").styles.height = height if is_shown else None
+        if is_shown:
+            self._screen.head.show_hiding()
+            return
+        words, action = ("one pane", "zoom") if self._zoomed else ("no lists", "reading")
+        key = self._screen.keys.shown(action)
+        self._screen.head.show_hiding(chip(f"{words}: {key} shows all"))
 
 
 def _is_displayed(widget: Widget) -> bool:
@@ -211,6 +216,8 @@ class Banner(Plain):
         super().__init__(id="head")
         self._title = title
         self._chips: Sequence[Part] = ()
+        # What the user has hidden, and the key that shows it.
+        self._hiding: Sequence[Part] = ()
         self._answer: Status | None = None
         self._news: Status | None = None
         self._state: Status | None = None
@@ -286,6 +293,11 @@ class Banner(Plain):
             self._chips = chips
             self.draw()
 
+    def show_hiding(self, *chips: Part) -> None:
+        if chips != self._hiding:
+            self._hiding = chips
+            self.draw()
+
     @property
     def chips(self) -> Sequence[Part]:
         """The chips, the most important first."""
@@ -301,7 +313,7 @@ class Banner(Plain):
 
     def draw(self) -> None:
         room = self.size.width or self.app.size.width - 2
-        status, chips = self.status, list(self.chips)
+        status, chips = self.status, [*self._hiding, *self.chips]
         # A message in a slim line hides chips until the next action, or it could not be read.
         has_message = self._answer is not None or self._news is not None
         share = 2 / 3 if has_message and room < SLIM_BELOW else 1 / 3
