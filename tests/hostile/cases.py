@@ -186,7 +186,7 @@ def _prompts(world: World, assigned: Path) -> Iterator[Case]:
     """Yield the cases with prompts; the terminal echoes the typed answers, so they are harmless."""
     task, first = world.task, world.annotators[0]
     typed = (
-        "# 5", "1 reason", "x why", "s", "n note", "d", "topic", "/" + WORD, "m", "bulk 1-3 1", "y", "u", "redo", "t",
+        "# 5", "1 reason", "x why", "s", "a note", "d", "topic", "/" + WORD, "m", "bulk 1-3 1", "y", "u", "U", "t",
         "]", "[", "score", "?", "i nothing", "# 1", "0", "2", "1", "0", "1", "y", "nonsense", "q",
     )  # fmt: skip
     yield Case("judge", [task, "--run", world.run, "--annotator", first, "--plain"], typed)
@@ -201,7 +201,7 @@ def _prompts(world: World, assigned: Path) -> Iterator[Case]:
     yield Case(
         "judgments adjudicate",
         [task, "--annotator", decides, "--plain"],
-        ("n note", "1 reason", "2", "0", "1", "y", "u", "redo", "+", "-", "m", "?", "# 1", "nonsense", "q"),
+        ("a note", "1 reason", "2", "0", "1", "y", "u", "U", "+", "-", "m", "?", "# 1", "nonsense", "q"),
     )
     yield Case(
         "judgments adjudicate",

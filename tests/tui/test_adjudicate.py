@@ -16,7 +16,15 @@ from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
 from searchapp.tui.kit.content import Form
 from searchapp.tui.kit.keys import KEY_ACTIONS
-from tests.tui.conftest import JudgingHarness, drive, fail_to_save, screen_text, typing, wait_until_idle
+from tests.tui.conftest import (
+    JudgingHarness,
+    drive,
+    fail_to_save,
+    question,
+    screen_text,
+    typing,
+    wait_until_idle,
+)
 
 P = Pilot[None]
 
@@ -65,15 +73,22 @@ def test_undo_redo_reason_and_note(judging: JudgingHarness) -> None:
         assert "as 1.2 says" in screen_text(pilot) and "decided by kim" in screen_text(pilot)
         await pilot.press("n", "a", *"odd 1", "enter")
         assert "✎ odd 1" in screen_text(pilot)
+        await pilot.press("0", "a")
+        assert question(pilot).startswith(f"Note on {ids[1]}: ")  # it follows the decision
+        await pilot.press(*" or not", "enter", "u", "u")
         assert decisions(judging) == [
             ("skip", ids[0], None, ""),
             ("adjudicate", ids[0], 1, "as 1.2 says"),
             ("retract", ids[0], None, ""),
             ("adjudicate", ids[0], 1, "as 1.2 says"),
             ("note", ids[1], None, "odd 1"),
+            ("adjudicate", ids[1], 0, ""),
+            ("note", ids[1], None, "odd 1 or not"),
+            ("retract", ids[1], None, ""),
+            ("retract", ids[1], None, ""),
         ]
         await pilot.press("ctrl+z", "ctrl+z", "ctrl+y", "R", "escape", "R", "0", "escape", "a", "escape")
-        assert [action for action, *_ in decisions(judging)][5:] == ["retract", "retract", "adjudicate"]
+        assert [action for action, *_ in decisions(judging)][9:] == ["retract", "retract", "adjudicate"]
 
     judging.app()
     topic = judging.own_session.topics[0]
@@ -233,14 +248,30 @@ def run_adjudication_prompts(judging: JudgingHarness, *lines: str, pages: Pages 
 
 def test_prompts_save_decisions(judging: JudgingHarness) -> None:
     text = run_adjudication_prompts(
-        judging, "1 as it says", "u", "redo", "", "n odd", "+", "-", "# 4", "0", "m", "9", "#9", "?", "fly"
+        judging,
+        "1 as it says",
+        "u",
+        "U",
+        "a odd",
+        "n",
+        "a dull",
+        "+",
+        "-",
+        "# 4",
+        "0",
+        "m",
+        "9",
+        "#9",
+        "?",
+        "fly",
     )
     ids = [dispute.document_id for dispute in judging.adjudication.disputes]
     assert decisions(judging) == [
         ("adjudicate", ids[0], 1, "as it says"),
         ("retract", ids[0], None, ""),
         ("adjudicate", ids[0], 1, "as it says"),
-        ("note", ids[1], None, "odd"),
+        ("note", ids[0], None, "odd"),
+        ("note", ids[1], None, "dull"),
         ("adjudicate", ids[3], 0, ""),
     ]
     for part in (
@@ -248,7 +279,7 @@ def test_prompts_save_decisions(judging: JudgingHarness) -> None:
         "eve, a person: can't tell: needs the whole page",
         f"saved. decided 1 relevant: {judging.label(ids[0], Form.written)}",
         "decided by kim: 1 relevant: as it says",
-        "your note: odd",
+        "your note: dull",
         "unknown grade 9: nothing was saved",
         "no disagreement has this number",
         "unknown command 'fly'",

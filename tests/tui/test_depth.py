@@ -99,7 +99,7 @@ def test_a_topic_without_scores_is_reported_and_skipped(judging: JudgingHarness)
 def test_prompts_continue_after_a_topic_without_documents(judging: JudgingHarness) -> None:
     judging.app()
     out = io.StringIO()
-    lines = iter(["[", "1", "s", "x", "n odd", "d", "u", "bulk 1-2 1", "", "/ring", "G", "1", "q"])
+    lines = iter(["[", "1", "s", "x", "a odd", "d", "u", "bulk 1-2 1", "", "/ring", "}", "1", "q"])
     JudgePrompts(
         session_without_scores(judging), judging.run_pages, "title", None, lambda _: next(lines), out
     ).converse()

@@ -163,17 +163,23 @@ def test_prompts_go_to_the_next_topic_too(judging: JudgingHarness) -> None:
     assert shown.count("All documents of this topic are judged.") == 2
     assert f"Topic 2 of 10, {second}, 0 of 2" in shown and f"Topic 3 of 10, {third}, 0 of 2" in shown
     assert judging.events()[-1].topic_id == second  # the changed grade did not leave the topic
-    assert "Document 2 of 2" in shown.rpartition("saved. 1 relevant, was 0")[2] or "G goes" in shown
+    assert "Document 2 of 2" in shown.rpartition("saved. 1 relevant, was 0")[2] or "} goes" in shown
+
+
+def test_a_note_belongs_to_the_document_just_graded_in_the_previous_topic(judging: JudgingHarness) -> None:
+    talk(judging, "1", "a odd", "q", next_topic=True, depth=1)
+    grade, note = judging.events()
+    assert (note.topic_id, note.document_id) == (grade.topic_id, grade.document_id)
 
 
 def test_prompts_without_the_setting_stay(judging: JudgingHarness) -> None:
     shown = talk(judging, "1", "1", "q", depth=2)
-    assert "all documents of this topic are judged: G goes to the next topic" in shown
+    assert "all documents of this topic are judged: } goes to the next topic" in shown
     assert "Topic 2 of 10" not in shown
 
 
 def test_prompts_report_the_progress_towards_the_goal(judging: JudgingHarness) -> None:
-    shown = talk(judging, "1", "n odd", "1", "u", "q", goal=2, depth=9)
+    shown = talk(judging, "1", "a odd", "1", "u", "q", goal=2, depth=9)
     assert "The goal of this session: 2 documents." in shown
     assert shown.count("1 of 2 judged in this session") == 2  # after the first grade, and after the undo
     assert shown.count("2 of 2 judged in this session: goal reached") == 1

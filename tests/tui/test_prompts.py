@@ -37,19 +37,25 @@ def saved_actions(judging: JudgingHarness) -> list[tuple[str, int | None, str]]:
 
 
 def test_lines_grade_and_the_next_document_is_shown(judging: JudgingHarness) -> None:
-    text = run_prompts(judging, "1", "0 too general", "s", "x cut off", "n odd one", "q")
+    text = run_prompts(
+        judging, "1", "0 too general", "s", "x cut off", "a odd one", "+", "a dull", "n odd", "q"
+    )
     assert saved_actions(judging) == [
         ("grade", 1, ""),
         ("grade", 0, "too general"),
         ("skip", None, ""),
         ("cant_tell", None, "cut off"),
         ("note", None, "odd one"),
+        ("note", None, "dull"),
     ]
-    assert text.count("saved. ") == 5 and "Document 5 of 69" in text
+    assert text.count("saved. ") == 6 and "Document 5 of 69" in text
+    documents = judging.own_session.order(judging.own_session.topics[0]).documents
+    assert [event.document_id for event in judging.events()[3:]] == [documents[3], documents[3], documents[5]]
+    assert "write the note after a, as in: a see topic 7" in text
 
 
 def test_undo_and_redo(judging: JudgingHarness) -> None:
-    text = run_prompts(judging, "1", "u", "u", "redo", "redo")
+    text = run_prompts(judging, "1", "u", "u", "U", "U")
     assert [action for action, _grade, _text in saved_actions(judging)] == ["grade", "retract", "grade"]
     assert text.count("nothing to undo or redo") == 2
 
@@ -61,7 +67,7 @@ def test_bulk_asks_for_confirmation(judging: JudgingHarness) -> None:
 
 def test_moving_between_documents_and_topics(judging: JudgingHarness) -> None:
     text = run_prompts(
-        judging, "# 12", "+", "-", "# 1000", "i nobody", "]", "[", "G", "t 3", "t zzz", "t", "t 99", "/group", "/",
+        judging, "# 12", "+", "-", "# 1000", "i nobody", "]", "[", "}", "t 3", "t zzz", "t", "t 99", "/group", "/",
         "d",
     )  # fmt: skip
     assert "Document 12 of 69" in text and "Document 13 of 69" in text
@@ -72,9 +78,9 @@ def test_moving_between_documents_and_topics(judging: JudgingHarness) -> None:
 
 
 def test_the_other_commands(judging: JudgingHarness) -> None:
-    text = run_prompts(judging, "?", "m", "topic", "1", "score", "7", "what", "n", "")
-    assert "redo" in text and "unknown grade 7" in text and "unknown command 'what'" in text
-    assert "AP 1.000" in text and "write the note after n, as in: n see topic 7" in text
+    text = run_prompts(judging, "?", "m", "topic", "1", "score", "7", "what", "a", "")
+    assert "annotate" in text and "unknown grade 7" in text and "unknown command 'what'" in text
+    assert "AP 1.000" in text and "write the note after a, as in: a see topic 7" in text
 
 
 def test_blind_prompts_hide_scores_and_others(judging: JudgingHarness) -> None:
@@ -107,7 +113,7 @@ def test_unsaved_judgments_are_reported_and_can_be_written_to_a_file(
 
 def test_the_end_of_topics_and_of_the_run_is_reported(judging: JudgingHarness) -> None:
     topics = 10
-    text = run_prompts(judging, *["1", "G"] * topics, depth=1)
+    text = run_prompts(judging, *["1", "}"] * topics, depth=1)
     assert "all documents of this topic are judged" in text
     assert "every document of every topic is judged" in text
 

@@ -13,16 +13,17 @@ from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key
 from searchapp.tui.kit.content import readable
 from searchapp.tui.kit.descriptions import arrivals_label, opinion_text, topic_lines
-from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
+from searchapp.tui.kit.prompts import NOTE, Ask, Conversation, leave_by_prompts
 
 DONE = "every disagreement is decided: q leaves"
 
 HELP = """\
 0, 1, ...        decide for this grade; words after it are the reason: 1 defines the term
-(nothing)        next undecided disagreement; + and - go to the next and the previous one
+n                next undecided disagreement; an empty line is n
++, -             next and previous disagreement
 # 12             go to the twelfth disagreement
-n words          note
-u, redo          undo the last decision or note, redo it
+a words          annotate: a note on this document, or on the one just decided
+u, U             undo the last decision or note, redo it
 m                Switch between rendered text, raw text and LaTeX source
 ?                this help
 q                leave; everything is saved"""
@@ -45,6 +46,8 @@ class AdjudicatePrompts(Conversation):
         self._index = -1
         # The document just decided on, if there is no other to go to.
         self._resting_on: Key | None = None
+        # The disagreement decided last, while the one after it is shown: a note belongs to it.
+        self._decided: Dispute | None = None
 
     @property
     def dispute(self) -> Dispute:
@@ -67,8 +70,9 @@ class AdjudicatePrompts(Conversation):
             "+": lambda: self._go(self._index + 1),
             "-": lambda: self._go(self._index - 1),
             "u": lambda: self._again(self.adjudication.session.undo(), "undone"),
-            "redo": lambda: self._again(self.adjudication.session.redo(), "done again"),
-            "n": lambda: self._note(rest.strip()),
+            "U": lambda: self._again(self.adjudication.session.redo(), "done again"),
+            "n": lambda: self._say(NOTE) if rest else self._next_open(),
+            "a": lambda: self._note(rest.strip()),
             "m": self._toggle_maths,
             "?": lambda: self._say(HELP),
         }
@@ -122,13 +126,15 @@ class AdjudicatePrompts(Conversation):
         self._next_open()
         if self.dispute.key == dispute.key:
             self._resting_on = dispute.key
+        self._decided = dispute
 
     def _note(self, words: str) -> None:
         if not words:
-            self._say("write the note after n, as in: n see topic 7")
+            self._say(NOTE)
         else:
-            outcome = self.adjudication.note(self.dispute, words)
-            self._report(outcome, f"a note: {self._name(self.dispute.document_id)}")
+            dispute = self._decided or self.dispute
+            outcome = self.adjudication.note(dispute, words)
+            self._report(outcome, f"a note: {self._name(dispute.document_id)}")
 
     def _again(self, outcome: Outcome | None, label: str) -> None:
         if outcome is None:
@@ -153,7 +159,7 @@ class AdjudicatePrompts(Conversation):
             self._say("no disagreement has this number")
             return
         self._index = index
-        self._resting_on = None
+        self._resting_on = self._decided = None
         self._read()
 
     def _toggle_maths(self) -> None:

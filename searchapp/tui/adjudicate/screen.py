@@ -24,6 +24,7 @@ from searchapp.tui.kit.descriptions import (
     document_label,
     grade_sign,
     has_words,
+    named_document,
     opinion_label,
     with_chip,
 )
@@ -212,6 +213,8 @@ class AdjudicateScreen(WorkScreen):
         self._shown: Key | None = None
         # `RowList.moves` when the cursor stayed on a decided document because there is no other to go to.
         self._moves_at_rest: int | None = None
+        # The disagreement decided last, and `RowList.moves` after it: a note that follows belongs to it.
+        self._decided: tuple[Dispute, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -393,10 +396,11 @@ class AdjudicateScreen(WorkScreen):
         # After a changed decision, go to the disagreement below it.
         if before is not None and self.disputes.cursor + 1 < self.disputes.count:
             self._go(self.disputes.cursor + 1)
-            return
-        self._next_open()
-        if self.dispute is not None and self.dispute.key == dispute.key:
-            self._moves_at_rest = self.disputes.moves
+        else:
+            self._next_open()
+            if self.dispute is not None and self.dispute.key == dispute.key:
+                self._moves_at_rest = self.disputes.moves
+        self._decided = dispute, self.disputes.moves
 
     def _begin_of(self, document: str) -> str:
         return document_label(document, self.run_pages.known_text(document), self._notation)
@@ -407,6 +411,8 @@ class AdjudicateScreen(WorkScreen):
 
     def _note(self) -> None:
         dispute = self.dispute
+        if self._decided is not None and self._decided[1] == self.disputes.moves:
+            dispute = self._decided[0]
         if dispute is None:
             return
 
@@ -416,7 +422,8 @@ class AdjudicateScreen(WorkScreen):
             )
             self._show()
 
-        self.ask_note(self._begin_of(dispute.document_id), self.adjudication.words(dispute), write)
+        name = named_document(dispute.document_id, None, self._begin_of(dispute.document_id))
+        self.ask_note(name, self.adjudication.words(dispute), write)
 
     def _repeat(self, outcome: Outcome | None, action: str) -> None:
         if outcome is None:

@@ -33,7 +33,14 @@ from searchapp.tui.gold.lists import (
 )
 from searchapp.tui.kit.background import BackgroundQueue, Post
 from searchapp.tui.kit.content import Notation, entitle
-from searchapp.tui.kit.descriptions import change_label, document_label, error_text, has_words, opinion_action
+from searchapp.tui.kit.descriptions import (
+    change_label,
+    document_label,
+    error_text,
+    has_words,
+    named_document,
+    opinion_action,
+)
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.explanation import ExplanationDialog
 from searchapp.tui.kit.judging import GradingScreen, TopicJudging
@@ -237,6 +244,8 @@ class GoldJudging(TopicJudging):
         super().__init__(screen, labels, open_session)
         self._gold_screen = screen
         self.is_on = False
+        # The document judged last, its list, and `RowList.moves` after it: a note that follows belongs to it.
+        self._judged: tuple[str, RowList, int] | None = None
 
     @property
     def topic_id(self) -> str:
@@ -283,9 +292,12 @@ class GoldJudging(TopicJudging):
         if rows.cursor + 1 < rows.count:
             rows.move(rows.cursor + 1)
             screen.show_document()
+        self._judged = document, rows, rows.moves
 
     def note(self) -> None:
-        document, session = self._document_to_judge(), self.session
+        judged, session, rows = self._judged, self.session, self._gold_screen.side.rows
+        follows = self.is_on and judged is not None and judged[1:] == (rows, rows.moves)
+        document = judged[0] if judged is not None and follows else self._document_to_judge()
         if session is None or document is None:
             return
         seen = self._seen(document)
@@ -295,10 +307,12 @@ class GoldJudging(TopicJudging):
                 self.done(session.note(seen, words), f"a note: {self._name(document)}")
                 self.redraw([document])
 
-        dialog = WordsDialog(f"Note on {self._name(document)}", self.words(document))
+        name = named_document(document, seen.rank, self._name(document))
+        dialog = WordsDialog(f"Note on {name}", self.words(document))
         self._screen.app.push_screen(dialog, write)
 
     def undo(self) -> None:
+        self._judged = None
         outcome = self.take_back()
         if outcome is None:
             self._screen.head.tell("no judgment of this session to undo")

@@ -25,20 +25,21 @@ from searchapp.tui.kit.descriptions import (
     opinion_text,
     topic_lines,
 )
-from searchapp.tui.kit.prompts import Ask, Conversation, leave_by_prompts
+from searchapp.tui.kit.prompts import NOTE, Ask, Conversation, leave_by_prompts
 
 HELP = """\
 0, 1, ...        give the document this grade; words after it are the reason: 1 defines the term
 s                skip: leave it for later, without a grade
 x [words]        can't tell
-n words          note
-u, redo          undo the last action, redo it
+a words          annotate: a note on this document, or on the one just graded
+u, U             undo the last action, redo it
 bulk 3-7 0       grade documents 3 to 7 of this topic 0, after a question
-(nothing)        next unjudged document; + and - go to the next and the previous one
+n, N             next and previous unjudged document; an empty line is n
++, -             next and previous document
 # 12             go to document 12 of this topic; i ID goes to the document with this id
 /words           search the documents of this topic; / finds the next match
 t [words]        list all topics, or those with the words; t 5 opens the fifth
-] and [          next and previous topic; G the next one with unjudged documents
+] and [          next and previous topic; } the next one with unjudged documents
 d, topic         read the document, the topic again
 m                Switch between rendered text, raw text and LaTeX source
 score            the scores of this topic and the mean over all
@@ -46,7 +47,7 @@ score            the scores of this topic and the mean over all
 q                leave; everything is saved"""
 
 LISTED_TOPICS = 20
-ON = "G goes to the next topic"
+ON = "} goes to the next topic"
 NO_DOCUMENT = "this topic has no document with a score: --depth all also offers documents without a score"
 
 
@@ -73,6 +74,8 @@ class JudgePrompts(Conversation):
         self._index = 0
         # The document just judged, if the topic has no other to go to.
         self._resting_on: str | None = None
+        # The topic and document judged last, while the document after it is shown: a note belongs to it.
+        self._judged: tuple[str, str] | None = None
         # Number of documents to judge in the session.
         self._goal = goal
         # The number that was reported last.
@@ -127,15 +130,16 @@ class JudgePrompts(Conversation):
     def _command(self, word: str, rest: str) -> None:
         simple: dict[str, Callable[[], object]] = {
             "": self._next_unjudged,
+            "N": lambda: self._next_unjudged(-1),
             "s": self._skip,
             "x": lambda: self._cant_tell(rest),
             "u": lambda: self._again(self.judging.undo(), "undone"),
-            "redo": lambda: self._again(self.judging.redo(), "done again"),
+            "U": lambda: self._again(self.judging.redo(), "done again"),
             "+": lambda: self._go(self._index + 1),
             "-": lambda: self._go(self._index - 1),
             "]": lambda: self._open(self._number + 1),
             "[": lambda: self._open(self._number - 1),
-            "G": self._next_topic,
+            "}": self._next_topic,
             "d": self._read_document,
             "topic": self._read_topic,
             "m": self._toggle_maths,
@@ -143,7 +147,8 @@ class JudgePrompts(Conversation):
             "?": lambda: self._say(HELP),
             "t": lambda: self._topics(rest),
             "i": lambda: self._jump(rest),
-            "n": lambda: self._note(rest),
+            "n": lambda: self._say(NOTE) if rest else self._next_unjudged(),
+            "a": lambda: self._note(rest),
         }
         if word not in simple:
             self._say(f"unknown command {word!r}: ? lists all commands")
@@ -205,6 +210,7 @@ class JudgePrompts(Conversation):
         if self._agrees(f"Grade {label}?{f' {already}.' if already else ''}"):
             was_done = self.judging.is_done(self.topic)
             self._report(self.judging.grade(self.topic, documents, grade), label)
+            self._judged = None
             if not was_done:
                 self._leave_finished_topic()
 
@@ -213,17 +219,19 @@ class JudgePrompts(Conversation):
 
     def _note(self, words: str) -> None:
         if not words:
-            self._say("write the note after n, as in: n see topic 7")
+            self._say(NOTE)
         else:
-            document = self.document
-            self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
+            topic, document = self._judged or (self.topic, self.document)
+            self._report(self.judging.note(topic, document, words), f"a note: {self._name(document)}")
 
     def _go_on(self, outcome: Outcome, label: str, document: str, before: Opinion | None) -> None:
         self._report(outcome, f"{label}: {self._name(document)}")
+        judged = self.topic, document
         if has_verdict(before) or not self._leave_finished_topic():
             self._next_unjudged()
             if self.document == document:
                 self._resting_on = document
+        self._judged = judged
 
     def _leave_finished_topic(self) -> bool:
         """Go from a finished topic to the next one with unjudged documents, if the annotator wants this."""
@@ -268,7 +276,7 @@ class JudgePrompts(Conversation):
         self._number = number
         self._index = self.judging.next_unjudged(self.topic) or 0
         self._words = []
-        self._resting_on = None
+        self._resting_on = self._judged = None
         self._read_topic()
         if self.judging.order(self.topic).documents:
             self._read_document()
@@ -280,11 +288,11 @@ class JudgePrompts(Conversation):
             self._say("no document has this number")
             return
         self._index = index
-        self._resting_on = None
+        self._resting_on = self._judged = None
         self._read_document()
 
-    def _next_unjudged(self) -> None:
-        index = self.judging.next_unjudged(self.topic, self._index)
+    def _next_unjudged(self, step: int = 1) -> None:
+        index = self.judging.next_unjudged(self.topic, self._index, step)
         if index is None:
             self._say(f"all documents of this topic are judged: {ON}")
         else:

@@ -35,13 +35,14 @@ from searchapp.tui.kit.descriptions import (
     change_label,
     document_label,
     judged_label,
+    named_document,
     opinion_action,
     opinion_label,
 )
 from searchapp.tui.kit.dialogs import WordsDialog
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp, load
-from searchapp.tui.kit.widgets import LONGEST_ID, KeyLine, RowList, TextLine, chip, shortened_id
+from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, chip
 
 PANES = {
     "ranking": PaneHelp(
@@ -385,8 +386,8 @@ class JudgeScreen(WorkScreen):
             self._done(self.judging.note(topic, document, words), "a note", document)
             self.show_document()
 
-        rank = "" if self.judging.is_blind else f", rank {self.judging.order(topic).places[document] + 1}"
-        name = f"{shortened_id(document, LONGEST_ID)}{rank}: {self.begin_of(document)}"
+        rank = None if self.judging.is_blind else self.judging.order(topic).places[document] + 1
+        name = named_document(document, rank, self.begin_of(document))
         self.ask_note(name, self.judging.words(topic, document), write)
 
     def _reason(self) -> None:

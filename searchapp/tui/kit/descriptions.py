@@ -88,6 +88,16 @@ def document_label(document: str, text: str | None, notation: Notation = AS_WRIT
     return f"“{fitted(line, BEGINNING_CELLS).rstrip()}”" if line else document
 
 
+def named_document(document: str, rank: int | None, beginning: str) -> str:
+    """Return the id of a document, its rank if it has one, and its beginning, as a dialog names it.
+
+    >>> named_document("d7", 3, "“every ring”"), named_document("d7", None, "“every ring”")
+    ('d7, rank 3: “every ring”', 'd7: “every ring”')
+    """
+    at = "" if rank is None else f", rank {rank:,}"
+    return f"{shortened_id(document, LONGEST_ID)}{at}: {beginning}"
+
+
 def opinion_label(opinion: Opinion, labels: Sequence[str]) -> str:
     """Return the verdict of an opinion."""
     return verdict_label(opinion.action, opinion.grade, labels)

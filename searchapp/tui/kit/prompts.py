@@ -23,6 +23,8 @@ from searchapp.tui.kit.descriptions import document_label
 # Prints a prompt and returns the typed line; raises EOFError at the end of the input.
 Ask = Callable[[str], str]
 
+NOTE = "write the note after a, as in: a see topic 7"
+
 
 class Conversation(ABC):
     """A conversation with an annotator or adjudicator about the documents of `pages`."""

@@ -222,7 +222,9 @@ def test_judging_starts_with_the_keys_and_the_log_of_judge(topics_harness: Topic
         await press_and_wait(pilot, screen, "1")
         assert "J starts judging" in screen_text(pilot)
         assert not (topics_harness.home / "judgments.sqlite").exists()
-        await press_and_wait(pilot, screen, "J", "1", "x", "s", "a", *"why?", "enter")
+        await press_and_wait(pilot, screen, "J", "1", "x", "s", "a")
+        assert question(pilot).startswith(f"Note on {third}, rank 3: ")  # it follows the judgment
+        await press_and_wait(pilot, screen, *"why?", "enter", "down", "up", "a", *"odd", "enter")
         await press_and_wait(pilot, screen, "e")
         missed = screen.document_id
         assert missed is not None and missed in GOLD[topic]
@@ -238,6 +240,7 @@ def test_judging_starts_with_the_keys_and_the_log_of_judge(topics_harness: Topic
             ("grade", first, 1, 1),
             ("cant_tell", second, None, 2),
             ("skip", third, None, 3),
+            ("note", third, None, 3),
             ("note", fourth, None, 4),
             ("grade", missed, 0, rank),
         ]
@@ -247,7 +250,7 @@ def test_judging_starts_with_the_keys_and_the_log_of_judge(topics_harness: Topic
         marks = [screen.judging.mark(document)[0] for document in (first, second, third, fourth, missed)]
         assert marks == ["1", "?", "»", "·", "0"]
         await press_and_wait(pilot, screen, "u", "u", "U", "J", "0")
-        assert [event.action.value for event in topics_harness.events()[5:]] == ["retract", "retract", "note"]
+        assert [event.action.value for event in topics_harness.events()[6:]] == ["retract", "retract", "note"]
         assert screen.ranking.judged is None
 
     app = topics_harness.app(
