@@ -67,6 +67,8 @@ class Panes:
         self._columns = columns
         self._lists = lists
         self._zoomed = ""
+        # The list that had the focus before the lists were hidden.
+        self._hidden_list = lists[0]
         self._widths: dict[str, int] = {}
         # The chosen heights of stacked columns.
         self._heights: dict[str, int] = {}
@@ -101,8 +103,10 @@ class Panes:
 
     def toggle_reading(self) -> None:
         self._zoom("")
+        if not self.is_reading:
+            self._hidden_list = self._focused_of(self._lists)
         self._read(not self.is_reading)
-        self._screen.set_focus(None if self.is_reading else self._screen.query_one(f"#{self._lists[0]}"))
+        self._screen.set_focus(None if self.is_reading else self._screen.query_one(f"#{self._hidden_list}"))
 
     def widen(self, steps: int) -> None:
         """Change the width, or where panes are stacked the height, of the focused or main list.
