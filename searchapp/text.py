@@ -132,6 +132,7 @@ _HALVES = r"\ud800-\udfff"
 
 _HIDDEN = re.compile(f"[{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
 _HIDDEN_IN_LINE = re.compile(f"[\t\n{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
+_INVISIBLE = re.compile(f"[{_FORMATS}{_WITHOUT_WIDTH}]")
 
 # The variation selectors and the joiner of emoji, and the blocks with the characters that they belong to. The tags of
 # three flags are not among them, because tags spell hidden sentences.
@@ -175,6 +176,15 @@ def visible(text: str) -> str:
     ('a␛[2Jb<U+202E>c\nd', True)
     """
     return _HIDDEN.sub(_sign, text)
+
+
+def without_invisible(text: str) -> str:
+    r"""Remove characters without width, such as soft hyphens and byte order marks, except inside emoji.
+
+    >>> without_invisible("abe\u00adlian\u200b 👩\u200d🔬") == "abelian 👩\u200d🔬"
+    True
+    """
+    return _INVISIBLE.sub(lambda match: match[0] if _is_in_emoji(text, match.start()) else "", text)
 
 
 def visible_line(text: str) -> str:

@@ -32,7 +32,7 @@ from searchapp.model import Topic
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tasks.base import Task, TaskInfo
-from searchapp.text import visible_line
+from searchapp.text import visible_line, without_invisible
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.background import Post, SearchQueue, SearchRequestKind, in_background
 from searchapp.tui.kit.content import Content, Form, Notation, Plain, entitle
@@ -479,6 +479,9 @@ class QueryLine(TextLine):
         segments = self.app.console.render(text, self.app.console_options.update_width(width + 1))
         return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
 
+    def paste(self, text: str) -> None:
+        super().paste(without_invisible(text))  # their visible signs would be searched for
+
     # Textual's own functions for one scrolling line
 
     def scroll_to_region(self, region: Region, **_options: Any) -> Offset:  # noqa: ARG002
@@ -581,7 +584,10 @@ class Note(Plain):
             return
         parts: list[str | tuple[str, str]] = ["  "]
         # A sentence to act on comes first, because the end of the line may be cut off.
-        first = sentences[:1] if notes.asks else []
+        first, suggestion = sentences[:1] if notes.asks else [], notes.suggestion
+        width = self.size.width or self.screen.size.width - 2 * PADDING
+        if first and suggestion is not None and not notes.relaxed and cell_len(first[0]) + 2 > width:
+            first = [f"{suggestion.word} → {suggestion.suggestion}? {accept} accepts"]
         parts += [(f"{visible_line(sentence)}  ", "$warning") for sentence in first]
         if topic:
             parts += [chip(f"judging topic {shortened_id(topic, 40)}", "bold $primary"), " "]

@@ -333,7 +333,7 @@ class Reasons:
             hits.mark_hit(result)
             name = shortened_id(result.hit.document_id, LONGEST_ID)
             self._screen.head.show_state(
-                f"{name} is marked: {key} on another hit explains their order",
+                f"{name} is marked: {key} on another hit compares them",
                 holds=lambda: hits.marked_rank is not None,
             )
             return

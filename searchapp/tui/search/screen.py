@@ -220,6 +220,7 @@ class SearchScreen(SearchView):
         self.searcher = searcher
         self.setup = setup
         self._learning = LearningProgress(self.later, self.head)
+        self.add_class("-typing")  # the first frame shows the keys of the query, which gets the focus
         self.words = QueryLine(self._submitted, self.typed, self.point)
         self._bar = QueryBar(self.words)
         self.judging = SearchJudging(self, self.searched.info.grades, setup.session)
@@ -447,6 +448,8 @@ class SearchScreen(SearchView):
     def show_notes(self, notes: QueryNotes) -> None:
         self._notes = notes
         self.draw_query()
+        if not self.hits.count:
+            self.show_document()
 
     def show_failure(self, loader: RankingLoader, error: Exception) -> None:
         if not isinstance(error, BrokenQuery):
@@ -603,8 +606,12 @@ class SearchScreen(SearchView):
                 self.keys.shown("filter"),
                 "" if topic is None else topic.id,
                 self._notes,
-                self.keys.shown("next_pane", in_line=True).capitalize(),
+                self._accept_key,
             )
+
+    @property
+    def _accept_key(self) -> str:
+        return self.keys.shown("next_pane", in_line=True).capitalize()
 
     def _is_old(self, loader: RankingLoader) -> bool:
         is_failure = loader.error is not None and not isinstance(loader.error, BrokenQuery)
@@ -669,10 +676,11 @@ class SearchScreen(SearchView):
             statements = self.judging.statements(result.hit.document_id)
             is_ranked = self.hits.listing.is_ranked
             self.reading.show(result, self.loader.queue, statements, is_ranked=is_ranked)
-        elif self.hits.count:
+        elif self.hits.count or (self.loader.listing is None and self.loader.error is None):
             self.reading.show_none("…")
-        else:
-            self.reading.show_none(self._why_empty(self.loader))
+        else:  # the line below the query may be too short for all notes
+            notes = self._notes.sentences(self._accept_key)
+            self.reading.show_none("\n".join([*notes, self._why_empty(self.loader)]))
 
     def _why_empty(self, loader: RankingLoader) -> str:
         """Return why there are no hits, and what to do."""

@@ -59,6 +59,23 @@ def test_words_that_find_nothing_are_explained_below_the_query(
     drive(search_harness.app(), steps, (80, 24))
 
 
+def test_short_lines_name_the_suggestion_and_its_key(search_harness: SearchHarness) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await press_and_wait(pilot, screen, *"let abelain rqqg")
+        await noted(pilot, screen, "abelain → abelian? Tab accepts")
+        # The document pane shows all notes.
+        assert screen.reading._pane.text.plain.splitlines()[:3] == [
+            "abelain: in no document. Did you mean abelian? Tab accepts",
+            "rqqg: in no document",
+            "'let' is a stop word",
+        ]
+        await press_and_wait(pilot, screen, "tab")
+        assert screen.words.value == "let abelian rqqg" and screen.hits.count
+        assert "in no document" not in screen.reading._pane.text.plain
+
+    drive(search_harness.app(), steps, (40, 15))
+
+
 def test_tab_accepts_each_suggestion_and_is_the_next_pane_without_one(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await press_and_wait(pilot, screen, *"abelain rnig field")
@@ -130,7 +147,7 @@ def test_filters_that_exclude_every_hit_are_named(search_harness: SearchHarness)
 def test_pasted_lines_are_one_query(search_harness: SearchHarness) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await wait_until_answered(pilot, screen)
-        pilot.app.post_message(events.Paste("prime\r\n  number \n\n\nfield\n"))
+        pilot.app.post_message(events.Paste("\ufeffpri\u00adme\r\n  num\u200bber \n\n\nfield\n"))
         await pilot.pause()
         await wait_until_answered(pilot, screen)
         assert screen.words.value == "prime number field"

@@ -85,9 +85,11 @@ def test_a_query_is_ranked_with_two_recipes_while_typing(
         await press_and_wait(pilot, screen, "space", *"number")
         assert_both(screen, "prime number")
         assert shown(first) != shown(second)
-        await press_and_wait(pilot, screen, "enter", "b")
+        await press_and_wait(pilot, screen, "enter", "tab", "b")
         assert screen.reading.size.height and not first.region and not second.region
-        await press_and_wait(pilot, screen, "b", "V")
+        await press_and_wait(pilot, screen, "b")
+        assert second.has_focus
+        await press_and_wait(pilot, screen, "V")
         assert not second.region and first.region == whole and ids(screen) == shown(first)
         await press_and_wait(pilot, screen, "slash", "backspace")
         assert screen.loaders[1].listing is None  # it is not ranked any more
@@ -121,6 +123,21 @@ def test_arrows_show_the_moves_between_the_rankings(search_harness: SearchHarnes
         assert line(rows, 1).startswith(f"   2 {NOT_THERE} ")
 
     drive(search_harness.app(), steps, (160, 45))
+
+
+def test_a_list_that_is_loading_does_not_report_that_nothing_matches(search_harness: SearchHarness) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        second = make_second_fickle(screen, search_harness)
+        second.may_answer.clear()
+        await press_and_wait(pilot, screen, *"prime")
+        await press(pilot, "alt+v", *"bm25", "enter", "enter", "tab")
+        assert screen.loaders[1].rows.has_focus and "Loading the hits …" in screen_text(pilot)
+        assert "No document matches" not in screen_text(pilot)
+        second.may_answer.set()
+        await wait_until_answered(pilot, screen)
+        assert_both(screen, "prime")
+
+    drive(search_harness.app(), steps)
 
 
 def test_the_same_recipe_twice_moves_nothing(search_harness: SearchHarness) -> None:
