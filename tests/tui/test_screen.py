@@ -456,6 +456,14 @@ def test_all_grades_of_a_task_have_keys_and_labels(judging: JudgingHarness) -> N
     drive(judging.app("explanation-2021"), steps)
 
 
+def test_the_line_of_keys_has_every_grade_in_a_small_terminal(judging: JudgingHarness) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        shown = "\n".join(screen_text(pilot).splitlines()[-3:-1])
+        assert all(f" {grade} " in shown for grade in range(7)) and " 6 most…" in shown
+
+    drive(judging.app("explanation-2021"), steps, (40, 15))
+
+
 def test_a_sentence_is_shown_with_its_neighbours(judging: JudgingHarness) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         debate = screen.topic_id

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -601,8 +601,10 @@ class TextPane(LinePane):
         return len(Visual.to_strips(self, begin, self._width, None, self.visual_style))
 
 
-# Longer words, such as names of grades, are cut, so that the other keys stay visible.
+# Longer words, such as names of grades, are cut, so that the other keys stay visible; those of grades to the first of
+# the smaller lengths with which every grade has room.
 LONGEST_WORD = 40
+GRADE_WORDS = (LONGEST_WORD, 12, 8, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -617,6 +619,10 @@ class KeyEntry:
     @property
     def shown(self) -> str:
         return shortened(self.word, LONGEST_WORD)
+
+    @property
+    def is_grade(self) -> bool:
+        return self.name.startswith("grade_")
 
     @property
     def cells(self) -> int:
@@ -672,9 +678,21 @@ class KeyLine(Widget):
                 self.post_message(self.Pressed(entry.name))
 
     def _laid_out(self, width: int) -> list[list[KeyEntry]]:
-        last = self._entries[-1]
-        kept = [entry for entry in self._entries if entry is last or entry.name == "help"]
-        others = [entry for entry in self._entries if entry not in kept]
+        for longest in GRADE_WORDS:
+            entries = [
+                replace(entry, word=shortened(entry.word, longest)) if entry.is_grade else entry
+                for entry in self._entries
+            ]
+            lines = self._lay_out(entries, width)
+            shown = [entry for line in lines for entry in line]
+            if all(entry in shown for entry in entries if entry.is_grade):
+                break
+        return lines
+
+    def _lay_out(self, entries: Sequence[KeyEntry], width: int) -> list[list[KeyEntry]]:
+        last = entries[-1]
+        kept = [entry for entry in entries if entry is last or entry.name == "help"]
+        others = [entry for entry in entries if entry not in kept]
         lines: list[list[KeyEntry]] = [[]]
         used = 0
 

@@ -436,3 +436,14 @@ def test_late_figures_are_added_to_the_list_of_pairs(
 
     app = compare_harness.app(RECIPES, measures=("RR",))
     drive(app, steps)
+
+
+def test_every_pane_has_lines_in_a_small_terminal_while_judging(compare_harness: CompareHarness) -> None:
+    async def steps(pilot: P, screen: CompareScreen) -> None:
+        await wait_until_answered(pilot, screen)
+        await press(pilot, "J")
+        for side in screen.sides:
+            assert side.ranking.size.height >= 2
+        assert all(screen.query_one(f"#{name}").size.height >= 1 for name in ("topic", "document"))
+
+    drive(compare_harness.app(), steps, (40, 15))

@@ -418,3 +418,14 @@ def test_late_figures_do_not_change_the_topic(
 
     app = topics_harness.app(depth=DEPTH, order=Order.worst)
     drive(app, steps)
+
+
+def test_every_pane_has_lines_in_a_small_terminal_while_judging(topics_harness: TopicsHarness) -> None:
+    async def steps(pilot: P, screen: TopicsScreen) -> None:
+        await wait_until_answered(pilot, screen)
+        await press(pilot, "J")
+        for side in screen.sides:
+            assert side.ranking.size.height >= 2
+        assert all(screen.query_one(f"#{name}").size.height >= 1 for name in ("topic", "document"))
+
+    drive(topics_harness.app(), steps, (40, 15))
