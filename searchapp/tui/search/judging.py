@@ -180,7 +180,8 @@ class SearchJudging(TopicJudging):
         question = (
             f"How many of the first hits are to be judged for the topic {shortened(topic.id, LONGEST_ID)}?"
         )
-        self._screen.app.push_screen(WordsDialog(question, str(min(QUEUED, listing.total))), add)
+        dialog = WordsDialog(question, str(min(QUEUED, listing.total)), action="add them")
+        self._screen.app.push_screen(dialog, add)
 
     def _queue(self, home: Path, topic: Topic, request: SearchRequest) -> None:
         task = self._search.searched

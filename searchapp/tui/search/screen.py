@@ -770,7 +770,9 @@ class SearchScreen(SearchView):
             f"Write the first {EXPORTED:,} hits to this file (.jsonl, .csv, or any other for a TREC run)"
         )
         initial = f"{self.searched.name}-hits.trec"
-        self.app.push_screen(WordsDialog(question, initial), lambda name: self._export_to(name or ""))
+        self.app.push_screen(
+            WordsDialog(question, initial, action="write"), lambda name: self._export_to(name or "")
+        )
 
     def _export_to(self, name: str) -> None:
         listing, path = self.loader.listing, Path(name).expanduser()

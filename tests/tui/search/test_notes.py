@@ -267,6 +267,7 @@ def test_hits_are_written_to_a_file_which_is_replaced_only_when_asked(search_har
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await press_and_wait(pilot, screen, *"prime", "enter", "X")
+        assert "↵ write" in screen_text(pilot)
         await press(pilot, "ctrl+u")
         pilot.app.post_message(events.Paste(str(path)))
         await pilot.pause()
@@ -295,7 +296,9 @@ def test_hits_are_added_to_the_judging_queue_of_the_topic(search_harness: Search
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         async def queue(number: str) -> None:
-            await press(pilot, "Q", "ctrl+u")
+            await press(pilot, "Q")
+            assert "↵ add them" in screen_text(pilot)
+            await press(pilot, "ctrl+u")
             await press_and_wait(pilot, screen, *number, "enter")
             await wait_until(
                 pilot, lambda: "queued" in screen_text(pilot) or "not a number" in screen_text(pilot)
