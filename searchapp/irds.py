@@ -128,11 +128,7 @@ class TaskQrels(BaseQrels):  # type: ignore[misc]
 
 def _has_gold(of: Task, split: str) -> bool:
     try:
-        collection = of._parts.collection(of.folder)
-        collection.gold_files(split)
-        return not collection.is_masked(split)
-    except UsageError:
-        return False
+        return of._collection().why_no_gold(split) is None
     except DataError:  # the files are missing or wrong, which reading the gold explains
         return True
 

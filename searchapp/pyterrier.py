@@ -179,7 +179,7 @@ class TaskDataset(pt.datasets.Dataset):
 
     def __init__(self, name: str) -> None:
         self._name = name
-        is_task = name.endswith(".toml") or name in (*tasks.names(), *tasks.sample_names())
+        is_task = name.endswith(".toml") or name in tasks.shipped_names()
         self._reference, _, self._split = (name, "", "") if is_task else name.rpartition("/")
         self._configure()
         if self._split:
@@ -234,7 +234,7 @@ class TaskDatasets(pt.datasets.DatasetProvider):
             raise KeyError(str(error)) from error
 
     def list_dataset_names(self) -> Iterable[str]:
-        for task in (*tasks.names(), *tasks.sample_names()):
+        for task in tasks.shipped_names():
             yield from (task, *(f"{task}/{split}" for split in tasks.load(task).info.splits))
 
 
@@ -273,8 +273,7 @@ class IndexArtifact(pt.Artifact):
         name = folder.name.removeprefix(f"{settings.index_prefix}-")
         with closing(open_engine(settings)) as engine:
             info = engine.index_info(name)
-        shipped = (*tasks.names(), *tasks.sample_names())
-        owners = [task for task in shipped if name in tasks.load(task).info.index_names]
+        owners = [task for task in tasks.shipped_names() if name in tasks.load(task).info.index_names]
         if info is None or not (info.owner or owners):
             raise UsageError(
                 f"{folder} is not an index of a task's documents: give the folder searchapp-TASK in the folder indexes "

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from searchapp.errors import DataError, UsageError
+from searchapp.errors import DataError
 from searchapp.files import atomic_folder
 from searchapp.formats import trec, trec_collections
 from searchapp.formats.problems import Problems, shown
@@ -98,13 +98,9 @@ def export_task(
 
 
 def _grades(task: Task, collection: Collection, split: str) -> Grades:
-    try:
-        files = collection.gold_files(split)
-    except UsageError:  # the split has no gold
+    if collection.why_no_gold(split) or not all(file.exists() for file in collection.gold_files(split)):
         return {}
-    if collection.is_masked(split) or not all(file.exists() for file in files):
-        return {}
-    return task.official.grades(files, DataSplit(collection, split))
+    return task.official.grades(collection.gold_files(split), DataSplit(collection, split))
 
 
 def _title_and_text(document: Document) -> tuple[str, str]:

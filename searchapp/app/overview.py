@@ -78,8 +78,7 @@ def look(settings: Settings, folder: Path) -> Overview:
     try:
         with closing(open_engine(settings, attempts=ATTEMPTS, timeout=TIMEOUT_SECONDS)) as engine:
             info = engine.info()
-            every = [*tasks.names(), *sample_names()]
-            serving = {name: _serving(engine, tasks.load(name)) for name in every}
+            serving = {name: _serving(engine, tasks.load(name)) for name in tasks.shipped_names()}
             indexed = [own.file for own in indexes.own_tasks(indexes.stored_versions(engine))]
             own_states = [
                 state(task, _serving(engine, task))

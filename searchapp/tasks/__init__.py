@@ -44,6 +44,11 @@ def sample_names() -> list[str]:
     return [f"{name}{SAMPLE}" for name in MODULES]
 
 
+def shipped_names() -> list[str]:
+    """Return the names of the shipped tasks and of their samples."""
+    return [*names(), *sample_names()]
+
+
 def load(name: str) -> Task:
     """Return the task with a name, or the own task or variant of a TOML file.
 

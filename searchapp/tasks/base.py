@@ -287,6 +287,20 @@ class Collection(ABC):
         self.split_files(split)  # for its error
         return False
 
+    def why_no_gold(self, split: str) -> str | None:
+        """Return why a split has no gold; None if it has some, even if its files are missing or invalid.
+
+        Raises:
+            DataError: the files, which may be masked, can't be read.
+        """
+        if self.is_masked(split):
+            return f"the gold of {split} is masked"
+        try:
+            self.gold_files(split)
+        except UsageError as error:  # a split of an own task without gold
+            return str(error)
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class DataSplit(Generic[C_co]):

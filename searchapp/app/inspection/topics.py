@@ -179,16 +179,7 @@ class RunTopics:
         Raises:
             DataError: the topics can't be read.
         """
-        if self._given_gold is not None:
-            return None
-        part = self.part
-        if part.collection.is_masked(part.name):
-            return f"the gold of {part.name} is masked: no topic has figures"
-        try:
-            part.collection.gold_files(part.name)
-        except UsageError as error:  # a split of an own task without gold
-            return str(error)
-        return None
+        return None if self._given_gold is not None else self.part.collection.why_no_gold(self.part.name)
 
     @cached_property
     def _own_gold(self) -> Grades:

@@ -20,7 +20,7 @@ from searchapp.lucene.errors import BadSettings
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
 from searchapp.model import Markup
 from searchapp.resources import without_description
-from searchapp.tasks import OWN, names, sample_names
+from searchapp.tasks import OWN, shipped_names
 from searchapp.tasks.base import JUDGING_DEPTH, TaskInfo
 from searchapp.text import choices_hint
 
@@ -327,7 +327,7 @@ def name_problem(name: str) -> str | None:
         )
     if re.search(r"-\d{6}", name):
         return "a - followed by six digits names a version of an index"
-    if name in (*names(), *sample_names()):
+    if name in shipped_names():
         return "a built-in task has this name"
     return None
 

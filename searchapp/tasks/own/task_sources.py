@@ -21,6 +21,7 @@ from searchapp.formats import records, trec_collections
 from searchapp.formats.encoding import open_unpacked, read_utf8, write_gzip
 from searchapp.formats.problems import Problems, shown, some, unusable_id
 from searchapp.formats.records import Record, json_line
+from searchapp.formats.trec import write_qrels
 from searchapp.formats.trec_collections import TrecContent
 from searchapp.progress import Progress
 from searchapp.resources import install_command
@@ -82,11 +83,10 @@ class ConvertedFiles:
             fields=tuple(key for key in columns if key not in (ID, TEXT)),
         )
 
-    def gold(self, split: str, grades: Iterable[tuple[str, str, int]]) -> DetectedFile:
+    def gold(self, split: str, grades: Mapping[str, Mapping[str, int]]) -> DetectedFile:
         name = f"{split}.qrels"
         with self._place(name).open("wb") as file:
-            for topic, document, grade in grades:
-                file.write(f"{topic} 0 {document} {grade}\n".encode())
+            write_qrels(file, grades)
         return DetectedFile(self.folder / name, task_file.TREC, (), ())
 
     def merged(self, name: str, files: Sequence[DetectedFile], problems: Problems) -> DetectedFile:
@@ -495,8 +495,7 @@ def irds(place: str, source: TaskSource) -> None:
             if part.has_queries() and part.has_qrels():
                 split = split_name(name.rpartition("/")[2] if "/" in name else SPLIT)
                 topics = source.converted.topics(split, _irds_topics(part, name, source.problems))
-                grades = ((grade.query_id, grade.doc_id, int(grade.relevance)) for grade in part.qrels_iter())
-                source.add_split(split, topics, source.converted.gold(split, grades))
+                source.add_split(split, topics, source.converted.gold(split, part.qrels_dict()))
     except SearchappError:
         raise
     except Exception as error:  # ir_datasets, its downloads and a data set's own code raise any error
