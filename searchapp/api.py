@@ -51,9 +51,9 @@ from searchapp.model import Document, Explanation, Hits, Ranking, Topic
 from searchapp.model import Run as Rankings
 from searchapp.progress import Callback, CallbackProgress, Progress, SilentProgress
 from searchapp.ranking import recipes
+from searchapp.ranking.paging import sources
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.search_results import sources
 from searchapp.ranking.signals.transformer import TransformerSignal
 from searchapp.runs import directory
 from searchapp.runs.directory import GivenRun, Manifest, StoredRun

@@ -30,7 +30,7 @@ from searchapp.files import DocumentsDigest, data_name, digest_json
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, IndexInfo
 from searchapp.progress import Advance, Progress
-from searchapp.ranking.search_results import sources
+from searchapp.ranking.paging import sources
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.own import task_file
 from searchapp.text import counted, suggestion
@@ -619,6 +619,5 @@ def _is_ours(name: str) -> bool:
 
 
 def _shipped_task(name: str) -> str | None:
-    shipped = (*tasks.names(), *tasks.sample_names())
-    matches = [task for task in shipped if name == task or name.startswith(f"{task}-")]
+    matches = [task for task in tasks.shipped_names() if name == task or name.startswith(f"{task}-")]
     return max(matches, key=len, default=None)

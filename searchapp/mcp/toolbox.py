@@ -37,7 +37,8 @@ from searchapp.mcp import tool_outputs as out
 from searchapp.progress import Advance, Callback, CallbackProgress
 from searchapp.ranking import recipes
 from searchapp.ranking.highlighting import snippet
-from searchapp.ranking.search_results import shorten_explanation, sources
+from searchapp.ranking.paging import sources
+from searchapp.ranking.search_results import shorten_explanation
 from searchapp.tasks.folders import require_data
 from searchapp.text import choices_hint, counted, suggestion, visible
 
@@ -554,7 +555,7 @@ class Toolbox:
         Raises:
             UsageError: the name is unknown.
         """
-        shipped = [*tasks.names(), *tasks.sample_names()]
+        shipped = tasks.shipped_names()
         if name in shipped:
             return tasks.load(name)
         if name not in self._own_tasks:

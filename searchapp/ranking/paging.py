@@ -1,4 +1,4 @@
-"""The hits of search bodies page by page, to any depth.
+"""The hits of search bodies page by page, to any depth, and documents by their ids.
 
 A page begins after the score and id of the previous page's last hit (`search_after`). They order hits completely, and
 a version of an index never changes, so that pages are consistent across copies of a shard without a point in time,
@@ -11,8 +11,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from searchapp.engines.base import Index
+from searchapp.engines.base import BEST_FIRST, Index
 from searchapp.errors import QueryRefused
+from searchapp.formats.problems import encodable
 from searchapp.model import Body, Hits
 from searchapp.progress import Advance, no_progress
 
@@ -107,6 +108,27 @@ def hits_in_windows(index: Index, body: Mapping[str, Any], max_hits: int | None 
             return
         request = _next_page_body(request, hits)
         max_hits = None if max_hits is None else max_hits - size
+
+
+def sources(index: Index, documents: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the indexed documents of these ids; ids that the index lacks are missing.
+
+    Raises:
+        EngineError: the engine failed.
+    """
+    # Engines reject ids that no document can have.
+    ids = [document for document in documents if document and encodable(document)]
+    found: dict[str, Mapping[str, Any]] = {}
+    for start in range(0, len(ids), WINDOW):
+        window = ids[start : start + WINDOW]
+        found |= matching_sources(index, {"ids": {"values": window}}, len(window))
+    return found
+
+
+def matching_sources(index: Index, query: Mapping[str, Any], size: int) -> dict[str, Mapping[str, Any]]:
+    """Return the first `size` documents that match a query, by id."""
+    hits = index.find({"query": query, "size": size, "sort": BEST_FIRST, "_source": True})
+    return {hit.hit.document_id: hit.source for hit in hits}
 
 
 def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import BEST_FIRST, Index, SearchHit
-from searchapp.formats.problems import encodable
 from searchapp.model import Body, Explanation, Hit
 from searchapp.ranking.highlighting import ChosenTerms, HighlightRequest, Marker, remove_marks
+from searchapp.ranking.paging import matching_sources
 from searchapp.text import Span, merge_spans
 
 _WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOTALL)
@@ -170,13 +170,6 @@ def _highlights_of(
     return [highlights.get(hit, {}) for hit in ids]
 
 
-def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the indexed documents of these ids; ids that the index lacks are missing."""
-    # Engines reject ids that no document can have.
-    ids = [document for document in documents if document and encodable(document)]
-    return _sources(index, {"query": {"ids": {"values": ids}}, "size": len(ids)}) if ids else {}
-
-
 def documents_around(
     index: Index, document: Mapping[str, Any], fields: tuple[str, str], reach: int
 ) -> list[Mapping[str, Any]]:
@@ -194,13 +187,8 @@ def documents_around(
             ]
         }
     }
-    documents = _sources(index, {"query": query, "size": 2 * reach + 1})
+    documents = matching_sources(index, query, 2 * reach + 1)
     return sorted(documents.values(), key=lambda document_: document_[number])
-
-
-def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    hits = index.find({**body, "sort": BEST_FIRST, "_source": True})
-    return {hit.hit.document_id: hit.source for hit in hits}
 
 
 def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:

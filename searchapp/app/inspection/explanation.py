@@ -17,7 +17,7 @@ from searchapp.errors import UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Explanation, Hit, Hits, Topic
 from searchapp.progress import Progress
-from searchapp.ranking import search_results
+from searchapp.ranking import paging, search_results
 from searchapp.ranking.ranker import RankedTopic, SignalShare
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.search_results import ExplanationLine
@@ -127,7 +127,7 @@ def find_reason(searcher: TaskSearcher, request: SearchRequest, document_id: str
     Raises:
         as `TaskSearcher.search` does.
     """
-    if not search_results.sources(searcher.index, [document_id]):
+    if not paging.sources(searcher.index, [document_id]):
         return Reason(document_id, RankStatus.unknown)
     if document_id == request.like:
         return Reason(document_id, RankStatus.origin)
@@ -191,7 +191,7 @@ def compare_texts(searcher: TaskSearcher, documents: tuple[str, str]) -> tuple[C
     Raises:
         EngineError: the engine failed.
     """
-    sources = search_results.sources(searcher.index, documents)
+    sources = paging.sources(searcher.index, documents)
     if len(sources) < len(documents):
         return ()
     texts = [str(sources[document].get("text", "")) for document in documents]
@@ -453,7 +453,7 @@ def explain(
 
     def indexed(documents: Sequence[str]) -> set[str]:
         with ranker.lock:
-            return set(search_results.sources(ranker.index, documents))
+            return set(paging.sources(ranker.index, documents))
 
     topic_request = TopicRequest(topic, depth, is_document=info.topics_are_documents)
     explanation = Explainer(ranker, indexed).explain(topic_request, request.document_id)

@@ -22,7 +22,7 @@ from searchapp.files import digest_text
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.progress import Progress
-from searchapp.ranking import recipes, search_results
+from searchapp.ranking import paging, recipes, search_results
 from searchapp.ranking.highlighting import Marker, TextAnalyzer
 from searchapp.ranking.recipes import Recipe
 from searchapp.runs import directory
@@ -264,7 +264,7 @@ class Pages:
                 query = self._queries[topic.id]
                 results = search_results.documents_with_matches(index, self._marker[1], documents, query)
             rest = [document for document in documents if document not in results]
-            unmarked = search_results.sources(index, rest) if rest else {}
+            unmarked = paging.sources(index, rest)
         context = self.task.info.context
         for document in documents:
             result = results.get(document)
@@ -282,7 +282,7 @@ class Pages:
         missing = [document for document in dict.fromkeys(documents) if document not in self._sources]
         for start in range(0, len(missing), BATCH_SIZE):
             batch = missing[start : start + BATCH_SIZE]
-            sources = search_results.sources(self._index, batch) if self._index is not None else {}
+            sources = paging.sources(self._index, batch) if self._index is not None else {}
             for document in batch:
                 _put(self._sources, document, sources.get(document), CACHED_SOURCES + len(documents))
         return [self._sources[document] for document in documents]

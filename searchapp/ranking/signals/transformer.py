@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from searchapp.engines.base import BEST_FIRST, Index
+from searchapp.engines.base import Index
 from searchapp.errors import DataError, UsageError
 from searchapp.formats import frames
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance, no_progress
-from searchapp.ranking.paging import WINDOW
+from searchapp.ranking.paging import sources
 from searchapp.ranking.signals.base import (
     AT_ONCE,
     Inputs,
@@ -112,20 +112,10 @@ class _TransformerScorer(SignalScorer):
         names = ("qid", "query", "docno", "text", "score", "rank")
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for topic, hits in zip(topics, candidates, strict=True):
-            texts: dict[str, str] = {}
-            for start in range(0, len(hits), WINDOW):
-                ids = hits[start : start + WINDOW].document_ids
-                body = {
-                    "query": {"ids": {"values": ids}},
-                    "size": len(ids),
-                    "sort": BEST_FIRST,
-                    "_source": True,
-                }
-                texts |= {
-                    found.hit.document_id: str(found.source["text"]) for found in self._index.find(body)
-                }
+            found = sources(self._index, hits.document_ids)
             for rank, (document, score) in enumerate(hits):
-                row = (topic.id, topic.text, document, texts.get(document, ""), score, rank)
+                text = str(found[document]["text"]) if document in found else ""
+                row = (topic.id, topic.text, document, text, score, rank)
                 for name, value in zip(names, row, strict=True):
                     columns[name].append(value)
         return columns

@@ -21,7 +21,7 @@ from searchapp.app.inspection.explanation import (
 )
 from searchapp.app.search import GoldTopic, TaskSearcher
 from searchapp.model import AnalysisStep
-from searchapp.ranking import search_results
+from searchapp.ranking import paging
 from searchapp.ranking.search_results import IDF
 from searchapp.ranking.signals.base import Vote
 from searchapp.text import visible_line
@@ -428,7 +428,7 @@ class Reasons:
         answers = page.answers
 
         def texts(searcher: TaskSearcher) -> dict[str, str]:
-            sources = search_results.sources(searcher.index, answers) if answers else {}
+            sources = paging.sources(searcher.index, answers)
             return {name: str(source.get("text", "")) for name, source in sources.items()}
 
         self._screen.head.end_wait()  # the request replaces one of the same kind

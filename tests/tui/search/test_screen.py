@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.search import SearchRequest
+from searchapp.ranking.paging import sources
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
-from searchapp.ranking.search_results import sources
 from searchapp.tui.kit import background
 from searchapp.tui.search import requests
 from searchapp.tui.search.choices import FilterDialog
