@@ -27,7 +27,7 @@ from searchapp.app.sessions import PATIENCE_SECONDS
 from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.engines import open_engine
-from searchapp.errors import Replaced, SearchappError, UsageError
+from searchapp.errors import EngineError, Replaced, SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.judging.events import Action, Author, Kind, verdict_label
@@ -554,14 +554,18 @@ class Toolbox:
 
         Raises:
             UsageError: the name is unknown.
+            EngineError: the engine, which knows the files of own tasks, does not answer.
         """
         shipped = tasks.shipped_names()
         if name in shipped:
             return tasks.load(name)
         if name not in self._own_tasks:
-            for state in look(self._settings, self._folder).tasks:
+            overview = look(self._settings, self._folder)
+            for state in overview.tasks:
                 if state.task.info.file is not None:
                     self._own_tasks.setdefault(state.task.name, state.task)
+            if name not in self._own_tasks and overview.trouble:
+                raise EngineError(f"your own tasks are unknown: {overview.trouble}")
         if name not in self._own_tasks:
             raise UsageError(f"unknown task {choices_hint(name, [*self._own_tasks, *shipped])}")
         return self._own_tasks[name]

@@ -51,6 +51,9 @@ sys.modules["mcp"] = None
 {COMMAND}
 """
 
+one_engine = pytest.mark.parametrize("engine", ["embedded"], indirect=True)
+"""For tests in which the engine does nothing."""
+
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -73,8 +76,7 @@ def tool_call(tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def program(home: Path, text: str = COMMAND, *options: str) -> Program:
-    environment = {"SEARCHAPP_HOME": str(home), "SEARCHAPP_ENGINE": "embedded"}
-    return Program(text, "mcp", *options, environment=environment)
+    return Program(text, "mcp", *options, environment={"SEARCHAPP_HOME": str(home)})
 
 
 def send(process: Program, *messages: dict[str, Any]) -> None:
@@ -96,7 +98,7 @@ def test_the_client_of_the_sdk_uses_the_tools(home: Path, tmp_path: Path) -> Non
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "searchapp", "mcp", "--judge-as", "gpt", "--limit", "1"],
-        env={**os.environ, "SEARCHAPP_HOME": str(home), "SEARCHAPP_ENGINE": "embedded"},
+        env=dict(os.environ),
         cwd=tmp_path,
     )
 
@@ -126,12 +128,14 @@ def test_nothing_but_the_protocol_is_on_stdout_and_the_end_of_input_ends_the_ser
         assert f"noise of {noise}" in errors
 
 
+@one_engine
 def test_the_end_of_input_ends_an_idle_server_silently(home: Path) -> None:
     with opened(program(home)) as process:
         process.stdin.close()
         assert (*process.communicate(), process.returncode) == ("", "", 0)
 
 
+@one_engine
 def test_invalid_messages_do_not_end_the_server(home: Path) -> None:
     with opened(program(home)) as process:
         process.write_line("{not json")
@@ -143,6 +147,7 @@ def test_invalid_messages_do_not_end_the_server(home: Path) -> None:
         assert answer["result"]["structuredContent"]["total"] == 3
 
 
+@one_engine
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("is_busy", [False, True], ids=["idle", "busy"])
 def test_a_signal_ends_the_server(home: Path, number: signal.Signals, *, is_busy: bool) -> None:
@@ -157,6 +162,7 @@ def test_a_signal_ends_the_server(home: Path, number: signal.Signals, *, is_busy
         assert time.monotonic() - started < 20
 
 
+@one_engine
 def test_a_request_that_does_not_stop_does_not_keep_the_server_at_the_end_of_input(home: Path) -> None:
     with opened(program(home, SLOW)) as process:
         send(process, tool_call("search", task="kitchen", words="lentils"))
@@ -169,6 +175,7 @@ def test_a_request_that_does_not_stop_does_not_keep_the_server_at_the_end_of_inp
         assert time.monotonic() - started < 20
 
 
+@one_engine
 def test_a_client_that_stops_reading_ends_the_server(home: Path) -> None:
     with opened(program(home)) as process:
         process.stdout.close()
@@ -178,6 +185,7 @@ def test_a_client_that_stops_reading_ends_the_server(home: Path) -> None:
         assert process.stderr.read() == ""
 
 
+@one_engine
 def test_without_the_package_a_sentence_says_what_to_install(home: Path) -> None:
     with program(home, WITHOUT_PACKAGE) as process:
         process.stdin.close()
@@ -186,6 +194,7 @@ def test_without_the_package_a_sentence_says_what_to_install(home: Path) -> None
     assert re.fullmatch(r"searchapp: .* needs the package mcp.*pip install '\.\[mcp\]'.*\n", errors)
 
 
+@one_engine
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import threading
 import time
@@ -26,8 +27,9 @@ from searchapp.mcp import toolbox
 from searchapp.mcp.tool_server import READING, Steps, ToolServer
 from searchapp.mcp.toolbox import ModelJudge
 from searchapp.ranking.search_results import SearchResult
-from tests.cli.conftest import EMBEDDED, Result, run_command
+from tests.cli.conftest import Result, run_command
 from tests.mcp.conftest import DOCUMENTS, INSTRUCTION
+from tests.server.node import Node
 
 T = TypeVar("T")
 
@@ -77,7 +79,7 @@ def tools_of(server: ToolServer) -> dict[str, Tool]:
 
 
 def command(home: Path, *words: object) -> Result:
-    result = run_command(*words, "--home", home, environment=EMBEDDED)
+    result = run_command(*words, "--home", home)
     assert result.code == 0, result.stderr
     return result
 
@@ -320,16 +322,11 @@ def topic_of(home: Path, run: str = "bm25") -> str:
 
 
 def test_a_newer_index_is_searched(
-    server: ToolServer, settings: Settings, prepared: Path, tmp_path: Path
+    server: ToolServer, prepared: Path, index_documents: Callable[[str], None]
 ) -> None:
     assert call(server, "search", task="kitchen", words="lentils")["total"] == 3
-    documents = prepared / "data" / "documents.jsonl"
-    before = documents.read_text()
-    try:
-        documents.write_text(before + json.dumps({"id": "new", "text": "more lentils"}) + "\n")
-        command(settings.home, "index", prepared / "data" / "kitchen.toml")
-    finally:
-        documents.write_text(before)
+    before = (prepared / "data" / "documents.jsonl").read_text()
+    index_documents(before + json.dumps({"id": "new", "text": "more lentils"}) + "\n")
     assert call(server, "search", task="kitchen", words="lentils")["total"] == 4
     assert call(server, "document", task="kitchen", document="new")["text"] == "more lentils"
 
@@ -348,6 +345,25 @@ def test_a_server_that_is_down_is_reported_without_its_password(home: Path, tmp_
         assert listed["engine"] is None and "127.0.0.1:9" in listed["problem"]
         assert "hunter2" not in json.dumps(listed)
         assert call(server, "evaluate", run="bm25", cutoff=10, measures=["AP"])["measures"]["AP"] > 0
+    finally:
+        assert server.close()
+
+
+@pytest.mark.parametrize("engine", ["embedded"], indirect=True)
+def test_wrong_credentials_are_reported_without_them(home: Path, secured_node: Node, tmp_path: Path) -> None:
+    variables = {
+        **os.environ,
+        "SEARCHAPP_URL": secured_node.url,
+        "SEARCHAPP_USERNAME": "elastic",
+        "SEARCHAPP_PASSWORD": "hunter2",
+        "SEARCHAPP_CA_CERTS": str(secured_node.ca_certs),
+    }
+    server = ToolServer(resolve({}, variables), tmp_path)
+    try:
+        message, listed = failure(server, "search", task="nlps-sample", words="ring"), call(server, "tasks")
+        assert "does not accept the credentials" in message
+        assert listed["engine"] is None and "does not accept the credentials" in listed["problem"]
+        assert "hunter2" not in message + listed["problem"]
     finally:
         assert server.close()
 
@@ -571,15 +587,10 @@ def test_a_model_can_not_judge_as_a_person(settings: Settings, home: Path, tmp_p
 
 
 def test_a_document_whose_text_has_changed_is_not_judged(
-    settings: Settings, home: Path, prepared: Path, tmp_path: Path
+    settings: Settings, prepared: Path, tmp_path: Path, index_documents: Callable[[str], None]
 ) -> None:
-    documents = prepared / "data" / "documents.jsonl"
-    before = documents.read_text()
-    try:
-        documents.write_text(before.replace(INSTRUCTION, "and beans"))
-        command(home, "index", prepared / "data" / "kitchen.toml")
-    finally:
-        documents.write_text(before)
+    before = (prepared / "data" / "documents.jsonl").read_text()
+    index_documents(before.replace(INSTRUCTION, "and beans"))
     server = judging(settings, tmp_path)
     try:
         message = failure(server, "judge", run="kitchen", topic="t1", document="inject", grade=1)
