@@ -574,7 +574,7 @@ class Note(Plain):
     ) -> None:
         """Show the chosen filters and topic, and the words that find nothing.
 
-        `keys` change the filters; `accept` is the key that accepts a suggestion.
+        `keys` change the filters; `accept` is the key that accepts a suggestion, if one does.
         """
         sentences = notes.sentences(accept)
         is_empty = not filters and not topic and not sentences
@@ -587,7 +587,7 @@ class Note(Plain):
         first, suggestion = sentences[:1] if notes.asks else [], notes.suggestion
         width = self.size.width or self.screen.size.width - 2 * PADDING
         if first and suggestion is not None and not notes.relaxed and cell_len(first[0]) + 2 > width:
-            first = [f"{suggestion.word} → {suggestion.suggestion}? {accept} accepts"]
+            first = [f"{suggestion.word} → {suggestion.suggestion}?{f' {accept} accepts' if accept else ''}"]
         parts += [(f"{visible_line(sentence)}  ", "$warning") for sentence in first]
         if topic:
             parts += [chip(f"judging topic {shortened_id(topic, 40)}", "bold $primary"), " "]

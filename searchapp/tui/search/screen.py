@@ -345,6 +345,8 @@ class SearchScreen(SearchView):
     def on_descendant_focus(self) -> None:
         self.set_class(isinstance(self.focused, TextLine), "-typing")
         self._follow_focus()
+        if self._notes.suggestion is not None:  # the key accepts it in the query only
+            self.show_notes(self._notes)
 
     # Keys
 
@@ -611,7 +613,9 @@ class SearchScreen(SearchView):
 
     @property
     def _accept_key(self) -> str:
-        return self.keys.shown("next_pane", in_line=True).capitalize()
+        """The key that accepts a suggestion in the query; elsewhere it goes to the next pane."""
+        is_typing = isinstance(self.focused, TextLine)
+        return self.keys.shown("next_pane", in_line=True).capitalize() if is_typing else ""
 
     def _is_old(self, loader: RankingLoader) -> bool:
         is_failure = loader.error is not None and not isinstance(loader.error, BrokenQuery)
