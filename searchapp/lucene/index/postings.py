@@ -21,8 +21,8 @@ from numpy.typing import DTypeLike, NDArray
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.arrays import ArrayFile, ArrayReader, Int64s, Numbers, TermsWriter, split_terms
 
-RUN_TOKENS = 4_000_000
-RUN_TERMS = 500_000  # terms are Python strings until a run is written
+RUN_TOKENS = 1_000_000
+RUN_TERMS = 125_000  # terms are Python strings until a run is written
 
 MERGED_TERMS = 1 << 18  # terms of all runs read at a time
 

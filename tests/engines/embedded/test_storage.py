@@ -9,6 +9,7 @@ import random
 import signal
 import sqlite3
 import time
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -151,6 +152,29 @@ def test_merged_runs_on_disk_equal_a_single_run(
     for name, size in merged.items():
         monkeypatch.setattr(postings, name, size)
     assert contents(build_rings(embedded)) == expected
+
+
+def test_tokens_wait_on_disk(tmp_path: Path) -> None:
+    count, length = 400, 40
+    numbers = np.arange(count * length, dtype=np.int32)
+    tokens = postings.PackedTokens(
+        [f"w{number}" for number in range(1000)],
+        numbers % 1000,
+        numbers % length,
+        np.arange(count, dtype=np.int32),
+        np.full(count, length, np.int32),
+    )
+    inverter = postings.Inverter(tmp_path, "text")
+    tracemalloc.start()
+    try:
+        for batch in range(200):  # 3.2 million tokens
+            inverter.add(tokens, batch * count)
+        runs = inverter.runs()
+        _present, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(len(run.positions) for run in runs) == 200 * count * length
+    assert peak < 80 * 2**20
 
 
 def test_impacts_are_the_same_for_every_chunk_size(
