@@ -37,6 +37,7 @@ from searchapp.files import digest_json, reason
 from searchapp.lucene import native
 from searchapp.lucene.errors import CorruptIndex, InvalidInput, LuceneError, Refused, unsupported
 from searchapp.lucene.index.layout import IndexManifest
+from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import Ranking
 from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
 from searchapp.lucene.index.versions import CURRENT, IndexFolder
@@ -360,6 +361,17 @@ class EmbeddedEngine:
                 f"{versions.folder} could not be written: {reason(error)}; the previous index is still live"
             ) from error
         assert info is not None
+        schema = Schema.of(spec.mapping)
+        unchecked = [
+            f"{field} ({reason})"
+            for field, reason in schema.unsearched.items()
+            if field not in schema.unindexed
+        ]
+        if unchecked:
+            self._notify(
+                f"the embedded engine stores these fields, and neither checks nor searches their values: "
+                f"{', '.join(unchecked)}"
+            )
         return info
 
     def open(self, name: str) -> EmbeddedIndex:

@@ -30,6 +30,7 @@ from searchapp.errors import EngineBusy, EngineRefused, Replaced
 from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
 from searchapp.lucene.errors import BadSettings, NotSupported
+from searchapp.lucene.index.mapping import gram_limits
 from searchapp.model import AnalysisStep, Token
 from searchapp.text import Span
 
@@ -208,7 +209,9 @@ class TextAnalyzer:
 
     def __init__(self, index: Index, mapping: Mapping[str, Any]) -> None:
         self._index = index
-        self._settings = mapping.get("settings", {}).get("analysis", {})
+        settings = mapping.get("settings", {})
+        self._settings = settings.get("analysis", {})
+        self._limits = gram_limits(settings)
         self._cache: dict[tuple[str, str], Sequence[Token]] = {}
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
@@ -256,7 +259,7 @@ class TextAnalyzer:
     def _registry(self) -> AnalysisRegistry | None:
         """The index's analyzers; None if only Elasticsearch supports all their parts."""
         try:
-            return AnalysisRegistry(self._settings)
+            return AnalysisRegistry(self._settings, self._limits)
         except (NotSupported, BadSettings):
             return None
 

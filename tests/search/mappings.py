@@ -30,7 +30,9 @@ TEXTS_OF_NUMBERS = [
 ]
 # fmt: on
 
-WORD_FIELDS = ["text", "text.gaps", "text.alike", "title", "title.any", "a.b"]
+WORD_FIELDS = ["text", "text.gaps", "text.alike", "title", "title.any", "a.b", "o.word", "all"]
+VALUE_FIELDS = ["tag", "tag", "flag", "note", "same"]
+"""Keywords, a boolean and an alias."""
 NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte"]
 TYPES = {
     "year": "integer",
@@ -83,6 +85,7 @@ def mapping(draw: Draw) -> Json:
         more = {**draw.some_of({"similarity": lambda: draw.choice(["flat", "steep", "BM25"])}), **more}
         return {"type": "text", "analyzer": analyzer, **more}
 
+    unvalued = {"doc_values": lambda: False}
     any_analyzer = draw.choice([*defined, "standard", "english"])
     properties = {
         "id": {"type": "keyword"},
@@ -90,16 +93,58 @@ def mapping(draw: Draw) -> Json:
             "words",
             fields={"gaps": text("gaps"), "alike": text("words", search_analyzer="alike")},
         ),
-        "title": text("words", fields={"any": text(any_analyzer), "raw": {"type": "keyword"}}),
-        "a.b": text("gaps"),
-        "a.c": {"type": "keyword"},
-        "tag": {"type": "keyword"},
+        "title": text(
+            "words",
+            fields={
+                "any": text(any_analyzer),
+                "raw": {"type": "keyword", **draw.some_of({"ignore_above": lambda: draw.number(0, 9)}, 0.3)},
+            },
+            **draw.some_of({"copy_to": lambda: draw.choice(["o.word", ["all", "o.word"]])}, 0.2),
+        ),
+        **draw.choice(
+            [
+                {"a.b": text("gaps"), "a.c": {"type": "keyword"}},
+                {"a": {"properties": {"b": text("gaps", store=True), "c": {"type": "keyword"}}}},
+            ]
+        ),
+        "tag": {
+            "type": "keyword",
+            **draw.some_of(
+                {"copy_to": lambda: draw.choice(["all", ["all"]]), "store": lambda: True, **unvalued}, 0.3
+            ),
+        },
         "kept": {"type": "object", "enabled": False},
-        **{name: {"type": type_} for name, type_ in TYPES.items()},
+        "flag": {
+            "type": "boolean",
+            **draw.some_of(
+                {"null_value": lambda: draw.choice([True, "false"]), "store": lambda: True, **unvalued}
+            ),
+        },
+        "note": {
+            "type": "keyword",
+            "ignore_above": draw.number(0, 4),
+            **draw.some_of({"null_value": lambda: draw.choice(["x", 0.1, True, "abcde"]), **unvalued}),
+        },
+        "same": {"type": "alias", "path": draw.choice(["tag", "tag", "title.raw", "o.n", "o.word"])},
+        "all": text("words", term_vector="yes", **draw.some_of({"store": lambda: True})),
+        "o": {"dynamic": False, "properties": {"word": text("words"), "n": {"type": "byte"}}},
+        "hidden": {"type": draw.choice(["keyword", "text", "integer", "boolean"]), "index": False},
+        "place": {"type": "geo_point"},
+        **{
+            name: {
+                "type": type_,
+                **draw.some_of({"null_value": lambda: draw.choice([5, "5", "7.0", -1]), **unvalued}, 0.1),
+            }
+            for name, type_ in TYPES.items()
+        },
     }
     return {
-        "settings": {"analysis": analysis, "similarity": similarity},
-        "mappings": {"dynamic": "strict", "properties": properties},
+        "settings": {
+            "analysis": analysis,
+            "similarity": similarity,
+            **draw.some_of({"index": lambda: {"codec": "best_compression"}}, 0.1),
+        },
+        "mappings": {"dynamic": draw.choice(["strict", False]), "properties": properties},
     }
 
 
@@ -146,19 +191,37 @@ def documents(draw: Draw) -> list[Json]:
 
 
 def _fields(draw: Draw) -> Json:
+    inner = {
+        "word": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
+        "n": lambda: maybe_nested(draw, lambda: draw.number(-5, 5)),
+        "unknown": lambda: draw.choice([1, "x", {"y": [1]}, None]),
+    }
     options = {
         "title": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
         "a.b": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
         "a.c": lambda: maybe_nested(draw, lambda: draw.choice(TAGS)),
         "tag": lambda: maybe_nested(draw, lambda: draw.choice([*TAGS, 5, 0.1, True, None])),
+        "flag": lambda: maybe_nested(draw, lambda: draw.choice([True, False, "true", "", None])),
+        "note": lambda: maybe_nested(draw, lambda: draw.choice([*TAGS, "abcd", "😀😀", "ééé", 0.1, None])),
+        "hidden": lambda: maybe_nested(draw, lambda: draw.choice([True, "true", "5", 5, "", None])),
+        "place": lambda: draw.choice([{"lat": 1, "lon": 2}, [2, 1], "1,2", None]),
         "kept": lambda: draw.choice([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
         **{name: _maker(draw, name) for name in NUMBER_FIELDS},
     }
     fields = draw.some_of(options, 0.4)
+    if draw.chance(0.4):
+        fields["o"] = maybe_nested(draw, lambda: draw.some_of(inner, 0.6))
+    if draw.chance(0.3) and "a.b" in fields:
+        fields["a"] = {"b": fields["a.b"], **({"c": fields.pop("a.c")} if "a.c" in fields else {})}
+        if draw.chance(0.8):
+            del fields["a.b"]
     if draw.chance(0.02):
         fields[draw.choice([*NUMBER_FIELDS, "tag", "title"])] = draw.choice(
             [number(draw), {"x": 1}, True, [True]]
         )
+    if draw.chance(0.03):
+        name = draw.choice(["new", "new.x", "same", "text.x", "kept.x", "o", "o.new", "o.word.x", "a..b"])
+        fields[name] = draw.choice([number(draw), {"x": 1}, {}, [], None, "x"])
     return fields
 
 

@@ -14,6 +14,7 @@ from tests.search.mappings import (
     INTEGERS,
     NUMBER_FIELDS,
     TAGS,
+    VALUE_FIELDS,
     WORD_FIELDS,
     WORDS,
     Json,
@@ -62,6 +63,7 @@ def body(draw: Draw) -> Json:
                 "a",
                 ["id", "kept"],
                 {"excludes": ["a", "text"]},
+                ["o", "place"],
                 {"includes": "title"},
                 ["", "a"],
                 [],
@@ -78,7 +80,9 @@ def body(draw: Draw) -> Json:
 
 def highlight(draw: Draw) -> Json:
     """Return the highlighting of complete values in some fields."""
-    fields: Json = {name: {} for name in [*WORD_FIELDS, "tag", "a.c", "year", "nowhere"] if draw.chance(0.5)}
+    fields: Json = {
+        name: {} for name in [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "nowhere"] if draw.chance(0.5)
+    }
     tags = {"pre_tags": ["<"], "post_tags": [">"]}
     return {
         "type": "plain",
@@ -119,7 +123,7 @@ def match(draw: Draw) -> Json:
     """Return a query for a text in one field."""
     parameters = _match_parameters(draw)
     field = draw.choice(
-        [*WORD_FIELDS, *WORD_FIELDS, "tag", "a.c", "title.raw", "nowhere", *NUMBER_FIELDS[:4]]
+        [*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "a.c", "title.raw", "nowhere", *NUMBER_FIELDS[:4]]
     )
     if field in NUMBER_FIELDS and draw.chance(0.8):
         parameters["query"] = draw.choice([number(draw), "5 7", "1 2 5", "0.1 5"])
@@ -130,7 +134,7 @@ def multi_match(draw: Draw) -> Json:
     """Return a query for a text in several fields, some of them named twice."""
 
     def field() -> str:
-        name = draw.choice([*WORD_FIELDS, *WORD_FIELDS, "tag", "nowhere", "year"])
+        name = draw.choice([*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "nowhere", "year"])
         return name + draw.choice(["", "", "^2", "^0.3", "^0", "^1"])
 
     parameters = _match_parameters(draw)
@@ -152,13 +156,28 @@ def match_phrase(draw: Draw) -> Json:
     parameters = boosted(
         draw, {"query": draw.choice([text, text, text, 5, True]), **draw.some_of(options, 0.1)}
     )
-    return {"match_phrase": {draw.choice([*WORD_FIELDS, *WORD_FIELDS, "tag", "year", "nowhere"]): parameters}}
+    return {
+        "match_phrase": {
+            draw.choice([*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "year", "nowhere"]): parameters
+        }
+    }
 
 
 def term(draw: Draw) -> Json:
     """Return a query for a term or a number."""
     field = draw.choice(
-        ["tag", "a.c", "title.raw", "text", "title", "id", "nowhere", *NUMBER_FIELDS, *NUMBER_FIELDS]
+        [
+            *VALUE_FIELDS,
+            "a.c",
+            "title.raw",
+            "text",
+            "title",
+            "id",
+            "nowhere",
+            *NUMBER_FIELDS,
+            *NUMBER_FIELDS,
+            "o.n",
+        ]
     )
     if field in NUMBER_FIELDS:
         value: Any = number(draw)
@@ -171,7 +190,7 @@ def term(draw: Draw) -> Json:
 
 def terms(draw: Draw) -> Json:
     """Return a query for any of several terms or numbers."""
-    field = draw.choice(["tag", "a.c", "text", "nowhere", *NUMBER_FIELDS])
+    field = draw.choice([*VALUE_FIELDS, "a.c", "text", "nowhere", *NUMBER_FIELDS])
     if field in NUMBER_FIELDS:
         values = draw.several(lambda: draw.choice([*INTEGERS, *FRACTIONS[:5], "5", "-0"]), 4)
         if draw.chance(0.1):
@@ -183,11 +202,11 @@ def terms(draw: Draw) -> Json:
 
 def range_(draw: Draw) -> Json:
     """Return a range of numbers, whose bounds may be named twice or null."""
-    field = draw.choice([*NUMBER_FIELDS, *NUMBER_FIELDS, "tag", "nowhere"])
+    field = draw.choice([*NUMBER_FIELDS, *NUMBER_FIELDS, *VALUE_FIELDS, "nowhere"])
     bounds: Json = {}
     for bound in draw.several(lambda: draw.choice(["gt", "gte", "lt", "lte"]), 4):
         value = number(draw) if draw.chance(0.3) else draw.choice([*INTEGERS, *FRACTIONS[:6], None])
-        bounds[bound] = value if field != "tag" or draw.chance(0.2) else None
+        bounds[bound] = value if field not in VALUE_FIELDS or draw.chance(0.2) else None
     return {"range": {field: boosted(draw, bounds)}}
 
 
@@ -215,14 +234,24 @@ def leaf(draw: Draw) -> Json:
                 draw,
                 {
                     "field": draw.choice(
-                        [*WORD_FIELDS, *NUMBER_FIELDS, "tag", "a", "kept", "title.raw", "nowhere", "a.b.c"]
+                        [
+                            *WORD_FIELDS,
+                            *NUMBER_FIELDS,
+                            *VALUE_FIELDS,
+                            "a",
+                            "o",
+                            "kept",
+                            "title.raw",
+                            "nowhere",
+                            "a.b.c",
+                        ]
                     )
                 },
             )
         },
         lambda: {
             "prefix": {
-                draw.choice(["text", "tag", "title", "a.c"]): draw.choice(
+                draw.choice(["text", *VALUE_FIELDS, "title", "a.c"]): draw.choice(
                     ["r", "a", "é", "x", "", "0", 5, True, 0.1]
                 )
             }

@@ -96,7 +96,8 @@ def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for field in properties.values():
         if isinstance(field, Mapping):
             yield field
-            yield from _fields(field.get("fields", {}))
+            for inner in ("fields", "properties"):
+                yield from _fields(field.get(inner, {}))
 
 
 def _is_canonical(value: object) -> bool:

@@ -7,17 +7,19 @@ separates an object from its property.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from searchapp.lucene import parameters
-from searchapp.lucene.analysis.options import JAVA_WHITESPACE
+from searchapp.lucene.analysis.characters import utf16_length
+from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
 from searchapp.lucene.errors import BadSettings, ErrorCollector, invalid, known_only, unsupported
-from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
+from searchapp.lucene.index.index_settings import canonical
 from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1
 
 # Elasticsearch's defaults of `index.mapping.total_fields.limit` and `index.mapping.depth.limit`.
@@ -42,13 +44,51 @@ MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
 
 MOST_DECIMALS = 19  # Elasticsearch reads a text with more decimals as 0 in a field of type long
 
-# Settings without an effect on rankings.
-_WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
+# Elasticsearch's default of `index.max_result_window`.
+RESULT_WINDOW = 10_000
 
+# Settings without an effect on hits and scores; their values are not checked.
+_WITHOUT_EFFECT = frozenset([
+    "number_of_replicas", "auto_expand_replicas", "refresh_interval", "codec", "number_of_routing_shards",
+    "routing", "merge", "translog", "store", "priority", "unassigned", "lifecycle", "gc_deletes", "hidden",
+    "max_inner_result_window", "max_rescore_window", "max_docvalue_fields_search",
+    "max_script_fields", "search", "indexing", "analyze", "soft_deletes", "requests",
+])  # fmt: skip
+
+# Types whose values are stored and neither checked nor searched. Elasticsearch does not return the values of vectors.
+UNSEARCHED = frozenset([
+    "aggregate_metric_double", "annotated_text", "binary", "completion", "date", "date_nanos", "date_range",
+    "double_range", "flattened", "float_range", "geo_point", "geo_shape", "histogram",
+    "icu_collation_keyword", "integer_range", "ip", "ip_range", "join", "long_range", "murmur3", "percolator",
+    "point", "rank_feature", "rank_features", "shape", "token_count", "version",
+])  # fmt: skip
+
+ID = "id"  # the property that hits of equal scores are sorted by
+BOOLEAN = "boolean"
+ALIAS = "alias"
+
+# fmt: off
+_ANY_TYPE = {"type", "fields", "meta", "copy_to", "index", "store"}
+_OF_VALUES = _ANY_TYPE | {"doc_values", "null_value"}
 _PARAMETERS = {
-    TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},
-    **{kind: {"type", "fields", "meta"} for kind in (KEYWORD, *INTEGERS, *FLOATS)},
+    TEXT: _ANY_TYPE | {
+        "analyzer", "search_analyzer", "similarity", "term_vector", "eager_global_ordinals", "fielddata",
+        "index_options",
+    },
+    KEYWORD: _OF_VALUES | {"ignore_above", "eager_global_ordinals"},
+    BOOLEAN: _OF_VALUES | {"ignore_malformed"},
+    **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
+_TERM_VECTORS = (
+    "no", "yes", "with_positions", "with_offsets", "with_positions_offsets", "with_positions_payloads",
+    "with_positions_offsets_payloads",
+)
+_OF_ROOT = {
+    "dynamic", "_meta", "properties", "date_detection", "numeric_detection", "dynamic_date_formats",
+    "dynamic_templates",
+}
+# fmt: on
+_DYNAMIC = ("true", "false", "strict", "runtime")
 
 
 def objects(name: str) -> Iterator[str]:
@@ -61,31 +101,15 @@ def objects(name: str) -> Iterator[str]:
     return (".".join(parts[:end]) for end in range(1, len(parts)))
 
 
-def _check_names(properties: Collection[str], stored: Collection[str]) -> None:
-    """Reject names that Elasticsearch rejects or interprets otherwise; `stored` are not indexed."""
-    for name in properties:
-        parts = name.split(".")
-        if len(parts) > 1 and not parts[-1]:
-            raise unsupported(f"the name {name!r} of a field, which ends in a dot,")
-        if not all(part.strip(JAVA_WHITESPACE) for part in parts):
-            raise invalid(f"the name of the field {name!r}, or a part of it, is blank")
-        if parts[0] in METADATA:
-            raise invalid(f"{parts[0]} is the name of a metadata field of Elasticsearch")
-        if len(parts) > DEEPEST:
-            raise invalid(f"the name of the field {name!r} has more than {DEEPEST} nested objects")
-        for parent in objects(name):
-            if parent in stored:
-                raise unsupported(f"the field {name} below {parent}, which is not indexed,")
-            if parent in properties:
-                raise invalid(f"{parent} is a field, but {name} makes it an object")
-
-
-def _check_number(properties: Collection[str], fields: int) -> None:
-    count = fields + len({parent for name in properties for parent in objects(name)})
-    if count > MOST_FIELDS:
-        raise invalid(
-            f"the mapping has {count:,} fields and objects, and at most {MOST_FIELDS:,} are allowed"
-        )
+def _check_name(name: str) -> None:
+    """Reject a name that Elasticsearch rejects or interprets otherwise."""
+    parts = name.split(".")
+    if len(parts) > 1 and not parts[-1]:
+        raise unsupported(f"the name {name!r} of a field, which ends in a dot,")
+    if not all(part.strip(JAVA_WHITESPACE) for part in parts):
+        raise invalid(f"the name of the field {name!r}, or a part of it, is blank")
+    if parts[0] in METADATA:
+        raise invalid(f"{parts[0]} is the name of a metadata field of Elasticsearch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +123,25 @@ class Field:
     search_analyzer: str | None = None
     # None for numbers, which have no scores; keywords are scored without lengths.
     similarity: BM25 | None = None
+    null_value: Any = None  # replaces null
+    ignore_above: int | None = None  # longer keywords, in UTF-16 code units, are not indexed
+    has_doc_values: bool = True
+    is_stored: bool = False
+    path: str = ""  # JSON path in the create-index body
+
+    def indexed(self, values: Iterable[Any]) -> list[Any]:
+        """Return the values to index of those of the property, which may include null."""
+        present: list[Any] = []
+        for value in values:
+            if value is None or (value == "" and self.is_number):
+                value = self.null_value
+            if value is not None and not self.ignores(value):
+                present.append(value)
+        return present
+
+    def ignores(self, value: Any) -> bool:
+        """Whether a value is too long to be indexed."""
+        return self.ignore_above is not None and utf16_length(indexed_text(value, self)) > self.ignore_above
 
     @property
     def is_text(self) -> bool:
@@ -109,13 +152,75 @@ class Field:
         return self.type in INTEGERS or self.type in FLOATS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
     """The fields of an index by name, in the order of the mapping, and its analysis settings."""
 
     fields: Mapping[str, Field]
     analysis: Mapping[str, Any]
-    stored: frozenset[str] = frozenset()  # properties that are stored but not indexed
+    limits: Mapping[str, int] = field(default_factory=dict)  # of gram sizes
+    stored: frozenset[str] = frozenset()  # properties that are stored and not read
+    # Why queries reject a field, such as "the type geo_point"; the index has no postings of it.
+    unsearched: Mapping[str, str] = field(default_factory=dict)
+    unindexed: Mapping[str, Field] = field(default_factory=dict)  # those of them whose values are checked
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    objects: frozenset[str] = frozenset()
+    dynamic: Mapping[str, str] = field(default_factory=dict)  # by object; the root is ""
+    copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # targets of `copy_to` by property
+
+    def values(self, source: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the values of each property in Elasticsearch's order, including null.
+
+        Raises:
+            TypeError: the mapping lacks a property, or an object has another value.
+            Refused: Elasticsearch would add a property to the mapping.
+        """
+        values: defaultdict[str, list[Any]] = defaultdict(list)
+        self._collect(source, "", values)
+        return values
+
+    def _collect(self, members: Mapping[str, Any], prefix: str, values: dict[str, list[Any]]) -> None:
+        for key, value in members.items():
+            name = prefix + key
+            if name in self.sources:
+                leaves = _flattened(value)
+                values[name] += leaves
+                for target in self.copies.get(name, ()):
+                    values[target] += leaves
+            elif name in self.objects:
+                for inner in flatten(value):
+                    if not isinstance(inner, Mapping):
+                        raise TypeError(f"{name} is an object, but its value is {_short(inner)}")
+                    self._collect(inner, f"{name}.", values)
+            else:
+                self._require_ignored(name)
+
+    def _require_ignored(self, name: str) -> None:
+        """Reject a property that is not read, except one that the mapping ignores."""
+        if name in self.stored:
+            return
+        _check_name(name)
+        for part in (*objects(name), name):
+            if part in self.stored:
+                return
+            if part in self.sources:
+                raise TypeError(f"{part} is a field, but {name} makes it an object")
+            if part in self.aliases:
+                raise TypeError(f"{part} is an alias, which documents can't have")
+        dynamic = next(
+            self.dynamic[part] for part in (*reversed([*objects(name)]), "") if part in self.dynamic
+        )
+        if dynamic == "strict":
+            raise TypeError(f"the mapping has no field {name}")
+        if dynamic != "false":
+            raise unsupported(
+                f"adding the field {name} to the mapping (define it, or set `dynamic: false` to ignore it)"
+            )
+
+    @cached_property
+    def sources(self) -> frozenset[str]:
+        """The properties whose values are read."""
+        return frozenset(field.source for field in (*self.fields.values(), *self.unindexed.values()))
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Schema:
@@ -135,6 +240,8 @@ class Schema:
         settings: Mapping[str, Any] = {}
         analysis: Mapping[str, Any] = {}
         properties: Mapping[str, Any] = {}
+        limits: Mapping[str, int] = {}
+        most_fields = MOST_FIELDS
         similarities = {"default": BM25(), "BM25": BM25()}
         with problems.at():
             known_only(mapping, {"settings", "mappings"}, "a mapping")
@@ -144,8 +251,27 @@ class Schema:
             except BadSettings as error:
                 raise invalid(str(error)) from error
             one_shard = {"number_of_shards"} if str(settings.get("number_of_shards")) == "1" else set()
-            known = {"analysis", "similarity", *_WITHOUT_EFFECT, *one_shard}
+            known = {
+                "analysis",
+                "similarity",
+                "mapping",
+                "max_result_window",
+                *LIMITS,
+                *_WITHOUT_EFFECT,
+                *one_shard,
+            }
             known_only(settings, known, "the settings of an index")
+            window = _natural(settings.get("max_result_window", RESULT_WINDOW), "`max_result_window`")
+            if window < RESULT_WINDOW:
+                raise unsupported(f"`max_result_window: {window}`, only {RESULT_WINDOW:,} or more")
+            limits = gram_limits(settings)
+        with problems.at("settings.mapping"):
+            options = _object(settings, "mapping")
+            known_only(
+                options, {"total_fields", "nested_fields", "nested_objects"}, "the settings of a mapping"
+            )
+            total = _object(options, "total_fields")
+            most_fields = _natural(total.get("limit", MOST_FIELDS), "`total_fields.limit`")
         with problems.at("settings.analysis"):
             analysis = _object(settings, "analysis")
             _object(analysis, "analyzer")
@@ -153,22 +279,52 @@ class Schema:
             for name, options in _object(settings, "similarity").items():
                 with problems.at(f"settings.similarity.{name}"):
                     similarities |= _similarity(name, options)
+        reader = _FieldParser(analysis, similarities, problems)
         with problems.at("mappings"):
             mappings = _object(mapping, "mappings")
             properties = _object(mappings, "properties")
-            known_only(mappings, {"dynamic", "_meta", "properties"}, "`mappings`")
-            if mappings.get("dynamic", "strict") != "strict":
-                raise unsupported(f"`dynamic: {mappings['dynamic']}`, only `strict`")
+            known_only(mappings, _OF_ROOT, "`mappings`")
             _object(mappings, "_meta")
-        stored = frozenset(name for name, described in properties.items() if described == NOT_INDEXED)
+            reader.dynamic[""] = _dynamic(mappings.get("dynamic", True))
+        reader.read(properties, "", "mappings.properties")
         with problems.at("mappings.properties"):
-            _check_names(properties, stored)
-        reader = _FieldParser(analysis, similarities, problems)
-        indexed = {name: described for name, described in properties.items() if name not in stored}
-        fields = {field.name: field for field in reader.fields(indexed)}
-        with problems.at("mappings.properties"):
-            _check_number(properties, len(fields) + len(stored))
-        return cls(fields, analysis, stored), problems
+            reader.check(most_fields)
+        schema = cls(
+            reader.fields,
+            analysis,
+            limits,
+            frozenset(reader.stored),
+            reader.unsearched,
+            reader.unindexed,
+            reader.aliases,
+            frozenset(reader.objects),
+            reader.dynamic,
+            reader.copies,
+        )
+        return schema, problems
+
+
+def gram_limits(settings: Mapping[str, Any]) -> dict[str, int]:
+    """Return the settings of an index that limit the sizes of grams.
+
+    Raises:
+        Refused: a limit is not an integer from 0.
+    """
+    return {name: _natural(settings[name], f"`{name}`") for name in LIMITS if name in settings}
+
+
+def _natural(value: Any, label: str) -> int:
+    number_ = parameters.integer(value, label)
+    if number_ < 0 or str(number_) != str(value):
+        raise invalid(f"{label} must be an integer from 0, not {value!r}")
+    return number_
+
+
+def _dynamic(value: Any) -> str:
+    word = parameters.choice(value, _DYNAMIC, "`dynamic`")
+    if word in ("true", "false"):
+        _boolean(value, "`dynamic`")  # only these two are case-sensitive
+    return word
 
 
 def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -183,38 +339,119 @@ class _FieldParser:
         self._analyzers = analyzers if isinstance(analyzers, Mapping) else {}
         self._similarities = similarities
         self._problems = problems
+        self.fields: dict[str, Field] = {}
+        self.stored: set[str] = set()
+        self.unsearched: dict[str, str] = {}
+        self.unindexed: dict[str, Field] = {}
+        self.aliases: dict[str, str] = {}
+        self.objects: set[str] = set()
+        self.dynamic: dict[str, str] = {"": "true"}
+        self.copies: dict[str, tuple[str, ...]] = {}
+        self._names: set[str] = set()
 
-    def fields(self, properties: Mapping[str, Any]) -> Iterator[Field]:
-        for name, described in properties.items():
-            path = f"mappings.properties.{name}"
+    def read(self, properties: Mapping[str, Any], prefix: str, path: str) -> None:
+        for key, described in properties.items():
+            name = f"{prefix}{key}"
+            with self._problems.at(f"{path}.{key}"):
+                _check_name(name)
+                self.objects.update(objects(name))
+                self._property(name, parameters.mapping(described, f"the field {name}"), f"{path}.{key}")
+
+    def _property(self, name: str, described: Mapping[str, Any], path: str) -> None:
+        type_ = _type(name, described)
+        if name.count(".") + 1 + (type_ == "object") > DEEPEST:
+            raise invalid(f"{name} is inside more than {DEEPEST} objects, with the document")
+        if type_ == "object" and _flag(described, "enabled", True, name):
+            self._object(name, described, path)
+            return
+        if name in self._names:
+            raise unsupported(f"two definitions of the field {name}")
+        self._names.add(name)
+        if type_ == "object":
+            known_only(described, {"type", "enabled", "dynamic"}, f"the object {name}, which is not indexed")
+            self.stored.add(name)
+        elif type_ == ALIAS:
+            known_only(described, {"type", "path"}, f"the alias {name}")
+            self.aliases[name] = parameters.raw_text(described.get("path"), f"`path` of the alias {name}")
+        elif type_ in UNSEARCHED:
+            if "copy_to" in described:
+                raise unsupported(f"`copy_to` of the field {name}, whose type is {type_}")
+            self.stored.add(name)
+            inner_names = (f"{name}.{inner}" for inner in _object(described, "fields"))
+            self.unsearched |= dict.fromkeys((name, *inner_names), f"the type {type_}")
+        else:
+            self._copy_to(name, described)
             with self._problems.at(path):
-                yield self._field(name, name, parameters.mapping(described, f"the field {name}"))
-            if not isinstance(described, Mapping):
-                continue
-            with self._problems.at(path):
-                for inner, inner_described in _object(described, "fields").items():
-                    with self._problems.at(f"{path}.fields.{inner}"):
-                        yield self._sub_field(name, inner, inner_described)
+                self._add(name, name, described, path)
+            for inner, inner_described in _object(described, "fields").items():
+                with self._problems.at(inner_path := f"{path}.fields.{inner}"):
+                    _check_sub_field(name, inner, inner_described)
+                    self._add(f"{name}.{inner}", name, inner_described, inner_path)
 
-    def _sub_field(self, name: str, inner: str, described: Any) -> Field:
-        if not inner:
-            raise unsupported(f"a sub-field of {name} without a name")
-        if "." in inner:
-            raise invalid(f"the sub-field {name}.{inner} has a dot in its name")
-        if "fields" in parameters.mapping(described, f"the sub-field {name}.{inner}"):
-            raise invalid(f"the sub-field {name}.{inner} has sub-fields of its own")
-        return self._field(f"{name}.{inner}", name, described)
+    def _add(self, name: str, source: str, described: Mapping[str, Any], path: str) -> None:
+        """Read a field or a sub-field of the property `source`."""
+        type_ = _type(name, described)
+        if type_ in UNSEARCHED:
+            self.unsearched[name] = f"the type {type_}"
+            return
+        read = replace(self._field(name, source, type_, described), path=path)
+        if _flag(described, "index", True, name):
+            self.fields[name] = read
+        else:
+            self.unindexed[name] = read
+            self.unsearched[name] = "`index: false`"
 
-    def _field(self, name: str, source: str, described: Mapping[str, Any]) -> Field:
-        kind = str(described.get("type", "object"))
+    def _object(self, name: str, described: Mapping[str, Any], path: str) -> None:
+        known_only(described, {"type", "properties", "dynamic", "enabled"}, f"the object {name}")
+        self.objects.add(name)
+        if "dynamic" in described:
+            self.dynamic[name] = _dynamic(described["dynamic"])
+        self.read(_object(described, "properties"), f"{name}.", f"{path}.properties")
+
+    def _copy_to(self, name: str, described: Mapping[str, Any]) -> None:
+        targets = described.get("copy_to", ())
+        named = targets if isinstance(targets, list | tuple) else [targets]
+        if named:
+            self.copies[name] = tuple(parameters.raw_text(target, f"`copy_to` of {name}") for target in named)
+
+    def check(self, most_fields: int) -> None:
+        """Check the names of all properties together."""
+        for name in sorted(self._names & self.objects):
+            if name in self.stored:
+                raise unsupported(f"a field below {name}, which is not indexed,")
+            raise invalid(f"{name} is a field, but a field below it makes it an object")
+        sources = {field.source for field in self.fields.values()}
+        for name, targets in self.copies.items():
+            for target in targets:
+                if target not in sources - {name, ID}:
+                    raise unsupported(f"`copy_to: {target}` of the field {name}, only another searched field")
+        for name, target in self.aliases.items():
+            if target not in self.fields and target not in self.unsearched:
+                raise invalid(f"the alias {name} is for {target}, which is no field")
+        if ID in self.fields and not self.fields[ID].has_doc_values:
+            raise unsupported(f"`doc_values: false` of the field {ID}, by which hits are sorted")
+        names = {*self._names, *self.fields, *self.unsearched, *self.objects}
+        if len(names) > most_fields:
+            raise invalid(
+                f"the mapping has {len(names):,} fields and objects, and at most {most_fields:,} are allowed"
+            )
+
+    def _field(self, name: str, source: str, kind: str, described: Mapping[str, Any]) -> Field:
         if kind not in _PARAMETERS:
             raise unsupported(f"the type `{kind}` of the field {name}")
         known_only(described, _PARAMETERS[kind], f"the field {name}")
         _check_meta(_object(described, "meta"), name)
-        if kind == KEYWORD:
-            return Field(name, kind, source, similarity=self._similarities["default"])
+        for flag in ("doc_values", "eager_global_ordinals", "fielddata"):
+            _flag(described, flag, True, name)
+        for flag, value in (("coerce", True), ("ignore_malformed", False)):
+            if _flag(described, flag, value, name) != value:
+                raise unsupported(f"`{flag}: {str(not value).lower()}` of the field {name}")
         if kind != TEXT:
-            return Field(name, kind, source)
+            return self._exact(name, source, kind, described)
+        if described.get("term_vector", "no") not in _TERM_VECTORS:
+            raise invalid(f"`term_vector` of {name} must be {' or '.join(_TERM_VECTORS)}")
+        if described.get("index_options", "positions") not in ("positions", "offsets"):
+            raise unsupported(f"`index_options: {described['index_options']}` of the field {name}")
         similarity = str(described.get("similarity") or "default")
         if similarity not in self._similarities:
             raise unsupported(f"the similarity `{similarity}` of the field {name}")
@@ -230,10 +467,75 @@ class _FieldParser:
             analyzer=described.get("analyzer", default),
             search_analyzer=described.get("search_analyzer", searching),
             similarity=self._similarities[similarity],
+            is_stored=_flag(described, "store", False, name),
         )
+
+    def _exact(self, name: str, source: str, kind: str, described: Mapping[str, Any]) -> Field:
+        """Read a field of keywords, booleans or numbers."""
+        is_number = kind in INTEGERS or kind in FLOATS
+        limit: int | None = None
+        if "ignore_above" in described:
+            limit = _natural(described["ignore_above"], f"`ignore_above` of {name}")
+        read = Field(
+            name,
+            kind,
+            source,
+            similarity=None if is_number else self._similarities["default"],
+            ignore_above=limit,
+            has_doc_values=_flag(described, "doc_values", True, name),
+            is_stored=_flag(described, "store", False, name),
+        )
+        null_value = described.get("null_value")
+        return read if null_value is None else replace(read, null_value=_null_value(null_value, read))
 
     def _default(self, name: str, otherwise: str) -> str:
         return name if name in self._analyzers else otherwise
+
+
+def _type(name: str, described: Mapping[str, Any]) -> str:
+    """Return the type of a property, which objects may omit."""
+    type_ = described.get("type")
+    if type_ is None:
+        if described.get("properties") is None and described.keys() != {"enabled"}:
+            raise invalid(f"the field {name} has no `type`")
+        return "object"
+    return str(type_)
+
+
+def _check_sub_field(name: str, inner: str, described: Any) -> None:
+    if not inner:
+        raise unsupported(f"a sub-field of {name} without a name")
+    if "." in inner:
+        raise invalid(f"the sub-field {name}.{inner} has a dot in its name")
+    for parameter in ("fields", "copy_to"):
+        if parameter in parameters.mapping(described, f"the sub-field {name}.{inner}"):
+            raise invalid(f"the sub-field {name}.{inner} has `{parameter}`")
+
+
+def _null_value(value: Any, field: Field) -> Any:
+    label = f"`null_value` of {field.name}"
+    if isinstance(value, list | tuple | Mapping):
+        raise unsupported(f"a list or an object as {label}")
+    if field.type == KEYWORD:
+        return parameters.text(value, label)
+    if field.type == BOOLEAN:
+        return _boolean(value, label)
+    try:
+        if value == "" or (field.type in INTEGERS and _double(value, field) % 1):
+            raise TypeError(f"{value!r} is no {field.type}")
+        return number(value, field)
+    except (TypeError, OverflowError) as error:
+        raise invalid(f"{label}: {error}") from error
+
+
+def _flag(described: Mapping[str, Any], name: str, default: bool, field_name: str) -> bool:
+    return _boolean(described.get(name, default), f"`{name}` of the field {field_name}")
+
+
+def _boolean(value: Any, label: str) -> bool:
+    if value == "":  # which stands for false in search bodies only
+        raise invalid(f"{label} must be true or false, not {value!r}")
+    return parameters.flag(value, label)
 
 
 def _check_meta(meta: Mapping[str, Any], name: str) -> None:
@@ -284,6 +586,35 @@ def flatten(value: Any) -> list[Any]:
     return [] if value is None else [value]
 
 
+def _flattened(value: Any) -> list[Any]:
+    """Return the values of a property, depth first, with nulls."""
+    return (
+        [leaf for item in value for leaf in _flattened(item)] if isinstance(value, list | tuple) else [value]
+    )
+
+
+def source_value(source: Any, path: Sequence[str], null_value: Any = None) -> Any:
+    """Return the value of a property as Elasticsearch highlights it, a list if it is in several objects.
+
+    Source: `XContentMapValues.extractValue`.
+    """
+    if isinstance(source, list | tuple):
+        values = [source_value(item, path, null_value) for item in source]
+        return [value for value in values if value is not None]
+    if not path:
+        return null_value if source is None else source
+    if not isinstance(source, Mapping):
+        return None
+    found = []
+    for end in range(1, len(path) + 1):
+        key = ".".join(path[:end])
+        if key in source:
+            value = source[key]
+            found.append(null_value if value is None else source_value(value, path[end:], null_value))
+    present = [value for value in found if value is not None]
+    return present[0] if len(present) == 1 else present or None
+
+
 def by_depth(value: Any) -> Iterator[Any]:
     """Yield the values of a property, breadth first, as Elasticsearch highlights them."""
     waiting = deque([value])
@@ -296,7 +627,11 @@ def by_depth(value: Any) -> Iterator[Any]:
 
 
 def indexed_text(value: Any, field: Field) -> str:
-    """Return the text of a value for a text or keyword field."""
+    """Return the text of a value for a text or keyword field, or the term of a boolean."""
+    if field.type == BOOLEAN:
+        if not isinstance(value, bool) and value not in ("true", "false", ""):
+            raise TypeError(f"{field.name} is a boolean field, but its value is {_short(value)}")
+        return "T" if value is True or value == "true" else "F"
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

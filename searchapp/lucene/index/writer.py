@@ -16,7 +16,7 @@ import numpy as np
 
 from searchapp.lucene import analysis
 from searchapp.lucene.analysis import AnalysisRegistry
-from searchapp.lucene.errors import IndexReplaced, PatternTimeout, Refused, invalid, unsupported
+from searchapp.lucene.errors import IndexReplaced, PatternTimeout, Refused, invalid
 from searchapp.lucene.index import arrays, impacts
 from searchapp.lucene.index.arrays import Numbers, StoredArray, Terms, describe_file
 from searchapp.lucene.index.documents import DocumentWriter, stored_text
@@ -28,7 +28,7 @@ from searchapp.lucene.index.layout import (
     KeptSegment,
     no_progress,
 )
-from searchapp.lucene.index.mapping import FLOATS, Field, Schema, flatten, indexed_text, number
+from searchapp.lucene.index.mapping import FLOATS, ID, KEYWORD, Field, Schema, indexed_text, number
 from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
 from searchapp.lucene.index.segments import DIGESTS, LiveDocuments, SegmentPlan, digest_of, duplicate_id
 from searchapp.lucene.index.versions import IndexFolder
@@ -65,16 +65,14 @@ def read_mapping(mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
     schema, problems = Schema.read(mapping)
     analyzers: AnalysisRegistry | None = None
     with problems.at():
-        analyzers = AnalysisRegistry(schema.analysis)
+        analyzers = AnalysisRegistry(schema.analysis, schema.limits)
     if analyzers is None:  # the names of analyzers are still checked
         defined = schema.analysis.get("analyzer", {})
         names = defined if isinstance(defined, Mapping) else ()
         analyzers = AnalysisRegistry({"analyzer": {name: {"type": "standard"} for name in names}})
-    for field in schema.fields.values():
-        inner = field.name[len(field.source) + 1 :]
-        path = f"mappings.properties.{field.source}" + (f".fields.{inner}" if inner else "")
+    for field in (*schema.fields.values(), *schema.unindexed.values()):
         for name in {field.analyzer, field.search_analyzer} - {None}:
-            with problems.at(path):
+            with problems.at(field.path):
                 analyzers.analyzer(str(name))
     problems.raise_if_any()
     return schema, analyzers
@@ -300,6 +298,16 @@ def _refuse_long_terms(tokens: PackedTokens, field: Field) -> None:
             raise NotIndexable(int(tokens.documents[index]), problem)
 
 
+def _check_unindexed(value: Any, field: Field) -> None:
+    """Reject a value that Elasticsearch rejects in a field with `index: false`."""
+    if field.is_number:
+        number(value, field)
+        return
+    size = len(indexed_text(value, field).encode(errors="surrogatepass"))
+    if field.type == KEYWORD and (field.has_doc_values or field.is_stored) and size > LONGEST_TERM:
+        raise TypeError(f"{field.name} has a term longer than {LONGEST_TERM} bytes")
+
+
 def _refused(document_id: str, problem: str) -> Refused:
     return invalid(f"the document {document_id}: {problem}; nothing was changed")
 
@@ -330,8 +338,7 @@ class IndexWriter:
             for number, field in enumerate(schema.fields.values())
         ]
         self._added = 0
-        self._indexed = {field.source for field in schema.fields.values()}
-        self._sources = self._indexed | schema.stored
+        self._id = schema.fields.get(ID) or schema.unindexed.get(ID)
         self._digests = (self._scratch / DIGESTS).open("wb")
 
     def write(
@@ -399,9 +406,11 @@ class IndexWriter:
         field_entries: list[list[tuple[int, Entry]]] = [[] for _field in self._fields]
         for index, (document_id, source) in enumerate(batch):
             try:
-                entries = self._entries(document_id, source)
+                entries = self._entries(source)
             except (TypeError, OverflowError) as error:
                 raise _refused(document_id, str(error)) from error
+            except Refused as error:
+                raise Refused(f"the document {document_id}: {error}; nothing was changed") from error
             for present, entry in zip(field_entries, entries, strict=True):
                 if entry is not None:
                     present.append((index, entry))
@@ -416,21 +425,17 @@ class IndexWriter:
                 self._packed([document])
             raise
 
-    def _entries(self, document_id: str, source: dict[str, Any]) -> list[Entry]:
-        for name in source:
-            if name not in self._sources:
-                raise self._unknown(document_id, name)
-        values = {name: flatten(source[name]) for name in self._indexed if name in source}
+    def _entries(self, source: dict[str, Any]) -> list[Entry]:
+        values = self._schema.values(source)
+        for unindexed in self._schema.unindexed.values():
+            for value in unindexed.indexed(values.get(unindexed.source, ())):
+                _check_unindexed(value, unindexed)
         return [
-            field.entry(present) if (present := values.get(field.field.source)) else None
+            field.entry(present)
+            if (present := field.field.indexed(values.get(field.field.source, ())))
+            else None
             for field in self._fields
         ]
-
-    def _unknown(self, document_id: str, name: str) -> Refused:
-        """Return the error for a property that the mapping lacks or declares with a dotted name."""
-        if any(known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self._sources):
-            return unsupported(f"{name} of the document {document_id}, which the mapping spells differently,")
-        return _refused(document_id, f"the mapping has no field {name}")
 
     def _add(self, document_id: str, source: dict[str, Any]) -> None:
         try:
@@ -445,6 +450,9 @@ class IndexWriter:
             raise _refused(document_id, "it has half of a surrogate pair, which is not valid text") from error
         if not 0 < len(encoded) <= LONGEST_ID:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
+        if self._id and self._id.ignores(document_id):
+            problem = f"its id is longer than `ignore_above` of the field {ID}, by which hits are sorted"
+            raise _refused(document_id, problem)
         self._added += 1
 
     def _finish(self, total: int, user_data: Mapping[str, Any]) -> None:

@@ -686,9 +686,11 @@ def read_exists(parser: Parser, content: Any) -> Query:
     options = parser.options(content, "exists", ("field",))
     name = parameters.name(required(options, "field", "exists"), "`field` of the query `exists`")
     field = parser.field(name)
-    fields = (
-        [field.name] if field else [key for key in parser.reader.schema.fields if key.startswith(f"{name}.")]
-    )
+    schema, start = parser.reader.schema, f"{name}."
+    for other in (*schema.unsearched, *schema.aliases):
+        if field is None and other.startswith(start):
+            raise unsupported(f"`exists` on {name}, which contains the alias or unsearched field {other},")
+    fields = [field.name] if field else [key for key in schema.fields if key.startswith(start)]
     if not fields:
         return MatchNone()
     leaves = tuple(map(Exists, fields))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import native, parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index import arrays
-from searchapp.lucene.index.mapping import Field, Schema
+from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema
 from searchapp.lucene.index.reader import (
     RARE_SHARE,
     FieldReader,
@@ -391,6 +391,7 @@ class _FieldMatch:
             return MatchNone(late=True)
         if self.analyzer is None:
             return of_value(field, words)
+        _refuse_analyzed_boolean(field)
         graph = _graph(parser, self.analyzer, text)
         if graph is None:
             if self.operator == "or" and self.minimum is None and not field.is_number:
@@ -443,11 +444,14 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
     words = required(options, "query", "multi_match")
     tie_breaker = parameters.signless(options.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # reject it even if nothing matches
-    queries = []
+    queries, names = [], []
     for name, boost in boosts.items():
         match = _FieldMatch.read(parser, name, options, "multi_match")
         if match.field is not None:
+            names.append(match.field.name)
             queries.append(apply_boost(match.query(parser, words), boost))
+    if len(set(names)) < len(names):
+        raise unsupported("a field and its alias in one query `multi_match`")
     if len(queries) > 1:
         queries = [DisMax(tuple(queries), parameters.share(tie_breaker, "tie_breaker"))]
     return apply_boost_parameter(queries[0] if queries else MatchNone(late=True), options, "multi_match")
@@ -474,6 +478,7 @@ def _phrase(parser: Parser, name: str, words: Any, options: Mapping[str, Any], z
     analyzer = named or field.search_analyzer
     if analyzer is None:
         return of_value(field, words)
+    _refuse_analyzed_boolean(field)
     if _graph(parser, analyzer, text) is not None:
         raise unsupported(
             f"`match_phrase` on {field.name}, whose analyzer produces a synonym of several words,"
@@ -491,6 +496,11 @@ def _phrase(parser: Parser, name: str, words: Any, options: Mapping[str, Any], z
         raise unsupported(f"`match_phrase` on {name}, whose analyzer puts several terms at one position,")
     terms = tuple(terms[0] for _position, terms in positions)
     return Phrase(field.name, terms, tuple(position for position, _terms in positions))
+
+
+def _refuse_analyzed_boolean(field: Field) -> None:
+    if field.type == BOOLEAN:
+        raise unsupported(f"an analyzer for {field.name}, which is boolean")
 
 
 def _graph(parser: Parser, analyzer: str, text: str) -> list[tuple[str, int, int]] | None:

@@ -414,8 +414,11 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
     field = parser.field(name)
     if field is not None and not field.is_number:
         raise unsupported(f"`field_value_factor` on {name}, which is not a number field of the mapping")
+    if field is not None and not field.has_doc_values:
+        # Elasticsearch rejects it too, if it looks for values at all.
+        raise unsupported(f"`field_value_factor` on {name}, which has no doc values")
     return FieldValue(
-        name,
+        field.name if field else name,
         _finite_number(options.get("factor", 1), "factor"),
         parameters.choice(options.get("modifier", "none"), tuple(MODIFIERS), "modifier"),
         _missing(options["missing"]) if "missing" in options else None,

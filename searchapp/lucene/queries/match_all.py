@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.mapping import RESULT_WINDOW, Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
 from searchapp.lucene.queries.query import (
     Boost,
@@ -103,13 +103,16 @@ class Exists(Leaf):
 
     def resolved(self, reader: IndexReader) -> Leaf:
         """Follow `FieldExistsQuery.rewrite`."""
-        return MatchAll() if reader.in_all(self.field) else self
+        has_doc_values = reader.schema.fields[self.field].has_doc_values
+        return MatchAll() if has_doc_values and reader.in_all(self.field) else self
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].present
 
     def notation(self, schema: Schema) -> str:
-        return f"FieldExistsQuery [field={self.field}]"
+        if schema.fields[self.field].has_doc_values:
+            return f"FieldExistsQuery [field={self.field}]"
+        return f"_field_names:{self.field}"
 
 
 def read_constant_score(parser: Parser, content: Any) -> Query:
@@ -118,8 +121,6 @@ def read_constant_score(parser: Parser, content: Any) -> Query:
     inner = parser.query(required(options, "filter", "constant_score"))
     return apply_boost_parameter(inner if is_nothing(inner) else Constant(inner), options, "constant_score")
 
-
-MOST_IDS = 10_000  # Elasticsearch's default of `index.max_result_window`
 
 # First bytes of indexed ids (`org.elasticsearch.index.mapper.Uid`).
 _NUMERIC_ID, _UTF8_ID, _ESCAPED_ID = 0xFE, 0xFF, 0xFD
@@ -176,6 +177,6 @@ def read_ids(parser: Parser, content: Any) -> Query:
     ids = tuple(sorted({parameters.raw_text(value, "an id") for value in listed}))
     if "" in ids:
         raise invalid("an id is empty")
-    if len(ids) > MOST_IDS:
-        raise invalid(f"the query `ids` has {len(ids):,} ids, and at most {MOST_IDS:,} are allowed")
+    if len(ids) > RESULT_WINDOW:
+        raise invalid(f"the query `ids` has {len(ids):,} ids, and at most {RESULT_WINDOW:,} are allowed")
     return apply_boost_parameter(Ids(ids) if ids else MatchNone(), options, "ids")

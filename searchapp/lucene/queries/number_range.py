@@ -148,24 +148,25 @@ class NumberRange(Leaf):
     def notation(self, schema: Schema) -> str:
         # Lucene chooses the faster of two queries while it searches.
         by_values = self.constant_notation(schema)
-        if self.is_point:
+        has_doc_values = schema.fields[self.field].has_doc_values
+        if self.is_point or not has_doc_values:
             return by_values
-        if self.covers_field:
-            by_index = Exists(self.field).notation(schema)
-        else:
-            low, high = (
-                _printed_number(end, schema.fields[self.field].type) for end in (self.low, self.high)
-            )
-            by_index = f"{self.field}:[{low} TO {high}]"
+        by_index = Exists(self.field).notation(schema) if self.covers_field else self._by_index(schema)
         return f"IndexOrDocValuesQuery(indexQuery={by_index}, dvQuery={by_values})"
 
     def constant_notation(self, schema: Schema) -> str:
-        # Lucene's explanation shows the query on doc values, which are sortable integers.
-        kind = schema.fields[self.field].type
+        # Lucene's explanation shows the query on doc values, which are sortable integers, if the field has them.
+        field = schema.fields[self.field]
+        if not field.has_doc_values:
+            return self._by_index(schema)
         low, high = (
-            end if kind in INTEGERS else _sortable(end, is_float=kind == "float")
+            end if field.type in INTEGERS else _sortable(end, is_float=field.type == "float")
             for end in (self.low, self.high)
         )
+        return f"{self.field}:[{low} TO {high}]"
+
+    def _by_index(self, schema: Schema) -> str:
+        low, high = (_printed_number(end, schema.fields[self.field].type) for end in (self.low, self.high))
         return f"{self.field}:[{low} TO {high}]"
 
 
@@ -195,7 +196,7 @@ def of_number(field: Field, value: Any) -> Query:
         return MatchNone(late=True)
     integer = parsed.truncated(bits)
     assert integer is not None
-    return NumberRange(field.name, integer, integer, is_point=True)
+    return NumberRange(field.name, integer, integer, is_point=field.has_doc_values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,7 +255,7 @@ def read_range(parser: Parser, content: Any) -> Query:
     low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
     high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
     if bounds.get(low) is None and bounds.get(high) is None:
-        return apply_boost_parameter(Constant(Exists(name)), options, "range")
+        return apply_boost_parameter(Constant(Exists(field.name)), options, "range")
     read = _integer_range if field.type in INTEGERS else _decimal_range
     return apply_boost_parameter(read(field, bounds, low, high), options, "range")
 

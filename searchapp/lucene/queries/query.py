@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters, similarity
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import ErrorCollector, Refused, Reported, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import Field, Schema
+from searchapp.lucene.index.mapping import Field, Schema, objects
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, constant_scores, total
@@ -589,9 +589,14 @@ class Parser:
         if "*" in name:
             raise unsupported(f"the pattern `{name}` for the names of fields")
         # Elasticsearch reserves names such as `_id` for its own fields.
-        if name.startswith("_") and name not in self.reader.schema.fields:
+        schema = self.reader.schema
+        if name.startswith("_") and name not in schema.fields:
             raise unsupported(f"queries on `{name}`")
-        return self.reader.schema.fields.get(name)
+        name = schema.aliases.get(name, name)
+        for part in (name, *objects(name)):  # types such as `flattened` have fields inside
+            if part in schema.unsearched:
+                raise unsupported(f"queries on {name} ({schema.unsearched[part]})")
+        return schema.fields.get(name)
 
     def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
         pairs = zip(*self._tokens(analyzer, text), strict=True)

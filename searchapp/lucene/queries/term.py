@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index.mapping import Field, Schema
+from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema, indexed_text
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
 from searchapp.lucene.queries import number_range
 from searchapp.lucene.queries.match_all import MatchNone
@@ -79,7 +79,17 @@ def of_value(field: Field, value: Any) -> Query:
     """Return the query for documents with this exact value, a term or a number."""
     if field.is_number:
         return number_range.of_number(field, value)
-    return Term(field.name, parameters.term(value, f"the term for {field.name}"))
+    return Term(field.name, indexed_term(field, value))
+
+
+def indexed_term(field: Field, value: Any) -> str:
+    """Return the term of a text, keyword or boolean field for a value of a query."""
+    text = parameters.term(value, f"the term for {field.name}")
+    if field.type == BOOLEAN:
+        if text not in ("true", "false"):
+            raise invalid(f"{field.name} is a boolean field, but a query searches for {value!r}")
+        return indexed_text(text, field)
+    return text
 
 
 def read_term(parser: Parser, content: Any) -> Query:
@@ -176,11 +186,11 @@ def read_prefix(parser: Parser, content: Any) -> Query:
     field = parser.field(name)
     if field is None:
         return MatchNone()
-    if field.is_number:
+    if field.is_number or field.type == BOOLEAN:
         raise invalid(f"the query `prefix` needs a text or keyword field, {name} is {field.type}")
     if len(value.encode("utf-16-le", "surrogatepass")) > 2 * LONGEST_PREFIX:
         raise invalid(f"the prefix for {name} has more than {LONGEST_PREFIX:,} characters")
-    return apply_boost_parameter(Prefix(name, value), options, "prefix")
+    return apply_boost_parameter(Prefix(field.name, value), options, "prefix")
 
 
 MOST_TERMS = 65_536  # Elasticsearch's default of `index.max_terms_count`
@@ -221,7 +231,8 @@ def read_terms(parser: Parser, content: Any) -> Query:
     label = f"a term for {name}"
     if any(isinstance(value, Mapping) for value in values):
         raise unsupported(f"an object as {label}")
-    texts = [parameters.term(value, label) for value in values]
+    for value in values:
+        parameters.term(value, label)
     field = parser.field(name)
     if field is None or not values:
         return MatchNone()
@@ -231,4 +242,5 @@ def read_terms(parser: Parser, content: Any) -> Query:
         )
     if field.is_number:
         return apply_boost_parameter(number_range.of_numbers(field, values), options, "terms")
-    return apply_boost_parameter(TermInSet(name, tuple(sorted(set(texts)))), options, "terms")
+    terms = {indexed_term(field, value) for value in values}
+    return apply_boost_parameter(TermInSet(field.name, tuple(sorted(terms))), options, "terms")

@@ -17,7 +17,15 @@ from searchapp.lucene import parameters
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.analysis.characters import has_halves, joined_units, replace_halves
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import Field, Schema, by_depth, shown_text
+from searchapp.lucene.index.mapping import (
+    BOOLEAN,
+    Field,
+    Schema,
+    by_depth,
+    indexed_text,
+    shown_text,
+    source_value,
+)
 from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf, PositionSpans, Query
 from searchapp.lucene.records import Token
 
@@ -85,15 +93,30 @@ class Highlighter:
         """Return the tagged values of a document that match, by field."""
         highlights = {}
         for name, tags in self._tags.items():
-            field = self._schema.fields.get(name)
-            leaves = self._leaves.get(name)
-            if field is None or field.is_number or not leaves:
+            field = self._schema.fields.get(self._schema.aliases.get(name, name))
+            # Elasticsearch compares the values `true` and `false` of booleans with their terms, unless they are stored.
+            if field is None or field.is_number or (field.type == BOOLEAN and not field.is_stored):
                 continue
-            texts = (shown_text(value, field) for value in by_depth(source.get(field.source)))
-            marked = [self._mark(text, field, leaves, tags) for text in texts]
+            leaves = self._leaves.get(field.name)
+            if not leaves:
+                continue
+            marked = [self._mark(text, field, leaves, tags) for text in self._texts(field, source)]
             if fragments := [fragment for fragment in marked if fragment is not None]:
                 highlights[name] = fragments
         return highlights
+
+    def _texts(self, field: Field, source: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the values of a field in the order of highlights: as indexed if they are stored, otherwise by depth."""
+        if field.is_stored:
+            values = self._schema.values(source).get(field.source, ())
+            yield from (indexed_text(value, field) for value in field.indexed(values))
+            return
+        if any(field.source in targets for targets in self._schema.copies.values()):
+            raise unsupported(f"highlights of {field.name}, into which other fields are copied,")
+        for value in by_depth(source_value(source, field.source.split("."), field.null_value)):
+            text = shown_text(value, field)
+            if not field.ignores(text):
+                yield text
 
     def _mark(self, text: str, field: Field, leaves: MarkedLeaves, tags: HighlightTags) -> str | None:
         tokens = self._cache.tokens(field.analyzer or "keyword", text)

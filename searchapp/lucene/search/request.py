@@ -11,7 +11,7 @@ import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import ErrorCollector, Refused, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import objects
+from searchapp.lucene.index.mapping import RESULT_WINDOW, objects
 from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.dsl import normal_body
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
@@ -21,8 +21,6 @@ from searchapp.lucene.records import Body
 from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, HighlightTags, read_highlight
 
 DEFAULT_SIZE = 10
-
-MOST_HITS = 10_000  # the last rank that a search reaches, as in Elasticsearch (`index.max_result_window`)
 
 LARGEST_SCORE = float(np.finfo(np.float32).max)
 
@@ -294,8 +292,8 @@ class Frame:
         with problems.at("size"):
             size = _count(body.get("size", DEFAULT_SIZE), "size")
         with problems.at():
-            if first + size > MOST_HITS:
-                raise invalid(f"`from` + `size` is {first + size:,}, and the maximum is {MOST_HITS:,}")
+            if first + size > RESULT_WINDOW:
+                raise invalid(f"`from` + `size` is {first + size:,}, and the maximum is {RESULT_WINDOW:,}")
         with problems.at("track_scores"):
             parameters.flag(body.get("track_scores", True), "`track_scores`")
         with problems.at("track_total_hits"):

@@ -28,7 +28,7 @@ from searchapp.lucene.errors import (
 from searchapp.lucene.index.arrays import Mask, Numbers
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import IndexManifest
-from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.mapping import KEYWORD, Schema
 from searchapp.lucene.index.reader import DirectoryReader, IndexReader, Ranking, by_segment
 from searchapp.lucene.index.segments import SegmentPlan
 from searchapp.lucene.index.versions import IndexFolder
@@ -189,7 +189,7 @@ class Index:
     """
 
     def __init__(self, reader: DirectoryReader, analyzers: AnalysisRegistry | None = None) -> None:
-        self.analyzers = analyzers or AnalysisRegistry(reader.schema.analysis)
+        self.analyzers = analyzers or AnalysisRegistry(reader.schema.analysis, reader.schema.limits)
         self._tokens = TokenCache(self.analyzers)
         self._open(reader)
 
@@ -460,7 +460,7 @@ def _commonest(masks: Sequence[tuple[IndexReader, Mask]], name: str, most: int) 
     counts: Counter[bytes] = Counter()
     for reader, mask in masks:
         field = reader.fields.get(name)
-        if field is None or field.field.is_number or field.field.is_text:
+        if field is None or field.field.type != KEYWORD:
             raise unsupported(f"counting the values of {name}, only of keyword fields")
         by_rank = field.count_by_term(mask)
         ranks = np.flatnonzero(by_rank)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from searchapp.errors import DataError
 from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
 from searchapp.lucene.errors import BadSettings, NotSupported
+from searchapp.lucene.index.mapping import gram_limits
 from searchapp.model import Document, Example, Explanation, Topic
 
 # Weights of terms (terms,), or scores of texts (texts,).
@@ -38,7 +39,8 @@ def terms_of(mapping: Mapping[str, Any]) -> Terms:
     """
     field = mapping.get("mappings", {}).get("properties", {}).get("text", {})
     try:
-        registry = AnalysisRegistry(mapping.get("settings", {}).get("analysis", {}))
+        settings = mapping.get("settings", {})
+        registry = AnalysisRegistry(settings.get("analysis", {}), gram_limits(settings))
         analyzer = registry.analyzer(field.get("analyzer", DEFAULT))
     except (NotSupported, BadSettings) as error:
         raise DataError(

@@ -233,14 +233,19 @@ def mapping_with(path: list[str], value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "piece"),
     [
-        (["mappings", "properties", "day"], {"type": "date"}, "the type `date` of the field day"),
+        (["mappings", "properties", "day"], {"type": "nested"}, "the type `nested` of the field day"),
         (["mappings", "properties", "text", "norms"], False, "`norms` in the field text"),
         (
             ["mappings", "properties", "text", "similarity"],
             "boolean",
             "the similarity `boolean` of the field text",
         ),
-        (["mappings", "dynamic"], True, "`dynamic: True`"),
+        (["mappings", "properties", "text", "copy_to"], "all", "`copy_to: all` of the field text"),
+        (["mappings", "properties", "text", "copy_to"], "id", "`copy_to: id` of the field text"),
+        (["mappings", "properties", "id", "doc_values"], False, "`doc_values: false` of the field id"),
+        (["settings", "max_result_window"], 100, "`max_result_window: 100`, only 10,000 or more"),
+        (["mappings", "properties", "year", "coerce"], False, "`coerce: false` of the field year"),
+        (["mappings", "properties", "text", "index_options"], "docs", "`index_options: docs`"),
         (["mappings", "runtime"], {}, "`runtime` in `mappings`"),
         (["settings", "number_of_shards"], 2, "`number_of_shards` in the settings"),
         (["settings", "similarity", "flat"], {"type": "DFR"}, "the type `DFR` of the similarity flat"),
@@ -268,6 +273,11 @@ def test_unsupported_mappings_are_rejected(
         (["mappings", "properties", "text", "analyzer"], ""),
         (["mappings", "properties", "text", "search_analyzer"], {}),
         (["mappings", "properties", "tag", "meta"], 1),
+        (["mappings", "properties", "tag", "ignore_above"], -1),
+        (["mappings", "properties", "other"], {"dynamic": False}),
+        (["mappings", "properties", "year", "null_value"], "x"),
+        (["mappings", "properties", "other"], {"type": "alias", "path": "nowhere"}),
+        (["mappings", "dynamic"], "some"),
         (["mappings", "properties", ""], {"type": "keyword"}),
         (["settings", "analysis"], "words"),
         (["settings", "similarity", "flat"], "BM25"),
@@ -291,12 +301,13 @@ def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: Embed
             "shards": 3,
         },
         "mappings": {
-            "dynamic": "true",
+            "dynamic": "some",
             "properties": {
                 "id": {"type": "keyword"},
                 "text": {"type": "text", "analyzer": "englsh", "norms": False, "boost": 2},
                 "body": {"type": "text", "analyzer": "englsh", "fields": {"raw": {"type": "wildcard"}}},
-                "place": {"type": "geo_point"},
+                "place": {"type": "nested"},
+                "object": {"properties": {"inner": {"type": "text", "analyzer": "englsh"}}},
             },
         },
     }
@@ -311,6 +322,7 @@ def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: Embed
         "mappings.properties.place",
         "settings.analysis.filter.odd",
         "mappings.properties.body",
+        "mappings.properties.object.properties.inner",
     ]
     assert "`norms` and `boost` in the field text" in str(error.value)
 
