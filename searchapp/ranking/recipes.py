@@ -141,6 +141,7 @@ _INNER_QUERIES: Mapping[str, tuple[str, ...]] = {
 _SHARD_INDEPENDENT = frozenset(
     {
         "match",
+        "match_bool_prefix",
         "multi_match",
         "match_phrase",
         "term",
@@ -151,10 +152,11 @@ _SHARD_INDEPENDENT = frozenset(
         "range",
         "match_all",
         "match_none",
+        "wildcard",
     }
 )
 # The types of `multi_match` that score each field by its own words.
-_TYPES_BY_FIELD = (None, "best_fields", "most_fields")
+_TYPES_BY_FIELD = (None, "best_fields", "bool_prefix", "most_fields")
 
 _SHARD_INDEPENDENT_FUNCTIONS = frozenset({"filter", "query", "weight", "field_value_factor"})
 

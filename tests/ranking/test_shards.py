@@ -83,6 +83,10 @@ LEAVES: list[Json] = [
     {"exists": {"field": "long"}},
     {"exists": {"field": "tag"}},
     {"prefix": {"tag": "x"}},
+    {"wildcard": {"tag": "?"}},
+    {"range": {"tag": {"gte": "x"}}},
+    {"match_bool_prefix": {"text": "a c"}},
+    {"multi_match": {"query": "a c", "fields": ["text", "text.gaps"], "type": "bool_prefix"}},
     {"ids": {"values": ["1", "2"]}},
     {"match_all": {}},
 ]
@@ -98,7 +102,7 @@ DEPENDENT: list[tuple[Json, str]] = [
     ({"boosting": {"positive": MATCH, "negative": {"regexp": {"tag": "x"}}}}, "`regexp`"),
     ({"function_score": {"query": MATCH, "random_score": {}}}, "`random_score`"),
     ({"function_score": {"functions": [{"script_score": {}}]}}, "`script_score`"),
-    ({"function_score": {"functions": [{"filter": {"wildcard": {"tag": "x"}}}]}}, "`wildcard`"),
+    ({"function_score": {"functions": [{"filter": {"regexp": {"tag": "x"}}}]}}, "`regexp`"),
 ]
 
 

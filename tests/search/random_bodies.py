@@ -27,7 +27,8 @@ DEEPEST = 4
 
 KINDS = {
     "match", "multi_match", "match_phrase", "term", "terms", "range", "exists", "prefix", "ids",
-    "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting", "function_score",
+    "wildcard", "match_bool_prefix", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
+    "function_score",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -139,10 +140,38 @@ def multi_match(draw: Draw) -> Json:
 
     parameters = _match_parameters(draw)
     options = {
-        "type": lambda: draw.choice(["best_fields", "most_fields", "boolean"]),
+        "type": lambda: draw.choice(["best_fields", "most_fields", "boolean", "bool_prefix", "phrase"]),
         "tie_breaker": lambda: draw.choice([0, 0.3, 1, "0.5"]),
     }
     return {"multi_match": {**parameters, "fields": draw.several(field, 4, 1), **draw.some_of(options)}}
+
+
+def match_bool_prefix(draw: Draw) -> Json:
+    """Return a query for a text in one field whose last word is a prefix."""
+    parameters = _match_parameters(draw)
+    parameters.pop("zero_terms_query", None)
+    if isinstance(parameters["query"], str) and draw.chance(0.5):
+        parameters["query"] = parameters["query"][:-1]
+    field = draw.choice([*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "a.c", "title.raw", "nowhere", "year"])
+    return {"match_bool_prefix": {field: parameters if draw.chance(0.9) else parameters["query"]}}
+
+
+def wildcard(draw: Draw) -> Json:
+    """Return a query for terms that match a pattern."""
+    word = draw.choice([*WORDS, *TAGS])
+    pattern = "".join(
+        draw.choice([character] * 6 + ["*", "?", f"*{character}", f"\\{character}", character.upper()])
+        for character in word
+    )
+    value = draw.choice(
+        [pattern, pattern, f"{pattern}*", f"*{pattern}", "*", "?", "", "??*", "\\", 5, True, 0.1]
+    )
+    options = {"case_insensitive": lambda: draw.choice([True, False, "true"])}
+    parameters = boosted(
+        draw, {draw.choice(["value", "value", "wildcard"]): value, **draw.some_of(options, 0.3)}
+    )
+    field = draw.choice([*WORD_FIELDS, *VALUE_FIELDS, "a.c", "title.raw", "id", "nowhere", "year"])
+    return {"wildcard": {field: parameters if draw.chance(0.8) else value}}
 
 
 def match_phrase(draw: Draw) -> Json:
@@ -201,18 +230,23 @@ def terms(draw: Draw) -> Json:
 
 
 def range_(draw: Draw) -> Json:
-    """Return a range of numbers, whose bounds may be named twice or null."""
-    field = draw.choice([*NUMBER_FIELDS, *NUMBER_FIELDS, *VALUE_FIELDS, "nowhere"])
+    """Return a range of numbers or terms, whose bounds may be named twice or null."""
+    field = draw.choice(
+        [*NUMBER_FIELDS, *NUMBER_FIELDS, *VALUE_FIELDS, "a.c", "text", "title.raw", "nowhere"]
+    )
     bounds: Json = {}
     for bound in draw.several(lambda: draw.choice(["gt", "gte", "lt", "lte"]), 4):
-        value = number(draw) if draw.chance(0.3) else draw.choice([*INTEGERS, *FRACTIONS[:6], None])
-        bounds[bound] = value if field not in VALUE_FIELDS or draw.chance(0.2) else None
+        if field in NUMBER_FIELDS or draw.chance(0.1):
+            value: Any = number(draw) if draw.chance(0.3) else draw.choice([*INTEGERS, *FRACTIONS[:6], None])
+        else:
+            value = draw.choice([*WORDS, *TAGS, "", "*", "m", "é", 5, True, None])
+        bounds[bound] = value
     return {"range": {field: boosted(draw, bounds)}}
 
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 19)
+    kind = draw.number(0, 22)
     if kind < 7:
         return match(draw)
     simple = {
@@ -225,6 +259,9 @@ def leaf(draw: Draw) -> Json:
         13: terms,
         14: range_,
         15: range_,
+        20: wildcard,
+        21: match_bool_prefix,
+        22: match_bool_prefix,
     }
     if kind in simple:
         return simple[kind](draw)

@@ -329,8 +329,9 @@ class Terms:
                 high = middle
         return low if low < len(self) and self[low] == encoded else None
 
-    def rank_after(self, term: str) -> int:
-        return bisect_right(self, term.encode())
+    def insertion(self, term: str, *, is_after: bool) -> int:
+        """Return the rank of the first term that does not precede a term, or that follows it."""
+        return (bisect_right if is_after else bisect_left)(self, term.encode())
 
     def with_prefix(self, prefix: str) -> range:
         encoded = prefix.encode()

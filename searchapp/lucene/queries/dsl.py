@@ -33,13 +33,15 @@ KINDS: Mapping[str, QueryKind] = {
     "ids": QueryKind("match_all"),
     "match": QueryKind("fulltext"),
     "match_all": QueryKind("match_all"),
+    "match_bool_prefix": QueryKind("fulltext"),
     "match_none": QueryKind("match_all"),
     "match_phrase": QueryKind("fulltext"),
     "multi_match": QueryKind("fulltext"),
     "prefix": QueryKind("term"),
-    "range": QueryKind("number_range"),
+    "range": QueryKind("term"),
     "term": QueryKind("term"),
     "terms": QueryKind("term"),
+    "wildcard": QueryKind("term"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Queries that analyze text: `match`, `match_phrase`, `multi_match`, and the leaf `Phrase`."""
+"""Queries that analyze text: `match`, `match_bool_prefix`, `match_phrase`, `multi_match`, and the leaf `Phrase`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import native, parameters
+from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema
@@ -41,7 +42,7 @@ from searchapp.lucene.queries.query import (
     required,
 )
 from searchapp.lucene.queries.scores import most_of_a_rare_term
-from searchapp.lucene.queries.term import Synonym, Term, of_value
+from searchapp.lucene.queries.term import Synonym, Term, of_prefix, of_value
 from searchapp.lucene.records import Explanation, Token
 
 _TERM = struct.Struct("=12q")  # `Term` of phrases.c
@@ -357,7 +358,7 @@ def _connected(edges: list[_Edge]) -> list[_Edge]:
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "  # replaces an empty name of a field, which matches nothing
-_TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
+_TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "bool_prefix": 1.0, "most_fields": 1.0, "phrase": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,9 +370,13 @@ class _FieldMatch:
     minimum: str | None
     zero_terms: Query
     boost: float
+    # Whether the last term is a prefix.
+    has_prefix: bool = False
 
     @classmethod
-    def read(cls, parser: Parser, name: str, options: Mapping[str, Any], query: str) -> _FieldMatch:
+    def read(
+        cls, parser: Parser, name: str, options: Mapping[str, Any], query: str, *, has_prefix: bool = False
+    ) -> _FieldMatch:
         field = parser.field(name or NAMELESS)
         parameters.without_null(options, _MATCH, f"the query `{query}`")
         minimum = options.get("minimum_should_match")
@@ -382,6 +387,7 @@ class _FieldMatch:
             None if minimum is None else parameters.raw_text(minimum, "minimum_should_match"),
             _zero_terms(options),
             parameters.boost(options.get("boost", 1), f"the query `{query}`"),
+            has_prefix,
         )
 
     def query(self, parser: Parser, words: Any) -> Query:
@@ -390,24 +396,39 @@ class _FieldMatch:
         if field is None:
             return MatchNone(late=True)
         if self.analyzer is None:
-            return of_value(field, words)
+            takes_prefix = self.has_prefix and not field.is_number and field.type != BOOLEAN
+            return of_prefix(field, text) if takes_prefix else of_value(field, words)
         _refuse_analyzed_boolean(field)
         graph = _graph(parser, self.analyzer, text)
         if graph is None:
-            if self.operator == "or" and self.minimum is None and not field.is_number:
+            is_plain = self.operator == "or" and self.minimum is None and not self.has_prefix
+            if is_plain and not field.is_number:
                 distinct = parser.distinct_terms(self.analyzer, text)
                 if distinct is not None and len(distinct) > 1:
                     return TermsDisjunction(field.name, distinct)
             positions = parser.terms(self.analyzer, text)
             if not positions:
                 return self.zero_terms
+            *clauses, last = [_stacked(field, terms) for _position, terms in positions]
+            if self.has_prefix and len(terms := positions[-1][1]) == 1 and self._ends_in_token(parser, text):
+                last = of_prefix(field, terms[0])
             if _is_single(positions):
-                return _stacked(field, positions[0][1])
-            clauses = tuple(_stacked(field, terms) for _position, terms in positions)
+                return last
+            clauses.append(last)
+        elif self.has_prefix:
+            raise unsupported(
+                f"a prefix on {field.name}, whose analyzer produces a synonym of several words,"
+            )
         else:
-            clauses = tuple(_part_query(field, part) for part in graph_parts(graph))
-        query = Bool(must=clauses) if self.operator == "and" else Bool(should=clauses)
+            clauses = [_part_query(field, part) for part in graph_parts(graph)]
+        query = Bool(must=tuple(clauses)) if self.operator == "and" else Bool(should=tuple(clauses))
         return with_minimum(query, self.minimum)
+
+    def _ends_in_token(self, parser: Parser, text: str) -> bool:
+        """Return whether no space, punctuation or removed word follows the last token: only then it is a prefix."""
+        assert self.analyzer is not None
+        last = parser.analyzers.analyzer(self.analyzer).emitted(text)[-1]
+        return last.end == utf16_length(text)
 
 
 def read_match(parser: Parser, content: Any) -> Query:
@@ -420,36 +441,55 @@ def read_match(parser: Parser, content: Any) -> Query:
     return apply_boost(parser.read_text(holder, key, partial(match.query, parser)), match.boost)
 
 
+def read_match_bool_prefix(parser: Parser, content: Any) -> Query:
+    """Read `match_bool_prefix`: the terms of a text in one field, the last one as a prefix."""
+    name = "match_bool_prefix"
+    field, options = parser.on_field(content, name, "query", ("operator", "minimum_should_match", "analyzer"))
+    match = _FieldMatch.read(parser, field, options, name, has_prefix=True)
+    return apply_boost(match.query(parser, required(options, "query", name)), match.boost)
+
+
 def read_match_phrase(parser: Parser, content: Any) -> Query:
     """Read `match_phrase`: the terms of a text on consecutive positions."""
     known = ("slop", "analyzer", "zero_terms_query")
     name, options = parser.on_field(content, "match_phrase", "query", known)
     parameters.without_null(options, known, "the query `match_phrase`")
-    if parameters.integer(options.get("slop", 0), "`slop`") != 0:
-        raise unsupported(f"`slop: {options['slop']}` of the query `match_phrase`, only 0")
+    _require_no_slop(options, "match_phrase")
     zero_terms = _zero_terms(options)
     query = _phrase(parser, name, required(options, "query", "match_phrase"), options, zero_terms)
     return apply_boost_parameter(query, options, "match_phrase")
 
 
+def _require_no_slop(options: Mapping[str, Any], query: str) -> None:
+    if parameters.integer(options.get("slop", 0), "`slop`") != 0:
+        raise unsupported(f"`slop: {options['slop']}` of the query `{query}`, only 0")
+
+
 def read_multi_match(parser: Parser, content: Any) -> Query:
     """Read `multi_match`: the terms of a text in several fields, ignoring fields that the mapping lacks."""
-    known = ("query", "fields", "type", "tie_breaker", *_MATCH)
+    known = ("query", "fields", "type", "tie_breaker", "slop", *_MATCH)
     options = parser.options(content, "multi_match", known)
     parameters.without_null(options, known, "the query `multi_match`")
     kind = parameters.raw_text(options.get("type", "best_fields"), "`type` of the query `multi_match`")
     if kind not in _TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
+    _require_no_slop(options, "multi_match")
     boosts = _field_boosts(options.get("fields", ()))
     words = required(options, "query", "multi_match")
     tie_breaker = parameters.signless(options.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # reject it even if nothing matches
     queries, names = [], []
     for name, boost in boosts.items():
-        match = _FieldMatch.read(parser, name, options, "multi_match")
-        if match.field is not None:
-            names.append(match.field.name)
-            queries.append(apply_boost(match.query(parser, words), boost))
+        match = _FieldMatch.read(parser, name, options, "multi_match", has_prefix=kind == "bool_prefix")
+        if match.field is None:
+            continue
+        query = (
+            _phrase(parser, name, words, options, match.zero_terms)
+            if kind == "phrase"
+            else match.query(parser, words)
+        )
+        names.append(match.field.name)
+        queries.append(apply_boost(query, boost))
     if len(set(names)) < len(names):
         raise unsupported("a field and its alias in one query `multi_match`")
     if len(queries) > 1:

@@ -20,7 +20,7 @@ from searchapp.lucene.index.mapping import INTEGERS, Field, Schema
 from searchapp.lucene.index.reader import IndexReader
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.match_all import Exists, MatchAll, MatchNone
-from searchapp.lucene.queries.query import Constant, Leaf, Parser, Query, apply_boost_parameter
+from searchapp.lucene.queries.query import Leaf, Query
 
 LONG = 64
 
@@ -238,26 +238,16 @@ def of_numbers(field: Field, values: Iterable[Any]) -> Query:
     return NumberInSet(field.name, tuple(number for number, _sign in sorted(set(_signed(*numbers)))))
 
 
-def read_range(parser: Parser, content: Any) -> Query:
-    """Read `range`: numbers between bounds; without bounds, all documents with a value."""
-    name, options = parameters.single(content, "the query `range`")
-    options = parser.options(options, "range", ("gt", "gte", "lt", "lte"))
-    bounds = {bound: value for bound, value in options.items() if bound != "boost"}
-    for bound, value in bounds.items():
-        if value is not None:
-            parameters.term(value, f"`{bound}` for {name}")
-    field = parser.field(name)
-    if field is None:
-        return MatchNone()
-    if not field.is_number and any(value is not None for value in bounds.values()):
-        raise unsupported(f"the query `range` on {name}, a {field.type} field, only on numbers")
-    # Of two bounds on one side the last one counts, even if it is null.
-    low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
-    high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
-    if bounds.get(low) is None and bounds.get(high) is None:
-        return apply_boost_parameter(Constant(Exists(field.name)), options, "range")
-    read = _integer_range if field.type in INTEGERS else _decimal_range
-    return apply_boost_parameter(read(field, bounds, low, high), options, "range")
+def between(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
+    """Return the query for the numbers between two bounds, of which one may be missing or null.
+
+    Args:
+        field: a numeric field
+        bounds: by the names of the DSL
+        low: the name of the lower bound, `gt` or `gte`
+        high: `lt` or `lte`
+    """
+    return (_integer_range if field.type in INTEGERS else _decimal_range)(field, bounds, low, high)
 
 
 def _bound(field: Field, bounds: Mapping[str, Any], name: str) -> NumberValue | None:

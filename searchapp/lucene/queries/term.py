@@ -1,13 +1,15 @@
-"""Queries of indexed terms: `term`, `terms`, `prefix`, and synonyms scored as one term.
+"""Queries of indexed terms: `term`, `terms`, `prefix`, `wildcard`, `range`, and synonyms scored as one term.
 
 `Synonym` has no reader: analysis creates it from several terms on one position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,12 +17,14 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
+from searchapp.lucene.index.arrays import Terms
 from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema, indexed_text
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
 from searchapp.lucene.queries import number_range
-from searchapp.lucene.queries.match_all import MatchNone
+from searchapp.lucene.queries.match_all import Exists, MatchNone
 from searchapp.lucene.queries.query import (
     EVERYWHERE,
+    Constant,
     Leaf,
     MarkedLeaf,
     Parser,
@@ -155,28 +159,47 @@ class Synonym(ScoredLeaf):
         return dict.fromkeys(self.terms, EVERYWHERE)
 
 
-LONGEST_PREFIX = 1_000  # UTF-16 code units; Elasticsearch's default of `index.max_regex_length`
-
-
 @dataclass(frozen=True, slots=True)
-class Prefix(MarkedLeaf):
-    """Documents with a term that begins with the prefix, with the score 1."""
-
-    prefix: str
+class MultiTerm(MarkedLeaf):
+    """Documents with a term of a set that depends on the index, with the score 1."""
 
     @property
     def is_multi_term(self) -> bool:
         return True
 
+    @abstractmethod
+    def ranks(self, terms: Terms) -> Iterable[int]:
+        """Return the ranks of the terms in the set."""
+
+    @abstractmethod
+    def accepts(self, term: str) -> bool:
+        """Return whether a term is in the set."""
+
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         field = reader.fields[self.field]
-        return field.documents_with(field.terms.with_prefix(self.prefix))
+        return field.documents_with(self.ranks(field.terms))
+
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
+        return {token.term: EVERYWHERE for token in tokens if self.accepts(token.term)}
+
+
+LONGEST_PREFIX = 1_000  # UTF-16 code units; Elasticsearch's default of `index.max_regex_length`
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix(MultiTerm):
+    """Documents with a term that begins with the prefix."""
+
+    prefix: str
+
+    def ranks(self, terms: Terms) -> Iterable[int]:
+        return terms.with_prefix(self.prefix)
+
+    def accepts(self, term: str) -> bool:
+        return term.startswith(self.prefix)
 
     def notation(self, schema: Schema) -> str:
         return f"{self.field}:{self.prefix}*"
-
-    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
-        return {token.term: EVERYWHERE for token in tokens if token.term.startswith(self.prefix)}
 
 
 def read_prefix(parser: Parser, content: Any) -> Query:
@@ -186,11 +209,140 @@ def read_prefix(parser: Parser, content: Any) -> Query:
     field = parser.field(name)
     if field is None:
         return MatchNone()
-    if field.is_number or field.type == BOOLEAN:
-        raise invalid(f"the query `prefix` needs a text or keyword field, {name} is {field.type}")
+    query = of_prefix(field, value)
     if len(value.encode("utf-16-le", "surrogatepass")) > 2 * LONGEST_PREFIX:
         raise invalid(f"the prefix for {name} has more than {LONGEST_PREFIX:,} characters")
-    return apply_boost_parameter(Prefix(field.name, value), options, "prefix")
+    return apply_boost_parameter(query, options, "prefix")
+
+
+def of_prefix(field: Field, prefix: str) -> Query:
+    """Return the query for documents with a term that begins with a prefix."""
+    _require_terms(field, "prefix")
+    return Prefix(field.name, prefix)
+
+
+def _require_terms(field: Field, query: str) -> None:
+    if field.is_number or field.type == BOOLEAN:
+        raise invalid(f"the query `{query}` needs a text or keyword field, {field.name} is {field.type}")
+
+
+# Lucene rejects patterns with large automata, which grow exponentially with the number of `?` after a `*`.
+MOST_UNKNOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard(MultiTerm):
+    """Documents with a term that matches a pattern of `*` (any characters), `?` (one) and escapes."""
+
+    pattern: str
+    is_case_insensitive: bool
+
+    def ranks(self, terms: Terms) -> Iterable[int]:
+        beginning, expression = _compile_wildcard(self.pattern, self.is_case_insensitive)
+        return (rank for rank in terms.with_prefix(beginning) if expression.fullmatch(terms[rank].decode()))
+
+    def accepts(self, term: str) -> bool:
+        return _compile_wildcard(self.pattern, self.is_case_insensitive)[1].fullmatch(term) is not None
+
+    def notation(self, schema: Schema) -> str:
+        if self.is_case_insensitive:
+            return f"CaseInsensitiveWildcardQuery{{:{self.pattern}}}"
+        return f"{self.field}:{self.pattern}"
+
+
+@lru_cache(16)
+def _compile_wildcard(pattern: str, is_case_insensitive: bool) -> tuple[str, re.Pattern[str]]:
+    """Return the literal beginning of the terms, and an expression that matches whole terms."""
+    if not pattern:
+        return "", re.compile("(?!)")  # in Lucene an empty pattern matches not even an empty term
+    beginning, runs, is_literal, unknown = "", [""], not is_case_insensitive, 0
+    characters = iter(pattern)
+    for character in characters:
+        if character == "*":
+            runs.append("")
+        elif character == "?":
+            runs[-1] += "."
+            unknown += len(runs) > 1
+        else:
+            literal = next(characters, character) if character == "\\" else character
+            is_letter = is_case_insensitive and literal.isascii() and literal.isalpha()
+            runs[-1] += f"[{literal.lower()}{literal.upper()}]" if is_letter else re.escape(literal)
+            beginning += literal if is_literal else ""
+            continue
+        is_literal = False
+    first, *others = runs
+    if unknown > MOST_UNKNOWN:
+        raise unsupported(f"the wildcard pattern {pattern!r} with more than {MOST_UNKNOWN} `?` after a `*`")
+    # Atomic groups: the first occurrence of a run leaves the most characters for the others.
+    ending = "".join(f"(?>.*?{run})" for run in others[:-1]) + f".*{others[-1]}" if others else ""
+    return beginning, re.compile(first + ending, re.DOTALL)
+
+
+def read_wildcard(parser: Parser, content: Any) -> Query:
+    """Read `wildcard`."""
+    known = ("wildcard", "case_insensitive")
+    name, options = parser.on_field(content, "wildcard", "value", known)
+    keys = [key for key in options if key in ("value", "wildcard")]  # the last one counts
+    value = required({"value": options[keys[-1]]} if keys else {}, "value", "wildcard")
+    pattern = parameters.raw_text(value, f"the pattern for {name}")
+    is_case_insensitive = parameters.flag(options.get("case_insensitive", False), "`case_insensitive`")
+    field = parser.field(name)
+    if field is None:
+        return MatchNone()
+    _require_terms(field, "wildcard")
+    _compile_wildcard(pattern, is_case_insensitive)
+    return apply_boost_parameter(Wildcard(field.name, pattern, is_case_insensitive), options, "wildcard")
+
+
+@dataclass(frozen=True, slots=True)
+class TermRange(MultiTerm):
+    """Documents with a term between bounds, in the order of code points; None is no bound."""
+
+    low: str | None
+    high: str | None
+    has_low: bool
+    has_high: bool
+
+    def ranks(self, terms: Terms) -> Iterable[int]:
+        first = 0 if self.low is None else terms.insertion(self.low, is_after=not self.has_low)
+        end = len(terms) if self.high is None else terms.insertion(self.high, is_after=self.has_high)
+        return range(first, end)
+
+    def accepts(self, term: str) -> bool:
+        is_above = self.low is None or term > self.low or (self.has_low and term == self.low)
+        return is_above and (self.high is None or term < self.high or (self.has_high and term == self.high))
+
+    def notation(self, schema: Schema) -> str:
+        low, high = ({None: "*", "*": r"\*"}.get(bound, bound) for bound in (self.low, self.high))
+        return f"{self.field}:{'{['[self.has_low]}{low} TO {high}{'}]'[self.has_high]}"
+
+
+def read_range(parser: Parser, content: Any) -> Query:
+    """Read `range`: terms or numbers between bounds; without bounds, all documents with a value."""
+    name, options = parameters.single(content, "the query `range`")
+    options = parser.options(options, "range", ("gt", "gte", "lt", "lte"))
+    bounds = {bound: value for bound, value in options.items() if bound != "boost"}
+    for bound, value in bounds.items():
+        if isinstance(value, Mapping | list | tuple):
+            raise unsupported(f"{value!r} as `{bound}` of the query `range`, only a value")
+        if value is not None:
+            parameters.term(value, f"`{bound}` for {name}")
+    field = parser.field(name)
+    if field is None:
+        return MatchNone()
+    # Of two bounds on one side the last one counts, even if it is null.
+    low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
+    high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
+    query: Query
+    if bounds.get(low) is None and bounds.get(high) is None:
+        query = Constant(Exists(field.name))
+    elif field.is_number:
+        query = number_range.between(field, bounds, low, high)
+    else:
+        ends = (bounds.get(low), bounds.get(high))
+        first, last = (None if end is None else indexed_term(field, end) for end in ends)
+        query = TermRange(field.name, first, last, low == "gte", high == "lte")
+    return apply_boost_parameter(query, options, "range")
 
 
 MOST_TERMS = 65_536  # Elasticsearch's default of `index.max_terms_count`

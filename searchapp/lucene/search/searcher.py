@@ -174,7 +174,7 @@ class SegmentSearcher:
         ranks = self.reader.ranks
         if frame.after is not None:
             score, id_ = frame.after
-            bound, rank = np.float32(score), self.reader.ids.rank_after(id_)
+            bound, rank = np.float32(score), self.reader.ids.insertion(id_, is_after=True)
             is_after = (scores.values < bound) | ((scores.values == bound) & (ranks >= rank))
             mask = scores.mask() & is_after
             scores = Scores(np.where(mask, scores.values, np.float32(0)), mask)

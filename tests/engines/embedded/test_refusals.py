@@ -36,7 +36,10 @@ def index(embedded: EmbeddedEngine) -> Any:
         ({"match_phrase": {"text.alike": "ring car"}}, "several terms at one position"),
         ({"multi_match": {"query": "a", "fields": ["text"], "type": "cross_fields"}}, "`type: cross_fields`"),
         ({"multi_match": {"query": "a", "fields": ["te*"]}}, "the pattern `te*`"),
-        ({"multi_match": {"query": "a", "fields": ["text"], "slop": 1}}, "`slop` in the query `multi_match`"),
+        (
+            {"multi_match": {"query": "a", "fields": ["text"], "slop": 1}},
+            "`slop: 1` of the query `multi_match`",
+        ),
         (
             {"term": {"tag": {"value": "a", "case_insensitive": True}}},
             "`case_insensitive` in the query `term`",
@@ -51,7 +54,8 @@ def index(embedded: EmbeddedEngine) -> Any:
             "a list as `missing` of `field_value_factor`",
         ),
         ({"terms": {"tag": {"index": "x", "id": "1", "path": "y"}}}, "the lookup of terms"),
-        ({"range": {"tag": {"gte": "a"}}}, "the query `range` on tag"),
+        ({"wildcard": {"tag": "*a" + "?" * 40}}, "more than 8 `?` after a `*`"),
+        ({"match_bool_prefix": {"text": {"query": "a", "fuzziness": 1}}}, "`fuzziness` in the query"),
         ({"range": {"year": {"gte": 1, "format": "yyyy"}}}, "`format` in the query `range`"),
         (
             {"bool": {"must": [MATCH], "adjust_pure_negative": False}},

@@ -142,6 +142,29 @@ VALID_QUERIES: list[Json] = [
     {"multi_match": {"query": "ring", "fields": ["text"], "tie_breaker": 2}},
     {"ids": {"values": [1, "2"]}},
     {"range": {"tag": {"gte": None}}},
+    # ranges of terms
+    {"range": {"tag": {"gt": "a", "lte": "y", "boost": 2}}},
+    {"range": {"tag": {"gte": "*"}}},
+    {"range": {"text": {"lt": "ring"}}},
+    {"range": {"tag": {"gt": "y", "lt": "a"}}},
+    # patterns
+    {"wildcard": {"text": "r?n*"}},
+    {"wildcard": {"text": {"wildcard": "*", "boost": 0.3}}},
+    {"wildcard": {"tag": {"value": "X", "case_insensitive": True}}},
+    {"wildcard": {"tag": "\\x"}},
+    {"wildcard": {"tag": ""}},
+    {"wildcard": {"nowhere": "x"}},
+    # the last word as a prefix, if nothing follows it
+    {"match_bool_prefix": {"text": "b ri"}},
+    {"match_bool_prefix": {"text": "b ri "}},
+    {"match_bool_prefix": {"text": "r"}},
+    {"match_bool_prefix": {"text.alike": "ri car"}},
+    {"match_bool_prefix": {"tag": {"query": "x", "boost": 2}}},
+    {"match_bool_prefix": {"year": 5}},
+    {"match_bool_prefix": {"text": {"query": "a b ri", "minimum_should_match": 2}}},
+    {"match_bool_prefix": {"text": {"query": "a ri", "operator": "and"}}},
+    {"multi_match": {"query": "a ri", "fields": ["text", "tag^2"], "type": "bool_prefix"}},
+    {"multi_match": {"query": "a b", "fields": ["text", "tag^2"], "type": "phrase"}},
 ]
 """Queries on `DOCUMENTS`."""
 
@@ -198,6 +221,8 @@ INVALID_BODIES: list[Json] = [
     {"query": {"terms": {"tag": ["x"] * 65_537}}},
     {"query": {"bool": {"should": [{"term": {"tag": str(number)}} for number in range(30_000)]}}},
     {"query": {"prefix": {"tag": "x" * 1_001}}},
+    {"query": {"wildcard": {"year": "5*"}}},
+    {"query": {"wildcard": {"tag": {}}}},
     {"query": {"term": {"tag": "x" * 32_767}}},
     {"query": RING, "size": 10_001},
     {"query": RING, "from": 9_999, "size": 2},
