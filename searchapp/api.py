@@ -47,7 +47,7 @@ from searchapp.formats import frames, trec
 from searchapp.formats.problems import Problems
 from searchapp.formats.run_files import RunRow
 from searchapp.judging.judgments import Aggregation, Rule, aggregate
-from searchapp.model import Document, Explanation, Hits, Ranking, Topic
+from searchapp.model import Document, Explanation, Hits, Ranking, Topic, document_of
 from searchapp.model import Run as Rankings
 from searchapp.progress import Callback, CallbackProgress, Progress, SilentProgress
 from searchapp.ranking import recipes
@@ -162,11 +162,16 @@ class Task:
         return recipe
 
     def documents(self) -> Iterator[Document]:
-        """Yield the documents in the order of their files.
+        """Yield the documents in the order of their files, or those of another program's index by their ids.
 
         Raises:
             InvalidFiles: the files have problems.
+            EngineError: the index can't be read.
         """
+        if self._parts.info.foreign is not None:
+            with self.index() as index:
+                yield from index._searcher.index.stored_documents()
+            return
         problems = Problems()
         yield from self._collection().documents.read(problems)
         problems.raise_if_any()
@@ -357,10 +362,7 @@ class Index:
     def document(self, document_id: str) -> Document | None:
         """Return a document with all its fields, None if there is none with this id."""
         source = sources(self._searcher.index, [document_id]).get(document_id)
-        if source is None:
-            return None
-        fields = {name: value for name, value in source.items() if name not in ("id", "text")}
-        return Document(document_id, str(source.get("text", "")), fields)
+        return None if source is None else document_of(document_id, source)
 
     def rank(
         self,

@@ -159,3 +159,20 @@ class IndexInfo:
     created: str
     documents_digest: str = ""
     owner: str = ""
+    is_foreign: bool = False  # whether another program made it, which may change it at any time
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignIndex:
+    """An index of another program on a server, and how its documents are read; it is never written to."""
+
+    index: str  # a name, an alias, a pattern, or several of them between commas
+    id: str | None  # a keyword field with the ids of documents; None for `_id`
+    text: tuple[str, ...]  # fields whose values form the text, one line each
+    fields: Mapping[str, str]  # paths in the source by the names of other fields
+
+
+def document_of(id_: str, source: Mapping[str, Any]) -> Document:
+    """Return an indexed document, whose source also has its id and text."""
+    fields = {name: value for name, value in source.items() if name not in ("id", "text")}
+    return Document(id_, str(source.get("text", "")), fields)

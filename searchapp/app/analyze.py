@@ -8,6 +8,7 @@ from typing import Any
 
 from searchapp.engines.base import Index
 from searchapp.errors import UsageError
+from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.model import AnalysisStep, Token
 from searchapp.ranking.highlighting import search_analyzer
 from searchapp.ranking.search_results import text_fields
@@ -115,7 +116,11 @@ def side_by_side(task: Task, index: Index, field: str, text: str, query: str) ->
 
 def _searching(mapping: Mapping[str, Any], field: str) -> str | None:
     """Return the analyzer of queries on a field, None if it also indexes the field."""
-    described = _described(mapping, field)
+    described = next(
+        mapped.described
+        for mapped in mapped_fields(mapping["mappings"]["properties"])
+        if mapped.name == field
+    )
     if described.get("search_analyzer", described.get("analyzer")) == described.get("analyzer"):
         return None
     return search_analyzer(mapping, described)
@@ -147,10 +152,3 @@ def _name(step: AnalysisStep) -> str:
 
 def _terms(tokens: Sequence[Token]) -> frozenset[str]:
     return frozenset(token.term for token in tokens)
-
-
-def _described(mapping: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    described: Mapping[str, Any] = mapping["mappings"]
-    for name in field.split("."):
-        described = {**described.get("properties", {}), **described.get("fields", {})}[name]
-    return described

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from searchapp.errors import (
 )
 from searchapp.files import DocumentsDigest, data_name, digest_json
 from searchapp.formats.problems import Problems
+from searchapp.lucene.index.index_settings import NOT_INDEXED
 from searchapp.model import Document, Example, IndexInfo
 from searchapp.progress import Advance, Progress
 from searchapp.ranking.paging import sources
@@ -125,6 +126,12 @@ def index_task(
             else f"the {where.name} engine has no {given}: leave out --{given}, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
+    if task.info.foreign is not None:
+        _check_splits(task, collection, problems, progress)
+        problems.raise_if_any(lenient_advice(problems))
+        info = serving_info(task, engine, task.info.index_name)
+        assert info is not None
+        return IndexOutcome((ServingIndex(info, built=False),), problems, missing_files(task, collection))
     names = _names(task, collection)
     mapping = task.index_mapping()
     comparisons = {} if rebuild else {name: engine.compare(name, mapping) for name in names}
@@ -133,12 +140,8 @@ def index_task(
     if not all(documents.count for documents in digests.values()):
         raise DataError(f"{collection.folder} has no document to index; existing indexes are unchanged")
     serving = {name: engine.index_info(name) for name in task.info.index_names}
-    for info in serving.values():
-        if info is not None and info.owner != owner_of(task) and not rebuild:
-            raise UsageError(
-                f"{info.version} {_of_another(task, info)}: rename one of the tasks, or replace the "
-                "index with --rebuild"
-            )
+    for info in () if rebuild else serving.values():
+        _require_owned(task, info)
     for name, documents in () if replace else digests.items():
         info = serving[name]
         if info and info.owner == owner_of(task) and info.documents_digest != documents.hexdigest():
@@ -300,18 +303,102 @@ def _read_all(
             if comparison := comparisons.get(name):
                 documents = comparison.watch(documents)
             digests[name] = digest_of(with_progress(documents, advance))
+    _check_splits(task, collection, problems, progress)
+    return digests
+
+
+def _check_splits(task: Task, collection: Collection, problems: Problems, progress: Progress) -> None:
     with progress.stage("checking topics") as advance:
         # Splits with the same files, such as folds, are validated once, by the first of them.
         splits = {tuple(collection.split_files(split)): split for split in reversed(task.info.splits)}
         for files, split in reversed(splits.items()):
             if any(file.exists() for file in files):
                 advance(collection.check_split(split, problems))
-    return digests
+
+
+def copy_index(
+    task: Task, source: Engine, target: Engine, progress: Progress, *, rebuild: bool = False
+) -> IndexOutcome:
+    """Copy the documents of another program's index into an engine, as an index of searchapp.
+
+    Raises:
+        UsageError: the task's documents are not in such an index, or can't be copied; or the copy belongs to another
+            task file, and `rebuild` is not set.
+        EngineError: an engine failed, or the target does not support the mapping.
+    """
+    foreign, name = task.info.foreign, task.info.index_name
+    if foreign is None:
+        raise UsageError(f"{task.reference} names no index of another program: leave out --copy")
+    mapping = indexed_mapping(task)
+    with closing(source.open_foreign(name, foreign, task.index_mapping())) as index:
+        info = index.info
+        digest = digest_json({"format": FORMAT, "mapping": mapping, "copied": info.digest})
+        spec = IndexSpec(mapping, info.documents, digest, info.digest, owner=owner_of(task))
+        before = target.index_info(name)
+        if not rebuild:
+            _require_owned(task, before)
+            if before is not None and before.digest == digest and not target.flaw(name):
+                return IndexOutcome((ServingIndex(before, built=False),), Problems(), ())
+        made = build(target, name, spec, before, index.stored_documents(), "copying", progress)
+    return IndexOutcome((made,), Problems(), ())
 
 
 def lenient_advice(problems: Problems) -> str:
     """Return the advice for entries with problems; empty if a whole file can't be read."""
     return "" if problems.stopped else "--lenient leaves these entries out"
+
+
+def _is_read_in_place(task: Task, engine: Engine, name: str) -> bool:
+    """Return whether a task searches the index of another program, and not a copy on disk."""
+    return task.info.foreign is not None and (engine.info().name == SERVER or engine.index_info(name) is None)
+
+
+def indexed_mapping(task: Task) -> dict[str, Any]:
+    """Return the mapping of the index that searchapp builds for a task, also of a copy of another program's index.
+
+    Raises:
+        UsageError: a field of the task's documents has the name of another field of the other program's index.
+    """
+    mapping, foreign = task.index_mapping(), task.info.foreign
+    if foreign is None:
+        return mapping
+    properties = mapping["mappings"]["properties"]
+    for name, paths in {"id": (foreign.id,), "text": foreign.text}.items():
+        if name in properties and (name,) != paths:
+            raise UsageError(
+                f"{foreign.index} can't be copied: its field {name} is not the {name} of the task's documents"
+            )
+    for name, path in foreign.fields.items():
+        if "." in name or (name in properties and name != path):
+            raise UsageError(
+                f"{foreign.index} can't be copied with the field {name}: choose a name that its mapping lacks in "
+                f"{task.reference}, as in fields = {{ my_name = {path!r} }}"
+            )
+    stored = dict.fromkeys(("text", *foreign.fields), NOT_INDEXED)
+    copied = {"id": {"type": "keyword"}, **stored, **properties}
+    return {**mapping, "mappings": {**mapping["mappings"], "properties": copied}}
+
+
+def mapping_digests(task: Task) -> set[str]:
+    """Return the digests of the mappings that an index of a task may have now."""
+    digests = {digest_json(task.index_mapping())}
+    if task.info.foreign is not None:
+        with suppress(UsageError):
+            digests.add(digest_json(indexed_mapping(task)))
+    return digests
+
+
+def serving_info(task: Task, engine: Engine, name: str) -> IndexInfo | None:
+    """Return the live version of an index of a task, None without one; for an own task on an index of another
+    program, the present state of that.
+
+    Raises:
+        EngineError: the engine failed.
+    """
+    if _is_read_in_place(task, engine, name):
+        assert task.info.foreign is not None
+        return engine.foreign_info(name, task.info.foreign, task.index_mapping())
+    return engine.index_info(name)
 
 
 def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
@@ -321,17 +408,29 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
         EngineRefused: there is no index, or it has another mapping or belongs to another task file.
     """
     index = _open_first(task, engine, task.info.index_names if name is None else (name,))
+    if index.info.is_foreign:
+        return index
     if index.info.owner != owner_of(task):
         raise EngineRefused(
             f"{index.info.version} {_of_another(task, index.info)}: rename one of the tasks, and build the "
             f"index with `searchapp index {task.reference}`"
         )
-    if index.info.mapping_digest != digest_json(task.index_mapping()):
+    if index.info.mapping_digest not in mapping_digests(task):
         raise EngineRefused(
             f"{index.info.version} was built with another version of the mapping {task.info.mapping}: "
             f"build it again with `searchapp index {task.reference}`"
         )
     return index
+
+
+def replacement_news(info: IndexInfo, what: str) -> str:
+    """Return a sentence on an index that `what`, such as hits, come from now."""
+    if info.is_foreign:
+        return (
+            f"{info.version} was changed by another program: {what} now come from its present "
+            f"{counted(info.documents, 'document')}"
+        )
+    return f"the index was rebuilt: {what} now come from {info.version}"
 
 
 def _open_first(task: Task, engine: Engine, names: Sequence[str]) -> Index:
@@ -341,6 +440,9 @@ def _open_first(task: Task, engine: Engine, names: Sequence[str]) -> Index:
         EngineRefused: there is none, or it must not rank.
     """
     name, *others = names
+    if _is_read_in_place(task, engine, name):
+        assert task.info.foreign is not None
+        return engine.open_foreign(name, task.info.foreign, task.index_mapping())
     try:
         return engine.open(name)  # the cause of a failure is determined only then: a server may be far away
     except EngineBusy:
@@ -374,6 +476,8 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
     Raises:
         DataError: it has others.
     """
+    if task.info.foreign is not None:
+        return
     digest = digest_of(collection.indexes[index.info.name].read(Problems(lenient=True)))
     if digest.hexdigest() != index.info.documents_digest:
         data = collection.folder
@@ -390,6 +494,13 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
 def owner_of(task: Task) -> str:
     """Return the task file that owns the index of an own task: several files may use one name."""
     return "" if task.info.file is None else str(task.info.file.resolve())
+
+
+def _require_owned(task: Task, info: IndexInfo | None) -> None:
+    if info is not None and info.owner != owner_of(task):
+        raise UsageError(
+            f"{info.version} {_of_another(task, info)}: rename one of the tasks, or replace the index with --rebuild"
+        )
 
 
 def _of_another(task: Task, info: IndexInfo) -> str:
@@ -431,7 +542,12 @@ def outcome_sentences(task: Task, collection: Collection, outcome: IndexOutcome)
         info = index.info
         if index.note:
             yield f"note: {index.note}"
-        if index.built:
+        if info.is_foreign:
+            yield (
+                f"{task.name}: nothing to index: {info.version} with {counted(info.documents, 'document')} is "
+                "searched as it is"
+            )
+        elif index.built:
             parts = f" ({index.carried:,} reused, {index.analyzed:,} analyzed)" if index.carried else ""
             yield (
                 f"{task.name}: indexed {counted(info.documents, 'document')}{parts} into {info.version} (now live)"

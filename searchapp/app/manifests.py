@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import searchapp
+from searchapp.config.settings import SERVER
 from searchapp.engines.base import EngineInfo
 from searchapp.files import data_digests, data_name
 from searchapp.formats.problems import Problems, some
@@ -60,7 +61,9 @@ def manifest_of(
         recipe={},
         depth=0,
         tag="",
-        engine={} if engine is None else {"name": engine.name, "version": engine.version},
+        engine={}
+        if engine is None
+        else {"name": engine.name, "version": engine.version, **_ties(task, engine)},
         data=str(collection.folder.resolve()),
         data_digests=data_digests(collection.folder, files),
         mapping_digest=mapping_digest,
@@ -70,6 +73,16 @@ def manifest_of(
         created="",
         seconds=0.0,
     )
+
+
+# Key of a manifest's engine: the order of equal scores, if a repetition may have another one.
+TIES = "ties"
+
+
+def _ties(task: Task, engine: EngineInfo) -> dict[str, str]:
+    if task.info.foreign is None or task.info.foreign.id is not None or engine.name != SERVER:
+        return {}
+    return {TIES: "by shard and position"}
 
 
 # The files in the folder `inputs` of a run directory.
@@ -156,7 +169,7 @@ class NewRun:
             yield f"no document found for {len(empty):,} of {topics}: {some(empty)}"
 
 
-TIES = "by descending score, equal scores by {} document id"
+TIE_ORDER = "by descending score, equal scores {}"
 
 
 def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -180,7 +193,9 @@ def run_metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dic
         "method": {
             # Unknown for a run of another tool.
             "automatic": None if imported else directory.judgments_digest(manifest) is None,
-            "score ties": TIES.format("descending" if imported else "ascending"),
+            "score ties": TIE_ORDER.format(
+                engine.get(TIES) or f"by {'descending' if imported else 'ascending'} document id"
+            ),
             "retrieval": _retrieval(manifest.recipe),
         },
         "actor": {name: value for name, value in team.items() if name != "repository"},

@@ -389,6 +389,8 @@ def signal_inputs(
     """
 
     def documents() -> Iterable[Document]:
+        if task.info.foreign is not None:
+            return index.stored_documents()
         collection, _ = split_of()
         return collection.documents.read(Problems(lenient=True))
 

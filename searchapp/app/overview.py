@@ -15,7 +15,7 @@ from searchapp.app.runs import KnownRun, recent_runs
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.engines.base import Engine, EngineInfo
-from searchapp.errors import DataError, EngineError, SearchappError
+from searchapp.errors import DataError, EngineError, EngineRefused, SearchappError
 from searchapp.fetching.sources import has_data
 from searchapp.formats.problems import Problems
 from searchapp.judging.agreement import judged_in
@@ -112,8 +112,8 @@ def _state(task: Task, home: Path, index: IndexInfo | None, judged: int) -> Task
 
 def _serving(engine: Engine, task: Task) -> IndexInfo | None:
     for name in task.info.index_names:
-        with suppress(DataError):  # damaged: `searchapp doctor` has the details
-            if (info := engine.index_info(name)) is not None:
+        with suppress(DataError, EngineRefused):  # damaged or changed: other commands have the details
+            if (info := indexes.serving_info(task, engine, name)) is not None:
                 return info
     return None
 

@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from searchapp import tasks
-from searchapp.app.index import index_task, lenient_advice, open_index, require_documents
+from searchapp.app.index import (
+    index_task,
+    lenient_advice,
+    mapping_digests,
+    open_index,
+    require_documents,
+    serving_info,
+)
 from searchapp.app.manifests import (
     JUDGED,
     MAPPING,
     RECIPE,
     TEMPLATES,
+    TIES,
     TOPICS,
     TRAINING_MAPPING,
     NewRun,
@@ -23,19 +31,20 @@ from searchapp.app.manifests import (
     manifest_of,
 )
 from searchapp.app.models import last_trainable_split, signal_inputs, withheld_warnings
-from searchapp.engines.base import Engine, EngineInfo
-from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.engines.base import Engine, EngineInfo, Index
+from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.files import data_name, digest_json, digest_text
 from searchapp.formats.problems import Problems, some
 from searchapp.model import Example, IndexInfo, Run, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import recipes
+from searchapp.ranking.paging import WINDOW, sources
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
 from searchapp.resources import RecipeBook
 from searchapp.runs import directory
 from searchapp.runs.directory import INPUTS, MANIFEST, RANKINGS, Manifest, Verification
-from searchapp.tasks.base import Collection, DataSplit, DocumentSource, NoOfficialFile, Task, Writer
+from searchapp.tasks.base import Collection, DataSplit, NoOfficialFile, Task, Writer
 from searchapp.tasks.own import variant
 from searchapp.text import counted
 
@@ -198,21 +207,54 @@ def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progr
         run=run,
         topics=topics,
         official=official,
-        digests=lambda: _document_digests(run, collection.indexes[index.info.name]),
+        digests=lambda: _document_digests(task, run, index, collection),
         inputs=input_copies(task, request.recipe, request.judged, request.topics),
         problems=problems,
         training_problems=training_problems,
         shortfall=shortfall,
         warnings=(
             *request.recipe.raised(request.depth),
-            *recipes.shard_warnings(request.recipe, index.info.shards),
+            *recipes.shard_warnings(request.recipe, index.info.shards, is_foreign=index.info.is_foreign),
+            *_foreign_warnings(task, engine, index.info, manifest),
             *(withheld_warnings(counts, split) if split else ()),
         ),
     )
 
 
-def _document_digests(run: Run, documents: DocumentSource) -> dict[str, str]:
+def _unstable(ties: str) -> str:
+    return (
+        f"equal scores are sorted {ties}, an order that can't be reproduced: name a keyword field that has ids with "
+        "`id` in [documents] of the task file"
+    )
+
+
+def _foreign_warnings(task: Task, engine: Engine, ranked: IndexInfo, manifest: Manifest) -> Iterator[str]:
+    if not ranked.is_foreign:
+        return
+    if ties := manifest.engine.get(TIES):
+        yield _unstable(ties)
+    try:
+        now = serving_info(task, engine, ranked.name)
+    except EngineError as error:  # the ranking is complete
+        yield f"it is unknown whether {ranked.version} was changed during the ranking: {error}"
+        return
+    if now is not None and now.digest != ranked.digest:
+        yield (
+            f"{ranked.version} was changed during the ranking, which has its earlier {ranked.documents:,} documents; "
+            f"it has {now.documents:,} now"
+        )
+
+
+def _document_digests(task: Task, run: Run, index: Index, collection: Collection) -> dict[str, str]:
     ranked = {document for ranking in run for document in ranking.hits.document_ids}
+    if task.info.foreign is not None:
+        ids = sorted(ranked)
+        return {
+            id_: digest_text(str(source["text"]))
+            for start in range(0, len(ids), WINDOW)  # all texts together may not fit in memory
+            for id_, source in sources(index, ids[start : start + WINDOW]).items()
+        }
+    documents = collection.indexes[index.info.name]
     return {
         document.id: digest_text(document.text)
         for document in documents.read(Problems(lenient=True))
@@ -236,6 +278,9 @@ def verify_run(path: Path) -> Verification:
         DataError: the manifest can't be read.
     """
     verification, manifest = directory.verify(path), directory.read_manifest(path)
+    if ties := manifest.engine.get(TIES):
+        note = f"{path}: {_unstable(ties)}"
+        verification = replace(verification, notes=(*verification.notes, note))
     if "signals" not in manifest.recipe or manifest.digest != manifest.own_digest():
         return verification  # an imported run, a pool, or a changed manifest
     problems, notes = list(verification.problems), list(verification.notes)
@@ -286,7 +331,7 @@ def _recipe_changes(task: Task, manifest: Manifest) -> Iterator[str]:
 
 
 def _mapping_changes(task: Task, manifest: Manifest) -> Iterator[str]:
-    if digest_json(task.index_mapping()) != manifest.mapping_digest:
+    if manifest.mapping_digest not in mapping_digests(task):
         yield f"{task.reference}: the mapping {task.info.mapping} changed since the run was made"
     before = directory.mapping_digest(manifest)
     mapping = None if before is None else task.examples_index_mapping()
@@ -373,7 +418,7 @@ def rerun(
     again = _with_copies(task, book, mapping, directory.read_input(path, manifest, TRAINING_MAPPING))
     collection = _collection(again, manifest, Path(manifest.data) if data is None else data)
     name = collection.index_of(manifest.split) if manifest.split else again.info.index_name
-    if again.info.indexes != task.info.indexes or engine.index_info(name) is None:
+    if again.info.indexes != task.info.indexes or serving_info(again, engine, name) is None:
         index_task(again, engine, collection, progress, lenient=True)
     request = RunRequest(
         collection=collection,

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from searchapp.app.index import open_index
+from searchapp.app.index import open_index, serving_info
 from searchapp.app.models import typed_inputs
 from searchapp.engines.base import BEST_FIRST, Engine, Index, without_cancellation
 from searchapp.errors import DataError, Replaced, SearchappError
@@ -20,9 +20,8 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Counts, Explanation, Hit, Hits, Ranking, Run, Token, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, recipes, search_results
-from searchapp.ranking.highlighting import TEXT, Marker, TextAnalyzer
+from searchapp.ranking.highlighting import Marker, TextAnalyzer, displayed_fields
 from searchapp.ranking.query_language import (
-    ID,
     CompiledQuery,
     FieldFilter,
     Occur,
@@ -242,9 +241,13 @@ class TaskSearcher:
             EngineError: the engine does not answer, or rejects the request.
         """
         info = self.index.info
-        serving = self._engine.index_info(info.name)
+        serving = serving_info(self.task, self._engine, info.name)
         # After a removal the numbers of versions begin again.
-        if serving is None or (serving.version, serving.created) != (info.version, info.created):
+        if serving is None or (serving.version, serving.created, serving.digest) != (
+            info.version,
+            info.created,
+            info.digest,
+        ):
             raise Replaced(info.version)
 
     def close(self) -> None:
@@ -287,7 +290,8 @@ class TaskSearcher:
         return self._fields[name]
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
-        return tuple(recipes.shard_warnings(self.recipe(recipe), self.index.info.shards))
+        info = self.index.info
+        return tuple(recipes.shard_warnings(self.recipe(recipe), info.shards, is_foreign=info.is_foreign))
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
         """Return the hits of a request, best first, with their matches.
@@ -387,7 +391,7 @@ class TaskSearcher:
         Raises:
             EngineError: the engine failed or rejected the text.
         """
-        analyzer = self.fields().indexed_by.get(TEXT)
+        analyzer = self.fields().indexed_by.get(displayed_fields(self._mapping)[0])
         return () if analyzer is None else self._analyzed.tokens(analyzer, text)
 
     def ranking(self, request: SearchRequest, max_hits: int | None = None) -> Iterator[Hit]:
@@ -456,7 +460,7 @@ class TaskSearcher:
             self._compilers[name] = QueryCompiler(self.fields(name), self._analyzed)
         compiled = self._compilers[name].compile(query or self._parse(request), request.filters)
         if request.like is not None:
-            itself = {"term": {ID: {"value": request.like}}}
+            itself = {"ids": {"values": [request.like]}}
             compiled = replace(compiled, must_not=(*compiled.must_not, itself))
         return _ParsedRequest(request, recipe, compiled)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from searchapp.cli.output import (
     warn_of_skipped,
 )
 from searchapp.config.settings import Settings
-from searchapp.engines import open_engine, open_server
+from searchapp.engines import open_engine, open_on_disk, open_server
 from searchapp.errors import EngineRefused, SearchappError, UsageError
 from searchapp.files import data_name
 from searchapp.options import argument, flag, option
@@ -55,6 +55,10 @@ def index(
     rebuild: bool = flag("Build the index from all documents, even if nothing has changed."),
     replace: bool = flag("Replace the index even if fewer than half of its documents stay unchanged."),
     lenient: bool = flag("Skip invalid entries instead of stopping."),
+    copy: bool = flag(
+        "For a task on an index of another program: copy its documents from the server of the settings into the "
+        "embedded engine."
+    ),
     shards: int | None = option(
         "Number of shards on Elasticsearch; default: as in the existing index. For a new index it depends on "
         "the number of documents and nodes: one below half a million documents.",
@@ -78,22 +82,31 @@ def index(
     If fewer than half of the indexed documents stay unchanged, --replace is required, because judgments refer to
     documents by their ids.
     """
-    from searchapp.app.index import index_task, outcome_sentences
+    from searchapp.app.index import copy_index, index_task, outcome_sentences
 
     loaded = load(task)
     collection = loaded.collection(data_of(settings, loaded, data))
-    with reporting_engine(settings) as engine:
-        outcome = index_task(
-            loaded,
-            engine,
-            collection,
-            for_person(settings),
-            shards=shards,
-            replicas=replicas,
-            rebuild=rebuild,
-            replace=replace,
-            lenient=lenient,
-        )
+    if copy and not settings.uses_server:
+        raise UsageError("--copy reads from an Elasticsearch server: give its address with --url")
+    if loaded.info.foreign is not None and (shards is not None or replicas is not None):
+        raise UsageError(f"{loaded.reference} builds no index on a server: leave out --shards and --replicas")
+    with reporting_engine(settings) as engine, ExitStack() as stack:
+        progress = for_person(settings)
+        if copy:
+            target = stack.enter_context(closing(open_on_disk(settings)))
+            outcome = copy_index(loaded, engine, target, progress, rebuild=rebuild)
+        else:
+            outcome = index_task(
+                loaded,
+                engine,
+                collection,
+                progress,
+                shards=shards,
+                replicas=replicas,
+                rebuild=rebuild,
+                replace=replace,
+                lenient=lenient,
+            )
     info, skipped = outcome.info, outcome.problems.skipped
     warn_of_skipped(skipped)
     warn_of_notes(outcome.problems.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -364,7 +365,8 @@ def _open(searcher: TaskSearcher, request: SearchRequest, document_id: str, *, a
     console.print(visible_line(document_id), style="cyan", soft_wrap=True)
     for name, value in opened.source.items():
         if name not in ("id", "text"):
-            console.print(f"{name}: {visible_line(str(value))}", style="dim", soft_wrap=True)
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            console.print(f"{visible_line(name)}: {visible_line(shown)}", style="dim", soft_wrap=True)
     console.print(_highlighted(opened.text, list(opened.matches)), soft_wrap=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import textwrap
@@ -40,7 +41,7 @@ from searchapp.cli.output import (
     warn_of_skipped,
 )
 from searchapp.config.settings import Settings
-from searchapp.engines import open_engine
+from searchapp.engines import open_engine, open_server
 from searchapp.errors import DataError, EngineError, InvalidFiles, Problem, SearchappError, UsageError
 from searchapp.fetching import sources
 from searchapp.files import atomic_file
@@ -146,6 +147,10 @@ def new(
         "Whether tables begin with a line of column names; default: detected, and reported.",
         "--header/--no-header",
     ),
+    from_index: str | None = option(
+        "Index, alias or pattern of another program on the Elasticsearch server of the settings, which the task "
+        "searches without writing to it."
+    ),
     name: str | None = option("Name of the task; default: the name of the file."),
     lenient: bool = flag("Leave out entries with problems, and report them, instead of stopping."),
     overwrite: OverwriteOption = False,
@@ -153,7 +158,8 @@ def new(
     """Write a TOML file that describes your own task, as a starting point.
 
     The columns are detected from the given files: check the result. --from reads all splits of a collection; what can't
-    be read in place, such as SGML, is converted into a folder beside the TOML file.
+    be read in place, such as SGML, is converted into a folder beside the TOML file. With --from-index, the fields of
+    the text are chosen from the index's mapping, which is written beside the task file.
     """
     from searchapp.tasks.own import starter
 
@@ -166,11 +172,22 @@ def new(
     of_topics = None if topics is None else starter.detect(topics, header=header)
     of_gold = None if gold is None else starter.detect(gold, gold=True, header=header)
     name = name or starter.name_for(path)
+    foreign = None
+    mapping_path = path.with_suffix(".mapping.json")
+    if from_index is not None:
+        if source is not None or documents:
+            raise UsageError("--from-index has the documents: leave out --from and --documents")
+        if not settings.uses_server:
+            raise UsageError(
+                "--from-index needs an Elasticsearch server: give its address with --url or SEARCHAPP_URL"
+            )
+        with closing(open_server(settings)) as engine:
+            foreign = starter.IndexedDocuments(from_index, mapping_path.name, engine.read_foreign(from_index))
     if source is None:
         of_documents = [starter.detect(file, header=header) for file in documents or ()]
         splits = {} if of_topics is None else {"dev": (of_topics, of_gold)}
         problems = Problems(lenient=lenient)
-        text = starter.task_file_text(path, name, of_documents, splits, problems)
+        text = starter.task_file_text(path, name, of_documents, splits, problems, foreign)
     else:
         from searchapp.tasks.own.task_sources import read_source
 
@@ -193,9 +210,17 @@ def new(
     files = (*of_documents, *(file for of_split in splits.values() for file in of_split))
     for assumption in dict.fromkeys(file.assumed for file in files if file is not None and file.assumed):
         say(settings, assumption)
+    if foreign is not None:
+        with atomic_file(mapping_path, replace=overwrite) as file:
+            file.write(f"{json.dumps(foreign.mapping, indent=2, ensure_ascii=False)}\n".encode())
     with atomic_file(path, replace=overwrite) as file:
         file.write(text.encode())
-    say(settings, f"wrote {path}: check it, then run `searchapp index {path}`")
+    if foreign is None:
+        say(settings, f"wrote {path}: check it, then run `searchapp index {path}`")
+    else:
+        say(
+            settings, f"wrote {path} and {mapping_path}: check the fields, then run `searchapp search {path}`"
+        )
 
 
 class CollectionFormat(StrEnum):
@@ -321,7 +346,10 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int],
     try:
         with closing(open_engine(settings)) as engine:
             infos = {
-                task.reference: next(filter(None, map(engine.index_info, task.info.index_names)), None)
+                task.reference: next(
+                    filter(None, (index.serving_info(task, engine, name) for name in task.info.index_names)),
+                    None,
+                )
                 for task in tasks
             }
             own_tasks = index.own_tasks(index.stored_versions(engine))

@@ -38,6 +38,7 @@ from searchapp.model import (
     Counts,
     Document,
     Explanation,
+    ForeignIndex,
     Hit,
     Hits,
     IndexInfo,
@@ -277,6 +278,9 @@ class Index(Protocol):
     def unknown(self, terms: Terms) -> Terms:
         """Return the terms whose `frequencies` require a request."""
 
+    def stored_documents(self) -> Iterator[Document]:
+        """Yield all documents with all fields of their sources."""
+
     def twin(self) -> Index:
         """Return another handle on the same version, for another thread."""
 
@@ -348,6 +352,20 @@ class Engine(Protocol):
 
         Raises:
             EngineRefused: there is no such index.
+        """
+
+    def foreign_info(self, name: str, foreign: ForeignIndex, mapping: Mapping[str, Any]) -> IndexInfo:
+        """Return the present state of another program's index; its digest changes with the documents.
+
+        Raises:
+            EngineRefused: it can't be read, lacks a part of `mapping`, or the engine is not a server.
+        """
+
+    def open_foreign(self, name: str, foreign: ForeignIndex, mapping: Mapping[str, Any]) -> Index:
+        """Return a handle on the present state of another program's index, to which nothing is written.
+
+        Raises:
+            EngineRefused: as `foreign_info`.
         """
 
     def close(self) -> None: ...

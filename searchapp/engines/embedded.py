@@ -16,10 +16,12 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from searchapp import __version__, processes
 from searchapp.config.settings import INDEXES, Settings
 from searchapp.engines.base import (
+    BEST_FIRST,
     NO_TERMS,
     EngineInfo,
     IndexSpec,
@@ -44,10 +46,22 @@ from searchapp.lucene.index.versions import CURRENT, IndexFolder
 from searchapp.lucene.index.writer import write_version
 from searchapp.lucene.search.searcher import SMALLEST_BATCH, Index, RankedBatch
 from searchapp.lucene.search.spelling import SimilarTerm
-from searchapp.model import AnalysisStep, Body, Counts, Document, Hit, Hits, IndexInfo
+from searchapp.model import (
+    AnalysisStep,
+    Body,
+    Counts,
+    Document,
+    ForeignIndex,
+    Hit,
+    Hits,
+    IndexInfo,
+    document_of,
+)
 from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
 
 _log = logging.getLogger("searchapp.requests")
+
+STORED_AT_ONCE = 500  # documents that are read together
 
 LARGE_INDEX = 200_000  # from this number of documents, batches are small, and compiled functions are needed
 
@@ -212,6 +226,12 @@ class EmbeddedIndex:
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         require_not_cancelled()
         return self.index.count_matches(query, fields)
+
+    def stored_documents(self) -> Iterator[Document]:
+        body: dict[str, Any] = {"query": {"match_all": {}}, "size": STORED_AT_ONCE, "sort": BEST_FIRST}
+        while hits := self.find(body):
+            yield from (document_of(hit.hit.document_id, hit.source) for hit in hits)
+            body["search_after"] = [hits[-1].hit.score, hits[-1].hit.document_id]
 
     @translated_errors()
     def twin(self) -> EmbeddedIndex:
@@ -416,6 +436,16 @@ class EmbeddedEngine:
     @translated_errors()
     def remove(self, name: str) -> None:
         self._versions(name).remove()
+
+    def foreign_info(self, name: str, foreign: ForeignIndex, mapping: Mapping[str, Any]) -> IndexInfo:  # noqa: ARG002
+        raise EngineRefused(
+            f"the index {foreign.index} of another program is on an Elasticsearch server: give its address with "
+            "--url or SEARCHAPP_URL, or copy it to this machine with `searchapp index FILE --copy --url URL`"
+        )
+
+    def open_foreign(self, name: str, foreign: ForeignIndex, mapping: Mapping[str, Any]) -> EmbeddedIndex:
+        self.foreign_info(name, foreign, mapping)
+        raise AssertionError
 
     def close(self) -> None:
         for index in self._open:

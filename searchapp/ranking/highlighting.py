@@ -30,8 +30,10 @@ from searchapp.errors import EngineBusy, EngineRefused, Replaced
 from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
 from searchapp.lucene.errors import BadSettings, NotSupported
+from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.lucene.index.mapping import gram_limits
 from searchapp.model import AnalysisStep, Token
+from searchapp.tasks.base import TEXT_FIELDS
 from searchapp.text import Span
 
 # The marks around a match: private-use characters, which no text contains.
@@ -237,6 +239,19 @@ class TextAnalyzer:
                 return self._registry.analyzer(analyzer).tokens(text)
         return self._index.analyze(text, analyzer=analyzer)[-1].tokens
 
+    def has_tokens(self, analyzer: str, text: str) -> bool:
+        """Return whether an analyzer leaves tokens of a text; True if the user may not analyze on the server.
+
+        Raises:
+            EngineError: the engine failed.
+        """
+        try:
+            return bool(self.tokens(analyzer, text))
+        except (EngineBusy, Replaced):
+            raise
+        except EngineRefused:
+            return True
+
     def removes_stop_word(self, analyzer: str, text: str) -> bool:
         """Return whether the first step of an analyzer without tokens of a text is a filter of stop words.
 
@@ -264,7 +279,7 @@ class TextAnalyzer:
             return None
 
 
-# The displayed field, with its sub-fields.
+# The displayed field, with its sub-fields, unless `displayed_fields` returns others.
 TEXT = "text"
 
 # The least weight of a marked term, as a share of the greatest weight.
@@ -574,20 +589,25 @@ def search_analyzer(mapping: Mapping[str, Any], field: Mapping[str, Any]) -> str
     return name
 
 
+def displayed_fields(mapping: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names of the fields that form the displayed text."""
+    names: Sequence[str] = mapping["mappings"].get("_meta", {}).get(TEXT_FIELDS, (TEXT,))
+    return names
+
+
 def _text_fields(mapping: Mapping[str, Any]) -> dict[str, _Field]:
     analysis = mapping.get("settings", {}).get("analysis", {})
     analyzers = analysis.get("analyzer", {})
-    text_field = mapping["mappings"]["properties"].get(TEXT, {})
-    sub_fields = {f"{TEXT}.{name}": field for name, field in text_field.get("fields", {}).items()}
-    fields = {}
-    for name, field in {TEXT: text_field, **sub_fields}.items():
-        if field.get("type") == "text":
-            fields[name] = _Field(
-                index_analyzer(mapping, field),
-                search_analyzer(mapping, field),
-                _has_pairs(analysis, analyzers.get(index_analyzer(mapping, field), {})),
-            )
-    return fields
+    displayed = displayed_fields(mapping)
+    return {
+        field.name: _Field(
+            index_analyzer(mapping, field.described),
+            search_analyzer(mapping, field.described),
+            _has_pairs(analysis, analyzers.get(index_analyzer(mapping, field.described), {})),
+        )
+        for field in mapped_fields(mapping["mappings"]["properties"])
+        if field.source in displayed and field.type == "text"
+    }
 
 
 def _has_pairs(analysis: Mapping[str, Any], analyzer: Mapping[str, Any]) -> bool:

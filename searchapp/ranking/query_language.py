@@ -29,10 +29,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from searchapp.errors import UsageError
 from searchapp.formats.problems import shown
+from searchapp.lucene.index.index_settings import MappedField, mapped_fields
 from searchapp.ranking.highlighting import TextAnalyzer, index_analyzer, search_analyzer
 from searchapp.text import choices_hint
 
@@ -335,25 +336,23 @@ class SearchFields:
     @classmethod
     def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> SearchFields:
         """Return the fields of a create-index body; `query` is the recipe's, whose text fields words match."""
-        mapped_fields = dict(_mapped_fields(mapping.get("mappings", {}).get("properties", {})))
-        kinds = {
-            name: kind
-            for name, mapped_field in mapped_fields.items()
-            if (kind := _kind(mapped_field.field)) is not None
+        fields = {
+            field.name: field for field in mapped_fields(mapping.get("mappings", {}).get("properties", {}))
         }
+        kinds = {name: kind for name, field in fields.items() if (kind := _kind(field)) is not None}
         # A query of a sub-field counts as one of its text: `text.prose` has only a part of the words of `text`.
-        matched = {mapped_fields[name].whole for name in _matched_fields(query) if name in mapped_fields}
+        matched = {fields[name].source for name in _matched_fields(query) if name in fields}
         texts = [name for name, kind in kinds.items() if kind is FieldKind.text]
-        whole_texts = [name for name in texts if name == mapped_fields[name].whole]
+        whole_texts = [name for name in texts if name == fields[name].source]
         return cls(
             kinds,
             tuple(name for name in whole_texts if name in matched) or tuple(whole_texts),
-            {name: search_analyzer(mapping, mapped_fields[name].field) for name in texts},
-            {name: index_analyzer(mapping, mapped_fields[name].field) for name in texts},
+            {name: search_analyzer(mapping, fields[name].described) for name in texts},
+            {name: index_analyzer(mapping, fields[name].described) for name in texts},
             tuple(
                 name
                 for name, kind in kinds.items()
-                if kind is not FieldKind.text and name != ID and name == mapped_fields[name].whole
+                if kind is not FieldKind.text and name != ID and name == fields[name].source
             ),
         )
 
@@ -363,31 +362,19 @@ class SearchFields:
         return tuple(name for name in self.filters if self.kinds[name] is FieldKind.value)
 
 
-class _MappedField(NamedTuple):
-    field: Mapping[str, Any]
-    whole: str
-
-
-def _mapped_fields(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, _MappedField]]:
-    for short, mapped in properties.items():
-        name = prefix + short
-        yield name, _MappedField(mapped, name)
-        for inner, also in mapped.get("fields", {}).items():
-            yield f"{name}.{inner}", _MappedField(also, name)
-        yield from _mapped_fields(mapped.get("properties", {}), f"{name}.")
-
-
-def _kind(field: Mapping[str, Any]) -> FieldKind | None:
-    type_ = field.get("type", "")
-    if field.get("index", True) in (False, "false"):
+def _kind(mapped: MappedField) -> FieldKind | None:
+    described = mapped.described
+    if mapped.is_nested or described.get("index", True) in (False, "false"):
         return None
-    if type_ == "text":
+    if mapped.type == "keyword" and described.get("doc_values", True) in (False, "false"):
+        return None  # its values can't be counted
+    if mapped.type == "text":
         return FieldKind.text
-    if type_ == "keyword":
+    if mapped.type == "keyword":
         return FieldKind.value
-    if type_ in _INTEGERS:
+    if mapped.type in _INTEGERS:
         return FieldKind.integer
-    return FieldKind.number if type_ in _FLOATS else None
+    return FieldKind.number if mapped.type in _FLOATS else None
 
 
 def _matched_fields(query: Any) -> Iterator[str]:
@@ -604,7 +591,7 @@ class QueryCompiler:
     def _has_terms(self, name: str, text: str) -> bool:
         if len(text) > _MAX_ANALYZED_LENGTH:
             return True
-        return bool(self._analyzed.tokens(self._fields.analyzers[name], text))
+        return self._analyzed.has_tokens(self._fields.analyzers[name], text)
 
     def _prefixes(self, name: str, text: str) -> list[str]:
         terms = {token.term for token in self._analyzed.tokens(self._fields.indexed_by[name], text)}

@@ -161,17 +161,18 @@ _TYPES_BY_FIELD = (None, "best_fields", "bool_prefix", "most_fields")
 _SHARD_INDEPENDENT_FUNCTIONS = frozenset({"filter", "query", "weight", "field_value_factor"})
 
 
-def shard_warnings(recipe: Recipe, shards: int) -> Iterator[str]:
+def shard_warnings(recipe: Recipe, shards: int, *, is_foreign: bool = False) -> Iterator[str]:
     """Yield a sentence for each of the recipe's templates whose ranking may depend on the number of shards."""
     if shards == 1:
         return
+    or_else = "" if is_foreign else ", or index with --shards 1"
     templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
     for name, template in templates.items():
         reason = shard_dependence(template.body.get("query", {}))
         if reason is not None:
             yield (
                 f"{name} may rank differently on these {shards} shards than on one, because of "
-                f"{reason}: see docs/reference/engines.md, or index with --shards 1"
+                f"{reason}: see docs/reference/engines.md{or_else}"
             )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import BEST_FIRST, Index, SearchHit
+from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.model import Body, Explanation, Hit
 from searchapp.ranking.highlighting import ChosenTerms, HighlightRequest, Marker, remove_marks
 from searchapp.ranking.paging import matching_sources
@@ -191,19 +192,13 @@ def documents_around(
     return sorted(documents.values(), key=lambda document_: document_[number])
 
 
-def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
+def text_fields(properties: Mapping[str, Any]) -> list[str]:
     """Return the full names of the text fields and sub-fields in a mapping's `properties`.
 
     >>> text_fields({"id": {"type": "keyword"}, "text": {"type": "text", "fields": {"words": {"type": "text"}}}})
     ['text', 'text.words']
     """
-    names = []
-    for name, field in properties.items():
-        if field.get("type") == "text":
-            names.append(prefix + name)
-        for inner in ("properties", "fields"):
-            names += text_fields(field.get(inner, {}), f"{prefix}{name}.")
-    return names
+    return [field.name for field in mapped_fields(properties) if field.type == "text"]
 
 
 def _result(rank: int, hit: SearchHit) -> SearchResult:
@@ -219,9 +214,14 @@ def _result(rank: int, hit: SearchHit) -> SearchResult:
 
 
 def _spans(text: str, highlighted: Iterable[Sequence[str]]) -> Iterator[Span]:
-    """Yield the marked ranges of fragments that are the whole text: sub-fields of `text` analyze the same text."""
+    """Yield the marked ranges of fragments that are the whole text, or whole lines of it.
+
+    Sub-fields of `text` analyze the same text; other fields may be lines of the text.
+    """
     for fragments in highlighted:
         for fragment in fragments:
             plain, spans = remove_marks(fragment)
             if plain == text:
                 yield from spans
+            elif plain and (start := f"\n{text}\n".find(f"\n{plain}\n")) >= 0:
+                yield from ((start + first, start + last) for first, last in spans)

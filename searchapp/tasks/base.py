@@ -23,7 +23,7 @@ from searchapp import resources
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Example, Markup, Run, Topic
+from searchapp.model import Document, Example, ForeignIndex, Markup, Run, Topic
 from searchapp.resources import SAMPLES, RecipeBook
 from searchapp.text import choices_hint
 
@@ -103,6 +103,9 @@ Writer = Callable[[BinaryIO], object]
 # Grades by topic and document.
 Grades = Mapping[str, Mapping[str, int]]
 
+# Key of a mapping's `_meta`: the fields that form the text of a document, if not the field `text`.
+TEXT_FIELDS = "text_fields"
+
 # The default number of documents of each ranking to judge, as deep as most TREC pools.
 JUDGING_DEPTH = 100
 
@@ -136,6 +139,8 @@ class TaskInfo:
     # The fields with the text that a document belongs to, and with its position there.
     context: tuple[str, str] | None = None
     markup: Markup = Markup.plain
+    # The index of another program that has the documents of an own task.
+    foreign: ForeignIndex | None = None
     # The TOML file of a user's own task; None for a task that ships with searchapp.
     file: Path | None = None
     # The names of the indexes, if not the task's name.
@@ -421,10 +426,28 @@ def general_names() -> list[str]:
 def general(info: TaskInfo, name: str) -> dict[str, Any]:
     """Return a general template; if topics are documents, it excludes the topic itself."""
     body = resources.query_template(resources.GENERAL, name)
+    if info.foreign is not None:
+        body["query"] = _over_fields(body["query"], info.foreign.text)
     if info.topics_are_documents:
-        itself = {"term": {"id": "{{topic.id}}"}}
+        itself: Mapping[str, Any] = {"term": {"id": "{{topic.id}}"}}
+        if info.foreign is not None:  # where `id` is any field
+            itself = {"ids": {"values": ["{{topic.id}}"]}}
         body["query"] = {"bool": {"must": [body["query"]], "must_not": [itself]}}
     return body
+
+
+def _over_fields(query: Any, fields: Sequence[str]) -> Any:
+    """Return a query with the best of several fields in place of `text`."""
+    if isinstance(query, list):
+        return [_over_fields(clause, fields) for clause in query]
+    if not isinstance(query, Mapping):
+        return query
+    match query:
+        case {"match": {"text": parameters}} | {"match_phrase": {"text": parameters}}:
+            (kind,) = query
+            queries = [{kind: {field: parameters}} for field in fields]
+            return queries[0] if len(queries) == 1 else {"dis_max": {"queries": queries, "tie_breaker": 0.3}}
+    return {key: _over_fields(value, fields) for key, value in query.items()}
 
 
 def shipped(info: TaskInfo, collection: Callable[[Path], C_co], official: OfficialFormat[P, C_co]) -> Task:

@@ -204,7 +204,7 @@ def test_several_shards_rank_random_queries_like_one(triples: list[tuple[Index, 
 def test_unchanged_queries_rank_differently_on_several_shards(
     triples: list[tuple[Index, Index, Index]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "shard_safe", lambda body, _numbers: body)
+    monkeypatch.setattr(searching, "shard_safe", lambda body, *_: body)
     random = Random(1)
     bodies = [body(variant(query, random)) for query in DROPPED for _ in range(10)]
     different = [list(three.search(bodies)) != list(single.search(bodies)) for single, three, _ in triples]

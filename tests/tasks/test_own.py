@@ -184,11 +184,17 @@ def test_an_invalid_recipe_is_rejected(tmp_path: Path, recipe: str, message: str
         (
             MINIMAL + "flie = 1\n",
             "line 4: unknown key: [documents] has 'flie' (did you mean file?): the known keys are file, "
-            "files, format, ",
+            "files, index, format, ",
         ),
         ('name = "mine"\n', ": missing key: the file needs documents"),
-        ('name = "mine"\n[documents]\n', "line 2: missing key: [documents] needs one of file and files"),
-        (MINIMAL + 'files = ["a.csv"]\n', "line 2: missing key: [documents] needs one of file and files"),
+        (
+            'name = "mine"\n[documents]\n',
+            "line 2: missing key: [documents] needs one of file, files and index",
+        ),
+        (
+            MINIMAL + 'files = ["a.csv"]\n',
+            "line 2: missing key: [documents] needs one of file, files and index",
+        ),
         (
             MINIMAL.replace("jsonl", "dat"),
             "line 3: unknown format: docs.dat has an unknown suffix: add format = csv or tsv",

@@ -41,7 +41,7 @@ from searchapp.app.experiments.bench_result import (
     System,
     from_json,
 )
-from searchapp.app.index import index_task
+from searchapp.app.index import index_task, mapping_digests, serving_info
 from searchapp.app.json_lines import JsonLines
 from searchapp.app.rank import RunRequest, make_run, planned_manifest
 from searchapp.config.settings import Settings
@@ -229,9 +229,9 @@ class _Bench:
             try:
                 with closing(open_engine(settings)) as engine:
                     engines[name] = engine.info()
-                    for index in {split.index_name for split in self._splits}:
+                    for index, task in {split.index_name: split.task.task for split in self._splits}.items():
                         try:
-                            indexes[name, index] = engine.index_info(index)
+                            indexes[name, index] = serving_info(task, engine, index)
                         except SearchappError as error:
                             indexes[name, index] = error
             except SearchappError as error:
@@ -265,7 +265,7 @@ class _Bench:
         path, task = self._path(position), self._splits[position[0]].task.task
         if self._request.overwrite or not (path / directory.MANIFEST).is_file():
             return None
-        if index.mapping_digest != digest_json(task.index_mapping()):
+        if index.mapping_digest not in mapping_digests(task):
             return None  # ranking with this index reports the error
         return directory.reusable_manifest(
             path, planned_manifest(task, engine, index, self._run_request(position))
@@ -317,7 +317,7 @@ class _Bench:
     def _rank(self, position: Position) -> Cell:
         split, path = self._splits[position[0]], self._path(position)
         with closing(open_engine(self._settings[self._systems[position[1]].engine])) as engine:
-            index = engine.index_info(split.index_name)
+            index = serving_info(split.task.task, engine, split.index_name)
             if index is not None and (manifest := self._reusable_manifest(position, engine.info(), index)):
                 return self._cell(position, manifest)  # only its index was missing
             request = self._run_request(position)

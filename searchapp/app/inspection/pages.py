@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as AnyCollection
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from searchapp.app.index import index_task, open_index
+from searchapp.app.index import index_task, open_index, replacement_news
 from searchapp.app.pool import TAG as POOL
 from searchapp.config.settings import Settings
 from searchapp.engines import open_on_disk, open_server
@@ -121,7 +122,11 @@ class LocalFirst:
     def _copy_to_disk(self, task: Task, folder: Path | None, name: str | None) -> Index | None:
         """Index the task's files on disk, if they exist and nothing of the task is indexed there."""
         names = task.info.index_names if name is None else (name,)
-        if folder is None or any(self._local.index_info(index_name) for index_name in names):
+        if (
+            folder is None
+            or task.info.foreign is not None
+            or any(self._local.index_info(index_name) for index_name in names)
+        ):
             return None
         with suppress(SearchappError):  # then only the server has the documents
             index_task(task, self._local, task.collection(folder), self._progress)
@@ -135,6 +140,8 @@ CACHED_QUERIES = 100
 NEIGHBOURS = 3  # of a document in its text that are shown on either side
 
 BATCH_SIZE = 200
+
+CHECK_SECONDS = 30.0  # how often another program's index is checked for changes
 
 T = TypeVar("T")
 
@@ -182,6 +189,7 @@ class Pages:
         self.news: list[str] = []  # messages on changes, which the interface shows and removes
         self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
         self._mapping = task.index_mapping()
+        self._checked = time.monotonic()
         self._lock = threading.Lock()
         self._sources: OrderedDict[str, Mapping[str, Any] | None] = OrderedDict()
         self._pages: OrderedDict[tuple[str, str], Page] = OrderedDict()
@@ -231,15 +239,13 @@ class Pages:
     def _with_fallback(self, fetch: Callable[[], T]) -> T:
         try:
             try:
+                if self._newer is not None and self._index is not None and self._index.info.is_foreign:
+                    self._check_for_changes(self._index, self._newer)
                 return fetch()
             except Replaced:
                 if self._newer is None:
                     raise
-                index = self._newer()
-                self.news.append(f"the index was rebuilt: documents now come from {index.info.version}")
-                self._index = index
-                for cache in (self._queries, self._pages, self._sources):  # no page mixes two versions
-                    cache.clear()
+                self._take(self._newer())
                 return fetch()
         except EngineUnreachable as error:
             spare, self._spare = self._spare, None
@@ -250,6 +256,23 @@ class Pages:
             self._index = other
             self._queries.clear()
             return fetch()
+
+    def _check_for_changes(self, index: Index, newer: Callable[[], Index]) -> None:
+        if (now := time.monotonic()) < self._checked + CHECK_SECONDS:
+            return
+        self._checked = now
+        present = newer()
+        if present.info.digest == index.info.digest:
+            present.close()
+        else:
+            self._take(present)
+
+    def _take(self, index: Index) -> None:
+        before, self._index = self._index, index
+        if before is None or before.info != index.info:
+            self.news.append(replacement_news(index.info, "documents"))
+        for cache in (self._queries, self._pages, self._sources):  # no page mixes two versions
+            cache.clear()
 
     def _fetch_pages(self, topic_id: str, documents: Sequence[str]) -> None:
         topic, index = self.topic(topic_id), self._index

@@ -6,6 +6,7 @@
     analysis     adaptations for Elasticsearch 8, and the steps of an analyzer
     shards       number and copies of shards, replicas, survey
     searching    a handle on one version: search, highlight, explain, analyze
+    foreign      indexes of other programs, which are only read
     versions     names, ownership, soundness, clean-up and repair of versions
     locks        one builder at a time for each index
     indexing     building a version and swapping the alias
@@ -25,6 +26,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines.base import EngineInfo, IndexSpec, Repair, RightsOfUse, StoredVersion, Survey
 from searchapp.engines.elasticsearch.client import REQUEST_TIMEOUT_SECONDS
 from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.foreign import PointInTimeIndex, foreign_info, open_foreign, read_foreign
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
 from searchapp.engines.elasticsearch.rights import ROLES
@@ -32,7 +34,7 @@ from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.shards import replicate, shards_for, survey
 from searchapp.engines.elasticsearch.versions import IndexVersions, all_stored, flaw, repair, require_sound
 from searchapp.errors import EngineRefused
-from searchapp.model import Document, IndexInfo
+from searchapp.model import Document, ForeignIndex, IndexInfo
 from searchapp.progress import Advance, Notify, no_notice, no_progress
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class ElasticsearchEngine:
         self._connection = connection
         self._prefix = prefix
         self._locks = Locks(connection, prefix)
+        self._opened: list[PointInTimeIndex] = []
 
     @classmethod
     def connect(
@@ -164,7 +167,25 @@ class ElasticsearchEngine:
     def survey(self) -> Survey:
         return survey(self._connection, self._prefix)
 
+    def read_foreign(self, index: str) -> dict[str, Any]:
+        """Return the mapping and analysis of another program's index, as a create-index body.
+
+        Raises:
+            EngineRefused: there is none, or it can't be read.
+        """
+        return read_foreign(self._connection, index).mapping
+
+    def foreign_info(self, name: str, foreign: ForeignIndex, mapping: Mapping[str, Any]) -> IndexInfo:
+        return foreign_info(self._connection, name, foreign, mapping)
+
+    def open_foreign(self, name: str, foreign: ForeignIndex, mapping: Mapping[str, Any]) -> PointInTimeIndex:
+        index = open_foreign(self._connection, name, foreign, mapping)
+        self._opened.append(index)
+        return index
+
     def close(self) -> None:
+        for index in self._opened:
+            index.close()
         self._connection.close()
 
     def _versions(self, name: str) -> IndexVersions:

@@ -21,6 +21,7 @@ from searchapp.engines.elasticsearch.connection import (
     unreadable,
 )
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable, QueryRefused, Replaced
+from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.lucene.queries.dsl import normal_body
 from searchapp.lucene.search.spelling import (
     SHORTEST_TERM,
@@ -34,10 +35,12 @@ from searchapp.model import (
     AnalysisStep,
     Body,
     Counts,
+    Document,
     Explanation,
     Hit,
     Hits,
     IndexInfo,
+    document_of,
     float32,
 )
 from searchapp.progress import Advance, no_progress
@@ -126,21 +129,18 @@ NUMBERS = frozenset(
 )
 
 
-def number_fields(properties: Mapping[str, Any], prefix: str = "") -> frozenset[str]:
+def number_fields(properties: Mapping[str, Any]) -> frozenset[str]:
     """Return the full names of numeric fields in the `properties` of a mapping."""
-    names: set[str] = set()
-    for name, described in properties.items():
-        if described.get("type") in NUMBERS:
-            names.add(prefix + name)
-        for inner in ("properties", "fields"):
-            names |= number_fields(described.get(inner, {}), f"{prefix}{name}.")
-    return frozenset(names)
+    return frozenset(field.name for field in mapped_fields(properties) if field.type in NUMBERS)
 
 
-def shard_safe(body: Body, numbers: frozenset[str]) -> Body:
-    """Return the body for an index of several shards with the given numeric fields; highlights stay the same."""
+def shard_safe(body: Body, numbers: frozenset[str], field: str = "id") -> Body:
+    """Return the body for an index of several shards with the given numeric fields; highlights stay the same.
+
+    `field` is an indexed text or keyword field.
+    """
     query = body.get("query")
-    safe = _ShardSafeQuery(numbers).query(query)
+    safe = _ShardSafeQuery(numbers, field).query(query)
     if safe == query:
         return body
     highlight = body.get("highlight")
@@ -160,8 +160,9 @@ def shard_safe(body: Body, numbers: frozenset[str]) -> Body:
 class _ShardSafeQuery:
     """Rewrites a query; unknown parts stay unchanged, because the server rejects invalid ones."""
 
-    def __init__(self, numbers: frozenset[str]) -> None:
+    def __init__(self, numbers: frozenset[str], field: str) -> None:
         self._numbers = numbers
+        self._field = field
         self._clause_numbers: dict[str, int] = {}
 
     def query(self, query: Any) -> Any:
@@ -194,7 +195,7 @@ class _ShardSafeQuery:
     def _never(self, query: Mapping[str, Any], where: str) -> dict[str, Any]:
         # Equal required and excluded clauses would let a shard drop the query, so `where` distinguishes them.
         number = self._clause_numbers.setdefault(json.dumps(query, sort_keys=True), len(self._clause_numbers))
-        return {"term": {"id": {"value": f"\u0000 no document {number} {where}"}}}
+        return {"term": {self._field: {"value": f"\u0000 no document {number} {where}"}}}
 
 
 # Keys of subqueries whose scores or documents count.
@@ -234,6 +235,7 @@ KNOWN_TERMS = 200_000  # cached document frequencies, about 40 MB
 SIMILAR_TERMS = 50  # suggestions for a term, among which are the most frequent of the closest ones
 # Counts are exact for fields with at most this many values, for any number of shards.
 VALUES_OF_A_SHARD = 10_000
+FETCHED_AT_ONCE = 500  # documents
 DEFAULT_HITS = 10  # number of hits for a body without `size`
 
 # All shards rank with the statistics of the whole index, so that 3 shards give the scores of 1 shard, bit for bit.
@@ -246,7 +248,9 @@ T = TypeVar("T")
 Frequencies = dict[tuple[str, str], int]  # document frequencies by field and term
 
 
-class _Ask(NamedTuple):
+class SearchItem(NamedTuple):
+    """A body of a batch, and the version that it searches."""
+
     version: str
     body: Body
 
@@ -261,6 +265,7 @@ class ElasticsearchIndex:
     """
 
     is_local = False
+    text_or_id = "id"  # a text or keyword field
 
     def __init__(
         self,
@@ -277,6 +282,8 @@ class ElasticsearchIndex:
         self._sorts_by_id = sorts_by_id
         self._known: Frequencies = {} if known is None else known
         self._is_asked_alone = False
+        self._index: str | None = info.version  # None if bodies name what they search
+        self._analyzing_index = info.version
 
     @property
     def info(self) -> IndexInfo:
@@ -290,20 +297,21 @@ class ElasticsearchIndex:
             except QueryRefused as error:
                 raise QueryRefused.of(error, done + error.place) from error
             for number, response in enumerate(responses):
-                yield hits_of(response, done + number)
+                yield self._hits_of(response, done + number)
             done += len(batch)
             advance(len(batch))
 
     def search_beside(self, requests: Sequence[tuple[Index, Body]]) -> list[Hits]:
         own_asks = [
-            _Ask(index.info.version, index._ranking_body(body))
+            SearchItem(index.info.version, index._ranking_body(body))
             for index, body in requests
             if isinstance(index, ElasticsearchIndex) and index._connection is self._connection
         ]
         if len(own_asks) < len(requests) or self._is_asked_alone:
             return search_one_by_one(requests)
         try:
-            return [hits_of(response, number) for number, response in enumerate(self._multi_search(own_asks))]
+            responses = self._multi_search(own_asks)
+            return [self._hits_of(response, number) for number, response in enumerate(responses)]
         except EngineBusy:
             raise
         except EngineRefused:  # one body is invalid and then fails alone; or the server rejects such requests
@@ -313,12 +321,12 @@ class ElasticsearchIndex:
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:
         hits = self._search_and_count(self._sent_body(body), _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
-        return [search_hit(hit) for hit in hits["hits"]]
+        return [self._search_hit(hit) for hit in hits["hits"]]
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         sent_body = {**self._sent_body(body), "track_total_hits": True}
         hits = self._search_and_count(sent_body, _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
-        return [search_hit(hit) for hit in hits["hits"]], hits["total"]["value"]
+        return [self._search_hit(hit) for hit in hits["hits"]], hits["total"]["value"]
 
     def unknown(self, terms: Terms) -> Terms:
         unknown: dict[str, list[str]] = {}
@@ -401,10 +409,16 @@ class ElasticsearchIndex:
         }
         return Counts(answer["hits"]["total"]["value"], values)
 
+    def _hits_of(self, response: Mapping[str, Any], number: int) -> Hits:
+        return hits_of(response, number)
+
+    def _search_hit(self, hit: Mapping[str, Any]) -> SearchHit:
+        return search_hit(hit)
+
     def _sent_body(self, body: Body) -> Body:
         """Return the body to send, for equal rankings from several segments and shards."""
         sent = normal_body(body)
-        return sent if self._info.shards == 1 else shard_safe(sent, self._numbers)
+        return sent if self._info.shards == 1 else shard_safe(sent, self._numbers, self.text_or_id)
 
     def _ranking_body(self, body: Body) -> Body:
         sent_body = self._sent_body(body)
@@ -413,7 +427,7 @@ class ElasticsearchIndex:
     def _search(self, body: Body) -> Mapping[str, Any]:
         def search(client: Elasticsearch) -> Mapping[str, Any]:
             answer: Mapping[str, Any] = client.search(
-                index=self._info.version, search_type=SEARCH_TYPE, body=dict(body)
+                index=self._index, search_type=SEARCH_TYPE, body=dict(body)
             ).body
             if problem := self._partial(answer, self._info.version):
                 raise NotYet(problem)
@@ -427,10 +441,19 @@ class ElasticsearchIndex:
         detail = self._on_this_version(
             "analyze",
             lambda client: client.indices.analyze(
-                index=self._info.version, text=text, field=field, analyzer=analyzer, explain=True
+                index=self._analyzing_index, text=text, field=field, analyzer=analyzer, explain=True
             ),
         )["detail"]
         return analysis_steps(detail)
+
+    def stored_documents(self) -> Iterator[Document]:
+        body: dict[str, Any] = {"size": FETCHED_AT_ONCE, "sort": BEST_FIRST, "track_total_hits": False}
+        while hits := self._search(body)["hits"]["hits"]:
+            yield from map(self._stored_document, hits)
+            body["search_after"] = hits[-1]["sort"]
+
+    def _stored_document(self, hit: Mapping[str, Any]) -> Document:
+        return document_of(hit["_id"], hit["_source"])
 
     def twin(self) -> ElasticsearchIndex:
         return ElasticsearchIndex(
@@ -447,7 +470,7 @@ class ElasticsearchIndex:
             QueryRefused: has the index of the body in the batch.
         """
         try:
-            return self._multi_search([_Ask(self._info.version, body) for body in bodies])
+            return self._multi_search([SearchItem(self._info.version, body) for body in bodies])
         except EngineRefused as error:
             problem = unreadable(error.__cause__)
             if problem is None:
@@ -462,17 +485,18 @@ class ElasticsearchIndex:
         except QueryRefused as error:
             raise QueryRefused.of(error, half + error.place) from error
 
-    def _multi_search(self, asks: Sequence[_Ask]) -> list[Mapping[str, Any]]:
+    def _multi_search(self, asks: Sequence[SearchItem]) -> list[Mapping[str, Any]]:
         """Return the responses; repeat searches that were rejected as busy or incomplete."""
         responses: dict[int, Mapping[str, Any]] = {}
         own = self._info.version
-        index = own if all(ask.version == own for ask in asks) else None
+        index = self._index if all(ask.version == own for ask in asks) else None
+        has_indexes = index is None and self._index is not None
 
         def send_rest(client: Elasticsearch) -> None:
             missing_numbers = [number for number in range(len(asks)) if number not in responses]
             lines: list[Body] = []
             for number in missing_numbers:
-                lines += [{} if index else {"index": asks[number].version}, asks[number].body]
+                lines += [{"index": asks[number].version} if has_indexes else {}, asks[number].body]
             answer = client.msearch(
                 index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=ANSWER_FIELDS
             )

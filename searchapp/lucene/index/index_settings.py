@@ -11,7 +11,7 @@ Elasticsearch flattens settings to dotted names, with or without the prefix `ind
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from searchapp.lucene.errors import BadSettings
 
@@ -25,6 +25,38 @@ NUMBERS = {"k1": 1.2, "b": 0.75}  # parameters of BM25, with Lucene's defaults
 SettingPath = tuple[str, ...]  # the parts of a setting's name
 
 Similarities = Mapping[str, Mapping[str, float]]  # parameters by name of the similarity
+
+
+class MappedField(NamedTuple):
+    """A field in the `properties` of a mapping, by its full name."""
+
+    name: str
+    source: str  # the property with its values: itself, except for a sub-field
+    described: Mapping[str, Any]
+    is_nested: bool  # whether only `nested` queries match it
+
+    @property
+    def type(self) -> str:
+        return str(self.described.get("type", "object"))
+
+
+def mapped_fields(
+    properties: Mapping[str, Any], prefix: str = "", *, is_nested: bool = False
+) -> Iterator[MappedField]:
+    """Yield the fields, sub-fields and objects of a mapping's `properties`, each before its inner ones.
+
+    >>> [field.name for field in mapped_fields({"a": {"properties": {"b": {"type": "text", "fields": {"c": {}}}}}})]
+    ['a', 'a.b', 'a.b.c']
+    """
+    for short, described in properties.items():
+        if not isinstance(described, Mapping):
+            continue
+        field = MappedField(prefix + short, prefix + short, described, is_nested)
+        yield field
+        for inner in mapped_fields(described.get("fields", {}), f"{field.name}.", is_nested=is_nested):
+            yield inner._replace(source=field.name)
+        is_inside = is_nested or field.type == "nested"
+        yield from mapped_fields(described.get("properties", {}), f"{field.name}.", is_nested=is_inside)
 
 
 def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,9 +94,9 @@ def similarities(mapping: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """
     described = canonical(mapping).get("settings", {}).get(SIMILARITY, {})
     used = {
-        field.get(SIMILARITY) or "default"
-        for field in _fields(mapping.get("mappings", {}).get("properties", {}))
-        if field.get("type") == "text"
+        field.described.get(SIMILARITY) or "default"
+        for field in mapped_fields(mapping.get("mappings", {}).get("properties", {}))
+        if field.type == "text"
     }
     return {
         name: {key: float(described.get(name, {}).get(key, default)) for key, default in NUMBERS.items()}
@@ -90,14 +122,6 @@ def without_similarities(mapping: Mapping[str, Any]) -> dict[str, Any]:
     changed = canonical(mapping)
     settings = {key: value for key, value in changed.get("settings", {}).items() if key != SIMILARITY}
     return {**changed, "settings": settings}
-
-
-def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for field in properties.values():
-        if isinstance(field, Mapping):
-            yield field
-            for inner in ("fields", "properties"):
-                yield from _fields(field.get(inner, {}))
 
 
 def _is_canonical(value: object) -> bool:

@@ -221,6 +221,64 @@ def _column_names(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
     return names
 
 
+# Names of text fields that seldom have words to search.
+_NO_TEXTS = re.compile(
+    r"(^|[._-])(id|ids|uuid|url|uri|link|slug|email|phone|lang|language|path|hash)$", re.IGNORECASE
+)
+
+MOST_TEXT_FIELDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocuments:
+    """An index of another program that has the documents of a task, its mapping, and the file of that."""
+
+    index: str
+    mapping_file: str
+    mapping: Mapping[str, Any]
+
+    def table(self) -> str:
+        """Return the table [documents] of a task file, with proposed fields.
+
+        Raises:
+            UsageError: the mapping has no text field.
+        """
+        properties = self.mapping["mappings"]["properties"]
+        texts, keywords = task_file.texts_and_keywords(properties)
+        if not texts:
+            raise UsageError(
+                f"{self.index} has no text field outside of nested documents, so it can't be searched"
+            )
+        chosen = _text_choice(texts)
+        id_ = next((name for name in keywords if name.lower() in IDS), None)
+        others = [name for name in properties if name not in (*chosen, id_, "id", "text")]
+        lines = [
+            "",
+            "# An index of another program, which is only read.",
+            "[documents]",
+            f"index = {_quoted(self.index)}",
+            f"# text fields: {', '.join(map(_quoted, texts))}",
+            f"text = [{', '.join(map(_quoted, chosen))}]",
+            f"# keyword fields: {', '.join(map(_quoted, keywords)) or 'none'}",
+            "# The field with the id of a document, which orders equal scores; without it, `_id` counts, and the order "
+            "of equal",
+            "# scores can't be reproduced.",
+            f"{'# ' if id_ is None else ''}id = {_quoted(id_ or 'sku')}",
+            f"fields = [{', '.join(map(_quoted, others))}]    # shown with the text; paths are valid, too",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _text_choice(texts: Sequence[str]) -> list[str]:
+    """Return the likely fields of the text: those with usual names in their usual order, else the first ones."""
+    likely = [name for name in texts if not _NO_TEXTS.search(name)] or list(texts)
+    first = ("title", "name", "headline", "subject", "heading", *TEXTS, "description", "summary")
+    order = {name: place for place, name in enumerate(dict.fromkeys(first))}
+    known = [name for name in likely if name.lower() in order]
+    known.sort(key=lambda name: order[name.lower()])
+    return (known or likely)[:MOST_TEXT_FIELDS]
+
+
 def name_for(path: Path) -> str:
     """Return a name for the task of the file at this path."""
     words = re.findall(r"[a-z0-9]+", path.stem.lower())
@@ -240,6 +298,7 @@ def task_file_text(
     documents: Sequence[DetectedFile] = (),
     splits: DetectedSplits | None = None,
     problems: Problems | None = None,
+    foreign: IndexedDocuments | None = None,
 ) -> str:
     """Return the content of a task file for `target`, with comments and examples; `problems` collects those of gold.
 
@@ -258,11 +317,24 @@ def task_file_text(
     golds = [gold for _topics_of_split, gold in (splits or {}).values() if gold is not None]
     head = _HEAD.format(
         name=name,
+        mapping=_MAPPING,
         grades=", ".join(map(_quoted, _labels(golds, Problems() if problems is None else problems))),
     )
     topics = [_topics(target, split, *files) for split, files in (splits or {}).items()] or [_TOPICS]
-    return head + _documents(target, documents) + "".join(topics) + _FOOT
+    if foreign is not None:
+        mapping = f"# The mapping of the index, as it was read.\nmapping = {_quoted(foreign.mapping_file)}"
+        return head.replace(_MAPPING, mapping) + foreign.table() + "".join(topics) + _FOOT
+    return head + _TRAINING + _documents(target, documents) + "".join(topics) + _FOOT
 
+
+_MAPPING = """\
+# How text is indexed: "text" is for English. Your own mapping is a .json file.
+# mapping = "text\""""
+
+_TRAINING = """
+# The split of the training topics, with whose gold the recipe `neighbours` ranks other topics.
+# training_split = "train"
+"""
 
 _HEAD = """\
 # A task of your own for searchapp. Paths are relative to this file; docs/use/own-task.md explains every key.
@@ -283,14 +355,10 @@ measure = "nDCG@10"
 # How many of them people judge.
 # judging_depth = 100
 
-# How text is indexed: "text" is for English. Your own mapping is a .json file.
-# mapping = "text"
+{mapping}
 
 # What texts are written in, for reading them on a screen: "plain", "latex" or "wiki".
 # markup = "latex"
-
-# The split of the training topics, with whose gold the recipe `neighbours` ranks other topics.
-# training_split = "train"
 """
 
 _DOCUMENTS = """

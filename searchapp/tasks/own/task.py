@@ -200,6 +200,8 @@ def _mapping(own: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
         if name not in known:
             raise DataError(f"{path}: unknown mapping {choices_hint(name, known)}, or name a .json file")
         mapping = resources.index_mapping(name)
+    if own.info.foreign is not None:
+        return task_file.foreign_mapping(mapping, own.info.foreign, path, name)
     return own_mapping(mapping, fields, path, name)
 
 
@@ -235,12 +237,15 @@ class OwnCollection(Collection):
         if training:
             splits |= {name: self._topics_of(name) for name in self.training_splits(split)}
         layout = {
-            "documents": {"files": self._own.documents, **asdict(self._own.layout)},
+            "documents": {"files": self._own.documents, **asdict(self._own.layout), **self._index()},
             "topics_are_documents": self.info.topics_are_documents,
             **{f"topics.{name}": asdict(topics) for name, topics in splits.items()},
         }
         as_json: dict[str, Any] = parse_json(json.dumps(layout))  # with lists for tuples, as in a manifest
         return as_json
+
+    def _index(self) -> dict[str, str]:
+        return {} if self.info.foreign is None else {task_file.INDEX: self.info.foreign.index}
 
     def split_files(self, split: str) -> list[Path]:
         topics = self._topics_of(split)
@@ -287,7 +292,7 @@ class OwnCollection(Collection):
         gold = self._topics_of(split).gold
         if gold is not None:
             topic_ids = {topic.id for topic in topics}
-            documents = self.documents.ids()
+            documents = self.documents.ids() if self.info.foreign is None else ()
             path = self.folder / gold.file
             gold_problems, unknown, is_of_task = Problems(), [], False
             for grade in task_file.read_grades(path, gold.layout, gold_problems, len(self.info.grades) - 1):
@@ -318,6 +323,11 @@ class OwnCollection(Collection):
         return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})
 
     def _read(self, problems: Problems) -> Iterator[Document]:
+        if self.info.foreign is not None:
+            raise DataError(
+                f"the documents of {self.info.file} are in the index {self.info.foreign.index} of another program, and "
+                "this command reads only files: search, rank, judge, pool and evaluate read the index"
+            )
         seen: set[str] = set()
         for file in self.documents.files:
             for text in read_texts(file, self._own.layout, problems, seen, complete=False):
@@ -371,13 +381,15 @@ class OwnFormat(OfficialFormat[RankedIds, OwnCollection]):
             return
         data_problems = Problems(lenient=True)
         topics = {topic.id for topic in split.topics(data_problems)}
-        documents = {document.id for document in split.collection.documents.read(data_problems)}
+        documents = None  # unknown for an index of another program
+        if split.collection.info.foreign is None:
+            documents = {document.id for document in split.collection.documents.read(data_problems)}
         data_problems.raise_if_any()
         for line, (topic, _, document, *_rest) in trec.read_lines(path, Problems(lenient=True), trec.RUN):
             where = f"line {line}"
             if topic not in topics:
                 problems.add(path, "unknown topic", where, f"{shown(topic)} is not in the split {split.name}")
-            if document not in documents:
+            if documents is not None and document not in documents:
                 problems.add(path, "unknown document", where, shown(document))
 
     def gold(self, grades: Grades, split: DataSplit[OwnCollection]) -> Mapping[str, Writer]:

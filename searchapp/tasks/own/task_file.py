@@ -17,11 +17,11 @@ from searchapp.formats import json_files, records, trec
 from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.formats.toml_files import TomlFile, TomlTable
 from searchapp.lucene.errors import BadSettings
-from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical
-from searchapp.model import Markup
+from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical, mapped_fields
+from searchapp.model import ForeignIndex, Markup
 from searchapp.resources import without_description
 from searchapp.tasks import OWN, shipped_names
-from searchapp.tasks.base import JUDGING_DEPTH, TaskInfo
+from searchapp.tasks.base import JUDGING_DEPTH, TEXT_FIELDS, TaskInfo
 from searchapp.text import choices_hint
 
 
@@ -139,6 +139,7 @@ class _TextReader(json_files.EntryReader):
 
 
 TREC = "trec"
+INDEX = "index"  # the format of documents in an index of another program
 FORMATS = (TREC, *records.FORMATS)
 # The suffixes of TREC qrels.
 SUFFIXES = (".qrels", ".qrel", ".trec", ".txt")
@@ -275,6 +276,40 @@ def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name
     }
 
 
+def foreign_mapping(mapping: dict[str, Any], foreign: ForeignIndex, path: Path, name: str) -> dict[str, Any]:
+    """Return the mapping of another program's index in canonical form, with the fields of the text.
+
+    Raises:
+        DataError: the mapping is invalid, a field of the text is not a text field, or the id field is no keyword.
+    """
+    try:
+        mapping = canonical(mapping)
+    except BadSettings as error:
+        raise DataError(f"{path}: the mapping {name}: {error}") from error
+    mappings = mapping.get("mappings")
+    properties = mappings.get("properties") if isinstance(mappings, dict) else None
+    properties = properties if isinstance(properties, dict) else {}
+    texts, keywords = texts_and_keywords(properties)
+    problems = ErrorCollector()
+    for field_name, kind, known in (
+        *((text, "text", texts) for text in foreign.text),
+        (foreign.id, "keyword", keywords),
+    ):
+        if field_name is not None and field_name not in known:
+            with problems.at(f"{path}: the mapping {name}"):
+                choice = choices_hint(field_name, known) if known else repr(field_name)
+                raise DataError(f"{foreign.index} has no {kind} field {choice}")
+    problems.raise_if_any()
+    return {**mapping, "mappings": {"properties": properties, "_meta": {TEXT_FIELDS: list(foreign.text)}}}
+
+
+def texts_and_keywords(properties: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the names of the fields that can form a text or be its id; nested documents have none."""
+    fields = [field for field in mapped_fields(properties) if not field.is_nested]
+    texts = [field.name for field in fields if field.type == "text" and field.name == field.source]
+    return texts, [field.name for field in fields if field.type == "keyword"]
+
+
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 LONGEST_NAME = 60
 
@@ -363,7 +398,14 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
             "grades needs at least two labels, the first for documents that are not relevant",
             "grades",
         )
-    documents, layout, context = _documents(root)
+    documents, layout, context, foreign = _documents(root)
+    if foreign is not None and not mapping.endswith(".json"):
+        root.wrong(
+            "missing mapping",
+            f"mapping must name a .json file with the mapping of {foreign.index}, which `searchapp tasks new FILE "
+            f"--from-index {foreign.index}` writes",
+            "mapping",
+        )
     topics = {table.name: _topics(table) for table in root.tables("topics")}
     training_split = root.text("training_split")
     if training_split is not None and training_split not in topics:
@@ -375,6 +417,12 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         root.wrong("unknown split", f"training_split names {choice}", "training_split")
     elif training_split is not None and topics[training_split].gold is None:
         root.wrong("missing gold", f"the training split {training_split} needs gold", "training_split")
+    elif training_split is not None and foreign is not None:
+        root.wrong(
+            "unusable split",
+            "training topics need an index of searchapp, and a task on an index of another program is only read",
+            "training_split",
+        )
     recipes = {table.name: table.content for table in root.tables("recipes")}
     info = TaskInfo(
         name=name,
@@ -388,6 +436,7 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         measures=measures,
         grades=grades,
         context=context,
+        foreign=foreign,
         file=path,
         indexes=(f"{OWN}{name}",),
         topics_are_documents=bool(root.truth("topics_are_documents")),
@@ -409,26 +458,35 @@ def _markup(root: TomlTable) -> Markup:
     return Markup.latex
 
 
-def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str, str] | None]:
+def _documents(
+    root: TomlTable,
+) -> tuple[tuple[str, ...], TextLayout, tuple[str, str] | None, ForeignIndex | None]:
     table = root.table("documents", required=True)
     if table is None:
-        return (), TextLayout("jsonl"), None
-    file, files = table.text("file"), table.texts("files")
+        return (), TextLayout("jsonl"), None, None
+    file, files, index = table.text("file"), table.texts("files"), table.text("index")
+    if index is not None:
+        if file is not None or files is not None:
+            table.wrong("wrong value", "[documents] needs one of file, files and index", "index")
+        text = table.texts("text", single=True) or ("text",)
+        foreign = ForeignIndex(index, table.text("id"), text, _fields(table))
+        table.finish()
+        return (), TextLayout(INDEX, foreign.id or "_id", text, foreign.fields), None, foreign
     if (file is None) == (files is None) and table.has("file") == table.has("files"):
-        table.wrong("missing key", "[documents] needs one of file and files")
+        table.wrong("missing key", "[documents] needs one of file, files and index")
     files = files or ((file,) if file else ())
     layout = _text_layout(table, files)
     context = table.texts("context")
     table.finish()
     if context is None:
-        return files, layout, None
+        return files, layout, None, None
     if len(context) != 2 or not set(context) <= set(layout.fields):
         detail = (
             "context must be two of the fields: the text that a document belongs to, and its position there"
         )
         table.wrong("wrong value", detail, "context")
-        return files, layout, None
-    return files, layout, (context[0], context[1])
+        return files, layout, None, None
+    return files, layout, (context[0], context[1]), None
 
 
 def _topics(table: TomlTable) -> SplitTopics:
@@ -463,16 +521,7 @@ def _text_layout(table: TomlTable, files: tuple[str, ...]) -> TextLayout:
     if len({records.format_of(Path(name)) for name in files}) > 1 and not table.has("format"):
         table.wrong("different formats", "all files must have the same format: name it with format", "files")
     format_ = _format(table, file, tuple(records.FORMATS), records.format_of(Path(file)))
-    fields = table.mapping("fields")
-    for name in fields:
-        if not FIELD.fullmatch(name) or name in ("id", "text"):
-            table.wrong(
-                "unusable name",
-                f"{name!r} is not a valid name of a field: use lower-case letters, digits and _, but "
-                "not id or text, as in "
-                f"fields = {{ my_name = {name!r} }}",
-                "fields",
-            )
+    fields = _fields(table, FIELD)
     return TextLayout(
         format=format_,
         id=table.text("id", "id"),
@@ -480,6 +529,20 @@ def _text_layout(table: TomlTable, files: tuple[str, ...]) -> TextLayout:
         fields=fields,
         columns=table.texts("columns"),
     )
+
+
+def _fields(table: TomlTable, pattern: re.Pattern[str] | None = None) -> dict[str, str]:
+    fields = table.mapping("fields")
+    usable = "any name but" if pattern is None else "lower-case letters, digits and _, but not"
+    for name in fields:
+        if name in ("id", "text") or (pattern is not None and not pattern.fullmatch(name)):
+            table.wrong(
+                "unusable name",
+                f"{name!r} is not a valid name of a field: use {usable} id or text, as in "
+                f"fields = {{ my_name = {name!r} }}",
+                "fields",
+            )
+    return fields
 
 
 def _format(

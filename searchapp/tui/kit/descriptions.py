@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -370,6 +371,8 @@ def field_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return "   ".join(f"({key}) {field_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
+        if any(isinstance(item, Mapping) for item in value):  # of an index of another program
+            return json.dumps(value, ensure_ascii=False)
         return ", ".join(filter(None, map(field_text, value)))
     return str(value)
 

@@ -16,6 +16,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from searchapp.app.index import replacement_news
 from searchapp.app.saved_searches import RecentSearches, SearchQuery
 from searchapp.app.search import (
     FUSED_DEPTH,
@@ -580,7 +581,7 @@ class SearchScreen(SearchView):
         if info == self._info:
             return
         self._info = info
-        self._news = f"the index was rebuilt: hits now come from {info.version}"
+        self._news = replacement_news(info, "hits")
         self.head.retitle(title_of(self.searched, info))
         self.reading.forget()
         self._choices.count_again()
