@@ -112,6 +112,7 @@ def test_the_page_of_a_training_topic_is_unchanged(
         await press_and_wait(pilot, screen, *"normal subgroup", "enter")
         await wait_for_training_topics(pilot, screen)
         topics = screen.training_topics.topics
+        assert topics is not None
         screen.hits.move(next(index for index, hit in enumerate(ids(screen)) if topics.citing(hit)))
         await wait_until_answered(pilot, screen)
         for name, key in (("search-citing", "T"), ("search-training-topic", "enter")):
