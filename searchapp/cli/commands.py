@@ -127,6 +127,14 @@ class _PlainHelp:
 class Command(_PlainHelp, TyperCommand):
     """A command."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:  # Typer's parser does not name the command
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
+
 
 class CommandGroup(_PlainHelp, TyperGroup):
     """A group of commands."""

@@ -31,7 +31,7 @@ from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.lucene.index.index_settings import mapped_fields
-from searchapp.lucene.index.mapping import gram_limits
+from searchapp.lucene.index.mapping import analyzers_of
 from searchapp.model import AnalysisStep, Token
 from searchapp.tasks.base import TEXT_FIELDS
 from searchapp.text import Span
@@ -211,9 +211,7 @@ class TextAnalyzer:
 
     def __init__(self, index: Index, mapping: Mapping[str, Any]) -> None:
         self._index = index
-        settings = mapping.get("settings", {})
-        self._settings = settings.get("analysis", {})
-        self._limits = gram_limits(settings)
+        self._mapping = mapping
         self._cache: dict[tuple[str, str], Sequence[Token]] = {}
 
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
@@ -264,7 +262,8 @@ class TextAnalyzer:
                 steps = self._registry.analyzer(analyzer).steps(text)
         for step in steps or self._index.analyze(text, analyzer=analyzer):
             if step.kind != "char_filter" and not step.tokens:
-                described = self._settings.get("filter", {}).get(step.name, {})
+                analysis = self._mapping.get("settings", {}).get("analysis", {})
+                described = analysis.get("filter", {}).get(step.name, {})
                 if step.kind == "analyzer":  # a built-in one, whose steps are unknown
                     return text.lower() in ENGLISH_STOPWORDS
                 return step.kind == "filter" and described.get("type", step.name) == "stop"
@@ -274,7 +273,7 @@ class TextAnalyzer:
     def _registry(self) -> AnalysisRegistry | None:
         """The index's analyzers; None if only Elasticsearch supports all their parts."""
         try:
-            return AnalysisRegistry(self._settings, self._limits)
+            return analyzers_of(self._mapping)
         except (NotSupported, BadSettings):
             return None
 

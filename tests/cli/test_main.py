@@ -277,6 +277,7 @@ def test_a_mistyped_measure_gets_a_suggestion(offline: Cli, tmp_path: Path, name
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["rank", "nlps", "--out"], "option '--out' requires an argument: see `searchapp rank"),
         (["judgment"], "no such command 'judgment' (did you mean judgments?): see `searchapp --help`"),
         (["tasks", "shw"], "no such command 'shw' (did you mean show?): see `searchapp tasks --help`"),
         (

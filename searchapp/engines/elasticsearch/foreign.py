@@ -29,9 +29,10 @@ from searchapp.errors import DataError, EngineBusy, EngineError, EngineRefused, 
 from searchapp.files import digest_json
 from searchapp.formats.problems import shown, unusable_id
 from searchapp.lucene.analysis.options import LIMITS
-from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
+from searchapp.lucene.analysis.registry import DEFAULT
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.lucene.index.index_settings import canonical, mapped_fields
+from searchapp.lucene.index.mapping import analyzers_of
 from searchapp.model import AnalysisStep, Body, Document, ForeignIndex, Hit, Hits, IndexInfo, document_of
 
 T = TypeVar("T")
@@ -250,8 +251,7 @@ class PointInTimeIndex(ElasticsearchIndex):
             analyzer = fields[field].described.get("analyzer", DEFAULT)
         assert analyzer is not None
         with suppress(NotSupported, BadSettings):
-            registry = AnalysisRegistry(self._mapping.get("settings", {}).get("analysis", {}))
-            return list(registry.analyzer(analyzer).steps(text))
+            return list(analyzers_of(self._mapping).analyzer(analyzer).steps(text))
         return super().analyze(text, analyzer=analyzer)
 
     def twin(self) -> PointInTimeIndex:

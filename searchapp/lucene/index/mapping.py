@@ -18,6 +18,7 @@ import numpy as np
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
+from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.errors import BadSettings, ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.index_settings import canonical
 from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1
@@ -311,6 +312,17 @@ def gram_limits(settings: Mapping[str, Any]) -> dict[str, int]:
         Refused: a limit is not an integer from 0.
     """
     return {name: _natural(settings[name], f"`{name}`") for name in LIMITS if name in settings}
+
+
+def analyzers_of(mapping: Mapping[str, Any]) -> AnalysisRegistry:
+    """Return the analyzers of a create-index body.
+
+    Raises:
+        BadSettings: they are invalid.
+        Refused: a setting that limits the sizes of grams is invalid.
+    """
+    settings = canonical(mapping).get("settings", {})
+    return AnalysisRegistry(settings.get("analysis", {}), gram_limits(settings))
 
 
 def _natural(value: Any, label: str) -> int:

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.errors import DataError
-from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
+from searchapp.lucene.analysis.registry import DEFAULT
 from searchapp.lucene.errors import BadSettings, NotSupported
-from searchapp.lucene.index.mapping import gram_limits
+from searchapp.lucene.index.mapping import analyzers_of
 from searchapp.model import Document, Example, Explanation, Topic
 
 # Weights of terms (terms,), or scores of texts (texts,).
@@ -39,9 +39,7 @@ def terms_of(mapping: Mapping[str, Any]) -> Terms:
     """
     field = mapping.get("mappings", {}).get("properties", {}).get("text", {})
     try:
-        settings = mapping.get("settings", {})
-        registry = AnalysisRegistry(settings.get("analysis", {}), gram_limits(settings))
-        analyzer = registry.analyzer(field.get("analyzer", DEFAULT))
+        analyzer = analyzers_of(mapping).analyzer(field.get("analyzer", DEFAULT))
     except (NotSupported, BadSettings) as error:
         raise DataError(
             f"terms of documents can't be computed without Elasticsearch: {error}; choose a recipe "
