@@ -31,7 +31,6 @@ from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.lucene.index.index_settings import mapped_fields
-from searchapp.lucene.index.mapping import analyzers_of
 from searchapp.model import AnalysisStep, Token
 from searchapp.tasks.base import TEXT_FIELDS
 from searchapp.text import Span
@@ -272,6 +271,10 @@ class TextAnalyzer:
     @cached_property
     def _registry(self) -> AnalysisRegistry | None:
         """The index's analyzers; None if only Elasticsearch supports all their parts."""
+        from searchapp.lucene.index.mapping import (
+            analyzers_of,  # imports NumPy, which completion does without
+        )
+
         try:
             return analyzers_of(self._mapping)
         except (NotSupported, BadSettings):

@@ -9,7 +9,7 @@ import pytest
 
 from searchapp.app.inspection.explanation import RankStatus, compare_texts, find_reason
 from searchapp.app.search import SearchRequest, TaskSearcher
-from searchapp.ranking import search_results, word_notes
+from searchapp.ranking import paging, word_notes
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.ranking.word_notes import WordNote, WordState, corrected
 from tests.app.conftest import MakeSearcher
@@ -154,7 +154,7 @@ def test_characters_beyond_the_basic_plane_do_not_move_marks(
 ) -> None:
     texts = {"a": "𝔸𝔹 a ring", "b": "a field 𝔸 " + "ring " * 5_000}
     monkeypatch.setattr(
-        search_results,
+        paging,
         "sources",
         lambda *_given: {name: {"text": text} for name, text in texts.items()},
     )

@@ -139,7 +139,7 @@ def test_a_second_window_causes_a_warning(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_session_ends_with_a_summary(run: Path, tmp_path: Path) -> None:
-    lines = judge(run, "--depth", 3, typed="1\n0\nx\nn odd\nq\n").stderr.splitlines()
+    lines = judge(run, "--depth", 3, typed="1\n0\nx\na odd\nq\n").stderr.splitlines()
     assert lines[0].startswith("judged 3 documents of 1 topic")
     assert lines[0].endswith(": 1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × noted")
     assert lines[1].startswith("27 documents of 9 topics left")
@@ -166,7 +166,7 @@ def write_assignment(path: Path, **members: object) -> Path:
 def test_an_assignment_has_the_topics_of_the_annotator_in_their_order(run: Path, tmp_path: Path) -> None:
     first, *_, last = dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines())
     file = write_assignment(tmp_path / "a.json", topics={"ann": [last, first]})
-    result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\ny\nG\n1\nG\nt\n]\nq\n")
+    result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\ny\n}\n1\n}\nt\n]\nq\n")
     assert result.code == 0, result.stderr
     assert f"Topic 1 of 2, {last}" in result.stdout and f"Topic 2 of 2, {first}" in result.stdout
     assert "every document of every topic is judged" in result.stdout and "2 assigned" in result.stdout
@@ -226,7 +226,7 @@ def test_without_a_run_live_rankings_are_judged(indexed: Cli, run: Path, tmp_pat
     rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
     topics = list(dict.fromkeys(row[0] for row in rows))
     command = ["judge", "nlps", "--data", str(SAMPLE), "--annotator", "ann", "--plain"]
-    result = run_command(*command, "--depth", 2, typed="1\n0\nG\n1\nq\n")
+    result = run_command(*command, "--depth", 2, typed="1\n0\n}\n1\nq\n")
     assert result.code == 0, result.stderr
     expected = [
         (topic, row[2], int(row[3]))

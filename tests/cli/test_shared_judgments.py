@@ -65,7 +65,7 @@ def test_all_members_export_the_same(
     run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_member(tmp_path, "ann", monkeypatch)
-    judge(run, "ann", typed="1\n0\nu\nn a note\nq\n")
+    judge(run, "ann", typed="1\n0\nu\na a note\nq\n")
     be_member(tmp_path, "ben", monkeypatch)
     judge(run, "ben", "--shared", typed="0\n1\nx\nq\n")
     exports = []
