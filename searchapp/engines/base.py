@@ -155,6 +155,14 @@ def without_cancellation(request_seconds: float = 30.0) -> Iterator[None]:
 # The `sort` of every search body; equal scores by the bytes of the id.
 BEST_FIRST: Sequence[Mapping[str, str]] = [{"_score": "desc"}, {"id": "asc"}]
 
+# The body with which all documents are read, a page at a time.
+ALL_DOCUMENTS: Body = {
+    "query": {"match_all": {}},
+    "size": 500,
+    "sort": BEST_FIRST,
+    "track_total_hits": False,
+}
+
 Terms = Mapping[str, Collection[str]]  # terms by field
 
 NO_TERMS: Terms = {}

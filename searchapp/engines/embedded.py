@@ -21,7 +21,7 @@ from typing import Any
 from searchapp import __version__, processes
 from searchapp.config.settings import INDEXES, Settings
 from searchapp.engines.base import (
-    BEST_FIRST,
+    ALL_DOCUMENTS,
     NO_TERMS,
     EngineInfo,
     IndexSpec,
@@ -60,8 +60,6 @@ from searchapp.model import (
 from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
 
 _log = logging.getLogger("searchapp.requests")
-
-STORED_AT_ONCE = 500  # documents that are read together
 
 LARGE_INDEX = 200_000  # from this number of documents, batches are small, and compiled functions are needed
 
@@ -228,7 +226,7 @@ class EmbeddedIndex:
         return self.index.count_matches(query, fields)
 
     def stored_documents(self) -> Iterator[Document]:
-        body: dict[str, Any] = {"query": {"match_all": {}}, "size": STORED_AT_ONCE, "sort": BEST_FIRST}
+        body = dict(ALL_DOCUMENTS)
         while hits := self.find(body):
             yield from (document_of(hit.hit.document_id, hit.source) for hit in hits)
             body["search_after"] = [hits[-1].hit.score, hits[-1].hit.document_id]

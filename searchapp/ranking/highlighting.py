@@ -271,9 +271,8 @@ class TextAnalyzer:
     @cached_property
     def _registry(self) -> AnalysisRegistry | None:
         """The index's analyzers; None if only Elasticsearch supports all their parts."""
-        from searchapp.lucene.index.mapping import (
-            analyzers_of,  # imports NumPy, which completion does without
-        )
+        # It imports NumPy, which completion does without.
+        from searchapp.lucene.index.mapping import analyzers_of
 
         try:
             return analyzers_of(self._mapping)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, TypeVar
 
 from elasticsearch import ApiError, Elasticsearch
@@ -29,7 +30,7 @@ from searchapp.errors import DataError, EngineBusy, EngineError, EngineRefused, 
 from searchapp.files import digest_json
 from searchapp.formats.problems import shown, unusable_id
 from searchapp.lucene.analysis.options import LIMITS
-from searchapp.lucene.analysis.registry import DEFAULT
+from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.lucene.index.index_settings import canonical, mapped_fields
 from searchapp.lucene.index.mapping import analyzers_of
@@ -251,8 +252,12 @@ class PointInTimeIndex(ElasticsearchIndex):
             analyzer = fields[field].described.get("analyzer", DEFAULT)
         assert analyzer is not None
         with suppress(NotSupported, BadSettings):
-            return list(analyzers_of(self._mapping).analyzer(analyzer).steps(text))
+            return list(self._analyzers.analyzer(analyzer).steps(text))
         return super().analyze(text, analyzer=analyzer)
+
+    @cached_property
+    def _analyzers(self) -> AnalysisRegistry:
+        return analyzers_of(self._mapping)
 
     def twin(self) -> PointInTimeIndex:
         return PointInTimeIndex(

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 
 from elasticsearch import Elasticsearch
 
-from searchapp.engines.base import BEST_FIRST, NO_TERMS, Index, SearchHit, Terms, search_one_by_one
+from searchapp.engines.base import (
+    ALL_DOCUMENTS,
+    BEST_FIRST,
+    NO_TERMS,
+    Index,
+    SearchHit,
+    Terms,
+    search_one_by_one,
+)
 from searchapp.engines.elasticsearch.analysis import analysis_steps
 from searchapp.engines.elasticsearch.connection import (
     Connection,
@@ -235,7 +243,6 @@ KNOWN_TERMS = 200_000  # cached document frequencies, about 40 MB
 SIMILAR_TERMS = 50  # suggestions for a term, among which are the most frequent of the closest ones
 # Counts are exact for fields with at most this many values, for any number of shards.
 VALUES_OF_A_SHARD = 10_000
-FETCHED_AT_ONCE = 500  # documents
 DEFAULT_HITS = 10  # number of hits for a body without `size`
 
 # All shards rank with the statistics of the whole index, so that 3 shards give the scores of 1 shard, bit for bit.
@@ -447,7 +454,7 @@ class ElasticsearchIndex:
         return analysis_steps(detail)
 
     def stored_documents(self) -> Iterator[Document]:
-        body: dict[str, Any] = {"size": FETCHED_AT_ONCE, "sort": BEST_FIRST, "track_total_hits": False}
+        body = dict(ALL_DOCUMENTS)
         while hits := self._search(body)["hits"]["hits"]:
             yield from map(self._stored_document, hits)
             body["search_after"] = hits[-1]["sort"]

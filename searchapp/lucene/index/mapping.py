@@ -189,7 +189,7 @@ class Schema:
                 for target in self.copies.get(name, ()):
                     values[target] += leaves
             elif name in self.objects:
-                for inner in flatten(value):
+                for inner in filter(lambda inner: inner is not None, _flattened(value)):
                     if not isinstance(inner, Mapping):
                         raise TypeError(f"{name} is an object, but its value is {_short(inner)}")
                     self._collect(inner, f"{name}.", values)
@@ -589,13 +589,6 @@ def _similarity(name: str, options: Any) -> dict[str, BM25]:
 
 
 # Values
-
-
-def flatten(value: Any) -> list[Any]:
-    """Return the values of a property, depth first, without nulls."""
-    if isinstance(value, list | tuple):
-        return [leaf for item in value for leaf in flatten(item)]
-    return [] if value is None else [value]
 
 
 def _flattened(value: Any) -> list[Any]:

@@ -99,11 +99,9 @@ def indexed_term(field: Field, value: Any) -> str:
 def read_term(parser: Parser, content: Any) -> Query:
     """Read `term`: an indexed term or a number."""
     name, options = parser.on_field(content, "term", "value", ("term",))
-    # `term` is an older name of `value`; the last one counts.
-    keys = [key for key in options if key in ("value", "term")]
-    value = required({"value": options[keys[-1]]} if keys else {}, "value", "term")
-    for key, parameter in options.items():
-        if isinstance(parameter, Mapping) or (key == "value" and isinstance(parameter, list | tuple)):
+    key, value = _value(options, "term")
+    for given, parameter in options.items():
+        if isinstance(parameter, Mapping) or (given == "value" and isinstance(parameter, list | tuple)):
             raise invalid(f"the query `term` on {name} needs one value, not {parameter!r}")
     if isinstance(value, list | tuple):  # Elasticsearch searches for a term that no document has
         raise unsupported("a list as `term` of the query `term`")
@@ -111,8 +109,15 @@ def read_term(parser: Parser, content: Any) -> Query:
     field = parser.field(name)
     if field is None:
         return MatchNone()
-    holder, key = (options, keys[-1]) if isinstance(content[name], Mapping) else (content, name)
+    holder, key = (options, key) if isinstance(content[name], Mapping) else (content, name)
     return apply_boost_parameter(parser.read_text(holder, key, partial(of_value, field)), options, "term")
+
+
+def _value(options: Mapping[str, Any], query: str) -> tuple[str, Any]:
+    """Return the name and the value of `value`, or of its older name, that of the query; the last one counts."""
+    key = next((key for key in reversed([*options]) if key in ("value", query)), "value")
+    required({"value": options.get(key)}, "value", query)
+    return key, options[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +287,7 @@ def read_wildcard(parser: Parser, content: Any) -> Query:
     """Read `wildcard`."""
     known = ("wildcard", "case_insensitive")
     name, options = parser.on_field(content, "wildcard", "value", known)
-    keys = [key for key in options if key in ("value", "wildcard")]  # the last one counts
-    value = required({"value": options[keys[-1]]} if keys else {}, "value", "wildcard")
-    pattern = parameters.raw_text(value, f"the pattern for {name}")
+    pattern = parameters.raw_text(_value(options, "wildcard")[1], f"the pattern for {name}")
     is_case_insensitive = parameters.flag(options.get("case_insensitive", False), "`case_insensitive`")
     field = parser.field(name)
     if field is None:
