@@ -89,6 +89,13 @@ class ExpectedTitles:
         title = f"{total:,} document{'s' * (total != 1)} · "
         return Titles(title, f"Document {hit.document_id} · rank 1 · {hit.score:.4f}")
 
+    def long_query(self, texts: Sequence[str], hits: int) -> str:
+        """Return the fewest first statements that find more than `hits` documents, or all."""
+        queries = (" ".join(texts[:count]) for count in range(1, len(texts)))
+        return next(
+            (q for q in queries if self._searcher.counts(SearchRequest(q)).total > hits), " ".join(texts)
+        )
+
     def close(self) -> None:
         self._engine.close()
 
@@ -250,11 +257,13 @@ def measure(
         program.reset()
     with closing(ExpectedTitles(task, home)) as expected_titles:
         type_statements(programs, expected_titles, texts, keys)
+        words = expected_titles.long_query(texts, deepest + keys)
     report("key to its hits")
     for program in programs:
         program.erase()
-        program.terminal.press(" ".join(texts[:10]))  # most documents have one of the words
+        program.terminal.press(words)
         program.terminal.drain(1.0)
+        program.wait_until_idle()
     scroll(programs, DOWN, keys, deepest)
     report("a line down")
     scroll(programs, PAGE_DOWN, deepest, deepest)
