@@ -195,10 +195,10 @@ def _shard_dependent_parts(query: Any) -> Iterator[str]:
                 yield f"its `multi_match` of the type {content['type']}"
             if "fuzziness" in content:
                 yield "its fuzzy `multi_match`"
-        elif kind == "match" and any(
+        elif kind in ("match", "match_bool_prefix") and any(
             isinstance(parameters, Mapping) and "fuzziness" in parameters for parameters in content.values()
         ):
-            yield "its fuzzy `match`"
+            yield f"its fuzzy `{kind}`"
 
 
 def _shard_dependent_functions(content: Mapping[str, Any]) -> Iterator[str]:

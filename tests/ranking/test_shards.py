@@ -96,6 +96,7 @@ DEPENDENT: list[tuple[Json, str]] = [
     ({"bool": {"should": [MATCH, {"fuzzy": {"text": "a"}}]}}, "`fuzzy`"),
     ({"bool": {"must": {"match": {"text": {"query": "a", "fuzziness": 1}}}}}, "fuzzy `match`"),
     ({"multi_match": {"query": "a", "fields": ["text"], "fuzziness": 1}}, "fuzzy `multi_match`"),
+    ({"match_bool_prefix": {"text": {"query": "a b", "fuzziness": 1}}}, "fuzzy `match_bool_prefix`"),
     ({"multi_match": {"query": "a", "type": "phrase"}}, "`multi_match` of the type phrase"),
     ({"dis_max": {"queries": [{"match_phrase_prefix": {"text": "a"}}]}}, "`match_phrase_prefix`"),
     ({"constant_score": {"filter": {"query_string": {"query": "a"}}}}, "`query_string`"),

@@ -27,8 +27,8 @@ DEEPEST = 4
 
 KINDS = {
     "match", "multi_match", "match_phrase", "term", "terms", "range", "exists", "prefix", "ids",
-    "wildcard", "match_bool_prefix", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
-    "function_score",
+    "wildcard", "fuzzy", "match_bool_prefix", "match_all", "match_none", "bool", "dis_max", "constant_score",
+    "boosting", "function_score",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -117,7 +117,39 @@ def _match_parameters(draw: Draw) -> Json:
         "zero_terms_query": lambda: draw.choice(["all", "none", "ALL"]),
         "analyzer": lambda: draw.choice([*ANALYZERS, "standard", "keyword", "english", "default", "nowhere"]),
     }
-    return boosted(draw, {"query": text, **draw.some_of(options, 0.2)})
+    fuzzy = _fuzziness(draw) if draw.chance(0.25) else {}
+    return boosted(draw, {"query": text, **draw.some_of(options, 0.2), **fuzzy})
+
+
+def _fuzziness(draw: Draw, prefix: str = "fuzzy_") -> Json:
+    options = {
+        "prefix_length": lambda: draw.choice([0, 1, 1, 2, 9, -1, "1"]),
+        "max_expansions": lambda: draw.choice([1, 2, 3, 50, 0, "5"]),
+        f"{prefix}transpositions": lambda: draw.choice([True, False, "false"]),
+        f"{prefix}rewrite": lambda: draw.choice(
+            ["top_terms_2", "top_terms_50", "top_terms_blended_freqs_3", "constant_score"]
+        ),
+    }
+    values = ["AUTO", "AUTO", 0, 1, 1, 2, 2, "2", "auto:0,3", "AUTO:2,4", "AUTO:4,2", "1.0", 1.5, 3]
+    return {"fuzziness": draw.choice(values), **draw.some_of(options, 0.2)}
+
+
+def fuzzy(draw: Draw) -> Json:
+    """Return a query for terms that resemble a word with changed letters."""
+    letters = list(draw.choice([*WORDS, *TAGS]))
+    for _ in range(draw.number(0, 2)):
+        place = draw.number(0, len(letters))
+        letters[place : place + draw.number(0, 2)] = draw.choice(
+            ["", "a", "é", "😀", *reversed(letters[place : place + 2])]
+        )
+    value = draw.choice(["".join(letters)] * 8 + [5, True, 0.1, ""])
+    parameters = boosted(draw, {draw.choice(["value", "value", "term"]): value})
+    if draw.chance(0.7):
+        parameters |= _fuzziness(draw, "")
+    field = draw.choice(
+        [*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "a.c", "title.raw", "id", "nowhere", "year"]
+    )
+    return {"fuzzy": {field: parameters if draw.chance(0.8) else value}}
 
 
 def match(draw: Draw) -> Json:
@@ -246,7 +278,7 @@ def range_(draw: Draw) -> Json:
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 22)
+    kind = draw.number(0, 24)
     if kind < 7:
         return match(draw)
     simple = {
@@ -262,6 +294,8 @@ def leaf(draw: Draw) -> Json:
         20: wildcard,
         21: match_bool_prefix,
         22: match_bool_prefix,
+        23: fuzzy,
+        24: fuzzy,
     }
     if kind in simple:
         return simple[kind](draw)

@@ -15,6 +15,7 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -313,6 +314,20 @@ class Terms:
         """Return the bytes of all terms, and the start of each, followed by the end of the last."""
         characters, starts = self._columns
         return characters.all(), starts.all()
+
+    @cached_property
+    def shapes(self) -> tuple[Int64s, NDArray[np.uint32]]:
+        """The number of characters of each term, and the set of their code points modulo 32, as bits."""
+        characters, starts = self.arrays()
+        points = np.frombuffer(characters.tobytes().decode().encode("utf-32-le"), np.dtype("<u4"))
+        begins = np.append(0, np.cumsum((characters & 0xC0) != 0x80))[starts]
+        lengths = np.diff(begins)
+        sets = np.zeros(len(self), np.uint32)
+        filled = np.flatnonzero(lengths)
+        if len(filled):
+            bits = np.left_shift(np.uint32(1), points & np.uint32(31))
+            sets[filled] = np.bitwise_or.reduceat(bits, begins[filled])
+        return lengths, sets
 
     def rank(self, term: str) -> int | None:
         encoded = term.encode()

@@ -116,6 +116,8 @@ class Bool(Query):
     filter: tuple[Query, ...] = ()
     # Required `should` clauses; 0 still requires one without other required clauses.
     minimum: int = 0
+    # Whether Lucene's order of `should` is random, because the clauses were in a hash table.
+    is_shuffled: bool = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bool) and self._unordered() == other._unordered()
@@ -142,7 +144,7 @@ class Bool(Query):
     def with_children(self, children: tuple[Query, ...]) -> Query:
         ends = accumulate(map(len, self._clauses()), initial=0)
         must, must_not, should, filters = (children[start:end] for start, end in pairwise(ends))
-        return Bool(must, must_not, should, filters, self.minimum)
+        return Bool(must, must_not, should, filters, self.minimum, self.is_shuffled)
 
     def with_clauses(
         self,
@@ -154,7 +156,7 @@ class Bool(Query):
         """Replace the clauses; return the query itself if all tuples are the same."""
         clauses = must, must_not, should, filters
         is_same = all(new is old for new, old in zip(clauses, self._clauses(), strict=True))
-        return self if is_same else Bool(*clauses, self.minimum)
+        return self if is_same else Bool(*clauses, self.minimum, self.is_shuffled)
 
     @property
     def clause_count(self) -> int:
@@ -379,7 +381,7 @@ class DisMax(Query):
         if len(self.queries) == 1:
             return self.queries[0]
         if self.tie_breaker == 1:
-            return Bool(should=self.queries)
+            return Bool(should=self.queries, is_shuffled=True)
         queries = map_queries(rewrite_once, self.queries)
         return self if queries is self.queries else DisMax(queries, self.tie_breaker)
 
@@ -465,7 +467,7 @@ def _merge_unscored(query: Bool) -> Query:
     filters, must_not = tuple(dict.fromkeys(query.filter)), tuple(dict.fromkeys(query.must_not))
     if len(filters) + len(must_not) == len(query.filter) + len(query.must_not):
         return query
-    return replace(query, filter=filters, must_not=must_not)
+    return replace(query, filter=filters, must_not=must_not, is_shuffled=True)
 
 
 def _find_contradiction(query: Bool) -> Query:
@@ -498,16 +500,16 @@ def _require_scored_filters(query: Bool) -> Query:
 
 
 def _merge_should(query: Bool) -> Query:
-    should = query.should if query.minimum > 1 else _merge_equal(query.should)
-    return query if should is query.should else replace(query, should=should)
+    should = query.should if query.minimum > 1 else _merge_equal(query.should, query.is_shuffled)
+    return query if should is query.should else replace(query, should=should, is_shuffled=True)
 
 
 def _merge_must(query: Bool) -> Query:
-    must = _merge_equal(query.must)
-    return query if must is query.must else replace(query, must=must)
+    must = _merge_equal(query.must, query.is_shuffled)
+    return query if must is query.must else replace(query, must=must, is_shuffled=True)
 
 
-def _merge_equal(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
+def _merge_equal(clauses: tuple[Query, ...], is_shuffled: bool) -> tuple[Query, ...]:
     """Merge equal clauses, and sum their boosts in double."""
     if len(clauses) < 2:
         return clauses
@@ -517,9 +519,39 @@ def _merge_equal(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
         boosts[inner] = boosts.get(inner, 0.0) + boost
     if len(boosts) == len(clauses):
         return clauses
+    _refuse_random_frequencies(clauses, is_shuffled)
     return tuple(
         clause if boost == 1 else Boost(clause, float(np.float32(boost))) for clause, boost in boosts.items()
     )
+
+
+def _refuse_random_frequencies(clauses: tuple[Query, ...], is_shuffled: bool) -> None:
+    """Reject equal terms with different document frequencies, from fuzzy queries, if Lucene keeps a random one.
+
+    Lucene keeps the first of equal terms, in the order of a hash table in which equal terms with different boosts are
+    separate entries. The hashes change with each start of a server.
+    """
+    firsts: dict[Query, tuple[Query, float]] = {}
+    for clause in clauses:
+        boost, inner = (clause.boost, clause.query) if isinstance(clause, Boost) else (1.0, clause)
+        first, first_boost = firsts.setdefault(inner, (inner, boost))
+        if (boost == first_boost and not is_shuffled) or _blended(first) == _blended(inner):
+            continue
+        terms = {f"{field}:{term}" for field, term, _frequency in _blended(first) ^ _blended(inner)}
+        raise unsupported(
+            f"fuzzy queries that share the similar term {min(terms)} and score it differently, because "
+            "Elasticsearch keeps a random one of its scores (a `rewrite` or `fuzzy_rewrite` of `top_terms_50` has "
+            "only one),"
+        )
+
+
+def _blended(query: Query) -> set[tuple[str, str, int]]:
+    """Return the terms of a query with other document frequencies than their own."""
+    return {
+        (leaf.field, leaf.term, leaf.blended)
+        for leaf, _boost in query.leaves()
+        if isinstance(leaf, Term) and leaf.blended is not None
+    }
 
 
 def _make_constant(query: Bool) -> Query:
@@ -532,7 +564,7 @@ def _make_constant(query: Bool) -> Query:
         return query
     constant = Constant(Bool(filter=query.filter, must_not=query.must_not))
     required = constant if boost == 1 else Boost(constant, boost)
-    return Bool(must=(required,), should=query.should, minimum=query.minimum)
+    return Bool(must=(required,), should=query.should, minimum=query.minimum, is_shuffled=True)
 
 
 def _inline_should(query: Bool) -> Query:

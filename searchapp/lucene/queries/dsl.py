@@ -30,6 +30,7 @@ KINDS: Mapping[str, QueryKind] = {
     "dis_max": QueryKind("boolean", ("queries",)),
     "exists": QueryKind("boolean"),
     "function_score": QueryKind("function_score", ("query",)),
+    "fuzzy": QueryKind("fuzzy"),
     "ids": QueryKind("match_all"),
     "match": QueryKind("fulltext"),
     "match_all": QueryKind("match_all"),

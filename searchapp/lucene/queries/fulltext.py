@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
@@ -29,6 +29,7 @@ from searchapp.lucene.index.reader import (
 )
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, with_minimum
+from searchapp.lucene.queries.fuzzy import Fuzziness
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.query import (
     Leaf,
@@ -370,6 +371,7 @@ class _FieldMatch:
     minimum: str | None
     zero_terms: Query
     boost: float
+    fuzziness: Fuzziness | None
     # Whether the last term is a prefix.
     has_prefix: bool = False
 
@@ -378,7 +380,7 @@ class _FieldMatch:
         cls, parser: Parser, name: str, options: Mapping[str, Any], query: str, *, has_prefix: bool = False
     ) -> _FieldMatch:
         field = parser.field(name or NAMELESS)
-        parameters.without_null(options, _MATCH, f"the query `{query}`")
+        parameters.without_null(options, (*_MATCH, *Fuzziness.NAMES), f"the query `{query}`")
         minimum = options.get("minimum_should_match")
         return cls(
             field,
@@ -387,6 +389,7 @@ class _FieldMatch:
             None if minimum is None else parameters.raw_text(minimum, "minimum_should_match"),
             _zero_terms(options),
             parameters.boost(options.get("boost", 1), f"the query `{query}`"),
+            Fuzziness.read(options),
             has_prefix,
         )
 
@@ -397,19 +400,19 @@ class _FieldMatch:
             return MatchNone(late=True)
         if self.analyzer is None:
             takes_prefix = self.has_prefix and not field.is_number and field.type != BOOLEAN
-            return of_prefix(field, text) if takes_prefix else of_value(field, words)
+            return of_prefix(field, text) if takes_prefix else self._term(field, words)
         _refuse_analyzed_boolean(field)
         graph = _graph(parser, self.analyzer, text)
         if graph is None:
             is_plain = self.operator == "or" and self.minimum is None and not self.has_prefix
-            if is_plain and not field.is_number:
+            if is_plain and not field.is_number and self.fuzziness is None:
                 distinct = parser.distinct_terms(self.analyzer, text)
                 if distinct is not None and len(distinct) > 1:
                     return TermsDisjunction(field.name, distinct)
             positions = parser.terms(self.analyzer, text)
             if not positions:
                 return self.zero_terms
-            *clauses, last = [_stacked(field, terms) for _position, terms in positions]
+            *clauses, last = [_stacked(field, terms, self._term) for _position, terms in positions]
             if self.has_prefix and len(terms := positions[-1][1]) == 1 and self._ends_in_token(parser, text):
                 last = of_prefix(field, terms[0])
             if _is_single(positions):
@@ -420,9 +423,26 @@ class _FieldMatch:
                 f"a prefix on {field.name}, whose analyzer produces a synonym of several words,"
             )
         else:
-            clauses = [_part_query(field, part) for part in graph_parts(graph)]
+            clauses = [self._part_query(field, part) for part in graph_parts(graph)]
         query = Bool(must=tuple(clauses)) if self.operator == "and" else Bool(should=tuple(clauses))
         return with_minimum(query, self.minimum)
+
+    def _term(self, field: Field, value: Any) -> Query:
+        return of_value(field, value) if self.fuzziness is None else self.fuzziness.query(field, value)
+
+    def _part_query(self, field: Field, part: GraphPart) -> Query:
+        if part.stacked:
+            return _stacked(field, [term for ((term, _step),) in part.paths], self._term)
+        paths = tuple(self._path_query(field, path) for path in part.paths)
+        return Bool(should=paths) if len(paths) > 1 else paths[0]
+
+    def _path_query(self, field: Field, path: tuple[Step, ...]) -> Query:
+        terms = tuple(term for term, _step in path)
+        if len(terms) == 1:
+            return self._term(field, terms[0])
+        if not field.is_text:
+            return Bool(must=tuple(self._term(field, term) for term in terms))
+        return Phrase(field.name, terms, tuple(accumulate((step for _term, step in path[1:]), initial=0)))
 
     def _ends_in_token(self, parser: Parser, text: str) -> bool:
         """Return whether no space, punctuation or removed word follows the last token: only then it is a prefix."""
@@ -434,7 +454,7 @@ class _FieldMatch:
 def read_match(parser: Parser, content: Any) -> Query:
     """Read `match`: the terms of a text in one field."""
 
-    name, options = parser.on_field(content, "match", "query", _MATCH)
+    name, options = parser.on_field(content, "match", "query", (*_MATCH, *Fuzziness.NAMES))
     match = _FieldMatch.read(parser, name, options, "match")
     required(options, "query", "match")
     holder, key = (options, "query") if isinstance(content[name], Mapping) else (content, name)
@@ -444,7 +464,8 @@ def read_match(parser: Parser, content: Any) -> Query:
 def read_match_bool_prefix(parser: Parser, content: Any) -> Query:
     """Read `match_bool_prefix`: the terms of a text in one field, the last one as a prefix."""
     name = "match_bool_prefix"
-    field, options = parser.on_field(content, name, "query", ("operator", "minimum_should_match", "analyzer"))
+    known = ("operator", "minimum_should_match", "analyzer", *Fuzziness.NAMES)
+    field, options = parser.on_field(content, name, "query", known)
     match = _FieldMatch.read(parser, field, options, name, has_prefix=True)
     return apply_boost(match.query(parser, required(options, "query", name)), match.boost)
 
@@ -467,13 +488,15 @@ def _require_no_slop(options: Mapping[str, Any], query: str) -> None:
 
 def read_multi_match(parser: Parser, content: Any) -> Query:
     """Read `multi_match`: the terms of a text in several fields, ignoring fields that the mapping lacks."""
-    known = ("query", "fields", "type", "tie_breaker", "slop", *_MATCH)
+    known = ("query", "fields", "type", "tie_breaker", "slop", *_MATCH, *Fuzziness.NAMES)
     options = parser.options(content, "multi_match", known)
     parameters.without_null(options, known, "the query `multi_match`")
     kind = parameters.raw_text(options.get("type", "best_fields"), "`type` of the query `multi_match`")
     if kind not in _TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
     _require_no_slop(options, "multi_match")
+    if kind == "phrase" and "fuzziness" in options:
+        raise invalid("`fuzziness` of the query `multi_match` is not allowed with `type: phrase`")
     boosts = _field_boosts(options.get("fields", ()))
     words = required(options, "query", "multi_match")
     tie_breaker = parameters.signless(options.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
@@ -556,25 +579,9 @@ def _is_single(positions: list[tuple[int, list[str]]]) -> bool:
     return len(positions) == 1 and (len(terms) == 1 or position == 0)
 
 
-def _part_query(field: Field, part: GraphPart) -> Query:
-    if part.stacked:
-        return _stacked(field, [term for ((term, _step),) in part.paths])
-    paths = tuple(_path_query(field, path) for path in part.paths)
-    return Bool(should=paths) if len(paths) > 1 else paths[0]
-
-
-def _path_query(field: Field, path: tuple[Step, ...]) -> Query:
-    terms = tuple(term for term, _step in path)
+def _stacked(field: Field, terms: list[str], of_term: Callable[[Field, Any], Query] = of_value) -> Query:
     if len(terms) == 1:
-        return of_value(field, terms[0])
-    if not field.is_text:
-        return Bool(must=tuple(of_value(field, term) for term in terms))
-    return Phrase(field.name, terms, tuple(accumulate((step for _term, step in path[1:]), initial=0)))
-
-
-def _stacked(field: Field, terms: list[str]) -> Query:
-    if len(terms) == 1:
-        return of_value(field, terms[0])
+        return of_term(field, terms[0])
     if field.is_number:
         raise unsupported(f"several terms at one position for {field.name}, which is {field.type},")
     return Synonym(field.name, tuple(sorted(terms)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
@@ -276,6 +276,11 @@ class ScoredLeaf(MarkedLeaf):
             segment_frequency, lambda part: len(self.postings(part.fields[self.field]).documents)
         )
 
+    @property
+    def score_key(self) -> Hashable:
+        """Identifies the leaf's scores; equal leaves may have different ones."""
+        return self
+
     def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
         def compute() -> ScoreRow:
             field = rows.reader.fields[self.field]
@@ -285,7 +290,7 @@ class ScoredLeaf(MarkedLeaf):
             frequency = self.index_frequency(rows.reader, len(scores))
             return rows.row(postings.documents, scores, bool(scores.all()), frequency)
 
-        return rows.cached((self, float(boost)), compute)
+        return rows.cached((self.score_key, float(boost)), compute)
 
     def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
         return total(rows.count, [self.row(rows, boost)])

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import lru_cache, partial, reduce
 from typing import Any, ClassVar
 
@@ -47,12 +48,21 @@ class Term(ScoredLeaf):
     has_few_documents: ClassVar[bool] = True
 
     term: str
+    # The document frequency to score with if it is not the term's own; Lucene ignores it when it compares queries.
+    blended: int | None = dataclass_field(default=None, compare=False)
 
     def scored_terms(self, boost: float = 1.0) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        yield self.field, (self.term,), boost
+        if self.blended is None:
+            yield self.field, (self.term,), boost
 
     def row(self, rows: ScoreRows, boost: np.float32) -> ScoreRow:
-        return rows.of_terms(self.field, [self.term], boost)[0]
+        if self.blended is None:
+            return rows.of_terms(self.field, [self.term], boost)[0]
+        return ScoredLeaf.row(self, rows, boost)
+
+    @property
+    def score_key(self) -> Hashable:
+        return self if self.blended is None else (self, self.blended)
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].documents_with_terms((self.term,))
@@ -61,13 +71,16 @@ class Term(ScoredLeaf):
         return field.postings(self.term)
 
     def idf(self, field: FieldReader) -> np.float32:
-        return field.idf(field.document_frequency(self.term))
+        return field.idf(self._document_frequency(field))
 
     def frequency(self, field: FieldReader, document: int) -> float:
         return frequency_of(self.term, field, document)
 
     def idf_explanation(self, field: FieldReader) -> Explanation:
-        return explain_idf(field.document_frequency(self.term), field)
+        return explain_idf(self._document_frequency(field), field)
+
+    def _document_frequency(self, field: FieldReader) -> int:
+        return field.document_frequency(self.term) if self.blended is None else self.blended
 
     def frequency_notation(self, frequency: np.float32) -> str:
         return "freq, occurrences of term within document"
@@ -99,7 +112,7 @@ def indexed_term(field: Field, value: Any) -> str:
 def read_term(parser: Parser, content: Any) -> Query:
     """Read `term`: an indexed term or a number."""
     name, options = parser.on_field(content, "term", "value", ("term",))
-    key, value = _value(options, "term")
+    key, value = value_of(options, "term")
     for given, parameter in options.items():
         if isinstance(parameter, Mapping) or (given == "value" and isinstance(parameter, list | tuple)):
             raise invalid(f"the query `term` on {name} needs one value, not {parameter!r}")
@@ -113,7 +126,7 @@ def read_term(parser: Parser, content: Any) -> Query:
     return apply_boost_parameter(parser.read_text(holder, key, partial(of_value, field)), options, "term")
 
 
-def _value(options: Mapping[str, Any], query: str) -> tuple[str, Any]:
+def value_of(options: Mapping[str, Any], query: str) -> tuple[str, Any]:
     """Return the name and the value of `value`, or of its older name, that of the query; the last one counts."""
     key = next((key for key in reversed([*options]) if key in ("value", query)), "value")
     required({"value": options.get(key)}, "value", query)
@@ -222,11 +235,12 @@ def read_prefix(parser: Parser, content: Any) -> Query:
 
 def of_prefix(field: Field, prefix: str) -> Query:
     """Return the query for documents with a term that begins with a prefix."""
-    _require_terms(field, "prefix")
+    require_terms(field, "prefix")
     return Prefix(field.name, prefix)
 
 
-def _require_terms(field: Field, query: str) -> None:
+def require_terms(field: Field, query: str) -> None:
+    """Reject a query on a field without terms."""
     if field.is_number or field.type == BOOLEAN:
         raise invalid(f"the query `{query}` needs a text or keyword field, {field.name} is {field.type}")
 
@@ -287,12 +301,12 @@ def read_wildcard(parser: Parser, content: Any) -> Query:
     """Read `wildcard`."""
     known = ("wildcard", "case_insensitive")
     name, options = parser.on_field(content, "wildcard", "value", known)
-    pattern = parameters.raw_text(_value(options, "wildcard")[1], f"the pattern for {name}")
+    pattern = parameters.raw_text(value_of(options, "wildcard")[1], f"the pattern for {name}")
     is_case_insensitive = parameters.flag(options.get("case_insensitive", False), "`case_insensitive`")
     field = parser.field(name)
     if field is None:
         return MatchNone()
-    _require_terms(field, "wildcard")
+    require_terms(field, "wildcard")
     _compile_wildcard(pattern, is_case_insensitive)
     return apply_boost_parameter(Wildcard(field.name, pattern, is_case_insensitive), options, "wildcard")
 

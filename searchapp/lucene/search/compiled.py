@@ -117,7 +117,7 @@ def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list
         inner, factor = without_boosts(query, boost)
         if isinstance(inner, TermsDisjunction):
             clauses.append(FlatClause(inner.field, inner.terms, factor, rounded or inner is not query))
-        elif isinstance(inner, Term):
+        elif isinstance(inner, Term) and inner.blended is None:
             clauses.append(FlatClause(inner.field, (inner.term,), factor, rounded))
         elif isinstance(inner, ScoredLeaf):
             clauses.append(FlatClause(inner.field, (), factor, rounded, inner))
@@ -595,13 +595,16 @@ class Pruner:
         field = self._reader.fields[clause.field]
         cached = self._terms.setdefault(clause.key, {})
         terms = []
-        names: Sequence[str | ScoredLeaf] = clause.terms if clause.leaf is None else (clause.leaf,)
-        for name in names:
+        leaf = clause.leaf
+        for key in clause.terms if leaf is None else (leaf.score_key,):
             try:
-                term = cached[name]
+                term = cached[key]
             except KeyError:
-                make = self._make_term if isinstance(name, str) else self._make_leaf
-                term = cached[name] = make(field, name, clause.boost)  # type: ignore[arg-type]
+                if leaf is None:
+                    term = self._make_term(field, str(key), clause.boost)
+                else:
+                    term = self._make_leaf(field, leaf, clause.boost)
+                cached[key] = term
                 self._bytes += TERM_BYTES if term is None else term.size
             if term is not None:
                 terms.append(term)

@@ -9,14 +9,11 @@ in one edit, longer ones in two. Terms of less than four characters have no cand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from searchapp.lucene.index.arrays import Int64s, Terms
 from searchapp.lucene.index.reader import FieldReader
+from searchapp.lucene.queries import fuzzy
 
 # In characters.
 SHORTEST_TERM = 4
@@ -77,7 +74,7 @@ def similar_terms(segments: Iterable[FieldReader], term: str, size: int) -> list
     fields = list(segments)
     edits: dict[str, int] = {}
     for field in fields:
-        edits |= dict(_within(field.terms, term, most))
+        edits |= fuzzy.similar_terms(field.terms, term, most, 1)
     for number in range(1, most + 1):
         candidates = [
             SimilarTerm(name, number, documents)
@@ -87,51 +84,3 @@ def similar_terms(segments: Iterable[FieldReader], term: str, size: int) -> list
         if candidates:
             return closest(candidates, size)
     return []
-
-
-def _within(terms: Terms, term: str, most: int) -> Iterator[tuple[str, int]]:
-    ranks = terms.with_prefix(term[0])
-    if not ranks:
-        return
-    characters, starts = terms.arrays()
-    own = starts[ranks.start : ranks.stop + 1]
-    joined = characters[own[0] : own[-1]].tobytes().decode()
-    points = np.frombuffer(joined.encode("utf-32-le"), np.dtype("<u4"))
-    offsets = own - own[0]
-    if len(points) < offsets[-1]:  # some characters have several bytes
-        begins = (characters[own[0] : own[-1]] & 0xC0) != 0x80
-        offsets = np.append(0, np.cumsum(begins))[offsets]
-    lengths = np.diff(offsets)
-    wanted = np.array(list(map(ord, term)), np.uint32)
-    for length in range(max(1, len(term) - most), len(term) + most + 1):
-        of_length = offsets[:-1][lengths == length]
-        if not len(of_length):
-            continue
-        edits = _edits(points[of_length[:, np.newaxis] + np.arange(length)], wanted, most)
-        for index in np.flatnonzero((edits <= most) & (edits > 0)).tolist():
-            start = int(of_length[index])
-            yield joined[start : start + length], int(edits[index])
-
-
-def _edits(others: NDArray[np.uint32], term: NDArray[np.uint32], most: int) -> Int64s:
-    """Return the edits between a term and each row of `others`, or any greater number than `most`."""
-    count, length = others.shape
-    beyond = np.full(count, most + 1, np.int8)
-    columns = others.T
-    before: dict[int, NDArray[np.int8]] = {}
-    last = {j: np.full(count, j, np.int8) for j in range(min(length, most) + 1)}
-    for i, character in enumerate(term.tolist(), start=1):
-        row: dict[int, NDArray[np.int8]] = {}
-        # Farther from the diagonal, there are more than `most` insertions or deletions.
-        for j in range(max(0, i - most), min(length, i + most) + 1):
-            if j == 0:
-                row[j] = np.full(count, i, np.int8)
-                continue
-            edits = last.get(j - 1, beyond) + (columns[j - 1] != character)
-            edits = np.minimum(edits, np.minimum(last.get(j, beyond), row.get(j - 1, beyond)) + 1)
-            if i > 1 and j > 1:
-                is_swap = (columns[j - 2] == character) & (columns[j - 1] == term[i - 2])
-                edits = np.where(is_swap, np.minimum(edits, before.get(j - 2, beyond) + 1), edits)
-            row[j] = edits.astype(np.int8)
-        before, last = last, row
-    return last.get(length, beyond).astype(np.int64)

@@ -59,8 +59,8 @@ def test_errors_are_classes_of_the_library(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="there is no index in"):
         Index.open(tmp_path)
     index = Index.create(tmp_path, MAPPING)
-    with pytest.raises(Refused, match="the query `fuzzy`"):
-        index.search(body({"fuzzy": {"text": "a"}}))
+    with pytest.raises(Refused, match="the query `intervals`"):
+        index.search(body({"intervals": {"text": "a"}}))
     with pytest.raises(NotSupported, match="unknown analyzer `none`"):
         index.analyze("a", analyzer="none")
     with pytest.raises(AttributeError):

@@ -27,10 +27,10 @@ def index(embedded: EmbeddedEngine) -> Any:
 @pytest.mark.parametrize(
     ("query", "piece"),
     [
-        ({"fuzzy": {"text": "a"}}, "the query `fuzzy`"),
         ({"query_string": {"query": "a"}}, "the query `query_string`"),
         ({"more_like_this": {"like": "a"}}, "the query `more_like_this`"),
-        ({"match": {"text": {"query": "a", "fuzziness": "AUTO"}}}, "`fuzziness` in the query `match`"),
+        ({"fuzzy": {"text": {"value": "a", "rewrite": "constant_score"}}}, "the rewrite `constant_score`"),
+        ({"fuzzy": {"text": {"value": "é" * 51}}}, "a term of more than 50 characters"),
         ({"match": {"text": {"query": "a", "_name": "x"}}}, "`_name` in the query `match`"),
         ({"match_phrase": {"text": {"query": "a b", "slop": 1}}}, "`slop: 1` of the query `match_phrase`"),
         ({"match_phrase": {"text.alike": "ring car"}}, "several terms at one position"),
@@ -55,7 +55,6 @@ def index(embedded: EmbeddedEngine) -> Any:
         ),
         ({"terms": {"tag": {"index": "x", "id": "1", "path": "y"}}}, "the lookup of terms"),
         ({"wildcard": {"tag": "*a" + "?" * 40}}, "more than 8 `?` after a `*`"),
-        ({"match_bool_prefix": {"text": {"query": "a", "fuzziness": 1}}}, "`fuzziness` in the query"),
         ({"range": {"year": {"gte": 1, "format": "yyyy"}}}, "`format` in the query `range`"),
         (
             {"bool": {"must": [MATCH], "adjust_pure_negative": False}},
@@ -335,7 +334,7 @@ def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: E
     embedded.build("body", spec_of([], MAPPING), [])
     query = {
         "bool": {
-            "must": [{"match": {"text": "a"}}, {"fuzzy": {"text": "a"}}],
+            "must": [{"match": {"text": "a"}}, {"intervals": {"text": "a"}}],
             "should": [
                 {"dis_max": {"queries": [{"match": {"text": {"query": "a", "slop": 1}}}, {"nothing": {}}]}}
             ],
@@ -359,7 +358,7 @@ def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: E
 def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
     embedded.build("body", spec_of([], MAPPING), [])
     request = {
-        "query": {"fuzzy": {"text": "a"}},
+        "query": {"intervals": {"text": "a"}},
         "aggs": {},
         "sort": "id",
         "from": -1,
@@ -381,7 +380,7 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
         with pytest.raises(EngineRefused) as error:
             search(request)
         assert [line.partition(": ")[0] for line in error.value.lines] == [
-            "the embedded engine does not support the query `fuzzy`; Elasticsearch does",
+            "the embedded engine does not support the query `intervals`; Elasticsearch does",
             "the embedded engine does not support `aggs` in a search body; Elasticsearch does",
             "sort",
             "from",
@@ -401,7 +400,7 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
 
 
 def test_paths_of_problems_refer_to_the_original_body(index: Any) -> None:
-    query = {"bool": {"must": [MATCH], "should": [{"fuzzy": {"text": "a"}}], "minimum_should_match": 1}}
+    query = {"bool": {"must": [MATCH], "should": [{"intervals": {"text": "a"}}], "minimum_should_match": 1}}
     for search in (index.find, lambda search_body: list(index.search([search_body]))):
         with pytest.raises(EngineRefused, match=r"^query\.bool\.should\[0\]: "):
             search(body(query))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from searchapp.lucene import Index
-from searchapp.lucene.search.spelling import SimilarTerm, _edits, edit_distance
+from searchapp.lucene.search.spelling import SimilarTerm
 from searchapp.model import Document
 
 MAPPING = {
@@ -72,23 +70,3 @@ def test_terms_of_later_segments_count(index: Index) -> None:
         SimilarTerm("abelian", 1, 3),
         SimilarTerm("abelaine", 1, 1),
     ]
-
-
-def test_rows_of_terms_have_the_edits_of_each_term() -> None:
-    dice = random.Random(5)
-
-    def drawn(length: int) -> str:
-        return "".join(dice.choice("abc") for _ in range(length))
-
-    for _again in range(60):
-        term, length = drawn(dice.randint(4, 8)), dice.randint(2, 10)
-        others = [drawn(length) for _ in range(20)]
-        rows, points = (
-            np.array([list(map(ord, word)) for word in words], np.uint32) for words in (others, [term])
-        )
-        for most in (1, 2):
-            edits = _edits(rows, points[0], most).tolist()
-            expected = [edit_distance(term, other) for other in others]
-            assert [min(number, most + 1) for number in edits] == [
-                min(number, most + 1) for number in expected
-            ]
