@@ -83,6 +83,23 @@ class BM25:
         return np.asarray(inverses, np.float32)
 
 
+@dataclass(frozen=True, slots=True)
+class BooleanSimilarity(BM25):
+    """Scores each occurrence of a term by the boost of its query (Lucene's `BooleanSimilarity`).
+
+    As BM25 it has k1 = 0, so that the score of a term is its weight for all frequencies and lengths.
+    """
+
+    k1: float = 0.0
+    b: float = 0.0
+
+    def weight(self, boost: np.float32, idf: np.float32) -> np.float32:  # noqa: ARG002
+        return boost
+
+    def boost(self, boost: np.float32) -> np.float32:
+        return boost
+
+
 def scores(weight: np.float32 | Float32s, frequencies: Float32s, norm_inverses: Float32s) -> Float32s:
     """Return w - w / (1 + f / norm) for terms that occur f times, with one weight w or a weight per document."""
     return np.asarray(weight - weight / (ONE + frequencies * norm_inverses), np.float32)

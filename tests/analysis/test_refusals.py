@@ -71,7 +71,7 @@ def _synonym(**settings: Any) -> Settings:
         (_analyzer(type="german"), "the analyzer `mine` of type german"),
         (_analyzer(type="english", stem_exclusion_path="x"), "`stem_exclusion_path`"),
         (_analyzer(tokenizer="standard", extra=1), "`extra` of analyzer `mine`"),
-        ({"normalizer": {}}, "the section `normalizer`"),
+        ({"normalisers": {}}, "the section `normalisers`"),
         (_pattern("a", flags="COMMENTS"), "flag COMMENTS"),
         (_pattern("a", flags="UNICODE_CASE|DOTALL"), "flag UNICODE_CASE"),
         (_pattern("a(?i)b"), "the inline flag (?i)"),

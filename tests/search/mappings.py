@@ -16,7 +16,7 @@ WORDS = [
     "a", "b", "c", "a", "b", "ring", "Ring", "the", "of", "é", "e\u0301", "😀", r"\alpha", "$x^2$", "ﬁ", "x" * 300,
     "running", "foxes", "5", "true", "0.1", "united", "states", "usa",
 ]
-TAGS = ["x", "y", "", "é", "😀", "5", "true", "0.1", "a b"]
+TAGS = ["x", "y", "", "é", "É", "X", " x", "😀", "5", "true", "0.1", "a b", "A b"]
 IDS = [*map(str, range(31)), "é", "😀", "a", "Z", "_id", "abcd", "ab-_", " ", "a b", "0123", "x" * 30]
 INTEGERS = [0, 1, -1, 2, 5, 7, -5, 127, -128]
 GREAT = [
@@ -82,9 +82,16 @@ def mapping(draw: Draw) -> Json:
     }
 
     def text(analyzer: str, **more: Any) -> Json:
-        more = {**draw.some_of({"similarity": lambda: draw.choice(["flat", "steep", "BM25"])}), **more}
+        rare = {
+            "norms": lambda: draw.chance(0.3),
+            "position_increment_gap": lambda: draw.choice([0, 1, 2, "3"]),
+            "search_quote_analyzer": lambda: draw.choice(["words", "gaps", "standard"]),
+        }
+        similarity = {"similarity": lambda: draw.choice(["flat", "steep", "BM25", "boolean"])}
+        more = {**draw.some_of(similarity), **draw.some_of(rare, 0.15), **more}
         return {"type": "text", "analyzer": analyzer, **more}
 
+    normalizer = {"normalizer": lambda: draw.choice(["lowercase", "folded", "odd"])}
     unvalued = {"doc_values": lambda: False}
     any_analyzer = draw.choice([*defined, "standard", "english"])
     properties = {
@@ -97,7 +104,10 @@ def mapping(draw: Draw) -> Json:
             "words",
             fields={
                 "any": text(any_analyzer),
-                "raw": {"type": "keyword", **draw.some_of({"ignore_above": lambda: draw.number(0, 9)}, 0.3)},
+                "raw": {
+                    "type": "keyword",
+                    **draw.some_of({"ignore_above": lambda: draw.number(0, 9), **normalizer}, 0.3),
+                },
             },
             **draw.some_of({"copy_to": lambda: draw.choice(["o.word", ["all", "o.word"]])}, 0.2),
         ),
@@ -110,7 +120,14 @@ def mapping(draw: Draw) -> Json:
         "tag": {
             "type": "keyword",
             **draw.some_of(
-                {"copy_to": lambda: draw.choice(["all", ["all"]]), "store": lambda: True, **unvalued}, 0.3
+                {
+                    "copy_to": lambda: draw.choice(["all", ["all"]]),
+                    "store": lambda: True,
+                    "similarity": lambda: draw.choice(["flat", "boolean", None]),
+                    **normalizer,
+                    **unvalued,
+                },
+                0.3,
             ),
         },
         "kept": {"type": "object", "enabled": False},
@@ -123,7 +140,9 @@ def mapping(draw: Draw) -> Json:
         "note": {
             "type": "keyword",
             "ignore_above": draw.number(0, 4),
-            **draw.some_of({"null_value": lambda: draw.choice(["x", 0.1, True, "abcde"]), **unvalued}),
+            **draw.some_of(
+                {"null_value": lambda: draw.choice(["X", 0.1, True, "abcde"]), **normalizer, **unvalued}
+            ),
         },
         "same": {"type": "alias", "path": draw.choice(["tag", "tag", "title.raw", "o.n", "o.word"])},
         "all": text("words", term_vector="yes", **draw.some_of({"store": lambda: True})),
@@ -176,8 +195,21 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
             },
             "pairs": pieces.shingle(draw),
             **filters,
+            **(
+                odd := {
+                    f"odd{number}": pieces.normalizing_filter(draw) for number in range(draw.number(0, 3))
+                }
+            ),
         },
         "analyzer": analyzers,
+        "normalizer": {
+            "folded": {"filter": ["lowercase", "asciifolding"]},
+            "odd": {
+                "type": "custom",
+                "char_filter": [*char_filters] if draw.chance(0.3) else [],
+                "filter": [*odd],
+            },
+        },
     }
     return list(analyzers), definitions
 

@@ -186,6 +186,19 @@ def filter_(draw: Draw) -> Settings:
     )
 
 
+def normalizing_filter(draw: Draw) -> Settings:
+    """Return settings of a token filter for a normalizer."""
+    return draw.any_of(
+        lambda: {"type": draw.choice(["lowercase", "asciifolding", "trim", "cjk_width", "decimal_digit"])},
+        lambda: {"type": "elision", "articles": draw.choice(["l,the", ["don", "L"]])},
+        lambda: {
+            "type": "pattern_replace",
+            "pattern": draw.choice(["x", "[^a-z]", "^", "$", "é"]),
+            "replacement": draw.choice(["", "y", "É"]),
+        },
+    )
+
+
 def shingle(draw: Draw) -> Settings:
     """Return settings of a `shingle` filter."""
     shortest = draw.number(2, 4)

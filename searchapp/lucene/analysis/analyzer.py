@@ -176,7 +176,13 @@ class Analyzer:
         for count in tokens.counts.tolist():
             yield list(islice(terms, count))
 
-    def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
+    def normalize(self, text: str) -> str:
+        """Return the only term that a normalizer makes of a text."""
+        (term,) = self.stream(text).terms
+        return term
+
+    def joined(self, texts: Sequence[str], gap: int | None = None) -> tuple[list[str], list[int]]:
+        """Return the terms and positions of several values; `gap` replaces the analyzer's own."""
         terms: list[str] = []
         positions: list[int] = []
         base = 0
@@ -184,7 +190,8 @@ class Analyzer:
             tokens = self.stream(text)
             terms += tokens.terms
             positions += [base + position for position in tokens.positions] if base else tokens.positions
-            base += tokens.end_position + self.position_increment_gap  # also after a value without terms
+            # Also after a value without terms.
+            base += tokens.end_position + (self.position_increment_gap if gap is None else gap)
         return terms, positions
 
     def graph(self, text: str) -> list[tuple[str, int, int]] | None:

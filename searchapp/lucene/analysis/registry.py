@@ -20,6 +20,7 @@ from searchapp.lucene.analysis.stemmers import porter, possessive_english
 from searchapp.lucene.analysis.token_filters import (
     NO_WORDS,
     AnyFilter,
+    StreamFilter,
     TermFilter,
     change_terms,
     lowercase,
@@ -29,6 +30,7 @@ from searchapp.lucene.analysis.token_filters import (
     stopword_list,
 )
 from searchapp.lucene.analysis.tokenizers import (
+    KeywordTokenizer,
     Tokenizer,
     keyword_tokenizer,
     lowercase_tokenizer,
@@ -146,7 +148,17 @@ SYNONYMS: Final = "synonym"  # the filter whose settings are analyzed by the pre
 
 DEFAULT: Final = "default"  # the analyzer of fields without one; by default the standard analyzer
 
-_SECTIONS = ("analyzer", "char_filter", "tokenizer", "filter")
+# Types of the pieces of a normalizer.
+NORMALIZING: Final[Mapping[str, frozenset[str]]] = {
+    "char_filter": frozenset({"mapping", "pattern_replace"}),
+    "filter": frozenset(
+        {"asciifolding", "cjk_width", "decimal_digit", "elision", "lowercase", "pattern_replace", "trim"}
+    ),
+}
+# A normalizer is the analyzer with this before its name, because names of analyzers must not begin with "_".
+NORMALIZER: Final = "_normalizer "
+
+_SECTIONS = ("analyzer", "char_filter", "tokenizer", "filter", "normalizer")
 
 
 class AnalysisRegistry:
@@ -173,7 +185,11 @@ class AnalysisRegistry:
                 raise NotSupported(f"the section `{section}` of the analysis settings")
         self._shared = SharedAnalysis()
         sections = [_section(settings_analysis, name, problems) for name in _SECTIONS]
-        analyzers, char_filter_settings, tokenizer_settings, filters = sections
+        analyzers, char_filter_settings, tokenizer_settings, filters, normalizers = sections
+        self._types = {
+            kind: {name: settings.get("type") for name, settings in section.items()}
+            for kind, section in (("char_filter", char_filter_settings), ("filter", filters))
+        }
         self._synonyms = {
             name: settings for name, settings in filters.items() if settings.get("type") == SYNONYMS
         }
@@ -185,44 +201,95 @@ class AnalysisRegistry:
         for name, settings in analyzers.items():
             with problems.at(f"settings.analysis.analyzer.{name}"), suppress(_Broken):
                 self._analyzers[name] = self._defined(name, settings, problems)
+        for name, settings in normalizers.items():
+            with problems.at(f"settings.analysis.normalizer.{name}"), suppress(_Broken):
+                self._analyzers[NORMALIZER + name] = self._custom("normalizer", name, settings, problems)
         problems.raise_if_any()
 
     def analyzer(self, name: str) -> Analyzer:
-        """Return the analyzer that the settings define, otherwise the built-in one.
+        """Return the analyzer that the settings define, otherwise the built-in one; or the normalizer of a field.
 
         Raises:
             NotSupported: there is no such analyzer.
         """
+        if name.startswith(NORMALIZER):
+            return self._normalizer(name)
         if name not in self._analyzers:
             if name not in (*BUILT_IN, DEFAULT):
-                raise Undefined("analyzer", name, [*self._analyzers, *BUILT_IN])
+                names = [key for key in self._analyzers if not key.startswith(NORMALIZER)]
+                raise Undefined("analyzer", name, [*names, *BUILT_IN])
             self._analyzers[name] = _built_in(name, "standard" if name == DEFAULT else name, {})
         return self._analyzers[name]
 
+    def named(self, name: str) -> Analyzer:
+        """Return the analyzer that a request or a mapping names.
+
+        Raises:
+            NotSupported: there is no such analyzer.
+        """
+        if name.startswith(NORMALIZER):
+            raise Undefined("analyzer", name, ())
+        return self.analyzer(name)
+
+    def _normalizer(self, key: str) -> Analyzer:
+        if key not in self._analyzers:
+            name = key.removeprefix(NORMALIZER)
+            if name != "lowercase":
+                names = [
+                    key.removeprefix(NORMALIZER) for key in self._analyzers if key.startswith(NORMALIZER)
+                ]
+                raise Undefined("normalizer", name, [*names, "lowercase"])
+            self._analyzers[key] = _lowercase_normalizer()
+        return self._analyzers[key]
+
     def _defined(self, name: str, settings: Mapping[str, Any], problems: ErrorCollector) -> Analyzer:
+        if name.startswith("_"):
+            raise BadSettings(f"the name of the analyzer `{name}` begins with _")
         type_ = settings.get("type", "custom")
         if type_ != "custom":
             return _built_in(name, type_, settings)
-        options = Options(f"analyzer `{name}`", settings)
-        gap = options.integer("position_increment_gap", DEFAULT_POSITION_GAP)
-        if gap < 0:
-            raise options.not_supported("a negative `position_increment_gap`")
-        tokenizer_name = options.text("tokenizer")
+        return self._custom("analyzer", name, settings, problems)
+
+    def _custom(
+        self, section: str, name: str, settings: Mapping[str, Any], problems: ErrorCollector
+    ) -> Analyzer:
+        """Return a custom analyzer or normalizer."""
+        options = Options(f"{section} `{name}`", settings)
+        path = f"settings.analysis.{section}.{name}"
+        is_normalizer = section == "normalizer"
+        gap = DEFAULT_POSITION_GAP
+        if not is_normalizer:
+            gap = options.integer("position_increment_gap", DEFAULT_POSITION_GAP)
+            if gap < 0:
+                raise options.not_supported("a negative `position_increment_gap`")
+        elif options.text("type", "custom") == "lowercase":
+            options.finish()
+            return _lowercase_normalizer()
+        elif options.text("type", "custom") != "custom":
+            raise options.bad(f"the type {options.text('type')} of a normalizer is unknown")
+        elif "tokenizer" in options:
+            raise options.bad("a normalizer must not have a `tokenizer`")
+        tokenizer_name = "keyword" if is_normalizer else options.text("tokenizer")
         char_filter_names, filter_names = options.strings("char_filter", []), options.strings("filter", [])
         options.finish()
-        path = f"settings.analysis.analyzer.{name}"
-        tokenizer = None
+        tokenizer: Tokenizer | None = KeywordTokenizer() if is_normalizer else None
         with problems.at(f"{path}.tokenizer"), suppress(_Broken):
-            tokenizer = self._find_piece(self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS)
+            tokenizer = tokenizer or self._find_piece(
+                self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS
+            )
         replacing: list[tuple[str, CharFilter]] = []
         for index, piece in enumerate(char_filter_names):
             with problems.at(f"{path}.char_filter[{index}]"), suppress(_Broken):
+                if is_normalizer:
+                    self._require_normalizing("char_filter", piece, options)
                 replacing.append(
                     (piece, self._find_piece(self._char_filters, "char_filter", piece, CHAR_FILTERS))
                 )
         filters: list[tuple[str, AnyFilter]] = []
         for index, piece in enumerate(filter_names):
             with problems.at(f"{path}.filter[{index}]"), suppress(_Broken):
+                if is_normalizer:
+                    self._require_normalizing("filter", piece, options)
                 if piece not in self._synonyms:
                     filters.append((piece, self._find_piece(self._filters, "filter", piece, TOKEN_FILTERS)))
                 elif tokenizer is not None:
@@ -239,6 +306,13 @@ class AnalysisRegistry:
             position_increment_gap=gap,
             shared=self._shared,
         )
+
+    def _require_normalizing(self, kind: str, name: str, options: Options) -> None:
+        type_ = self._types[kind].get(name, name)
+        if type_ not in NORMALIZING[kind]:
+            raise options.bad(f"a normalizer must not have the {kind} `{name}`")
+        if isinstance(self._filters.get(name), StreamFilter):
+            raise options.not_supported(f"`preserve_original` of the filter `{name}`")
 
     def _synonym_filter(self, name: str, filters: list[tuple[str, AnyFilter]], before: Analyzer) -> AnyFilter:
         options = Options(f"filter `{name}`", self._synonyms[name])
@@ -300,6 +374,10 @@ def _section(
                 raise BadSettings(f"`{piece}` among `{name}` has a dot in its name")
         return section
     return {}
+
+
+def _lowercase_normalizer() -> Analyzer:
+    return Analyzer("lowercase", KeywordTokenizer(), [("lowercase", change_terms(lower))])
 
 
 def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:

@@ -101,7 +101,7 @@ def similarities(mapping: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     return {
         name: {key: float(described.get(name, {}).get(key, default)) for key, default in NUMBERS.items()}
         for name in sorted(used)
-        if described.get(name, {}).get("type", "BM25") == "BM25"
+        if name != "boolean" and described.get(name, {}).get("type", "BM25") == "BM25"
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,10 +18,10 @@ import numpy as np
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
-from searchapp.lucene.analysis.registry import AnalysisRegistry
+from searchapp.lucene.analysis.registry import NORMALIZER, AnalysisRegistry
 from searchapp.lucene.errors import BadSettings, ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.index_settings import canonical
-from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1
+from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1, BooleanSimilarity
 
 # Elasticsearch's defaults of `index.mapping.total_fields.limit` and `index.mapping.depth.limit`.
 MOST_FIELDS = 1_000
@@ -73,10 +73,13 @@ _ANY_TYPE = {"type", "fields", "meta", "copy_to", "index", "store"}
 _OF_VALUES = _ANY_TYPE | {"doc_values", "null_value"}
 _PARAMETERS = {
     TEXT: _ANY_TYPE | {
-        "analyzer", "search_analyzer", "similarity", "term_vector", "eager_global_ordinals", "fielddata",
-        "index_options",
+        "analyzer", "search_analyzer", "search_quote_analyzer", "similarity", "term_vector",
+        "eager_global_ordinals", "fielddata", "index_options", "norms", "position_increment_gap",
     },
-    KEYWORD: _OF_VALUES | {"ignore_above", "eager_global_ordinals"},
+    KEYWORD: _OF_VALUES | {
+        "ignore_above", "eager_global_ordinals", "index_options", "normalizer", "norms", "similarity",
+        "split_queries_on_whitespace",
+    },
     BOOLEAN: _OF_VALUES | {"ignore_malformed"},
     **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
@@ -120,13 +123,17 @@ class Field:
     name: str
     type: str
     source: str  # the property that contains its values
-    analyzer: str | None = None  # like `search_analyzer`, None except for text
+    # Analyzers of text, or the normalizer of keywords; otherwise None.
+    analyzer: str | None = None
     search_analyzer: str | None = None
+    quote_analyzer: str | None = None  # for phrases
+    position_increment_gap: int | None = None  # replaces that of the analyzer
+    normalize: Callable[[str], str] | None = field(default=None, compare=False)  # see `bound`
     # None for numbers, which have no scores; keywords are scored without lengths.
     similarity: BM25 | None = None
     null_value: Any = None  # replaces null
     ignore_above: int | None = None  # longer keywords, in UTF-16 code units, are not indexed
-    has_doc_values: bool = True
+    has_doc_values: bool = True  # for text: lengths (`norms`)
     is_stored: bool = False
     path: str = ""  # JSON path in the create-index body
 
@@ -143,6 +150,15 @@ class Field:
     def ignores(self, value: Any) -> bool:
         """Whether a value is too long to be indexed."""
         return self.ignore_above is not None and utf16_length(indexed_text(value, self)) > self.ignore_above
+
+    def bound(self, analyzers: AnalysisRegistry) -> Field:
+        """Return the field with the function of its normalizer, if it has one."""
+        if self.is_text or self.analyzer is None:
+            return self
+        return replace(self, normalize=analyzers.analyzer(self.analyzer).normalize)
+
+    def normalized(self, text: str) -> str:
+        return text if self.normalize is None else self.normalize(text)
 
     @property
     def is_text(self) -> bool:
@@ -243,7 +259,7 @@ class Schema:
         properties: Mapping[str, Any] = {}
         limits: Mapping[str, int] = {}
         most_fields = MOST_FIELDS
-        similarities = {"default": BM25(), "BM25": BM25()}
+        similarities = {"default": BM25(), "BM25": BM25(), "boolean": BooleanSimilarity()}
         with problems.at():
             known_only(mapping, {"settings", "mappings"}, "a mapping")
         with problems.at("settings"):
@@ -442,6 +458,8 @@ class _FieldParser:
                 raise invalid(f"the alias {name} is for {target}, which is no field")
         if ID in self.fields and not self.fields[ID].has_doc_values:
             raise unsupported(f"`doc_values: false` of the field {ID}, by which hits are sorted")
+        if ID in self.fields and self.fields[ID].type == KEYWORD and self.fields[ID].analyzer:
+            raise unsupported(f"`normalizer` of the field {ID}, by which hits are sorted")
         names = {*self._names, *self.fields, *self.unsearched, *self.objects}
         if len(names) > most_fields:
             raise invalid(
@@ -464,23 +482,36 @@ class _FieldParser:
             raise invalid(f"`term_vector` of {name} must be {' or '.join(_TERM_VECTORS)}")
         if described.get("index_options", "positions") not in ("positions", "offsets"):
             raise unsupported(f"`index_options: {described['index_options']}` of the field {name}")
-        similarity = str(described.get("similarity") or "default")
-        if similarity not in self._similarities:
-            raise unsupported(f"the similarity `{similarity}` of the field {name}")
         default = self._default("default", "standard")
-        for parameter in ("analyzer", "search_analyzer"):
+        for parameter in ("analyzer", "search_analyzer", "search_quote_analyzer"):
             if parameter in described:
                 parameters.name(described[parameter], f"`{parameter}` of the field {name}")
         searching = described.get("analyzer") or self._default("default_search", default)
+        searching = described.get("search_analyzer", searching)
+        quoting = searching
+        if not described.keys() & {"analyzer", "search_analyzer"}:
+            quoting = self._default("default_search_quoted", searching)
+        gap = described.get("position_increment_gap")
+        if gap is not None:
+            gap = _natural(gap, f"`position_increment_gap` of {name}")
         return Field(
             name,
             kind,
             source,
             analyzer=described.get("analyzer", default),
-            search_analyzer=described.get("search_analyzer", searching),
-            similarity=self._similarities[similarity],
+            search_analyzer=searching,
+            quote_analyzer=described.get("search_quote_analyzer", quoting),
+            position_increment_gap=gap,
+            similarity=self._similarity(name, described),
+            has_doc_values=_flag(described, "norms", True, name),
             is_stored=_flag(described, "store", False, name),
         )
+
+    def _similarity(self, name: str, described: Mapping[str, Any]) -> BM25:
+        similarity = str(described.get("similarity") or "default")
+        if similarity not in self._similarities:
+            raise unsupported(f"the similarity `{similarity}` of the field {name}")
+        return self._similarities[similarity]
 
     def _exact(self, name: str, source: str, kind: str, described: Mapping[str, Any]) -> Field:
         """Read a field of keywords, booleans or numbers."""
@@ -488,11 +519,22 @@ class _FieldParser:
         limit: int | None = None
         if "ignore_above" in described:
             limit = _natural(described["ignore_above"], f"`ignore_above` of {name}")
+        for flag in ("norms", "split_queries_on_whitespace"):
+            if _flag(described, flag, False, name):
+                raise unsupported(f"`{flag}: true` of the field {name}, which is {kind},")
+        if described.get("index_options", "docs") != "docs":
+            raise unsupported(f"`index_options: {described['index_options']}` of the field {name}")
+        normalizer = described.get("normalizer")
+        if normalizer is not None:
+            normalizer = NORMALIZER + parameters.name(normalizer, f"`normalizer` of the field {name}")
         read = Field(
             name,
             kind,
             source,
-            similarity=None if is_number else self._similarities["default"],
+            analyzer=normalizer,
+            search_analyzer=normalizer,
+            quote_analyzer=normalizer,
+            similarity=None if is_number else self._similarity(name, described),
             ignore_above=limit,
             has_doc_values=_flag(described, "doc_values", True, name),
             is_stored=_flag(described, "store", False, name),

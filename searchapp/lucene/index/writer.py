@@ -67,13 +67,18 @@ def read_mapping(mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
     with problems.at():
         analyzers = AnalysisRegistry(schema.analysis, schema.limits)
     if analyzers is None:  # the names of analyzers are still checked
-        defined = schema.analysis.get("analyzer", {})
-        names = defined if isinstance(defined, Mapping) else ()
-        analyzers = AnalysisRegistry({"analyzer": {name: {"type": "standard"} for name in names}})
+        defined = {kind: schema.analysis.get(kind, {}) for kind in ("analyzer", "normalizer")}
+        analyzers = AnalysisRegistry(
+            {
+                kind: {name: {} if kind == "normalizer" else {"type": "standard"} for name in section}
+                for kind, section in defined.items()
+                if isinstance(section, Mapping)
+            }
+        )
     for field in (*schema.fields.values(), *schema.unindexed.values()):
-        for name in {field.analyzer, field.search_analyzer} - {None}:
+        for name in {field.analyzer, field.search_analyzer, field.quote_analyzer} - {None}:
             with problems.at(field.path):
-                analyzers.analyzer(str(name))
+                (analyzers.named if field.is_text else analyzers.analyzer)(str(name))
     problems.raise_if_any()
     return schema, analyzers
 
@@ -171,7 +176,7 @@ class _TextWriter(FieldWriter):
         return texts if self._analyzer.bulk else self._tokens(texts)
 
     def _tokens(self, texts: list[str]) -> tuple[list[str], list[int]]:
-        terms, positions = self._analyzer.joined(texts)
+        terms, positions = self._analyzer.joined(texts, self.field.position_increment_gap)
         if positions and positions[-1] > LAST_POSITION:
             raise OverflowError(f"{self.field.name} has a term at a position beyond {LAST_POSITION:,}")
         return terms, positions
@@ -218,7 +223,10 @@ class _TextWriter(FieldWriter):
         for segment in merged:
             norms[segment.first : segment.first + segment.count] = segment.norms(self.field.name)
         present = np.frombuffer(self._present, np.int32)
-        norms[present] = encode_lengths(np.frombuffer(self._lengths, np.int32).astype(np.int64))
+        lengths = np.frombuffer(self._lengths, np.int32).astype(np.int64)
+        if not self.field.has_doc_values:
+            lengths = lengths.clip(max=1)  # Lucene scores a field without norms as if it had one token
+        norms[present] = encode_lengths(lengths)
         self._save("norms", norms)
         _postings, tokens = self._merge(self._inverter, merged)
         with_tokens = int(np.count_nonzero(norms))  # only the length 0 has the code 0
@@ -233,7 +241,7 @@ class _KeywordWriter(FieldWriter):
         self._inverter = Inverter(scratch, prefix)
 
     def entry(self, values: list[Any]) -> list[str]:
-        return [indexed_text(value, self.field) for value in values]
+        return [self.field.normalized(indexed_text(value, self.field)) for value in values]
 
     def pack(self, entries: list[tuple[int, list[str]]]) -> PackedTokens:
         tokens = PackedTokens.of((index, terms, range(len(terms))) for index, terms in entries)
@@ -284,7 +292,8 @@ def field_writer(
     """Return the writer of a field, with temporary files in the folder `scratch`."""
     if field.is_text:
         return _TextWriter(field, prefix, folder, scratch, analyzers)
-    return (_NumberWriter if field.is_number else _KeywordWriter)(field, prefix, folder, scratch)
+    writer = _NumberWriter if field.is_number else _KeywordWriter
+    return writer(field.bound(analyzers), prefix, folder, scratch)
 
 
 def _refuse_long_terms(tokens: PackedTokens, field: Field) -> None:
@@ -303,7 +312,7 @@ def _check_unindexed(value: Any, field: Field) -> None:
     if field.is_number:
         number(value, field)
         return
-    size = len(indexed_text(value, field).encode(errors="surrogatepass"))
+    size = len(field.normalized(indexed_text(value, field)).encode(errors="surrogatepass"))
     if field.type == KEYWORD and (field.has_doc_values or field.is_stored) and size > LONGEST_TERM:
         raise TypeError(f"{field.name} has a term longer than {LONGEST_TERM} bytes")
 
@@ -337,6 +346,7 @@ class IndexWriter:
             field_writer(field, f"field{number}", folder, self._scratch, analyzers)
             for number, field in enumerate(schema.fields.values())
         ]
+        self._unindexed = [field.bound(analyzers) for field in schema.unindexed.values()]
         self._added = 0
         self._id = schema.fields.get(ID) or schema.unindexed.get(ID)
         self._digests = (self._scratch / DIGESTS).open("wb")
@@ -427,7 +437,7 @@ class IndexWriter:
 
     def _entries(self, source: dict[str, Any]) -> list[Entry]:
         values = self._schema.values(source)
-        for unindexed in self._schema.unindexed.values():
+        for unindexed in self._unindexed:
             for value in unindexed.indexed(values.get(unindexed.source, ())):
                 _check_unindexed(value, unindexed)
         return [

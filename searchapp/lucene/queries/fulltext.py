@@ -405,7 +405,8 @@ class _FieldMatch:
         graph = _graph(parser, self.analyzer, text)
         if graph is None:
             is_plain = self.operator == "or" and self.minimum is None and not self.has_prefix
-            if is_plain and not field.is_number and self.fuzziness is None:
+            is_exact = self.fuzziness is None and not field.normalize
+            if is_plain and not field.is_number and is_exact:
                 distinct = parser.distinct_terms(self.analyzer, text)
                 if distinct is not None and len(distinct) > 1:
                     return TermsDisjunction(field.name, distinct)
@@ -538,7 +539,7 @@ def _phrase(parser: Parser, name: str, words: Any, options: Mapping[str, Any], z
     text = parameters.text(words, f"the text for {name}")
     if field is None:
         return MatchNone(late=True)
-    analyzer = named or field.search_analyzer
+    analyzer = named or field.quote_analyzer
     if analyzer is None:
         return of_value(field, words)
     _refuse_analyzed_boolean(field)
@@ -592,7 +593,7 @@ def _analyzer(parser: Parser, options: Mapping[str, Any]) -> str | None:
     if "analyzer" not in options:
         return None
     name = parameters.name(options["analyzer"], "`analyzer`")
-    parser.analyzers.analyzer(name)
+    parser.analyzers.named(name)
     return name
 
 

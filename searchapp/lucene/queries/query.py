@@ -26,7 +26,7 @@ from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postin
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, constant_scores, total
 from searchapp.lucene.records import Explanation, Token
-from searchapp.lucene.similarity import ONE
+from searchapp.lucene.similarity import ONE, BooleanSimilarity
 
 # Limit of a server with 512 MB of heap and two cores. A server allows its heap in MB times 64, divided by its search
 # threads, but at least 1,024.
@@ -302,6 +302,13 @@ class ScoredLeaf(MarkedLeaf):
         frequency = self.frequency(field, document)
         if not frequency:
             return None
+        place = f"{self.notation(reader.schema)} in {reader.first + document}"
+        weighted = f"weight({place}) [PerFieldSimilarity], result of:"
+        if isinstance(bm25, BooleanSimilarity):
+            constant = explain(boost, "boost, query boost")
+            return explain(
+                boost, weighted, [explain(boost, "score(BooleanWeight), computed from:", [constant])]
+            )
         weight = bm25.weight(boost, self.idf(field))
         frequencies, inverses = (
             np.full(1, frequency, np.float32),
@@ -327,8 +334,7 @@ class ScoredLeaf(MarkedLeaf):
         result = explain(
             score, f"score(freq={printed(frequency)}), computed as boost * idf * tf from:", details
         )
-        weighted = f"{self.notation(reader.schema)} in {reader.first + document}"
-        return explain(score, f"weight({weighted}) [PerFieldSimilarity], result of:", [result])
+        return explain(score, weighted, [result])
 
 
 def explain_idf(document_frequency: int, field: FieldReader) -> Explanation:
@@ -601,7 +607,8 @@ class Parser:
         for part in (name, *objects(name)):  # types such as `flattened` have fields inside
             if part in schema.unsearched:
                 raise unsupported(f"queries on {name} ({schema.unsearched[part]})")
-        return schema.fields.get(name)
+        field = schema.fields.get(name)
+        return field and field.bound(self.analyzers)
 
     def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
         pairs = zip(*self._tokens(analyzer, text), strict=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import lru_cache, partial, reduce
@@ -106,7 +106,7 @@ def indexed_term(field: Field, value: Any) -> str:
         if text not in ("true", "false"):
             raise invalid(f"{field.name} is a boolean field, but a query searches for {value!r}")
         return indexed_text(text, field)
-    return text
+    return field.normalized(text)
 
 
 def read_term(parser: Parser, content: Any) -> Query:
@@ -236,7 +236,7 @@ def read_prefix(parser: Parser, content: Any) -> Query:
 def of_prefix(field: Field, prefix: str) -> Query:
     """Return the query for documents with a term that begins with a prefix."""
     require_terms(field, "prefix")
-    return Prefix(field.name, prefix)
+    return Prefix(field.name, field.normalized(prefix))
 
 
 def require_terms(field: Field, query: str) -> None:
@@ -297,6 +297,22 @@ def _compile_wildcard(pattern: str, is_case_insensitive: bool) -> tuple[str, re.
     return beginning, re.compile(first + ending, re.DOTALL)
 
 
+_WILDCARDS = re.compile(r"\\.|[?*]+")
+
+
+def _normalized_wildcard(pattern: str, normalize: Callable[[str], str]) -> str:
+    """Normalize the text between wildcards and escapes, as Elasticsearch does, even if it is empty."""
+    parts, end = list[str](), 0
+    for match in _WILDCARDS.finditer(pattern):
+        if match.start():
+            parts.append(normalize(pattern[end : match.start()]))
+        parts.append(match[0])
+        end = match.end()
+    if end < len(pattern):
+        parts.append(normalize(pattern[end:]))
+    return "".join(parts)
+
+
 def read_wildcard(parser: Parser, content: Any) -> Query:
     """Read `wildcard`."""
     known = ("wildcard", "case_insensitive")
@@ -307,6 +323,8 @@ def read_wildcard(parser: Parser, content: Any) -> Query:
     if field is None:
         return MatchNone()
     require_terms(field, "wildcard")
+    if field.normalize:
+        pattern = _normalized_wildcard(pattern, field.normalize)
     _compile_wildcard(pattern, is_case_insensitive)
     return apply_boost_parameter(Wildcard(field.name, pattern, is_case_insensitive), options, "wildcard")
 

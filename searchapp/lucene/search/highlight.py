@@ -59,6 +59,9 @@ class TokenCache:
         self._texts: OrderedDict[tuple[str, str], Sequence[Token]] = OrderedDict()
         self._size = 0
 
+    def bound(self, field: Field) -> Field:
+        return field.bound(self._analyzers)
+
     def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
         key = analyzer, text
         tokens = self._texts.get(key)
@@ -107,16 +110,17 @@ class Highlighter:
 
     def _texts(self, field: Field, source: Mapping[str, Any]) -> Iterator[str]:
         """Yield the values of a field in the order of highlights: as indexed if they are stored, otherwise by depth."""
+        field = self._cache.bound(field)
         if field.is_stored:
             values = self._schema.values(source).get(field.source, ())
-            yield from (indexed_text(value, field) for value in field.indexed(values))
+            yield from (field.normalized(indexed_text(value, field)) for value in field.indexed(values))
             return
         if any(field.source in targets for targets in self._schema.copies.values()):
             raise unsupported(f"highlights of {field.name}, into which other fields are copied,")
         for value in by_depth(source_value(source, field.source.split("."), field.null_value)):
             text = shown_text(value, field)
             if not field.ignores(text):
-                yield text
+                yield field.normalized(text)
 
     def _mark(self, text: str, field: Field, leaves: MarkedLeaves, tags: HighlightTags) -> str | None:
         tokens = self._cache.tokens(field.analyzer or "keyword", text)

@@ -237,12 +237,8 @@ def mapping_with(path: list[str], value: Any) -> dict[str, Any]:
     ("path", "value", "piece"),
     [
         (["mappings", "properties", "day"], {"type": "nested"}, "the type `nested` of the field day"),
-        (["mappings", "properties", "text", "norms"], False, "`norms` in the field text"),
-        (
-            ["mappings", "properties", "text", "similarity"],
-            "boolean",
-            "the similarity `boolean` of the field text",
-        ),
+        (["mappings", "properties", "text", "index_phrases"], True, "`index_phrases` in the field text"),
+        (["mappings", "properties", "text", "similarity"], "LM", "the similarity `LM` of the field text"),
         (["mappings", "properties", "text", "copy_to"], "all", "`copy_to: all` of the field text"),
         (["mappings", "properties", "text", "copy_to"], "id", "`copy_to: id` of the field text"),
         (["mappings", "properties", "id", "doc_values"], False, "`doc_values: false` of the field id"),
@@ -307,7 +303,7 @@ def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: Embed
             "dynamic": "some",
             "properties": {
                 "id": {"type": "keyword"},
-                "text": {"type": "text", "analyzer": "englsh", "norms": False, "boost": 2},
+                "text": {"type": "text", "analyzer": "englsh", "index_phrases": True, "boost": 2},
                 "body": {"type": "text", "analyzer": "englsh", "fields": {"raw": {"type": "wildcard"}}},
                 "place": {"type": "nested"},
                 "object": {"properties": {"inner": {"type": "text", "analyzer": "englsh"}}},
@@ -327,7 +323,7 @@ def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: Embed
         "mappings.properties.body",
         "mappings.properties.object.properties.inner",
     ]
-    assert "`norms` and `boost` in the field text" in str(error.value)
+    assert "`index_phrases` and `boost` in the field text" in str(error.value)
 
 
 def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
