@@ -104,8 +104,9 @@ def difference(oracle: InlineOracle, case: Case) -> str | None:
 
 
 def _lengths_differ(oracle: InlineOracle, analyzer: Any, texts_: list[str]) -> str | None:
-    """Return the first difference in the position lengths of synonyms."""
-    if isinstance(analyzer, str) or all(piece.get("type") != "synonym" for piece in analyzer["filter"]):
+    """Return the first difference in the position lengths of tokens that may form a graph."""
+    graphs = ("synonym", "word_delimiter_graph")
+    if isinstance(analyzer, str) or all(piece.get("type") not in graphs for piece in analyzer["filter"]):
         return None
     built = built_analyzer(analyzer)
     for text in texts_[:2]:

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 # fmt: off
 WORDS = [
     "a", "b", "c", "a", "b", "ring", "Ring", "the", "of", "é", "e\u0301", "😀", r"\alpha", "$x^2$", "ﬁ", "x" * 300,
-    "running", "foxes", "5", "true", "0.1", "united", "states", "usa",
+    "running", "foxes", "5", "true", "0.1", "united", "states", "usa", "a-b", "Ring5", "b's-C", "--",
 ]
 TAGS = ["x", "y", "", "é", "É", "X", " x", "😀", "5", "true", "0.1", "a b", "A b"]
 IDS = [*map(str, range(31)), "é", "😀", "a", "Z", "_id", "abcd", "ab-_", " ", "a b", "0123", "x" * 30]
@@ -30,7 +30,7 @@ TEXTS_OF_NUMBERS = [
 ]
 # fmt: on
 
-WORD_FIELDS = ["text", "text.gaps", "text.alike", "title", "title.any", "a.b", "o.word", "all"]
+WORD_FIELDS = ["text", "text.gaps", "text.alike", "text.parts", "title", "title.any", "a.b", "o.word", "all"]
 VALUE_FIELDS = ["tag", "tag", "flag", "note", "same"]
 """Keywords, a boolean and an alias."""
 NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte"]
@@ -42,7 +42,7 @@ TYPES = {
     "short": "short",
     "byte": "byte",
 }
-ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs"]
+ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs", "parts"]
 """Analyzers of every mapping."""
 
 
@@ -98,7 +98,11 @@ def mapping(draw: Draw) -> Json:
         "id": {"type": "keyword"},
         "text": text(
             "words",
-            fields={"gaps": text("gaps"), "alike": text("words", search_analyzer="alike")},
+            fields={
+                "gaps": text("gaps"),
+                "alike": text("words", search_analyzer="alike"),
+                "parts": text("parts"),
+            },
         ),
         "title": text(
             "words",
@@ -171,7 +175,9 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
     """Return the analyzers of a mapping and their definitions."""
     any_ = pieces.analyzer(draw)
     char_filters = {f"char{number}": piece for number, piece in enumerate(any_["char_filter"])}
-    filters = {f"filter{number}": piece for number, piece in enumerate(any_["filter"])}
+    # A mapping cannot define a filter of type `keyword_repeat`.
+    defined = (piece for piece in any_["filter"] if piece["type"] != "keyword_repeat")
+    filters = {f"filter{number}": piece for number, piece in enumerate(defined)}
     gap = {"position_increment_gap": draw.choice([0, 1, 2, 3, "1"])}
     some_gap = gap if draw.chance(0.5) else {}
     lower = {"tokenizer": "whitespace"}
@@ -182,6 +188,7 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
         "any": {"tokenizer": "any", "char_filter": [*char_filters], "filter": [*filters], **some_gap},
         "synonyms": {**lower, "filter": ["lowercase", "same"], **some_gap},
         "pairs": {**lower, "filter": ["lowercase", "pairs"]},
+        "parts": {**lower, "filter": ["parts", "lowercase"], **some_gap},
     }
     definitions = {
         "char_filter": char_filters,
@@ -194,6 +201,7 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
                 "synonyms": ["united states, usa", "a b, c", "ring => b c", "foxes, é"],
             },
             "pairs": pieces.shingle(draw),
+            "parts": pieces.word_delimiter(draw),
             **filters,
             **(
                 odd := {

@@ -36,6 +36,10 @@ SYNONYM_WORDS = [
     *"aaabbccdx", "united", "states", "usa", "of", "the", "sky", "dog", "canis", "lupus", "foxes", "running", "is",
     "can't", "b\x85c", "a\u00a0",
 ]
+TYPE_RULES = [
+    "- => ALPHA", "' => ALPHANUM", "1 => SUBWORD_DELIM", "$ => DIGIT", "a => UPPER", "\\u00e9 => LOWER",
+    "\\\\ => ALPHA", ". => DIGIT", "_=>LOWER", "漢 => SUBWORD_DELIM",
+]
 OVERRIDES = [
     "foxes, flies => animal", "the => it", "the => he", r"\frac => \over", "a\u00a0=> b", "\u00a0a => b",
     "a => b\u2003", " a , The=>x ", "sky => foxes", "a😀 => b",
@@ -177,6 +181,7 @@ def filter_(draw: Draw) -> Settings:
             "type": "keyword_marker",
             "keywords_pattern": draw.choice(["[a-z]{5,}", ".*s", r"\w+es", "(?i)THE"]),
         },
+        lambda: word_delimiter(draw),
         lambda: {"type": "stemmer_override", "rules": draw.several(lambda: draw.choice(OVERRIDES), 3)},
         lambda: {
             "type": "pattern_replace",
@@ -197,6 +202,38 @@ def normalizing_filter(draw: Draw) -> Settings:
             "replacement": draw.choice(["", "y", "É"]),
         },
     )
+
+
+def word_delimiter(draw: Draw) -> Settings:
+    """Return settings of a filter that splits words."""
+    flags = [
+        "generate_word_parts",
+        "generate_number_parts",
+        "split_on_case_change",
+        "split_on_numerics",
+        "stem_english_possessive",
+        "preserve_original",
+        "catenate_words",
+        "catenate_numbers",
+        "catenate_all",
+    ]
+    kind = draw.choice(["word_delimiter", "word_delimiter_graph", "word_delimiter_graph"])
+    if kind == "word_delimiter_graph":
+        flags += ["adjust_offsets", "ignore_keywords"]
+    return {
+        "type": kind,
+        **draw.some_of(dict.fromkeys(flags, lambda: flag(draw)), 0.4),
+        **draw.some_of(
+            {
+                "type_table": lambda: draw.several(lambda: draw.choice(TYPE_RULES), 4, 1),
+                "protected_words": lambda: draw.choice(
+                    ["_none_", draw.several(lambda: draw.choice(WORDS), 6)]
+                ),
+                "protected_words_case": lambda: flag(draw),
+            },
+            0.2,
+        ),
+    }
 
 
 def shingle(draw: Draw) -> Settings:

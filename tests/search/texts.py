@@ -13,7 +13,8 @@ SPECIAL: list[str] = [
     *"\u0301\u200d\u200b\ufe0e\ufe0f\u20e3\u00a0\u2028\x85\u00ad\ufeff\ufffd", *"😀👩👨🏽🇩🇪🏴𝐀𝔸🂡❤𐐀𑀓",
 ]
 WORDS = [
-    "the", "The", "a", "running", "foxes", "Foxes'", "dog's", "dogs", "wi-fi", "e.g.", "can't", "flies", "ponies",
+    "the", "The", "a", "PowerShot2b", "Wi-Fi500's", "O'Neil's-x", "--50-42", "x'S",
+    "running", "foxes", "Foxes'", "dog's", "dogs", "wi-fi", "e.g.", "can't", "flies", "ponies",
     "agreed", "hopping", "generalization", "sky", "news", "skies", "organist", "added", "relational", "is", "of",
     r"\frac", r"\mathbb R", "$x^2$", "{{eqn}}", "[[Definition:Set|set]]", "I", "Ph.D.", "3.14", "1,000", "x_1",
     "a" * 254, "b" * 255, "c" * 256, "d" * 700, "é" * 256, "😀" * 200, "𝐀" * 300, "_" * 300, "united", "states",

@@ -151,9 +151,11 @@ class Analyzer:
         self._leaves_halves = any(
             getattr(piece, "leaves_halves", False) for piece in (tokenizer, *replacing, *pieces)
         )
-        branching = [piece.branches for piece in pieces if hasattr(piece, "branches")]
         # Whether a token may span several positions, so that queries read `graph`.
-        self.branches = bool(branching and branching[-1])
+        self.branches = any(getattr(piece, "branches", False) for piece in pieces) and not any(
+            getattr(piece, "disables_graphs", False) for piece in pieces
+        )
+        self._needs_offsets = any(getattr(piece, "needs_offsets", False) for piece in pieces)
         self._terms = shared.terms(replacing, tokenizer)
         self._stages = stream_filters(pieces, shared.chain)
         # None for components that process one text at a time.
@@ -207,7 +209,7 @@ class Analyzer:
 
     def stream(self, text: str, *, offsets: bool = False) -> TokenStream:
         """Return the tokens as parallel lists; `spans` only with `offsets`."""
-        if offsets:
+        if offsets or self._needs_offsets:
             tokens = self._tokens_with_offsets(text)
         else:
             terms = self._terms(text)

@@ -151,16 +151,22 @@ def mapping_filter(options: Options) -> MappingFilter:
 def _rules(lines: Sequence[str], options: Options) -> dict[str, str]:
     rules: dict[str, str] = {}
     for line in lines:
-        match = _RULE.search(line)
-        if not match:
-            raise options.bad(f"the rule {line!r} has no =>")
-        left, right = (_unescaped(side.strip(TRIMMED), options) for side in match.groups())
+        left, right = rule_sides(line, options)
         if not left:
             raise options.bad(f"the rule {line!r} has nothing to replace")
         if left in rules:
             raise options.bad(f"two rules replace {left!r}")
         rules[left] = right
     return rules
+
+
+def rule_sides(line: str, options: Options) -> tuple[str, str]:
+    """Return both sides of a rule `a => b` without spaces around them, with their escapes replaced."""
+    match = _RULE.search(line)
+    if not match:
+        raise options.bad(f"the rule {line!r} has no =>")
+    left, right = (_unescaped(side.strip(TRIMMED), options) for side in match.groups())
+    return left, right
 
 
 def _unescaped(side: str, options: Options) -> str:

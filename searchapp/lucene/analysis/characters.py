@@ -45,11 +45,16 @@ def _categories() -> dict[str, str]:
     return dict(read_table("general_category.txt"))
 
 
+def category_ranges(name: str) -> list[tuple[int, int]]:
+    """Return the code points of a general category as ranges."""
+    return parse_ranges(_categories()[name])
+
+
 @cache
 def category_set(*names: str, last: int = 0x10FFFF) -> str:
     """Return the code points of general categories (`Lu`, or the prefix `L`), for brackets."""
     chosen = [key for key in CATEGORIES if key.startswith(names)]
-    ranges = merge_ranges([pair for key in chosen for pair in parse_ranges(_categories()[key])])
+    ranges = merge_ranges([pair for key in chosen for pair in category_ranges(key)])
     return as_set([(low, min(high, last)) for low, high in ranges if low <= last])
 
 
@@ -109,7 +114,7 @@ def fold(term: str) -> str:
 
 @cache
 def _digits() -> dict[int, str]:
-    ranges = parse_ranges(_categories()["Nd"])  # each begins with a zero
+    ranges = category_ranges("Nd")  # each begins with a zero
     return {code: str((code - low) % 10) for low, high in ranges for code in range(low, high + 1)}
 
 

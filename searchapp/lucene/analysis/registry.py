@@ -37,6 +37,7 @@ from searchapp.lucene.analysis.tokenizers import (
     standard_tokenizer,
     whitespace_tokenizer,
 )
+from searchapp.lucene.analysis.word_delimiter import WordDelimiterFilter, WordDelimiterGraphFilter
 from searchapp.lucene.errors import BadSettings, ErrorCollector, NotSupported, Undefined
 
 Parts = tuple[Tokenizer, tuple[TermFilter, ...]]
@@ -134,6 +135,8 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "trim": token_filters.trim,
     "truncate": token_filters.truncate,
     "unique": token_filters.unique,
+    "word_delimiter": WordDelimiterFilter,
+    "word_delimiter_graph": WordDelimiterGraphFilter,
 }
 # Settings of a filter named by its type, if they differ from the defaults of a defined one.
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {

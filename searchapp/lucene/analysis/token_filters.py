@@ -35,6 +35,8 @@ Span = tuple[int, int]  # start and end of a token in the text, in UTF-16 code u
 
 R = TypeVar("R")
 
+TokenRow = tuple[str, int, int, Span, bool]  # term, position, length in positions, span, keyword mark
+
 
 @dataclass(slots=True)
 class TokenStream:
@@ -56,6 +58,30 @@ class TokenStream:
     def end_position(self) -> int:
         """The position after all tokens, including removed ones at the end."""
         return (self.positions[-1] if self.positions else -1) + 1 + self.trailing
+
+    def rows(self) -> Iterator[TokenRow]:
+        """Yield the tokens, without offsets all with the same span."""
+        count = len(self.terms)
+        return zip(
+            self.terms,
+            self.positions,
+            self.lengths or repeat(1, count),
+            self.spans or repeat((0, 0), count),
+            self.keywords or repeat(False, count),
+            strict=True,
+        )
+
+    def with_rows(self, rows: Sequence[TokenRow]) -> TokenStream:
+        """Return the stream with other tokens."""
+        terms, positions, lengths, spans, keywords = map(list, zip(*rows, strict=True)) if rows else ([],) * 5
+        return replace(
+            self,
+            terms=terms,
+            positions=positions,
+            lengths=lengths,
+            spans=None if self.spans is None else spans,
+            keywords=keywords,
+        )
 
     def keep(self, indices: Sequence[int]) -> TokenStream:
         """Return the tokens at these indices, possibly repeated; removed tokens leave empty positions."""
@@ -133,9 +159,6 @@ class ShingleFilter(StreamFilter):
     that begin with the same token share its position.
     """
 
-    # Elasticsearch builds no graph of shingles, which would have too many paths.
-    branches: ClassVar[bool] = False
-
     def __init__(self, options: Options) -> None:
         self._shortest = options.integer("min_shingle_size", 2)
         self._longest = options.integer("max_shingle_size", 2)
@@ -145,6 +168,8 @@ class ShingleFilter(StreamFilter):
         self._filler = options.text("filler_token", "_")
         if not 2 <= self._shortest <= self._longest:
             raise options.bad("shingle sizes must be at least 2, and the minimum at most the maximum")
+        # Elasticsearch builds no graph of shingles of several sizes, which would have too many paths.
+        self.disables_graphs = self._unigrams or self._shortest < self._longest
         self.gives_pairs = self._longest == 2 and not self._unigrams and not self._unigrams_if_alone
         options.require_range(self._shortest - self._unigrams, self._longest, "max_shingle_diff")
 
@@ -230,7 +255,9 @@ class NGramFilter(StreamFilter):
 REMEMBERED_TERMS = 500_000  # a cache is emptied at this size
 
 
-class _Memo(dict[str, R], Generic[R]):
+class Memo(dict[str, R], Generic[R]):
+    """The results of a function for each term, computed at the first use."""
+
     def __init__(self, compute: Callable[[str], R]) -> None:
         self._compute = compute
 
@@ -262,9 +289,9 @@ class TermChain(StreamFilter):
 
     def __init__(self, filters: Sequence[TermFilter], keeps_marks: bool = True) -> None:
         self._keeps_marks = keeps_marks
-        self._unmarked = _Memo(partial(outcome, filters))
-        self._marked = _Memo(partial(outcome, filters, keyword=True))
-        self.terms = _Memo(partial(term_outcome, filters))
+        self._unmarked = Memo(partial(outcome, filters))
+        self._marked = Memo(partial(outcome, filters, keyword=True))
+        self.terms = Memo(partial(term_outcome, filters))
 
     def apply(self, tokens: TokenStream) -> TokenStream:
         if tokens.keywords is None and not self._keeps_marks:
@@ -395,7 +422,7 @@ def elision(options: Options) -> TermFilter:
     options.refuse("articles_path")
     if not options.strings("articles", []):
         raise options.bad("`articles` is missing")
-    is_article = _membership(_word_list(options, "articles"), options.boolean("articles_case", False))
+    is_article = word_set(options, "articles")
 
     def without_article(term: str) -> str:
         article, *rest = re.split("['\u2019]", term, maxsplit=1)
@@ -418,9 +445,7 @@ def keep(options: Options) -> TermFilter:
     """Make a filter of type `keep`, which removes all other terms (Lucene's `KeepWordFilter`)."""
     options.refuse("keep_words_path")
     options.strings("keep_words")
-    return keep_terms(
-        _membership(_word_list(options, "keep_words"), options.boolean("keep_words_case", False))
-    )
+    return keep_terms(word_set(options, "keep_words"))
 
 
 def trim(_options: Options) -> TermFilter:
@@ -451,9 +476,11 @@ def _membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool
     return lambda term: lower(term) in lowered
 
 
-def _word_list(options: Options, name: str) -> list[str]:
-    words = options.strings(name)
-    return [] if words == [NO_WORDS] and not options.is_list(name) else words
+def word_set(options: Options, name: str, default: list[str] | None = None) -> Callable[[str], bool]:
+    """Read a setting with words, and the one that ends in `_case`; return whether a term is one of the words."""
+    words = options.strings(name, default)
+    words = [] if words == [NO_WORDS] and not options.is_list(name) else words
+    return _membership(words, options.boolean(f"{name}_case", False))
 
 
 def stopword_list(options: Options, default: str) -> list[str]:
@@ -591,7 +618,7 @@ class SynonymFilter(StreamFilter):
         if self._lengths.keys().isdisjoint(tokens.terms):
             return tokens
         terms, spans = tokens.terms, tokens.spans or [(0, 0)] * len(tokens.terms)
-        rows: list[tuple[str, int, int, Span, bool]] = []
+        rows: list[TokenRow] = []
         position = previous = -1
         for i, slot in enumerate(self._slots(terms)):
             position += 1
@@ -607,15 +634,7 @@ class SynonymFilter(StreamFilter):
             start, end = spans[min(i, len(spans) - 1)]
             for word, last, length in slot.words:
                 rows.append((word, position, length, (start, end if last is None else spans[last][1]), False))
-        out, positions, lengths, out_spans, keywords = map(list, zip(*rows, strict=True))
-        return replace(
-            tokens,
-            terms=out,
-            positions=positions,
-            lengths=lengths,
-            spans=None if tokens.spans is None else out_spans,
-            keywords=keywords,
-        )
+        return tokens.with_rows(rows)
 
     def _slots(self, terms: Sequence[str]) -> list[_SynonymSlot]:
         slots = [_SynonymSlot() for _ in terms]
