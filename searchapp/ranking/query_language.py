@@ -377,12 +377,15 @@ def _kind(mapped: MappedField) -> FieldKind | None:
     return FieldKind.number if mapped.type in _FLOATS else None
 
 
+_BY_FIELD = ("match", "match_bool_prefix", "match_phrase", "match_phrase_prefix")
+
+
 def _matched_fields(query: Any) -> Iterator[str]:
     if isinstance(query, Mapping):
         for key, content in query.items():
-            if key in ("match", "match_phrase") and isinstance(content, Mapping):
+            if key in _BY_FIELD and isinstance(content, Mapping):
                 yield from content
-            elif key == "multi_match" and isinstance(content, Mapping):
+            elif key in ("multi_match", "combined_fields") and isinstance(content, Mapping):
                 fields = content.get("fields", ())
                 yield from (
                     name.partition("^")[0] for name in ([fields] if isinstance(fields, str) else fields)

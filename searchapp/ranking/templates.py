@@ -157,7 +157,14 @@ class TopicQuery:
 
 
 _TOPIC = "topic."
-_MATCHING = ("match", "match_phrase", "multi_match")
+_MATCHING = (
+    "match",
+    "match_bool_prefix",
+    "match_phrase",
+    "match_phrase_prefix",
+    "multi_match",
+    "combined_fields",
+)
 
 
 def _fields_of_topic(variables: Iterable[str]) -> frozenset[str]:

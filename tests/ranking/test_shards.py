@@ -98,6 +98,8 @@ DEPENDENT: list[tuple[Json, str]] = [
     ({"multi_match": {"query": "a", "fields": ["text"], "fuzziness": 1}}, "fuzzy `multi_match`"),
     ({"match_bool_prefix": {"text": {"query": "a b", "fuzziness": 1}}}, "fuzzy `match_bool_prefix`"),
     ({"multi_match": {"query": "a", "type": "phrase"}}, "`multi_match` of the type phrase"),
+    ({"multi_match": {"query": "a", "type": "cross_fields"}}, "`multi_match` of the type cross_fields"),
+    ({"combined_fields": {"query": "a", "fields": ["text"]}}, "`combined_fields`"),
     ({"dis_max": {"queries": [{"match_phrase_prefix": {"text": "a"}}]}}, "`match_phrase_prefix`"),
     ({"constant_score": {"filter": {"query_string": {"query": "a"}}}}, "`query_string`"),
     ({"boosting": {"positive": MATCH, "negative": {"regexp": {"tag": "x"}}}}, "`regexp`"),

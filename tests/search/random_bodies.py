@@ -26,8 +26,9 @@ ORDER = [{"_score": "desc"}, {"id": "asc"}]
 DEEPEST = 4
 
 KINDS = {
-    "match", "multi_match", "match_phrase", "term", "terms", "range", "exists", "prefix", "ids",
-    "wildcard", "fuzzy", "match_bool_prefix", "match_all", "match_none", "bool", "dis_max", "constant_score",
+    "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
+    "exists", "prefix", "ids", "wildcard", "fuzzy", "match_bool_prefix", "match_all", "match_none", "bool", "dis_max",
+    "constant_score",
     "boosting", "function_score",
 }  # fmt: skip
 """The names of all queries."""
@@ -163,6 +164,15 @@ def match(draw: Draw) -> Json:
     return {"match": {field: parameters if draw.chance(0.9) else parameters["query"]}}
 
 
+TYPES = [
+    *("best_fields", "most_fields", "boolean", "bool_prefix", "phrase", "phrase_prefix"),
+    *("cross_fields", "cross_fields"),
+]
+"""The types of a `multi_match`."""
+
+SLOPS = [0, "0", 0.5, 1, 2, 3, 5, 9, "20", 2**31 - 1, -1]
+
+
 def multi_match(draw: Draw) -> Json:
     """Return a query for a text in several fields, some of them named twice."""
 
@@ -172,10 +182,28 @@ def multi_match(draw: Draw) -> Json:
 
     parameters = _match_parameters(draw)
     options = {
-        "type": lambda: draw.choice(["best_fields", "most_fields", "boolean", "bool_prefix", "phrase"]),
+        "type": lambda: draw.choice(TYPES),
         "tie_breaker": lambda: draw.choice([0, 0.3, 1, "0.5"]),
     }
+    if draw.chance(0.2):
+        options["slop"] = lambda: draw.choice(SLOPS)
     return {"multi_match": {**parameters, "fields": draw.several(field, 4, 1), **draw.some_of(options)}}
+
+
+def combined_fields(draw: Draw) -> Json:
+    """Return a query for a text in several fields, as if they were one."""
+    parameters = _match_parameters(draw)
+    for name in ("analyzer", *FUZZY):
+        parameters.pop(name, None)
+    names = draw.several(lambda: draw.choice(COMBINED), 4, 1)
+    fields = [name + draw.choice(["", "", "", "^2", "^1.5", "^1.7", "^0.3"]) for name in names]
+    return {"combined_fields": {**parameters, "fields": fields if draw.chance(0.9) else fields[0]}}
+
+
+FUZZY = ("fuzziness", "fuzzy_rewrite", "fuzzy_transpositions", "prefix_length", "max_expansions")
+
+COMBINED = ["text", "title", "o.word", "all", "o.word", "all", "nowhere", "a.b", "tag"]
+"""Fields of which most have the same analyzer."""
 
 
 def match_bool_prefix(draw: Draw) -> Json:
@@ -207,21 +235,24 @@ def wildcard(draw: Draw) -> Json:
 
 
 def match_phrase(draw: Draw) -> Json:
-    """Return a phrase query."""
-    text = " ".join(draw.several(lambda: draw.choice(WORDS), 4))
+    """Return a phrase query, whose last term may be a prefix."""
+    words_ = draw.choice([WORDS, WORDS[:7]])  # few words, so that they are repeated
+    text = " ".join(draw.several(lambda: draw.choice(words_), 6))
     options = {
-        "slop": lambda: draw.choice([0, "0", 0.5]),
         "zero_terms_query": lambda: draw.choice(["all", "none"]),
         "analyzer": lambda: draw.choice(ANALYZERS),
     }
     parameters = boosted(
-        draw, {"query": draw.choice([text, text, text, 5, True]), **draw.some_of(options, 0.1)}
+        draw, {"query": draw.choice([text, text, text, text, 5, True]), **draw.some_of(options, 0.1)}
     )
-    return {
-        "match_phrase": {
-            draw.choice([*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "year", "nowhere"]): parameters
-        }
-    }
+    if draw.chance(0.5):
+        parameters["slop"] = draw.choice(SLOPS)
+    kind = draw.choice(["match_phrase", "match_phrase_prefix"])
+    if kind == "match_phrase_prefix":
+        parameters["query"] = draw.choice([text[:-1], text])
+        # Smaller limits choose terms by the division into segments.
+        parameters |= draw.some_of({"max_expansions": lambda: draw.choice([20, "50", 10**6, -1])}, 0.2)
+    return {kind: {draw.choice([*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "year", "nowhere"]): parameters}}
 
 
 def term(draw: Draw) -> Json:
@@ -278,7 +309,7 @@ def range_(draw: Draw) -> Json:
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 24)
+    kind = draw.number(0, 25)
     if kind < 7:
         return match(draw)
     simple = {
@@ -296,6 +327,7 @@ def leaf(draw: Draw) -> Json:
         22: match_bool_prefix,
         23: fuzzy,
         24: fuzzy,
+        25: combined_fields,
     }
     if kind in simple:
         return simple[kind](draw)

@@ -382,9 +382,9 @@ def loosen(query: Mapping[str, Any]) -> dict[str, Any]:
         clauses = [loosen(clause) for name in ("must", "should") for clause in _clauses(described.get(name))]
         of_words = [clause for clause in clauses if not _WITHOUT_WORDS & clause.keys()]
         return {"bool": {"should": of_words or clauses}} if clauses else dict(query)
-    if kind in ("match", "match_phrase"):
+    if kind in ("match", "match_phrase", "match_phrase_prefix"):
         return {"match": {field: _any_word(value) for field, value in described.items()}}
-    if kind == "multi_match":
+    if kind in ("multi_match", "combined_fields"):
         return {kind: {name: value for name, value in _any_word(described).items() if name != "type"}}
     return {kind: {name: _loosen_within(name, value) for name, value in described.items()}}
 
@@ -392,7 +392,7 @@ def loosen(query: Mapping[str, Any]) -> dict[str, Any]:
 # Queries that match no words of a text.
 _WITHOUT_WORDS = frozenset(("term", "terms", "range", "exists", "ids", "match_all"))
 
-_ALL_WORDS = frozenset(("operator", "minimum_should_match", "slop"))
+_ALL_WORDS = frozenset(("operator", "minimum_should_match", "slop", "max_expansions"))
 
 
 def _clauses(described: Any) -> Sequence[Mapping[str, Any]]:

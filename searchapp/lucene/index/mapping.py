@@ -131,6 +131,7 @@ class Field:
     normalize: Callable[[str], str] | None = field(default=None, compare=False)  # see `bound`
     # None for numbers, which have no scores; keywords are scored without lengths.
     similarity: BM25 | None = None
+    has_own_similarity: bool = False  # whether the mapping names another one than the default
     null_value: Any = None  # replaces null
     ignore_above: int | None = None  # longer keywords, in UTF-16 code units, are not indexed
     has_doc_values: bool = True  # for text: lengths (`norms`)
@@ -503,6 +504,7 @@ class _FieldParser:
             quote_analyzer=described.get("search_quote_analyzer", quoting),
             position_increment_gap=gap,
             similarity=self._similarity(name, described),
+            has_own_similarity=described.get("similarity", "default") != "default",
             has_doc_values=_flag(described, "norms", True, name),
             is_stored=_flag(described, "store", False, name),
         )

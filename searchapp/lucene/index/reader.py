@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from heapq import merge
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -107,7 +108,7 @@ class TermPositions:
         self,
         documents: Numbers,
         frequencies: NDArray[np.unsignedinteger],
-        positions: StoredArray,
+        positions: StoredArray | Numbers,
         start: int,
         end: int,
     ) -> None:
@@ -315,6 +316,14 @@ class FieldReader:
 
     def _part(self, rank: int) -> slice:
         return slice(*self._starts[rank : rank + 2].tolist())
+
+    def terms_with_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the terms of the index that begin with a prefix, in bytewise order."""
+        segments = [field.terms for field in (self, *self._others)]
+        terms = merge(*(map(segment.__getitem__, segment.with_prefix(prefix)) for segment in segments))
+        for term, _segments in groupby(map(bytes.decode, terms)):
+            if self.document_frequency(term):  # not only in deleted documents
+                yield term
 
     def documents_with(self, ranks: Iterable[int]) -> Numbers:
         """Return the documents with one of the terms, possibly with repetitions."""

@@ -1,4 +1,4 @@
-/* Find the documents of a phrase: the same documents and counts as the NumPy code of `Phrase` in queries/fulltext.py.
+/* Find the documents of a phrase: the same documents and counts as the NumPy code of `MultiPhrase` in queries/phrase.py.
 
    Numbers from files are checked before they are used as indexes: MISFIT. */
 

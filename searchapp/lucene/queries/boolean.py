@@ -526,7 +526,9 @@ def _merge_equal(clauses: tuple[Query, ...], is_shuffled: bool) -> tuple[Query, 
 
 
 def _refuse_random_frequencies(clauses: tuple[Query, ...], is_shuffled: bool) -> None:
-    """Reject equal terms with different document frequencies, from fuzzy queries, if Lucene keeps a random one.
+    """Reject equal terms with different document frequencies if Lucene keeps a random one.
+
+    They are from fuzzy queries or a `multi_match` of the type `cross_fields`.
 
     Lucene keeps the first of equal terms, in the order of a hash table in which equal terms with different boosts are
     separate entries. The hashes change with each start of a server.
@@ -539,9 +541,9 @@ def _refuse_random_frequencies(clauses: tuple[Query, ...], is_shuffled: bool) ->
             continue
         terms = {f"{field}:{term}" for field, term, _frequency in _blended(first) ^ _blended(inner)}
         raise unsupported(
-            f"fuzzy queries that share the similar term {min(terms)} and score it differently, because "
-            "Elasticsearch keeps a random one of its scores (a `rewrite` or `fuzzy_rewrite` of `top_terms_50` has "
-            "only one),"
+            f"fuzzy queries or `cross_fields` that share the similar term {min(terms)} and score it differently, "
+            "because Elasticsearch keeps a random one of its scores (a `rewrite` or `fuzzy_rewrite` of `top_terms_50` "
+            "has only one, and `cross_fields` with another `tie_breaker` than 1),"
         )
 
 

@@ -26,6 +26,7 @@ class QueryKind:
 KINDS: Mapping[str, QueryKind] = {
     "bool": QueryKind("boolean", ("must", "should"), ("filter", "must_not")),
     "boosting": QueryKind("boosting", ("positive",), ("negative",)),
+    "combined_fields": QueryKind("fulltext"),
     "constant_score": QueryKind("match_all", (), ("filter",)),
     "dis_max": QueryKind("boolean", ("queries",)),
     "exists": QueryKind("boolean"),
@@ -37,6 +38,7 @@ KINDS: Mapping[str, QueryKind] = {
     "match_bool_prefix": QueryKind("fulltext"),
     "match_none": QueryKind("match_all"),
     "match_phrase": QueryKind("fulltext"),
+    "match_phrase_prefix": QueryKind("fulltext"),
     "multi_match": QueryKind("fulltext"),
     "prefix": QueryKind("term"),
     "range": QueryKind("term"),

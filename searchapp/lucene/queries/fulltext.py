@@ -1,9 +1,9 @@
-"""Queries that analyze text: `match`, `match_bool_prefix`, `match_phrase`, `multi_match`, and the leaf `Phrase`."""
+"""Queries that analyze text: `match`, `match_bool_prefix`, `match_phrase`, `match_phrase_prefix`, `multi_match`,
+`combined_fields`.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,251 +11,17 @@ from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from searchapp.lucene import native, parameters
+from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
-from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index import arrays
-from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema
-from searchapp.lucene.index.reader import (
-    RARE_SHARE,
-    FieldReader,
-    IndexReader,
-    Numbers,
-    Postings,
-    TermPositions,
-)
-from searchapp.lucene.parameters import printed
+from searchapp.lucene.errors import Refused, invalid, unsupported
+from searchapp.lucene.index.mapping import BOOLEAN, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, with_minimum
+from searchapp.lucene.queries.combined import FEW_FREQUENCIES, STEP, CombinedFields, blended
 from searchapp.lucene.queries.fuzzy import Fuzziness
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
-from searchapp.lucene.queries.query import (
-    Leaf,
-    Parser,
-    PositionSpans,
-    Query,
-    ScoredLeaf,
-    apply_boost,
-    apply_boost_parameter,
-    explain,
-    required,
-)
-from searchapp.lucene.queries.scores import most_of_a_rare_term
-from searchapp.lucene.queries.term import Synonym, Term, of_prefix, of_value
-from searchapp.lucene.records import Explanation, Token
-
-_TERM = struct.Struct("=12q")  # `Term` of phrases.c
-
-
-def _compiled_postings(
-    library: ctypes.CDLL, terms: Sequence[TermPositions], positions: Sequence[int], documents: Numbers
-) -> Postings:
-    """Return the ascending documents that have the terms at relative positions, with the frequencies."""
-    documents = np.ascontiguousarray(documents, np.int32)
-    packed, alive = [], []
-    for term, position in zip(terms, positions, strict=True):
-        term_documents, frequencies, term_positions = term.all()
-        types = term_documents.dtype.str, frequencies.dtype.kind, term_positions.dtype.str
-        if types != ("<i4", "u", "<i4") or len(term_documents) != len(frequencies):
-            raise IndexError("the positions of a term are not those of documents")
-        alive.append((term_documents, frequencies, term_positions))
-        packed.append(
-            _TERM.pack(
-                *(term_documents.ctypes.data, frequencies.ctypes.data, term_positions.ctypes.data),
-                *(len(term_documents), frequencies.itemsize, len(term_positions), position - positions[0]),
-                *(0, 0, 0, 0, 0),
-            )
-        )
-    matching, counts = np.empty(len(documents), np.int32), np.empty(len(documents), np.float32)
-    size = library.searchapp_phrase(
-        ctypes.create_string_buffer(b"".join(packed)),
-        len(terms),
-        documents.ctypes.data,
-        len(documents),
-        matching.ctypes.data,
-        counts.ctypes.data,
-    )
-    if size < 0:
-        raise IndexError("the positions of a term are not those of documents")
-    return Postings(matching[:size].copy(), counts[:size].copy())
-
-
-DOCUMENTS_AT_ONCE = 1 << 15  # documents whose positions fit into the processor's cache
-
-COMPILED = 64  # for fewer documents NumPy is faster: the C function reads all positions of a term
-
-OUTSIDE = np.int64(1 << 48)  # greater than every start of a phrase
-
-# Maximum size of a bitmap of starts; above it, in very long documents, each start is searched.
-MARKED = 1 << 24
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase(ScoredLeaf):
-    """Terms at relative positions, scored by their number of occurrences."""
-
-    terms: tuple[str, ...]
-    positions: tuple[int, ...]
-
-    @property
-    def clause_count(self) -> int:
-        return len(self.terms)
-
-    def rewritten(self) -> Leaf:
-        if len(self.terms) == 1:
-            return Term(self.field, self.terms[0])
-        first = self.positions[0]
-        if not first:
-            return self
-        return Phrase(self.field, self.terms, tuple(position - first for position in self.positions))
-
-    def postings(self, field: FieldReader) -> Postings:
-        return self.postings_among(field, None)
-
-    def index_frequency(self, reader: IndexReader, segment_frequency: int) -> int:
-        # Counting the phrase in all segments takes too long: a phrase is never common.
-        return min(segment_frequency, most_of_a_rare_term(reader.whole_count))
-
-    def idf(self, field: FieldReader) -> np.float32:
-        return np.float32(sum(float(field.idf(field.document_frequency(term))) for term in self.terms))
-
-    def frequency(self, field: FieldReader, document: int) -> float:
-        return float(self.postings_among(field, np.array([document], np.int32)).frequencies.sum())
-
-    def postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
-        """Return the documents with the phrase, among ascending documents or all (None), and its frequencies."""
-        return field.live_postings(self._postings_among(field, among))
-
-    def _postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
-        positions = [field.positions(term) for term in self.terms]
-        terms = [term for term in positions if term is not None]
-        if len(terms) < len(positions):
-            return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
-        library = native.library()
-        if library is not None and (among is None or len(among) >= COMPILED):
-            rarest = min((term.documents for term in terms), key=len)
-            return _compiled_postings(library, terms, self.positions, rarest if among is None else among)
-        # Positions are read only in documents that have all terms, and of some documents at a time.
-        documents = _in_all([term.documents for term in terms], field.documents, among)
-        counts = [np.empty(0, np.int64)]
-        for first in range(0, len(documents), DOCUMENTS_AT_ONCE):
-            counts.append(self._counts(terms, documents[first : first + DOCUMENTS_AT_ONCE]))
-        count = np.concatenate(counts)
-        return Postings(documents[count > 0], count[count > 0].astype(np.float32))
-
-    def _counts(self, terms: Sequence[TermPositions], documents: Numbers) -> NDArray[np.int64]:
-        """Return the frequency of the phrase in each document; all documents have all terms."""
-        # The possible starts of the phrase in all documents are numbered consecutively: a document has as many as the
-        # last position of the rarest term requires. Starts that other terms imply outside this range fall into another
-        # document's range, and are dropped. A first term that occurs twice on a position (as itself and as a synonym)
-        # counts twice; repetitions of the other terms do not.
-        base = int(documents[0])
-        starts = np.full(int(documents[-1]) - base + 1, OUTSIDE)
-        count, remaining = 0, documents
-        ends = firsts = matches = np.empty(0, np.int64)
-        # Rarest term first: positions of the others are read only in the remaining documents.
-        order = np.argsort([len(term.documents) for term in terms], kind="stable").tolist()
-        for turn, number in enumerate(order):
-            term_documents, counts, positions = terms[number].select(remaining)
-            position_ends = np.cumsum(counts)
-            offset = self.positions[number] - self.positions[0]
-            if not turn:
-                last = positions[position_ends - 1]
-                if len(term_documents) > len(documents):
-                    last = last[np.isin(term_documents, documents, assume_unique=True)]
-                ends = np.cumsum(np.maximum(last.astype(np.int64) - offset + 1, 0))
-                starts[documents - base] = np.append(0, ends[:-1])
-                count = int(ends[-1])
-            candidates = _repeated(starts[term_documents - base] - offset, position_ends)
-            candidates += positions
-            if turn:
-                hits = np.flatnonzero(_among(candidates, matches, count))
-                # Drop starts in another document's range.
-                matches = candidates[hits]
-                rows = ends.searchsorted(matches, "right")
-                is_own = documents[rows] == term_documents[position_ends.searchsorted(hits, "right")]
-                matches, remaining = matches[is_own], _distinct(documents[rows[is_own]])
-            elif offset or len(term_documents) > len(documents):
-                matches = candidates[(positions >= offset) & (candidates < count)]
-            else:
-                matches = candidates
-            if not number:
-                firsts = matches
-            if not len(matches):
-                return np.zeros(len(documents), np.int64)
-        begins = firsts[_among(firsts, matches, count)]
-        return np.bincount(ends.searchsorted(begins, "right"), minlength=len(documents))
-
-    def idf_explanation(self, field: FieldReader) -> Explanation:
-        terms = [Term(self.field, term).idf_explanation(field) for term in self.terms]
-        return explain(self.idf(field), "idf, sum of:", terms)
-
-    def frequency_notation(self, frequency: np.float32) -> str:
-        return f"phraseFreq={printed(frequency)}"
-
-    def notation(self, schema: Schema) -> str:
-        words = ["?"] * (self.positions[-1] + 1)
-        for term, position in zip(self.terms, self.positions, strict=True):
-            words[position] = term
-        return f'{self.field}:"{" ".join(words)}"'
-
-    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
-        spans = list(self._spans(tokens))
-        return dict.fromkeys(self.terms, spans) if spans else {}
-
-    def _spans(self, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-        """Yield the first and last position of the terms in order, with at most as many gaps as the phrase."""
-        positions: defaultdict[str, list[int]] = defaultdict(list)
-        for token in tokens:
-            positions[token.term].append(token.position)
-        holes = max(0, self.positions[-1] - self.positions[0] - len(self.positions) + 1)
-        for start in positions[self.terms[0]]:
-            last, skipped = start, 0
-            for term in self.terms[1:]:
-                following = next((position for position in positions[term] if position > last), None)
-                if following is None:
-                    return
-                skipped += following - last - 1
-                last = following
-            if skipped <= holes:
-                yield start, last
-
-
-def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numbers:
-    """Return the documents of `among` (None: all of `count`) that are in all ascending lists."""
-    ordered = sorted(lists, key=len)
-    documents = ordered[0] if among is None else among
-    for others in ordered if among is not None else ordered[1:]:
-        if len(documents) * RARE_SHARE < len(others):
-            documents = documents[arrays.find_sorted(others, documents)[1]]
-        else:
-            marked = np.zeros(count, bool)
-            marked[others] = True
-            documents = documents[marked.take(documents)]
-    return documents
-
-
-def _distinct(documents: Numbers) -> Numbers:
-    return documents[np.diff(documents, prepend=-1) > 0]
-
-
-def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Repeat each number up to its end; faster than `np.repeat` for few repetitions."""
-    steps = np.zeros(ends[-1], np.int64)
-    steps[0] = numbers[0]
-    steps[ends[:-1]] = np.diff(numbers)
-    return np.cumsum(steps, out=steps)
-
-
-def _among(candidates: NDArray[np.int64], others: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    if count <= MARKED:
-        marked = np.zeros(count + 2, bool)  # starts outside map to either end
-        marked[others + 1] = True
-        return marked.take(candidates + 1, mode="clip")
-    return arrays.find_sorted(others, candidates)[1]
-
+from searchapp.lucene.queries.phrase import MultiPhrase, Phrase, PhrasePrefix
+from searchapp.lucene.queries.query import Parser, Query, apply_boost, apply_boost_parameter, required
+from searchapp.lucene.queries.term import Synonym, of_prefix, of_value
 
 # Synonyms of several words make a graph of tokens: "united states" with "usa" over both words. As in Lucene's
 # `GraphTokenStreamFiniteStrings`, each part of the text between two positions that no token spans becomes a query.
@@ -359,7 +125,13 @@ def _connected(edges: list[_Edge]) -> list[_Edge]:
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "  # replaces an empty name of a field, which matches nothing
-_TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "bool_prefix": 1.0, "most_fields": 1.0, "phrase": 0.0}
+_PHRASES = ("phrase", "phrase_prefix")
+_TIE_BREAKERS = {
+    **dict.fromkeys(("best_fields", "boolean", "cross_fields", *_PHRASES), 0.0),
+    **dict.fromkeys(("bool_prefix", "most_fields"), 1.0),
+}
+
+OfTerms = Callable[[list[str]], Query]
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,19 +165,22 @@ class _FieldMatch:
             has_prefix,
         )
 
-    def query(self, parser: Parser, words: Any) -> Query:
+    def query(self, parser: Parser, words: Any, of_terms: OfTerms | None = None) -> Query:
+        """Return the query for a text; `of_terms` returns the one for the terms on a position."""
         text = parameters.text(words, "the text of a query")
         field = self.field
         if field is None:
             return MatchNone(late=True)
         if self.analyzer is None:
+            if of_terms is not None:
+                return of_terms([text])
             takes_prefix = self.has_prefix and not field.is_number and field.type != BOOLEAN
             return of_prefix(field, text) if takes_prefix else self._term(field, words)
         _refuse_analyzed_boolean(field)
         graph = _graph(parser, self.analyzer, text)
         if graph is None:
             is_plain = self.operator == "or" and self.minimum is None and not self.has_prefix
-            is_exact = self.fuzziness is None and not field.normalize
+            is_exact = self.fuzziness is None and not field.normalize and of_terms is None
             if is_plain and not field.is_number and is_exact:
                 distinct = parser.distinct_terms(self.analyzer, text)
                 if distinct is not None and len(distinct) > 1:
@@ -413,16 +188,16 @@ class _FieldMatch:
             positions = parser.terms(self.analyzer, text)
             if not positions:
                 return self.zero_terms
-            *clauses, last = [_stacked(field, terms, self._term) for _position, terms in positions]
+            of_terms = of_terms or partial(_stacked, field, of_term=self._term)
+            *clauses, last = [of_terms(terms) for _position, terms in positions]
             if self.has_prefix and len(terms := positions[-1][1]) == 1 and self._ends_in_token(parser, text):
                 last = of_prefix(field, terms[0])
             if _is_single(positions):
                 return last
             clauses.append(last)
-        elif self.has_prefix:
-            raise unsupported(
-                f"a prefix on {field.name}, whose analyzer produces a synonym of several words,"
-            )
+        elif self.has_prefix or of_terms is not None:
+            kind = "a prefix" if self.has_prefix else "a search of several fields as one"
+            raise unsupported(f"{kind} on {field.name}, whose analyzer produces a synonym of several words,")
         else:
             clauses = [self._part_query(field, part) for part in graph_parts(graph)]
         query = Bool(must=tuple(clauses)) if self.operator == "and" else Bool(should=tuple(clauses))
@@ -443,7 +218,7 @@ class _FieldMatch:
             return self._term(field, terms[0])
         if not field.is_text:
             return Bool(must=tuple(self._term(field, term) for term in terms))
-        return Phrase(field.name, terms, tuple(accumulate((step for _term, step in path[1:]), initial=0)))
+        return Phrase.of(field.name, terms, accumulate((step for _term, step in path[1:]), initial=0))
 
     def _ends_in_token(self, parser: Parser, text: str) -> bool:
         """Return whether no space, punctuation or removed word follows the last token: only then it is a prefix."""
@@ -473,18 +248,81 @@ def read_match_bool_prefix(parser: Parser, content: Any) -> Query:
 
 def read_match_phrase(parser: Parser, content: Any) -> Query:
     """Read `match_phrase`: the terms of a text on consecutive positions."""
-    known = ("slop", "analyzer", "zero_terms_query")
-    name, options = parser.on_field(content, "match_phrase", "query", known)
-    parameters.without_null(options, known, "the query `match_phrase`")
-    _require_no_slop(options, "match_phrase")
-    zero_terms = _zero_terms(options)
-    query = _phrase(parser, name, required(options, "query", "match_phrase"), options, zero_terms)
-    return apply_boost_parameter(query, options, "match_phrase")
+    return _read_phrase(parser, content, "match_phrase", has_prefix=False)
 
 
-def _require_no_slop(options: Mapping[str, Any], query: str) -> None:
-    if parameters.integer(options.get("slop", 0), "`slop`") != 0:
-        raise unsupported(f"`slop: {options['slop']}` of the query `{query}`, only 0")
+def read_match_phrase_prefix(parser: Parser, content: Any) -> Query:
+    """Read `match_phrase_prefix`: a phrase whose last term is a prefix."""
+    return _read_phrase(parser, content, "match_phrase_prefix", has_prefix=True)
+
+
+def _read_phrase(parser: Parser, content: Any, query: str, *, has_prefix: bool) -> Query:
+    known = ("slop", "analyzer", "zero_terms_query", *(("max_expansions",) if has_prefix else ()))
+    name, options = parser.on_field(content, query, "query", known)
+    parameters.without_null(options, known, f"the query `{query}`")
+    phrase = _PhraseMatch.read(options, has_prefix=has_prefix)
+    words = required(options, "query", query)
+    return apply_boost_parameter(phrase.query(parser, name, words), options, query)
+
+
+MOST_EXPANSIONS = 50  # Elasticsearch's default of `max_expansions`
+
+
+@dataclass(frozen=True, slots=True)
+class _PhraseMatch:
+    options: Mapping[str, Any]
+    slop: int
+    zero_terms: Query
+    most: int | None  # of the terms for the last term, which is a prefix; None: it is no prefix
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any], *, has_prefix: bool) -> _PhraseMatch:
+        slop = _not_negative(options.get("slop", 0), "`slop`")
+        most = _not_negative(options.get("max_expansions", MOST_EXPANSIONS), "`max_expansions`")
+        return cls(options, slop, _zero_terms(options), most if has_prefix else None)
+
+    def query(self, parser: Parser, name: str, words: Any) -> Query:
+        field = parser.field(name)
+        named = _analyzer(parser, self.options)
+        text = parameters.text(words, f"the text for {name}")
+        if field is None:
+            return MatchNone(late=True)
+        analyzer = named or field.quote_analyzer
+        if analyzer is None:
+            if self.most is not None:
+                raise _not_text(field)
+            return of_value(field, words)
+        _refuse_analyzed_boolean(field)
+        if _graph(parser, analyzer, text) is not None:
+            raise unsupported(
+                f"a phrase on {field.name}, whose analyzer produces a synonym of several words,"
+            )
+        positions = parser.terms(analyzer, text)
+        if not positions:
+            return self.zero_terms
+        if self.most is None and _is_single(positions):
+            return _stacked(field, positions[0][1])
+        if not field.is_text:
+            raise _not_text(field)
+        numbers = tuple(position for position, _terms in positions)
+        terms = tuple(tuple(alternatives) for _position, alternatives in positions)
+        if self.most is not None:
+            return PhrasePrefix(field.name, terms, numbers, self.slop, self.most)
+        has_one = all(len(alternatives) == 1 for alternatives in terms)
+        return (Phrase if has_one else MultiPhrase)(field.name, terms, numbers, self.slop)
+
+
+def _not_negative(value: Any, label: str) -> int:
+    number = parameters.integer(value, label)
+    if number < 0:
+        raise invalid(f"{label} is {number}, but must not be negative")
+    return number
+
+
+def _not_text(field: Field) -> Refused:
+    return invalid(
+        f"a phrase of several terms, or with a prefix, needs a text field, {field.name} is {field.type}"
+    )
 
 
 def read_multi_match(parser: Parser, content: Any) -> Query:
@@ -495,71 +333,116 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
     kind = parameters.raw_text(options.get("type", "best_fields"), "`type` of the query `multi_match`")
     if kind not in _TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
-    _require_no_slop(options, "multi_match")
-    if kind == "phrase" and "fuzziness" in options:
-        raise invalid("`fuzziness` of the query `multi_match` is not allowed with `type: phrase`")
-    boosts = _field_boosts(options.get("fields", ()))
+    phrase = _PhraseMatch.read(options, has_prefix=kind == "phrase_prefix")
+    if phrase.slop and kind == "bool_prefix":
+        raise invalid(f"`slop` of the query `multi_match` is not allowed with `type: {kind}`")
+    if "fuzziness" in options and kind in (*_PHRASES, "cross_fields"):
+        raise invalid(f"`fuzziness` of the query `multi_match` is not allowed with `type: {kind}`")
+    boosts = _field_boosts(options.get("fields", ()), "multi_match")
     words = required(options, "query", "multi_match")
     tie_breaker = parameters.signless(options.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # reject it even if nothing matches
-    queries, names = [], []
-    for name, boost in boosts.items():
-        match = _FieldMatch.read(parser, name, options, "multi_match", has_prefix=kind == "bool_prefix")
-        if match.field is None:
-            continue
-        query = (
-            _phrase(parser, name, words, options, match.zero_terms)
-            if kind == "phrase"
-            else match.query(parser, words)
+    matches = [
+        (
+            name,
+            _FieldMatch.read(parser, name, options, "multi_match", has_prefix=kind == "bool_prefix"),
+            boost,
         )
-        names.append(match.field.name)
-        queries.append(apply_boost(query, boost))
-    if len(set(names)) < len(names):
-        raise unsupported("a field and its alias in one query `multi_match`")
+        for name, boost in boosts.items()
+    ]
+    matches = [entry for entry in matches if entry[1].field is not None]
+    _require_distinct([match.field for _name, match, _boost in matches], "multi_match")
+    if kind == "cross_fields":
+        groups: defaultdict[str | None, list[tuple[_FieldMatch, float]]] = defaultdict(list)
+        for _name, match, boost in matches:
+            groups[match.analyzer].append((match, boost))
+        queries = [_of_group(parser, group, words, tie_breaker) for group in groups.values()]
+    else:
+        queries = [
+            apply_boost(
+                phrase.query(parser, name, words) if kind in _PHRASES else match.query(parser, words), boost
+            )
+            for name, match, boost in matches
+        ]
     if len(queries) > 1:
         queries = [DisMax(tuple(queries), parameters.share(tie_breaker, "tie_breaker"))]
     return apply_boost_parameter(queries[0] if queries else MatchNone(late=True), options, "multi_match")
 
 
-def _field_boosts(described: Any) -> dict[str, float]:
-    """Return the fields of a `multi_match` and their boosts; the last boost of a repeated field counts."""
-    label = "a field of the query `multi_match`"
+def _of_group(
+    parser: Parser, group: Sequence[tuple[_FieldMatch, float]], words: Any, tie_breaker: float
+) -> Query:
+    """Return the query for a text in any of the fields of `cross_fields` with one analyzer."""
+    (match, boost), *others = group
+    if not others:
+        return apply_boost(match.query(parser, words), boost)
+    fields = [(member.field, boost) for member, boost in group if member.field is not None]
+    if match.analyzer is not None:
+        for field, _boost in fields:
+            _refuse_analyzed_boolean(field)
+    tie_breaker = parameters.share(tie_breaker, "tie_breaker")
+    return match.query(parser, words, partial(blended, parser.reader, fields, tie_breaker))
+
+
+def read_combined_fields(parser: Parser, content: Any) -> Query:
+    """Read `combined_fields`: the terms of a text in several fields, as if they were one field."""
+    query = "combined_fields"
+    known = ("query", "fields", "operator", "minimum_should_match", "zero_terms_query")
+    options = dict(parser.options(content, query, known))
+    if options.get("minimum_should_match") is None:
+        options.pop("minimum_should_match", None)
+    words = required(options, "query", query)
+    if not isinstance(words, str):
+        raise invalid(f"`query` of the query `{query}` must be text, not {words!r}")
+    boosts = _field_boosts(options.get("fields", ()), query)
+    if any(boost < 1 for boost in boosts.values()):
+        raise invalid(f"the boost of a field of the query `{query}` must be at least 1")
+    fields = [(field, boost) for name, boost in boosts.items() if (field := parser.field(name)) is not None]
+    for field, _boost in fields:
+        if not field.is_text:
+            raise invalid(f"the query `{query}` needs text fields, {field.name} is {field.type}")
+        if field.has_own_similarity:
+            raise invalid(f"the query `{query}` needs the default similarity, {field.name} has its own")
+        if not field.has_doc_values:
+            raise unsupported(f"the query `{query}` on {field.name}, which has no norms,")
+    if not fields:
+        return MatchNone(late=True)
+    if len({field.search_analyzer for field, _boost in fields}) > 1:
+        raise invalid(f"the fields of the query `{query}` must have the same search analyzer")
+    _require_distinct([field for field, _boost in fields], query)
+    weights = sorted(
+        ((field.name, boost) for field, boost in fields), key=lambda weight: weight[0].encode("utf-16-be")
+    )
+
+    def of_terms(terms: list[str]) -> Query:
+        combined = CombinedFields(tuple(weights), tuple(sorted(set(terms))))
+        if not combined.has_exact_sums:
+            raise unsupported(
+                f"boosts of fields of the query `{query}` that are not multiples of {STEP}, "
+                f"with more than {FEW_FREQUENCIES} fields or synonyms,"
+            )
+        return combined
+
+    match = _FieldMatch.read(parser, fields[0][0].name, options, query)
+    return apply_boost(match.query(parser, words, of_terms), match.boost)
+
+
+def _require_distinct(fields: Sequence[Field | None], query: str) -> None:
+    names = [field.name for field in fields if field is not None]
+    if len(set(names)) < len(names):
+        raise unsupported(f"a field and its alias in one query `{query}`")
+
+
+def _field_boosts(described: Any, query: str) -> dict[str, float]:
+    """Return the fields of a query and their boosts; the last boost of a repeated field counts."""
+    label = f"a field of the query `{query}`"
     boosts: dict[str, Any] = {}
     for field in described if isinstance(described, list | tuple) else [described]:
         name, caret, boost = parameters.raw_text(field, label).partition("^")
         boosts[name] = parameters.any_number(boost, f"the boost of {label}") if caret else 1
     if not boosts:
-        raise unsupported("the query `multi_match` without fields")
+        raise unsupported(f"the query `{query}` without fields")
     return {name: parameters.boost(boost, f"{label}, {name},") for name, boost in boosts.items()}
-
-
-def _phrase(parser: Parser, name: str, words: Any, options: Mapping[str, Any], zero_terms: Query) -> Query:
-    field = parser.field(name)
-    named = _analyzer(parser, options)
-    text = parameters.text(words, f"the text for {name}")
-    if field is None:
-        return MatchNone(late=True)
-    analyzer = named or field.quote_analyzer
-    if analyzer is None:
-        return of_value(field, words)
-    _refuse_analyzed_boolean(field)
-    if _graph(parser, analyzer, text) is not None:
-        raise unsupported(
-            f"`match_phrase` on {field.name}, whose analyzer produces a synonym of several words,"
-        )
-    positions = parser.terms(analyzer, text)
-    if not positions:
-        return zero_terms
-    if _is_single(positions):
-        return _stacked(field, positions[0][1])
-    if not field.is_text:
-        raise invalid(
-            f"`match_phrase` on {name}, which is not text, with an analyzer that makes several terms"
-        )
-    if any(len(terms) > 1 for _position, terms in positions):
-        raise unsupported(f"`match_phrase` on {name}, whose analyzer puts several terms at one position,")
-    terms = tuple(terms[0] for _position, terms in positions)
-    return Phrase(field.name, terms, tuple(position for position, _terms in positions))
 
 
 def _refuse_analyzed_boolean(field: Field) -> None:

@@ -26,7 +26,7 @@ from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postin
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, constant_scores, total
 from searchapp.lucene.records import Explanation, Token
-from searchapp.lucene.similarity import ONE, BooleanSimilarity
+from searchapp.lucene.similarity import BM25, ONE, BooleanSimilarity, FieldStatistics
 
 # Limit of a server with 512 MB of heap and two cores. A server allows its heap in MB times 64, divided by its search
 # threads, but at least 1,024.
@@ -298,53 +298,66 @@ class ScoredLeaf(MarkedLeaf):
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         reader = rows.reader
         field = reader.fields[self.field]
-        bm25 = field.similarity
-        frequency = self.frequency(field, document)
+        frequency = np.float32(self.frequency(field, document))
         if not frequency:
             return None
-        place = f"{self.notation(reader.schema)} in {reader.first + document}"
-        weighted = f"weight({place}) [PerFieldSimilarity], result of:"
-        if isinstance(bm25, BooleanSimilarity):
+        if isinstance(field.similarity, BooleanSimilarity):
             constant = explain(boost, "boost, query boost")
-            return explain(
-                boost, weighted, [explain(boost, "score(BooleanWeight), computed from:", [constant])]
+            explained = explain(boost, "score(BooleanWeight), computed from:", [constant])
+        else:
+            explained = explain_bm25(
+                field.similarity,
+                field.statistics,
+                field.length_code(document),
+                frequency,
+                self.frequency_notation(frequency),
+                self.idf_explanation(field),
+                boost,
             )
-        weight = bm25.weight(boost, self.idf(field))
-        frequencies, inverses = (
-            np.full(1, frequency, np.float32),
-            field.inverses(np.array([document], np.int32)),
-        )
-        score = similarity.scores(weight, frequencies, inverses)[0]
-        code = field.length_code(document)
-        approximate = " (approximate)" if code > EXACT_LENGTHS else ""
-        tf = explain(
-            ONE - ONE / (ONE + frequencies[0] * inverses[0]),
-            "tf, computed as freq / (freq + k1 * (1 - b + b * dl / avgdl)) from:",
-            (
-                explain(frequencies[0], self.frequency_notation(frequencies[0])),
-                explain(bm25.k1, "k1, term saturation parameter"),
-                explain(bm25.b, "b, length normalization parameter"),
-                explain(int(similarity.LENGTHS[code]), f"dl, length of field{approximate}"),
-                explain(field.statistics.average_length, "avgdl, average length of field"),
-            ),
-        )
-        factor = bm25.boost(boost)
-        details = [explain(factor, "boost")] if factor != 1 else []
-        details += [self.idf_explanation(field), tf]
-        result = explain(
-            score, f"score(freq={printed(frequency)}), computed as boost * idf * tf from:", details
-        )
-        return explain(score, weighted, [result])
+        place = f"{self.notation(reader.schema)} in {reader.first + document}"
+        description = f"weight({place}) [PerFieldSimilarity], result of:"
+        return Explanation(explained.value, description, (explained,))
 
 
-def explain_idf(document_frequency: int, field: FieldReader) -> Explanation:
-    """Return the explanation of an inverse document frequency."""
+def explain_bm25(
+    bm25: BM25,
+    statistics: FieldStatistics,
+    length_code: int,
+    frequency: np.float32,
+    frequency_notation: str,
+    idf: Explanation,
+    boost: np.float32,
+) -> Explanation:
+    """Return the explanation of the score of a frequency in a document."""
+    weight = bm25.weight(boost, np.float32(idf.value))
+    inverses = bm25.norm_inverses(statistics)[[length_code]]
+    score = similarity.scores(weight, np.full(1, frequency, np.float32), inverses)[0]
+    approximate = " (approximate)" if length_code > EXACT_LENGTHS else ""
+    tf = explain(
+        ONE - ONE / (ONE + frequency * inverses[0]),
+        "tf, computed as freq / (freq + k1 * (1 - b + b * dl / avgdl)) from:",
+        (
+            explain(frequency, frequency_notation),
+            explain(bm25.k1, "k1, term saturation parameter"),
+            explain(bm25.b, "b, length normalization parameter"),
+            explain(int(similarity.LENGTHS[length_code]), f"dl, length of field{approximate}"),
+            explain(statistics.average_length, "avgdl, average length of field"),
+        ),
+    )
+    factor = bm25.boost(boost)
+    details = [explain(factor, "boost")] if factor != 1 else []
+    details += [idf, tf]
+    return explain(score, f"score(freq={printed(frequency)}), computed as boost * idf * tf from:", details)
+
+
+def explain_idf(document_frequency: int, documents: int) -> Explanation:
+    """Return the explanation of an inverse document frequency among documents with the field."""
     return explain(
-        field.idf(document_frequency),
+        similarity.idf(document_frequency, documents),
         "idf, computed as log(1 + (N - n + 0.5) / (n + 0.5)) from:",
         (
             Explanation(document_frequency, "n, number of documents containing term"),
-            Explanation(field.statistics.documents, "N, total number of documents with field"),
+            Explanation(documents, "N, total number of documents with field"),
         ),
     )
 

@@ -77,7 +77,7 @@ class Term(ScoredLeaf):
         return frequency_of(self.term, field, document)
 
     def idf_explanation(self, field: FieldReader) -> Explanation:
-        return explain_idf(self._document_frequency(field), field)
+        return explain_idf(self._document_frequency(field), field.statistics.documents)
 
     def _document_frequency(self, field: FieldReader) -> int:
         return field.document_frequency(self.term) if self.blended is None else self.blended
@@ -161,7 +161,7 @@ class Synonym(ScoredLeaf):
         return sum(frequency_of(term, field, document) for term in self.terms)
 
     def idf_explanation(self, field: FieldReader) -> Explanation:
-        return explain_idf(self._document_frequency(field), field)
+        return explain_idf(self._document_frequency(field), field.statistics.documents)
 
     def _document_frequency(self, field: FieldReader) -> int:
         return max(map(field.document_frequency, self.terms))

@@ -633,10 +633,12 @@ class Pruner:
         upper = similarity.scores(weight, EDGES, np.ones_like(EDGES))
         impacts = upper.searchsorted(scores).clip(1, 255).astype(np.uint8)
         frequencies = postings.frequencies.astype(np.uint32)
+        has_fractions = bool((frequencies != postings.frequencies).any())  # of phrases with slop
         bounded = BoundedPostings(postings.documents, frequencies, impacts, int(impacts.max()))
         frequency = leaf.index_frequency(self._reader, len(postings.documents))
         computed = postings.documents.nbytes + frequencies.nbytes + impacts.nbytes
-        return self._packed(leaf, field, bounded, weight, frequency, EDGES, computed)
+        term = self._packed(leaf, field, bounded, weight, frequency, EDGES, computed)
+        return replace(term, is_bounded=False) if has_fractions else term
 
     def _packed(
         self,

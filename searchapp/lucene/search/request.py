@@ -15,7 +15,15 @@ from searchapp.lucene.index.mapping import RESULT_WINDOW, objects
 from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.dsl import normal_body
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
-from searchapp.lucene.queries.query import MOST_CLAUSES, MarkedLeaf, Parser, Query, QueryText, rewrite
+from searchapp.lucene.queries.query import (
+    MOST_CLAUSES,
+    MarkedLeaf,
+    Parser,
+    Query,
+    QueryText,
+    check_clause_count,
+    rewrite,
+)
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Body
 from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, HighlightTags, read_highlight
@@ -364,7 +372,9 @@ class BodyReader:
                 marked = self._parser.query_at(f"highlight.{HIGHLIGHT_QUERY}", highlight[HIGHLIGHT_QUERY])
         problems.raise_if_any()
         assert query is not None and frame is not None
-        return Request(rewrite(query), query if marked is None else marked, frame), query_texts
+        rewritten = rewrite(query)
+        check_clause_count(rewritten.clause_count)  # a prefix may stand for many terms
+        return Request(rewritten, query if marked is None else marked, frame), query_texts
 
     def ranked(self, body: Body) -> Request:
         """Read a search body for ranking, without the query to highlight."""

@@ -118,6 +118,67 @@ QUERIES: dict[str, dict[str, Any]] = {
     "prefix of last word": {"match_bool_prefix": {"text": "b ri"}},
     "prefix of no word": {"match_bool_prefix": {"text": {"query": "a ri ", "operator": "and"}}},
     "multi prefix": {"multi_match": {"query": "a ri", "fields": ["text^2", "tag"], "type": "bool_prefix"}},
+    "slop": {"match_phrase": {"text": {"query": "a c", "slop": 3}}},
+    "slop of moved words": {"match_phrase": {"text": {"query": "b a", "slop": 2, "boost": 0.3}}},
+    "slop of equal terms": {"match_phrase": {"text": {"query": "a b a", "slop": 4}}},
+    "slop of two equal terms": {"match_phrase": {"text": {"query": "a b b a", "slop": 5}}},
+    "slop with gaps": {"match_phrase": {"text.gaps": {"query": "ring the car", "slop": 1}}},
+    "phrase of synonyms": {"match_phrase": {"text.alike": "a car"}},
+    "slop of synonyms": {"match_phrase": {"text.alike": {"query": "auto ring car", "slop": 40}}},
+    "phrase prefix": {"match_phrase_prefix": {"text": "of c"}},
+    "phrase prefix of one term": {"match_phrase_prefix": {"text": {"query": "c", "boost": 0.7}}},
+    "phrase prefix of few terms": {"match_phrase_prefix": {"text": {"query": "c", "max_expansions": 2}}},
+    "phrase prefix of nothing": {"match_phrase_prefix": {"text": "a zebra"}},
+    "phrase prefix with slop": {"match_phrase_prefix": {"text": {"query": "a c", "slop": 5}}},
+    "phrase prefix with gap": {"match_phrase_prefix": {"text.gaps": "the c"}},
+    "phrase prefix of equal terms": {"match_phrase_prefix": {"text": {"query": "a b a", "slop": 4}}},
+    "phrase prefix of synonyms": {"match_phrase_prefix": {"text.alike": "ring car"}},
+    "multi phrase prefix": {
+        "multi_match": {"query": "of c", "fields": ["text", "text.gaps^2"], "type": "phrase_prefix"}
+    },
+    "multi slop": {
+        "multi_match": {"query": "b a", "fields": ["text^2", "text.gaps"], "type": "phrase", "slop": 2}
+    },
+    "cross": {"multi_match": {"query": "a ring", "fields": ["text", "tag^2"], "type": "cross_fields"}},
+    "cross of groups": {
+        "multi_match": {
+            "query": "ring of",
+            "fields": ["text^0.3", "text.gaps", "tag", "text.alike"],
+            "type": "cross_fields",
+            "tie_breaker": 0.3,
+            "operator": "and",
+        }
+    },
+    "cross of one analyzer": {
+        "multi_match": {
+            "query": "a b zebra ring",
+            "fields": ["text^2", "text.gaps", "text.alike"],
+            "type": "cross_fields",
+            "analyzer": "words",
+            "minimum_should_match": 2,
+        }
+    },
+    "cross of equal terms": {
+        "multi_match": {
+            "query": "a a b",
+            "fields": ["text", "text.gaps", "tag"],
+            "type": "cross_fields",
+            "analyzer": "words",
+            "tie_breaker": 1,
+        }
+    },
+    "cross with numbers": {
+        "multi_match": {"query": 5, "fields": ["tag", "year^2", "long"], "type": "cross_fields"}
+    },
+    "cross of nothing": {
+        "multi_match": {
+            "query": "the",
+            "fields": ["text.gaps", "text"],
+            "type": "cross_fields",
+            "zero_terms_query": "all",
+        }
+    },
+    "combined field": {"combined_fields": {"query": "ring of a", "fields": ["text.gaps^1.7", "nowhere"]}},
     "multi phrase": {"multi_match": {"query": "a b", "fields": ["text", "text.gaps"], "type": "phrase"}},
     "range of terms": {"range": {"tag": {"gt": "a", "lte": "y"}}},
     "range closed": {"range": {"year": {"gte": 1, "lte": 5}}},

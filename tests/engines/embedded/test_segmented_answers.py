@@ -21,9 +21,9 @@ from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
 from searchapp.lucene import native
 from searchapp.lucene.index import impacts
 from searchapp.lucene.queries import scores
-from searchapp.lucene.queries.fulltext import Phrase
 from searchapp.lucene.queries.match_all import Exists, Ids
 from searchapp.lucene.queries.number_range import NumberInSet, NumberRange
+from searchapp.lucene.queries.phrase import MultiPhrase, Phrase
 from searchapp.lucene.queries.query import Leaf
 from searchapp.lucene.queries.term import Prefix, Synonym, Term, TermInSet
 from searchapp.lucene.search import compiled, searcher
@@ -347,7 +347,10 @@ def test_impacts_bound_scores_in_segments_written_with_other_lengths(cases: dict
 
 LEAVES: list[Leaf] = [
     *(Term("text", term) for term in [*"abcdefg", "absent", "aa", "\U0010ffff"]),
-    *(Phrase("text", tuple(terms), (0, 1)) for terms in ("ab", "ag", "gg", "ef")),
+    *(Phrase.of("text", terms, (0, 1)) for terms in ("ab", "ag", "gg", "ef")),
+    *(Phrase.of("text", terms, (0, 1, 2), 4) for terms in ("aba", "abc", "agg")),
+    MultiPhrase("text", (("a",), ("b", "c", "absent")), (0, 1)),
+    MultiPhrase("text", (("a", "b"), ("b", "c")), (0, 1), 3),
     *(Synonym("text", tuple(terms)) for terms in ("ab", "eg", "fg")),
     *(Prefix("id", prefix) for prefix in ("6", "é", "5x", "none")),
     TermInSet("tag", ("x", "z")),

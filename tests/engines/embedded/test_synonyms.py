@@ -193,17 +193,11 @@ def test_random_texts_with_synonyms_rank_the_same(
             engines.require_same_hits(query)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("united states", "`match_phrase` on text.both, whose analyzer produces a synonym of several words,"),
-        ("x usa", "`match_phrase` on text.both, whose analyzer puts several terms at one position,"),
-    ],
-)
-def test_phrases_of_synonyms_are_rejected(embedded: EmbeddedEngine, text: str, message: str) -> None:
+def test_phrases_with_synonyms_of_several_words_are_rejected(embedded: EmbeddedEngine) -> None:
     embedded.build("refusing", spec_of(DOCUMENTS, MAPPING), DOCUMENTS)
+    message = "a phrase on text.both, whose analyzer produces a synonym of several words,"
     with pytest.raises(EngineRefused, match=message):
-        list(embedded.open("refusing").search([body({"match_phrase": {"text.both": text}})]))
+        list(embedded.open("refusing").search([body({"match_phrase": {"text.both": "united states"}})]))
 
 
 def test_a_token_graph_is_split_at_positions_that_no_token_spans() -> None:
