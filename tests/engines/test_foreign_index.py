@@ -36,6 +36,7 @@ BOOKS: dict[str, Any] = {
             "title": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
             "body": {"type": "text", "analyzer": "english"},
             "year": {"type": "integer"},
+            "published": {"type": "date", "format": "yyyy/MM/dd||epoch_millis"},
             "author": {"properties": {"name": {"type": "text"}}},
             "reviews": {"type": "nested", "properties": {"stars": {"type": "byte"}}},
         }
@@ -62,6 +63,7 @@ def book(number: int) -> dict[str, Any]:
         "title": f"Groups, part {number % 3}",
         "body": "The theory of " + "normal subgroups and " * (1 + number % 4) + "rings.",
         "year": 1990 + number,
+        "published": f"{1990 + number}/05/06" if number % 5 else 5,
         "author": {"name": f"Author {number}"},
         "reviews": [{"stars": number % 5}, {"stars": 1}],
     }
@@ -392,13 +394,19 @@ def test_commands_that_read_files_reject_the_task(library: Library) -> None:
 
 def test_the_embedded_engine_searches_a_copy_alike(library: Library) -> None:
     flat = f"{library.alias}-flat"
-    properties = {name: BOOKS["mappings"]["properties"][name] for name in ("isbn", "title", "body", "year")}
+    names = ("isbn", "title", "body", "year", "published")
+    properties = {name: BOOKS["mappings"]["properties"][name] for name in names}
     library.server.request("PUT", f"/{flat}", {"mappings": {"properties": properties}})
     for number in range(12):
         source = {name: value for name, value in book(number).items() if name in properties}
         library.server.request("PUT", f"/{flat}/_doc/{number}", source)
     library.server.request("POST", f"/{flat}/_refresh")
     path = Library(library.server, flat, library.folder).task(name="flat")
+    since = {"range": {"published": {"gte": "1993/05/06||/y", "lt": "now/d", "time_zone": "+01:00"}}}
+    dated = {"bool": {"must": {"match": {"body": "{{topic.text}}"}}, "should": since}}
+    order = [{"_score": "desc"}, {"id": "asc"}]
+    (library.folder / "dated.json").write_text(json.dumps({"query": dated, "sort": order}))
+    path.write_text(f'{path.read_text()}\n[recipes.dated]\ntemplate = "dated.json"\n')
     here = {"SEARCHAPP_URL": "", "SEARCHAPP_ENGINE": "embedded"}
     refused = library.command("search", path, "rings", environment=here)
     assert refused.code == 3
@@ -406,14 +414,16 @@ def test_the_embedded_engine_searches_a_copy_alike(library: Library) -> None:
     copied = library.command("index", path, "--copy")
     assert copied.code == 0, copied.stderr
     assert "indexed 12 documents" in copied.stderr
-    for out, environment in (("there", None), ("here", here)):
-        ranked = library.command(
-            "rank", path, "--split", "dev", "--out", library.folder / out, environment=environment
-        )
-        assert ranked.code == 0, ranked.stderr
-    for name in ("run.trec", "documents.json"):
-        assert (library.folder / "here" / name).read_bytes() == (library.folder / "there" / name).read_bytes()
-    assert library.command("runs", "verify", library.folder / "here").code == 0
+    for recipe in ("bm25", "dated"):
+        outs = [library.folder / f"{recipe}-{engine}" for engine in ("there", "here")]
+        for out, environment in zip(outs, (None, here), strict=True):
+            ranked = library.command(
+                "rank", path, "--split", "dev", "--recipe", recipe, "--out", out, environment=environment
+            )
+            assert ranked.code == 0, ranked.stderr
+        for name in ("run.trec", "documents.json"):
+            assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
+    assert library.command("runs", "verify", library.folder / "bm25-here").code == 0
     again = library.command("index", path, "--copy")
     assert "nothing has changed" in again.stderr
     (library.folder / "other").mkdir()

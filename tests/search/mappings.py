@@ -24,6 +24,25 @@ GREAT = [
     16777217,
 ]
 FRACTIONS = [0.0, -0.0, 0.1, 0.5, 1.5, -2.5, 1e10, 1e-7, 1e300, 3.4e38, 1.0000001788139343, 1e16, 5.0, 1e18, 9.3e18]
+DATES = [
+    "2020-01-01", "2020-01-01", "2020-01", "2020", "2020-02-29T23:59:59.999Z", "2020-01-01T00:00:00+05:30",
+    1577836800000, "1969-12-31T23:59:59.999", "2019-12-31T23:00:00", "2021-06-15T10:11:12,5", "1577836800000", 0, -5,
+    "-5", 1577836799999.5, "2020-01-01T10Z", "2020-06-01T00:00:00-0800", "1999-12-31T23:59:59.123456789", "0001-01-01",
+]
+DAYS = [
+    "2020/01/01", "2020/1/1", "1/1/2020", "01 Jan 2020", "29 Feb 2020", "1577836800",
+    1577836800, 1577836800.5, -1, "2019/12/31",
+]
+NO_DATES = [
+    "2020-13-01", "2021-02-29", "20200101", "x", "", True, "2020/01/01 10", 5.5, 10**20, "99999", "31 Feb 2020",
+    "12:00",
+]
+DAY_FORMAT = "yyyy/MM/dd||dd MMM uuuu||epoch_second||d/M/yyyy||y/M/d"
+FORMATS = [
+    "strict_date_optional_time", "date_optional_time", "yyyy-MM-dd", "basic_date||yyyy", "epoch_millis",
+    "epoch_second||year_month", "uuuu-MM-dd'T'HH:mm:ss[.SSS][XXX]", DAY_FORMAT, "strict_date||dd MMM yyyy",
+    "date_time||iso8601",
+]
 TEXTS_OF_NUMBERS = [
     "5", "-1", "0.1", " 5", "5 ", "1e2", "5d", "+5", "", "0x1p3", "NaN", "Infinity", "1e400", "x", "5.9",
     "-0",
@@ -34,6 +53,7 @@ WORD_FIELDS = ["text", "text.gaps", "text.alike", "text.parts", "title", "title.
 VALUE_FIELDS = ["tag", "tag", "flag", "note", "same"]
 """Keywords, a boolean and an alias."""
 NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte"]
+DATE_FIELDS = ["when", "when", "day", "loose"]
 TYPES = {
     "year": "integer",
     "long": "long",
@@ -66,6 +86,16 @@ def number(draw: Draw) -> Any:
     if kind < 16:
         return draw.fraction(-10, 10)
     return draw.choice(GREAT) if kind < 18 else draw.choice(TEXTS_OF_NUMBERS)
+
+
+def date(draw: Draw) -> Any:
+    """Return a date of a query, often incomplete or with date math."""
+    value = draw.choice([*DATES, *DAYS]) if draw.chance(0.95) else draw.choice(NO_DATES)
+    if isinstance(value, str) and draw.chance(0.3):
+        value += draw.choice(
+            ["||/d", "||/M", "||+1M/y", "||-1d", "||/w", "||+36h/d", "||-90m/h", "||+1y-1s", "||", "||/2d"]
+        )
+    return value if draw.chance(0.95) else draw.choice(["now/y", "now-20y/y", "now+1M/y", "now/x"])
 
 
 def mapping(draw: Draw) -> Json:
@@ -153,6 +183,18 @@ def mapping(draw: Draw) -> Json:
         "o": {"dynamic": False, "properties": {"word": text("words"), "n": {"type": "byte"}}},
         "hidden": {"type": draw.choice(["keyword", "text", "integer", "boolean"]), "index": False},
         "place": {"type": "geo_point"},
+        "when": {"type": "date", **draw.some_of({"null_value": lambda: draw.choice(DATES), **unvalued}, 0.2)},
+        "day": {
+            "type": "date",
+            "format": DAY_FORMAT,
+            **draw.some_of({"store": lambda: True, **unvalued}, 0.2),
+        },
+        "loose": {
+            "type": "date",
+            "format": draw.choice(FORMATS),
+            "ignore_malformed": True,
+            **draw.some_of({"locale": lambda: "en", "copy_to": lambda: "all"}, 0.2),
+        },
         **{
             name: {
                 "type": type_,
@@ -245,6 +287,9 @@ def _fields(draw: Draw) -> Json:
         "note": lambda: maybe_nested(draw, lambda: draw.choice([*TAGS, "abcd", "😀😀", "ééé", 0.1, None])),
         "hidden": lambda: maybe_nested(draw, lambda: draw.choice([True, "true", "5", 5, "", None])),
         "place": lambda: draw.choice([{"lat": 1, "lon": 2}, [2, 1], "1,2", None]),
+        "when": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, None])),
+        "day": lambda: maybe_nested(draw, lambda: draw.choice(DAYS)),
+        "loose": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, *DAYS, *NO_DATES, None])),
         "kept": lambda: draw.choice([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
         **{name: _maker(draw, name) for name in NUMBER_FIELDS},
     }
@@ -256,8 +301,8 @@ def _fields(draw: Draw) -> Json:
         if draw.chance(0.8):
             del fields["a.b"]
     if draw.chance(0.02):
-        fields[draw.choice([*NUMBER_FIELDS, "tag", "title"])] = draw.choice(
-            [number(draw), {"x": 1}, True, [True]]
+        fields[draw.choice([*NUMBER_FIELDS, "tag", "title", "when", "day", "loose"])] = draw.choice(
+            [number(draw), {"x": 1}, True, [True], draw.choice(NO_DATES)]
         )
     if draw.chance(0.03):
         name = draw.choice(["new", "new.x", "same", "text.x", "kept.x", "o", "o.new", "o.word.x", "a..b"])

@@ -9,6 +9,8 @@ from typing import Any
 from tests.search.drawing import Draw
 from tests.search.mappings import (
     ANALYZERS,
+    DATE_FIELDS,
+    FORMATS,
     FRACTIONS,
     IDS,
     INTEGERS,
@@ -18,6 +20,7 @@ from tests.search.mappings import (
     WORD_FIELDS,
     WORDS,
     Json,
+    date,
     number,
     words,
 )
@@ -83,7 +86,9 @@ def body(draw: Draw) -> Json:
 def highlight(draw: Draw) -> Json:
     """Return the highlighting of complete values in some fields."""
     fields: Json = {
-        name: {} for name in [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "nowhere"] if draw.chance(0.5)
+        name: {}
+        for name in [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "when", "nowhere"]
+        if draw.chance(0.5)
     }
     tags = {"pre_tags": ["<"], "post_tags": [">"]}
     return {
@@ -161,6 +166,8 @@ def match(draw: Draw) -> Json:
     )
     if field in NUMBER_FIELDS and draw.chance(0.8):
         parameters["query"] = draw.choice([number(draw), "5 7", "1 2 5", "0.1 5"])
+    if draw.chance(0.05):
+        field, parameters["query"] = draw.choice(DATE_FIELDS), date(draw)
     return {"match": {field: parameters if draw.chance(0.9) else parameters["query"]}}
 
 
@@ -268,11 +275,15 @@ def term(draw: Draw) -> Json:
             "nowhere",
             *NUMBER_FIELDS,
             *NUMBER_FIELDS,
+            *DATE_FIELDS,
+            *DATE_FIELDS,
             "o.n",
         ]
     )
-    if field in NUMBER_FIELDS:
-        value: Any = number(draw)
+    if field in DATE_FIELDS:
+        value: Any = date(draw)
+    elif field in NUMBER_FIELDS:
+        value = number(draw)
     else:
         value = draw.choice([*TAGS, *WORDS, 5, 0.1, True])
     if draw.chance(0.5):
@@ -282,8 +293,10 @@ def term(draw: Draw) -> Json:
 
 def terms(draw: Draw) -> Json:
     """Return a query for any of several terms or numbers."""
-    field = draw.choice([*VALUE_FIELDS, "a.c", "text", "nowhere", *NUMBER_FIELDS])
-    if field in NUMBER_FIELDS:
+    field = draw.choice([*VALUE_FIELDS, "a.c", "text", "nowhere", *NUMBER_FIELDS, *DATE_FIELDS])
+    if field in DATE_FIELDS:
+        values = draw.several(lambda: date(draw), 4)
+    elif field in NUMBER_FIELDS:
         values = draw.several(lambda: draw.choice([*INTEGERS, *FRACTIONS[:5], "5", "-0"]), 4)
         if draw.chance(0.1):
             values.append(number(draw))
@@ -293,7 +306,9 @@ def terms(draw: Draw) -> Json:
 
 
 def range_(draw: Draw) -> Json:
-    """Return a range of numbers or terms, whose bounds may be named twice or null."""
+    """Return a range of numbers, dates or terms, whose bounds may be named twice or null."""
+    if draw.chance(0.4):
+        return _date_range(draw)
     field = draw.choice(
         [*NUMBER_FIELDS, *NUMBER_FIELDS, *VALUE_FIELDS, "a.c", "text", "title.raw", "nowhere"]
     )
@@ -305,6 +320,18 @@ def range_(draw: Draw) -> Json:
             value = draw.choice([*WORDS, *TAGS, "", "*", "m", "é", 5, True, None])
         bounds[bound] = value
     return {"range": {field: boosted(draw, bounds)}}
+
+
+def _date_range(draw: Draw) -> Json:
+    bounds = {draw.choice(["gt", "gte"]): date(draw), draw.choice(["lt", "lte"]): date(draw)}
+    if draw.chance(0.5):
+        del bounds[draw.choice(list(bounds))]
+    options = {
+        "format": lambda: draw.choice([*FORMATS, "week"]),
+        "time_zone": lambda: draw.choice(["+01:00", "-05:30", "Z", "UTC+1", "Europe/Paris", "x", "+1"]),
+    }
+    field = draw.choice([*DATE_FIELDS, *DATE_FIELDS, *DATE_FIELDS, "year", "tag", "nowhere"])
+    return {"range": {field: boosted(draw, {**bounds, **draw.some_of(options, 0.2)})}}
 
 
 def leaf(draw: Draw) -> Json:
@@ -340,6 +367,7 @@ def leaf(draw: Draw) -> Json:
                         [
                             *WORD_FIELDS,
                             *NUMBER_FIELDS,
+                            *DATE_FIELDS,
                             *VALUE_FIELDS,
                             "a",
                             "o",
@@ -418,7 +446,7 @@ def _function(draw: Draw, inner: Any) -> Json:
     function: Json = {}
     kind = draw.number(0, 2)
     if kind != 1:
-        value: Json = {"field": draw.choice(["weight", "weight", "year", "ratio", "long", "nowhere"])}
+        value: Json = {"field": draw.choice(["weight", "weight", "year", "ratio", "long", "when", "nowhere"])}
         options = {
             "missing": lambda: draw.choice([0, 0.3, 1, 7]),
             "factor": lambda: draw.choice(FACTORS),

@@ -211,7 +211,11 @@ class IndexManifest:
             if manifest.digest != kept.digest:
                 raise CorruptIndex(self.folder, f"{name} is not the version that it refers to")
             segments.append(Segment(manifest, kept.deletions))
-        return [*segments, Segment(self, Deletions())]
+        segments.append(Segment(self, Deletions()))
+        # An earlier version did not search some types of fields.
+        if any(self.schema.fields.keys() - segment.manifest.fields.keys() for segment in segments):
+            raise OldFormat(self.folder)
+        return segments
 
     def _statuses(self) -> Iterator[tuple[str, os.stat_result]]:
         prefix = f"{self.folder}{os.sep}"

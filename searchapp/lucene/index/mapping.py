@@ -19,7 +19,15 @@ from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
 from searchapp.lucene.analysis.registry import NORMALIZER, AnalysisRegistry
-from searchapp.lucene.errors import BadSettings, ErrorCollector, invalid, known_only, unsupported
+from searchapp.lucene.errors import (
+    BadSettings,
+    ErrorCollector,
+    NotSupported,
+    invalid,
+    known_only,
+    unsupported,
+)
+from searchapp.lucene.index.dates import DEFAULT_FORMAT, date_formats
 from searchapp.lucene.index.index_settings import canonical
 from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1, BooleanSimilarity
 
@@ -39,6 +47,7 @@ TEXT = "text"
 KEYWORD = "keyword"
 INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}  # bits of the absolute value
 FLOATS = ("double", "float")
+DATE = "date"
 
 # Elasticsearch's limits for the `meta` of a field, in entries and in characters.
 MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
@@ -58,7 +67,7 @@ _WITHOUT_EFFECT = frozenset([
 
 # Types whose values are stored and neither checked nor searched. Elasticsearch does not return the values of vectors.
 UNSEARCHED = frozenset([
-    "aggregate_metric_double", "annotated_text", "binary", "completion", "date", "date_nanos", "date_range",
+    "aggregate_metric_double", "annotated_text", "binary", "completion", "date_nanos", "date_range",
     "double_range", "flattened", "float_range", "geo_point", "geo_shape", "histogram",
     "icu_collation_keyword", "integer_range", "ip", "ip_range", "join", "long_range", "murmur3", "percolator",
     "point", "rank_feature", "rank_features", "shape", "token_count", "version",
@@ -81,6 +90,7 @@ _PARAMETERS = {
         "split_queries_on_whitespace",
     },
     BOOLEAN: _OF_VALUES | {"ignore_malformed"},
+    DATE: _OF_VALUES | {"ignore_malformed", "format", "locale"},
     **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
 _TERM_VECTORS = (
@@ -93,6 +103,7 @@ _OF_ROOT = {
 }
 # fmt: on
 _DYNAMIC = ("true", "false", "strict", "runtime")
+_LOCALES = ("en", "en_US", "en-US", "root", "ROOT", "")  # without an effect on dates
 
 
 def objects(name: str) -> Iterator[str]:
@@ -136,13 +147,15 @@ class Field:
     ignore_above: int | None = None  # longer keywords, in UTF-16 code units, are not indexed
     has_doc_values: bool = True  # for text: lengths (`norms`)
     is_stored: bool = False
+    format: str = DEFAULT_FORMAT  # of dates
+    ignores_malformed: bool = False  # whether values that are no dates are left out
     path: str = ""  # JSON path in the create-index body
 
     def indexed(self, values: Iterable[Any]) -> list[Any]:
         """Return the values to index of those of the property, which may include null."""
         present: list[Any] = []
         for value in values:
-            if value is None or (value == "" and self.is_number):
+            if value is None or (value == "" and self.is_number and self.type != DATE):
                 value = self.null_value
             if value is not None and not self.ignores(value):
                 present.append(value)
@@ -166,8 +179,13 @@ class Field:
         return self.type == TEXT
 
     @property
+    def is_integer(self) -> bool:
+        return self.type in INTEGERS or self.type == DATE
+
+    @property
     def is_number(self) -> bool:
-        return self.type in INTEGERS or self.type in FLOATS
+        """Whether its values are stored as numbers, such as milliseconds of dates."""
+        return self.is_integer or self.type in FLOATS
 
 
 @dataclass(frozen=True)
@@ -424,6 +442,15 @@ class _FieldParser:
             self.unsearched[name] = f"the type {type_}"
             return
         read = replace(self._field(name, source, type_, described), path=path)
+        if reason := _unread_date(read, described):
+            if "copy_to" in described:
+                raise unsupported(f"`copy_to` of the field {name} with {reason}")
+            self.stored.add(source)
+            self.unsearched[name] = reason
+            return
+        null_value = described.get("null_value")
+        if null_value is not None:
+            read = replace(read, null_value=_null_value(null_value, read))
         if _flag(described, "index", True, name):
             self.fields[name] = read
         else:
@@ -475,7 +502,7 @@ class _FieldParser:
         for flag in ("doc_values", "eager_global_ordinals", "fielddata"):
             _flag(described, flag, True, name)
         for flag, value in (("coerce", True), ("ignore_malformed", False)):
-            if _flag(described, flag, value, name) != value:
+            if _flag(described, flag, value, name) != value and kind != DATE:
                 raise unsupported(f"`{flag}: {str(not value).lower()}` of the field {name}")
         if kind != TEXT:
             return self._exact(name, source, kind, described)
@@ -516,8 +543,7 @@ class _FieldParser:
         return self._similarities[similarity]
 
     def _exact(self, name: str, source: str, kind: str, described: Mapping[str, Any]) -> Field:
-        """Read a field of keywords, booleans or numbers."""
-        is_number = kind in INTEGERS or kind in FLOATS
+        """Read a field of keywords, booleans, numbers or dates."""
         limit: int | None = None
         if "ignore_above" in described:
             limit = _natural(described["ignore_above"], f"`ignore_above` of {name}")
@@ -529,20 +555,20 @@ class _FieldParser:
         normalizer = described.get("normalizer")
         if normalizer is not None:
             normalizer = NORMALIZER + parameters.name(normalizer, f"`normalizer` of the field {name}")
-        read = Field(
+        return Field(
             name,
             kind,
             source,
             analyzer=normalizer,
             search_analyzer=normalizer,
             quote_analyzer=normalizer,
-            similarity=None if is_number else self._similarity(name, described),
+            similarity=self._similarity(name, described) if kind in (KEYWORD, BOOLEAN) else None,
             ignore_above=limit,
             has_doc_values=_flag(described, "doc_values", True, name),
             is_stored=_flag(described, "store", False, name),
+            format=parameters.text(described.get("format", DEFAULT_FORMAT), f"`format` of {name}"),
+            ignores_malformed=_flag(described, "ignore_malformed", False, name),
         )
-        null_value = described.get("null_value")
-        return read if null_value is None else replace(read, null_value=_null_value(null_value, read))
 
     def _default(self, name: str, otherwise: str) -> str:
         return name if name in self._analyzers else otherwise
@@ -568,6 +594,20 @@ def _check_sub_field(name: str, inner: str, described: Any) -> None:
             raise invalid(f"the sub-field {name}.{inner} has `{parameter}`")
 
 
+def _unread_date(field: Field, described: Mapping[str, Any]) -> str:
+    """Return why the values of a date field are stored and not searched; empty if they are searched."""
+    if field.type != DATE:
+        return ""
+    locale = parameters.raw_text(described.get("locale", "en"), f"`locale` of {field.name}")
+    if locale not in _LOCALES:
+        return f"the locale {locale}"
+    try:
+        date_formats(field.format)
+    except NotSupported as error:
+        return error.piece
+    return ""
+
+
 def _null_value(value: Any, field: Field) -> Any:
     label = f"`null_value` of {field.name}"
     if isinstance(value, list | tuple | Mapping):
@@ -576,10 +616,14 @@ def _null_value(value: Any, field: Field) -> Any:
         return parameters.text(value, label)
     if field.type == BOOLEAN:
         return _boolean(value, label)
+    if field.type == DATE:
+        value = parameters.text(value, label)
+        field = replace(field, ignores_malformed=False)
     try:
         if value == "" or (field.type in INTEGERS and _double(value, field) % 1):
             raise TypeError(f"{value!r} is no {field.type}")
-        return number(value, field)
+        converted = number(value, field)
+        return value if field.type == DATE else converted
     except (TypeError, OverflowError) as error:
         raise invalid(f"{label}: {error}") from error
 
@@ -696,7 +740,12 @@ def shown_text(value: Any, field: Field) -> str:
 
 
 def number(value: Any, field: Field) -> Any:
-    """Return a value of a numeric field as an int, or a float in the field's precision; None for no value."""
+    """Return a value of a numeric field as an int, or a float in the field's precision; None for no value.
+
+    A date becomes milliseconds since 1970.
+    """
+    if field.type == DATE:
+        return _milliseconds(value, field)
     if value == "":
         return None
     double = _double(value, field)
@@ -716,6 +765,16 @@ def number(value: Any, field: Field) -> Any:
     if not fits:
         raise OverflowError(f"{_short(value)} does not fit into {field.name}, a {field.type} field")
     return converted
+
+
+def _milliseconds(value: Any, field: Field) -> int | None:
+    try:
+        return date_formats(field.format).milliseconds(indexed_text(value, field))
+    except (TypeError, ValueError) as error:
+        if field.ignores_malformed:
+            return None
+        problem = f"{field.name} is a date field, but its value is {_short(value)}: {error}"
+        raise TypeError(problem) from error
 
 
 def _double(value: Any, field: Field) -> float:

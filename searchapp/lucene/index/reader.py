@@ -479,6 +479,13 @@ class FieldReader:
         return (start, stop) == (0, count), stop == 0 or start == count
 
     @cached_property
+    def extremes(self) -> tuple[int, int] | None:
+        """The least and greatest integer of the index, None without any."""
+        values = [segment._live_values for segment in (self, *self._others)]
+        ends = [int(part[index]) for part in values if len(part) for index in (0, -1)]
+        return (min(ends), max(ends)) if ends else None
+
+    @cached_property
     def _live_values(self) -> NDArray[Any]:
         values = self._values.all()
         return values if self._live is None else np.asarray(values[self._live[self._documents.all()]])

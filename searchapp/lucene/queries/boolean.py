@@ -1,4 +1,7 @@
-"""The queries `bool` and `dis_max`, Lucene's rewriting rules for them, and disjunctions of terms."""
+"""The queries `bool` and `dis_max`, Lucene's rewriting rules for them, and disjunctions of terms.
+
+Also the readers of `exists` and `terms`, which create disjunctions.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import Reported, invalid, unsupported
-from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.mapping import DATE, Schema
 from searchapp.lucene.index.reader import Mask
 from searchapp.lucene.parameters import printed
-from searchapp.lucene.queries import dsl
+from searchapp.lucene.queries import dsl, number_range
 from searchapp.lucene.queries.match_all import (
     UNKNOWN_EXPLANATION,
     Exists,
@@ -43,7 +46,7 @@ from searchapp.lucene.queries.query import (
     without_boosts,
 )
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, restrict, total, total_of_few
-from searchapp.lucene.queries.term import Term
+from searchapp.lucene.queries.term import Term, TermInSet, indexed_term, of_value
 from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE
 
@@ -731,3 +734,38 @@ def read_exists(parser: Parser, content: Any) -> Query:
     return apply_boost_parameter(
         Constant(leaves[0] if len(leaves) == 1 else Bool(should=leaves)), options, "exists"
     )
+
+
+MOST_TERMS = 65_536  # Elasticsearch's default of `index.max_terms_count`
+
+
+def read_terms(parser: Parser, content: Any) -> Query:
+    """Read `terms`: any of several terms, numbers or dates."""
+    options = parameters.mapping(content, "the query `terms`")
+    named = {name: value for name, value in options.items() if name != "boost"}
+    name, values = parameters.single(named, "the query `terms`")
+    if isinstance(values, Mapping):
+        raise unsupported("the lookup of terms in another index")
+    if not isinstance(values, list | tuple):
+        raise invalid("the query `terms` needs a list of values")
+    parameters.boost(options.get("boost", 1), "the query `terms`")  # reject it even if nothing matches
+    label = f"a term for {name}"
+    if any(isinstance(value, Mapping) for value in values):
+        raise unsupported(f"an object as {label}")
+    for value in values:
+        parameters.term(value, label)
+    field = parser.field(name)
+    if field is None or not values:
+        return MatchNone()
+    if len(values) > MOST_TERMS:
+        raise invalid(
+            f"the query `terms` on {name} has {len(values):,} values, and at most {MOST_TERMS:,} are allowed"
+        )
+    query: Query
+    if field.type == DATE:
+        query = Constant(Bool(should=tuple(of_value(field, value) for value in values)))
+    elif field.is_number:
+        query = number_range.of_numbers(field, values)
+    else:
+        query = TermInSet(field.name, tuple(sorted({indexed_term(field, value) for value in values})))
+    return apply_boost_parameter(query, options, "terms")

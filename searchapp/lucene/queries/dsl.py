@@ -43,7 +43,7 @@ KINDS: Mapping[str, QueryKind] = {
     "prefix": QueryKind("term"),
     "range": QueryKind("term"),
     "term": QueryKind("term"),
-    "terms": QueryKind("term"),
+    "terms": QueryKind("boolean"),
     "wildcard": QueryKind("term"),
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.errors import Refused, invalid, unsupported
-from searchapp.lucene.index.mapping import BOOLEAN, Field
+from searchapp.lucene.index.mapping import BOOLEAN, DATE, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, with_minimum
 from searchapp.lucene.queries.combined import FEW_FREQUENCIES, STEP, CombinedFields, blended
 from searchapp.lucene.queries.fuzzy import Fuzziness
@@ -243,7 +243,13 @@ def read_match_bool_prefix(parser: Parser, content: Any) -> Query:
     known = ("operator", "minimum_should_match", "analyzer", *Fuzziness.NAMES)
     field, options = parser.on_field(content, name, "query", known)
     match = _FieldMatch.read(parser, field, options, name, has_prefix=True)
-    return apply_boost(match.query(parser, required(options, "query", name)), match.boost)
+    words = _date_text(match.field, required(options, "query", name))
+    return apply_boost(match.query(parser, words), match.boost)
+
+
+def _date_text(field: Field | None, words: Any) -> Any:
+    # A number is the text of a date here, and milliseconds in `term` and `match`.
+    return parameters.text(words, "a date") if field and field.type == DATE else words
 
 
 def read_match_phrase(parser: Parser, content: Any) -> Query:
@@ -360,9 +366,10 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
     else:
         queries = [
             apply_boost(
-                phrase.query(parser, name, words) if kind in _PHRASES else match.query(parser, words), boost
+                phrase.query(parser, name, value) if kind in _PHRASES else match.query(parser, value), boost
             )
             for name, match, boost in matches
+            for value in (_date_text(match.field, words),)
         ]
     if len(queries) > 1:
         queries = [DisMax(tuple(queries), parameters.share(tie_breaker, "tie_breaker"))]
@@ -375,7 +382,7 @@ def _of_group(
     """Return the query for a text in any of the fields of `cross_fields` with one analyzer."""
     (match, boost), *others = group
     if not others:
-        return apply_boost(match.query(parser, words), boost)
+        return apply_boost(match.query(parser, _date_text(match.field, words)), boost)
     fields = [(member.field, boost) for member, boost in group if member.field is not None]
     if match.analyzer is not None:
         for field, _boost in fields:

@@ -1,4 +1,4 @@
-"""Queries on numbers: a range, a single number, a set of numbers.
+"""Queries on numbers and dates: a range, a single number, a set of numbers.
 
 `NumberValue` reads a number of a query as Elasticsearch's `NumberFieldMapper` does for the field's type.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
-from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index.mapping import INTEGERS, Field, Schema
+from searchapp.lucene.errors import NotSupported, invalid, unsupported
+from searchapp.lucene.index import dates
+from searchapp.lucene.index.mapping import DATE, INTEGERS, Field, Schema
 from searchapp.lucene.index.reader import IndexReader
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.match_all import Exists, MatchAll, MatchNone
-from searchapp.lucene.queries.query import Leaf, Query
+from searchapp.lucene.queries.query import Constant, Leaf, Parser, Query
 
 LONG = 64
 
@@ -105,10 +106,10 @@ def _signed(*numbers: float) -> tuple[tuple[float, float], ...]:
     return tuple((number, math.copysign(1, number)) for number in numbers)
 
 
-def _printed_number(number: float, type_: str) -> str:
-    return (
-        str(number) if type_ in INTEGERS else printed(number, np.float32 if type_ == "float" else np.float64)
-    )
+def _printed_number(number: float, field: Field) -> str:
+    if field.is_integer:
+        return str(number)
+    return printed(number, np.float32 if field.type == "float" else np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,13 +161,13 @@ class NumberRange(Leaf):
         if not field.has_doc_values:
             return self._by_index(schema)
         low, high = (
-            end if field.type in INTEGERS else _sortable(end, is_float=field.type == "float")
+            end if field.is_integer else _sortable(end, is_float=field.type == "float")
             for end in (self.low, self.high)
         )
         return f"{self.field}:[{low} TO {high}]"
 
     def _by_index(self, schema: Schema) -> str:
-        low, high = (_printed_number(end, schema.fields[self.field].type) for end in (self.low, self.high))
+        low, high = (_printed_number(end, schema.fields[self.field]) for end in (self.low, self.high))
         return f"{self.field}:[{low} TO {high}]"
 
 
@@ -180,7 +181,9 @@ def _sortable(value: float, *, is_float: bool) -> int:
 
 
 def of_number(field: Field, value: Any) -> Query:
-    """Return the query for documents with a number."""
+    """Return the query for documents with a number, or with a date of an incomplete one, such as of one day."""
+    if field.type == DATE:
+        return NumberRange(field.name, *_date_bounds(field, value, value))
     parsed = NumberValue.read(value, f"the number for {field.name}")
     if field.type not in INTEGERS:
         number = parsed.in_type(field)
@@ -220,8 +223,8 @@ class NumberInSet(Leaf):
         return np.concatenate([field.documents_between(number, number) for number in self.numbers])
 
     def notation(self, schema: Schema) -> str:
-        kind = schema.fields[self.field].type
-        return f"{self.field}:{{{' '.join(_printed_number(number, kind) for number in self.numbers)}}}"
+        field = schema.fields[self.field]
+        return f"{self.field}:{{{' '.join(_printed_number(number, field) for number in self.numbers)}}}"
 
 
 def of_numbers(field: Field, values: Iterable[Any]) -> Query:
@@ -298,3 +301,90 @@ def _next(value: float, towards: float, is_float: bool) -> float:
     if is_float:
         return float(np.nextafter(np.float32(value), np.float32(towards)))
     return math.nextafter(value, towards)
+
+
+# Dates
+
+
+def of_dates(parser: Parser, field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
+    """Return the query for the dates between two bounds, of which each may be missing or null.
+
+    Elasticsearch compares the bounds with the first and last date of the index before it creates a query
+    (`DateFieldType.isFieldWithinQuery`).
+
+    Args:
+        parser: knows the time of the request
+        field: a date field
+        bounds: by the names of the DSL, also `format` and `time_zone`
+        low: the name of the lower bound, `gt` or `gte`
+        high: `lt` or `lte`
+    """
+    known = parser.reader.fields[field.name].extremes
+    if known is None:
+        return MatchNone()
+    first, last = _date_bounds(
+        field,
+        bounds.get(low),
+        bounds.get(high),
+        is_open=(low == "gt", high == "lt"),
+        formats=date_format(bounds),
+        zone=time_zone(bounds),
+        now=lambda: parser.now,
+    )
+    if first <= known[0] and known[1] <= last:
+        return Constant(Exists(field.name))
+    return MatchNone() if known[1] < first or last < known[0] else NumberRange(field.name, first, last)
+
+
+def _date_bounds(
+    field: Field,
+    low: Any,
+    high: Any,
+    *,
+    is_open: tuple[bool, bool] = (False, False),
+    formats: dates.DateFormats | None = None,
+    zone: dates.Zone | None = None,
+    now: Callable[[], int] | None = None,
+) -> tuple[int, int]:
+    """Return the first and the last date between two values, None for no bound."""
+    if formats is None:
+        has_number = any(type(value) in (int, float) for value in (low, high))
+        formats = dates.date_formats(dates.EPOCH_MILLIS if has_number else field.format)
+
+    def read(value: Any, *, round_up: bool) -> int:
+        text = parameters.text(value, f"a date for {field.name}")
+        if now is None and text.startswith("now"):
+            raise unsupported(f"`{parameters.shown(text)}` for {field.name} outside the query `range`")
+        try:
+            return formats.calculate(text, now or int, zone, round_up=round_up)
+        except ValueError as error:
+            raise invalid(f"{parameters.shown(value)!r} is no date for {field.name}: {error}") from error
+
+    first, last = -(1 << 63), (1 << 63) - 1
+    if low is not None:
+        first = read(low, round_up=is_open[0]) + is_open[0]
+    if high is not None:
+        last = read(high, round_up=not is_open[1]) - is_open[1]
+    return first, last
+
+
+def date_format(options: Mapping[str, Any]) -> dates.DateFormats | None:
+    """Return the `format` of a range, None without one."""
+    if "format" not in options:
+        return None
+    pattern = parameters.raw_text(options["format"], "`format` of the query `range`")
+    try:
+        return dates.date_formats(pattern)
+    except NotSupported as error:
+        raise unsupported(error.piece) from error
+
+
+def time_zone(options: Mapping[str, Any]) -> dates.Zone | None:
+    """Return the `time_zone` of a range, None without one."""
+    if "time_zone" not in options:
+        return None
+    text = parameters.raw_text(options["time_zone"], "`time_zone` of the query `range`")
+    try:
+        return dates.time_zone(text)
+    except ValueError as error:
+        raise unsupported(f"`time_zone: {parameters.shown(text)}` of the query `range` ({error})") from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
+from time import time_ns
 from typing import Any, ClassVar
 
 import numpy as np
@@ -510,6 +511,7 @@ class Parser:
     _problems: ErrorCollector | None = None
     _path: list[str] = field(default_factory=list)
     _depth: int = 0
+    _now: int | None = None
 
     def __post_init__(self) -> None:
         # The functions must not refer to the parser, which would then outlive its index until garbage collection.
@@ -537,6 +539,7 @@ class Parser:
         """Return the query of a search body, and its texts."""
         # An attribute would keep the parser, to which the texts refer, and its index alive.
         texts: list[QueryText] = []
+        self._now = None
         self._texts = texts
         try:
             query = self.query_at("query", body)
@@ -544,6 +547,18 @@ class Parser:
             self._texts = None
         check_clause_count(query.clause_count)
         return query, texts
+
+    @property
+    def now(self) -> int:
+        """The time of the search body in milliseconds since 1970, the same for all its queries."""
+        if self._now is None:
+            self._now = time_ns() // 1_000_000
+        return self._now
+
+    @property
+    def has_used_now(self) -> bool:
+        """Whether the queries of the last search body depend on its time."""
+        return self._now is not None
 
     def query_at(self, path: str, body: Any) -> Query:
         """Parse the query at a path of a search body, such as `highlight.highlight_query`.
@@ -617,11 +632,12 @@ class Parser:
         if name.startswith("_") and name not in schema.fields:
             raise unsupported(f"queries on `{name}`")
         name = schema.aliases.get(name, name)
+        if field := schema.fields.get(name):
+            return field.bound(self.analyzers)
         for part in (name, *objects(name)):  # types such as `flattened` have fields inside
             if part in schema.unsearched:
                 raise unsupported(f"queries on {name} ({schema.unsearched[part]})")
-        field = schema.fields.get(name)
-        return field and field.bound(self.analyzers)
+        return None
 
     def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
         pairs = zip(*self._tokens(analyzer, text), strict=True)

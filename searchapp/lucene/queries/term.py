@@ -1,4 +1,4 @@
-"""Queries of indexed terms: `term`, `terms`, `prefix`, `wildcard`, `range`, and synonyms scored as one term.
+"""Queries of indexed terms: `term`, `prefix`, `wildcard`, `range`, and synonyms scored as one term.
 
 `Synonym` has no reader: analysis creates it from several terms on one position.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.arrays import Terms
-from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema, indexed_text
+from searchapp.lucene.index.mapping import BOOLEAN, DATE, Field, Schema, indexed_text
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
 from searchapp.lucene.queries import number_range
 from searchapp.lucene.queries.match_all import Exists, MatchNone
@@ -93,7 +93,7 @@ class Term(ScoredLeaf):
 
 
 def of_value(field: Field, value: Any) -> Query:
-    """Return the query for documents with this exact value, a term or a number."""
+    """Return the query for documents with this exact value, a term, a number or a date."""
     if field.is_number:
         return number_range.of_number(field, value)
     return Term(field.name, indexed_term(field, value))
@@ -353,10 +353,12 @@ class TermRange(MultiTerm):
 
 
 def read_range(parser: Parser, content: Any) -> Query:
-    """Read `range`: terms or numbers between bounds; without bounds, all documents with a value."""
+    """Read `range`: terms, numbers or dates between bounds; without bounds, all documents with a value."""
     name, options = parameters.single(content, "the query `range`")
-    options = parser.options(options, "range", ("gt", "gte", "lt", "lte"))
-    bounds = {bound: value for bound, value in options.items() if bound != "boost"}
+    options = parser.options(options, "range", ("gt", "gte", "lt", "lte", "format", "time_zone"))
+    bounds = {bound: value for bound, value in options.items() if bound in ("gt", "gte", "lt", "lte")}
+    number_range.date_format(options)  # both are checked for all types of fields
+    number_range.time_zone(options)
     for bound, value in bounds.items():
         if isinstance(value, Mapping | list | tuple):
             raise unsupported(f"{value!r} as `{bound}` of the query `range`, only a value")
@@ -369,7 +371,9 @@ def read_range(parser: Parser, content: Any) -> Query:
     low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
     high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
     query: Query
-    if bounds.get(low) is None and bounds.get(high) is None:
+    if field.type == DATE:
+        query = number_range.of_dates(parser, field, options, low, high)
+    elif bounds.get(low) is None and bounds.get(high) is None:
         query = Constant(Exists(field.name))
     elif field.is_number:
         query = number_range.between(field, bounds, low, high)
@@ -378,9 +382,6 @@ def read_range(parser: Parser, content: Any) -> Query:
         first, last = (None if end is None else indexed_term(field, end) for end in ends)
         query = TermRange(field.name, first, last, low == "gte", high == "lte")
     return apply_boost_parameter(query, options, "range")
-
-
-MOST_TERMS = 65_536  # Elasticsearch's default of `index.max_terms_count`
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,31 +404,3 @@ class TermInSet(MarkedLeaf):
 
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         return dict.fromkeys(self.terms, EVERYWHERE)
-
-
-def read_terms(parser: Parser, content: Any) -> Query:
-    """Read `terms`: any of several terms or numbers."""
-    options = parameters.mapping(content, "the query `terms`")
-    named = {name: value for name, value in options.items() if name != "boost"}
-    name, values = parameters.single(named, "the query `terms`")
-    if isinstance(values, Mapping):
-        raise unsupported("the lookup of terms in another index")
-    if not isinstance(values, list | tuple):
-        raise invalid("the query `terms` needs a list of values")
-    parameters.boost(options.get("boost", 1), "the query `terms`")  # reject it even if nothing matches
-    label = f"a term for {name}"
-    if any(isinstance(value, Mapping) for value in values):
-        raise unsupported(f"an object as {label}")
-    for value in values:
-        parameters.term(value, label)
-    field = parser.field(name)
-    if field is None or not values:
-        return MatchNone()
-    if len(values) > MOST_TERMS:
-        raise invalid(
-            f"the query `terms` on {name} has {len(values):,} values, and at most {MOST_TERMS:,} are allowed"
-        )
-    if field.is_number:
-        return apply_boost_parameter(number_range.of_numbers(field, values), options, "terms")
-    terms = {indexed_term(field, value) for value in values}
-    return apply_boost_parameter(TermInSet(field.name, tuple(sorted(terms))), options, "terms")

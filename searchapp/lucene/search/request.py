@@ -330,6 +330,7 @@ class Request:
     query: Query
     marked: Query
     frame: Frame
+    depends_on_time: bool = False
 
     def from_first(self) -> Request:
         """Return the request for one of several segments, which must also rank the hits before `first`."""
@@ -374,7 +375,8 @@ class BodyReader:
         assert query is not None and frame is not None
         rewritten = rewrite(query)
         check_clause_count(rewritten.clause_count)  # a prefix may stand for many terms
-        return Request(rewritten, query if marked is None else marked, frame), query_texts
+        request = Request(rewritten, query if marked is None else marked, frame, self._parser.has_used_now)
+        return request, query_texts
 
     def ranked(self, body: Body) -> Request:
         """Read a search body for ranking, without the query to highlight."""
@@ -386,7 +388,7 @@ class BodyReader:
             if frame.highlight is None:
                 return Request(query, query, frame)
         request, query_texts = self._read(normal, body)
-        if written is not None and request.frame.highlight is None:
+        if written is not None and request.frame.highlight is None and not request.depends_on_time:
             self._templates.add(written, query_texts, request.marked, request.query)
         return request
 

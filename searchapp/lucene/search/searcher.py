@@ -408,7 +408,7 @@ class Index:
     def _rank_page(self, request: Request, query: str) -> Ranking:
         """Return the best documents of a query, and cache all scores for its next pages."""
         (segment_request,) = self._segment_requests([request])
-        if self._last_scores is None or self._last_scores[0] != query:
+        if self._last_scores is None or self._last_scores[0] != query or request.depends_on_time:
             pruned = [searcher.pruned(segment_request) for searcher in self.searchers]
             is_pruned = None not in pruned
             self.log_batch(1, int(is_pruned), int(is_pruned))
