@@ -150,6 +150,7 @@ _SHARD_INDEPENDENT = frozenset(
         "exists",
         "prefix",
         "range",
+        "regexp",
         "match_all",
         "match_none",
         "wildcard",

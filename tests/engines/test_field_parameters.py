@@ -61,6 +61,8 @@ def test_normalizers_change_values_and_terms_of_queries(engine_settings: Setting
         ({"wildcard": {"code": "É?Y"}}, ["3"]),
         ({"wildcard": {"low": "A\\*B"}}, ["1"]),
         ({"wildcard": {"low": "A*B"}}, ["1", "3"]),
+        ({"regexp": {"code": "É-[XY]"}}, ["1", "3"]),
+        ({"fuzzy": {"code": {"value": "É-Z", "fuzziness": 1}}}, ["1", "3"]),
         ({"range": {"code": {"gte": "É-X", "lt": "N"}}}, ["1", "3"]),
         ({"term": {"low": "É"}}, ["2"]),
         ({"term": {"built_in": "É"}}, ["1"]),

@@ -85,6 +85,7 @@ LEAVES: list[Json] = [
     {"prefix": {"tag": "x"}},
     {"wildcard": {"tag": "?"}},
     {"range": {"tag": {"gte": "x"}}},
+    {"regexp": {"tag": "[xz]|y.+"}},
     {"match_bool_prefix": {"text": "a c"}},
     {"multi_match": {"query": "a c", "fields": ["text", "text.gaps"], "type": "bool_prefix"}},
     {"ids": {"values": ["1", "2"]}},
@@ -102,10 +103,10 @@ DEPENDENT: list[tuple[Json, str]] = [
     ({"combined_fields": {"query": "a", "fields": ["text"]}}, "`combined_fields`"),
     ({"dis_max": {"queries": [{"match_phrase_prefix": {"text": "a"}}]}}, "`match_phrase_prefix`"),
     ({"constant_score": {"filter": {"query_string": {"query": "a"}}}}, "`query_string`"),
-    ({"boosting": {"positive": MATCH, "negative": {"regexp": {"tag": "x"}}}}, "`regexp`"),
+    ({"boosting": {"positive": MATCH, "negative": {"span_term": {"tag": "x"}}}}, "`span_term`"),
     ({"function_score": {"query": MATCH, "random_score": {}}}, "`random_score`"),
     ({"function_score": {"functions": [{"script_score": {}}]}}, "`script_score`"),
-    ({"function_score": {"functions": [{"filter": {"regexp": {"tag": "x"}}}]}}, "`regexp`"),
+    ({"function_score": {"functions": [{"filter": {"span_term": {"tag": "x"}}}]}}, "`span_term`"),
 ]
 
 

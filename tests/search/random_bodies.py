@@ -30,9 +30,8 @@ DEEPEST = 4
 
 KINDS = {
     "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
-    "exists", "prefix", "ids", "wildcard", "fuzzy", "match_bool_prefix", "match_all", "match_none", "bool", "dis_max",
-    "constant_score",
-    "boosting", "function_score",
+    "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "match_all", "match_none", "bool",
+    "dis_max", "constant_score", "boosting", "function_score",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -241,6 +240,57 @@ def wildcard(draw: Draw) -> Json:
     return {"wildcard": {field: parameters if draw.chance(0.8) else value}}
 
 
+def regexp(draw: Draw) -> Json:
+    """Return a query for terms that match a regular expression."""
+
+    def part(depth: int = 0) -> str:
+        character = draw.choice(draw.choice([word for word in [*WORDS, *TAGS] if word]))
+        simple = [character] * 8 + [
+            *[
+                ".",
+                ".",
+                "@",
+                "#",
+                "[a-k]",
+                f"[^{character}]",
+                f"[{character}b]",
+                f'"{character}"',
+                "<0-7>",
+                "<1-10>",
+            ],
+            *["()", "\\d", "\\w", "\\S", f"\\{character}"],
+        ]
+        text = draw.choice(simple)
+        if depth < 3 and draw.chance(0.3):
+            text = draw.choice(["({})", "({})", "~({})"]).format(expression(depth + 1))
+        return text + draw.choice([""] * 8 + ["*", "+", "?", "{2}", "{1,}", "{0,3}", "*?"])
+
+    def expression(depth: int = 0) -> str:
+        parts = draw.several(lambda: part(depth), 4, 1)
+        return "".join(parts) + (draw.choice(["|", "&"]) + expression(depth + 1) if draw.chance(0.3) else "")
+
+    word = draw.choice([*WORDS, *TAGS])
+    start = draw.number(0, len(word))
+    values = [
+        expression(),
+        expression() + ".*",
+        word[:start] + expression(),
+        f"{word[:start]}.*",
+        f".*{word[start:]}",
+    ]
+    value = draw.choice([*values, *values, "", "(", 5, True, 0.1])
+    options = {
+        "case_insensitive": lambda: draw.choice([True, False, "true"]),
+        "flags": lambda: draw.choice(
+            ["ALL", "NONE", "", "INTERSECTION|COMPLEMENT", "interval", "EMPTY|ANYSTRING"]
+        ),
+        "max_determinized_states": lambda: draw.choice([10_000, 20_000, "10000"]),
+    }
+    parameters = boosted(draw, {"value": value, **draw.some_of(options, 0.2)})
+    field = draw.choice([*WORD_FIELDS, *VALUE_FIELDS, "a.c", "title.raw", "id", "nowhere", "year"])
+    return {"regexp": {field: parameters if draw.chance(0.8) else value}}
+
+
 def match_phrase(draw: Draw) -> Json:
     """Return a phrase query, whose last term may be a prefix."""
     words_ = draw.choice([WORDS, WORDS[:7]])  # few words, so that they are repeated
@@ -336,7 +386,7 @@ def _date_range(draw: Draw) -> Json:
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 25)
+    kind = draw.number(0, 26)
     if kind < 7:
         return match(draw)
     simple = {
@@ -355,6 +405,7 @@ def leaf(draw: Draw) -> Json:
         23: fuzzy,
         24: fuzzy,
         25: combined_fields,
+        26: regexp,
     }
     if kind in simple:
         return simple[kind](draw)

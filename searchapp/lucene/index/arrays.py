@@ -315,12 +315,18 @@ class Terms:
         characters, starts = self._columns
         return characters.all(), starts.all()
 
+    def code_points(self, ranks: range) -> tuple[NDArray[np.uint32], Int64s]:
+        """Return the code points of consecutive terms, and the start of each, followed by the end of the last."""
+        characters, starts = self.arrays()
+        own = starts[ranks.start : ranks.stop + 1]
+        piece = characters[own[0] : own[-1]]
+        points = np.frombuffer(piece.tobytes().decode().encode("utf-32-le"), np.dtype("<u4"))
+        return points, np.append(0, np.cumsum((piece & 0xC0) != 0x80))[own - own[0]]
+
     @cached_property
     def shapes(self) -> tuple[Int64s, NDArray[np.uint32]]:
         """The number of characters of each term, and the set of their code points modulo 32, as bits."""
-        characters, starts = self.arrays()
-        points = np.frombuffer(characters.tobytes().decode().encode("utf-32-le"), np.dtype("<u4"))
-        begins = np.append(0, np.cumsum((characters & 0xC0) != 0x80))[starts]
+        points, begins = self.code_points(range(len(self)))
         lengths = np.diff(begins)
         sets = np.zeros(len(self), np.uint32)
         filled = np.flatnonzero(lengths)

@@ -42,6 +42,7 @@ KINDS: Mapping[str, QueryKind] = {
     "multi_match": QueryKind("fulltext"),
     "prefix": QueryKind("term"),
     "range": QueryKind("term"),
+    "regexp": QueryKind("regexp"),
     "term": QueryKind("term"),
     "terms": QueryKind("boolean"),
     "wildcard": QueryKind("term"),

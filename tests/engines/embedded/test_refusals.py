@@ -48,6 +48,10 @@ def index(embedded: EmbeddedEngine) -> Any:
             "a list as `missing` of `field_value_factor`",
         ),
         ({"terms": {"tag": {"index": "x", "id": "1", "path": "y"}}}, "the lookup of terms"),
+        ({"regexp": {"tag": ".*a.{12}"}}, "an automaton of more than 1,024 states"),
+        ({"regexp": {"tag": "(" * 400 + "a" + ")" * 400}}, "the deeply nested regular expression"),
+        ({"regexp": {"tag": {"value": "é", "case_insensitive": True}}}, "`case_insensitive` for 'é'"),
+        ({"regexp": {"tag": {"value": "a", "max_determinized_states": 5}}}, "`max_determinized_states: 5`"),
         ({"wildcard": {"tag": "*a" + "?" * 40}}, "more than 8 `?` after a `*`"),
         ({"range": {"year": {"gte": 1, "format": "yyyy"}}}, "`format` in the query `range`"),
         (
@@ -328,7 +332,7 @@ def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: E
             "should": [
                 {"dis_max": {"queries": [{"match": {"text": {"query": "a", "slop": 1}}}, {"nothing": {}}]}}
             ],
-            "filter": {"regexp": {"text": "a"}},
+            "filter": {"span_term": {"text": "a"}},
         }
     }
     index = embedded.open("body")
@@ -362,7 +366,7 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
             "order": "score",
             "require_field_match": False,
             "fields": {"text": {}, "body": {}, "te*": {"type": "plain", "pre_tags": "<"}},
-            "highlight_query": {"bool": {"must": [{"nothing": {}}, {"regexp": {"text": "a"}}]}},
+            "highlight_query": {"bool": {"must": [{"nothing": {}}, {"span_term": {"text": "a"}}]}},
         },
     }
     index = embedded.open("body")
