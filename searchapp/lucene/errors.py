@@ -10,6 +10,7 @@ ReportedError                a message for the user, in one or more lines
     │   ├── OldFormat        the index has the layout of an earlier version
     │   └── CorruptIndex     the files of an index were altered
     ├── Refused              a mapping, a search body or a document is rejected
+    │   ├── InvalidRequest   Elasticsearch rejects it as well
     │   ├── Reported         its problems are recorded already
     │   ├── IndexLocked      another process writes the index
     │   └── IndexReplaced    the opened version of the index is gone
@@ -162,6 +163,10 @@ class Refused(LuceneError):
     """A mapping, a search body or a document is rejected."""
 
 
+class InvalidRequest(Refused):
+    """Elasticsearch rejects the mapping, search body or document as well."""
+
+
 class Reported(Refused):
     """Parts of a query were rejected, and are already recorded with their JSON paths."""
 
@@ -206,9 +211,9 @@ def unsupported(piece: str) -> Refused:
     return Refused(f"the embedded engine does not support {piece}; {ELSEWHERE}")
 
 
-def invalid(problem: str) -> Refused:
+def invalid(problem: str) -> InvalidRequest:
     """Return the error for a mapping or a search body that Elasticsearch also rejects."""
-    return Refused(f"invalid request: {problem}")
+    return InvalidRequest(f"invalid request: {problem}")
 
 
 def known_only(options: Mapping[str, Any], known: Collection[str], label: str) -> None:

@@ -48,6 +48,18 @@ def test_a_built_in_analyzer_has_one_step() -> None:
     ]
 
 
+def test_filters_of_characters_normalize_a_text_and_others_leave_it() -> None:
+    assert AnalysisRegistry(SETTINGS).analyzer("mine").normalized("The DOG’s") == "the dog's"
+    assert AnalysisRegistry({}).analyzer("english").normalized("The Foxes") == "the foxes"
+    assert AnalysisRegistry({}).analyzer("keyword").normalized("É b") == "É b"
+    folding = {"tokenizer": "standard", "filter": ["both", "unique", "porter_stem", "trim"]}
+    settings = {
+        "filter": {"both": {"type": "asciifolding", "preserve_original": True}},
+        "analyzer": {"folding": folding},
+    }
+    assert AnalysisRegistry(settings).analyzer("folding").normalized(" Étés ") == "Etes"
+
+
 def test_the_position_gap_is_set_by_the_analyzer_or_100() -> None:
     registry = AnalysisRegistry(SETTINGS)
     assert registry.analyzer("mine").position_increment_gap == 7

@@ -30,8 +30,9 @@ DEEPEST = 4
 
 KINDS = {
     "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
-    "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "match_all", "match_none", "bool",
-    "dis_max", "constant_score", "boosting", "function_score",
+    "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "query_string",
+    "simple_query_string", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
+    "function_score",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -212,6 +213,152 @@ COMBINED = ["text", "title", "o.word", "all", "o.word", "all", "nowhere", "a.b",
 """Fields of which most have the same analyzer."""
 
 
+def _query_text(draw: Draw, operators: list[str]) -> str:
+    """Return words between operators, mostly with blanks."""
+    words = [*WORDS[:15], "ri", "Ri", "running", "foxes", "united states", "5", "0.1", "x", "É"]
+    pieces = draw.several(lambda: draw.choice(words if draw.chance(0.6) else operators), 12, 1)
+    return "".join(piece + draw.choice([" ", " ", ""]) for piece in pieces)
+
+
+def _query_fields(draw: Draw) -> list[str]:
+    patterns = ["text*", "t*", "*", "a.*", "title.*", "tag*", "*.any", "o.*", "y*", "z*"]
+
+    def field() -> str:
+        names = [*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "nowhere", "year", "weight", *patterns]
+        return draw.choice(names) + draw.choice(["", "", "^2", "^0.3", "^0", "^1"])
+
+    return draw.several(field, 4, 1)
+
+
+def simple_query_string(draw: Draw) -> Json:
+    """Return a query for a text with simple operators."""
+    operators = ["+", "|", "-", "(", ")", '"', "*", "\\", "~", "~0", "~1", '"~3 ', '" ', ' "', "(", ")", '"']
+    options = {
+        "default_operator": lambda: draw.choice(["and", "or", "AND"]),
+        "flags": lambda: draw.choice(
+            [
+                "ALL",
+                "NONE",
+                "AND|OR|PREFIX",
+                "not|phrase|whitespace",
+                "",
+                8,
+                255,
+                -1,
+                "PRECEDENCE|AND|WHITESPACE",
+            ]
+        ),
+        "minimum_should_match": lambda: draw.choice(MINIMUMS),
+        "analyze_wildcard": lambda: draw.choice([True, False]),
+        "lenient": lambda: draw.choice([True, False]),
+        "quote_field_suffix": lambda: draw.choice([".gaps", ".any", ".nowhere"]),
+    }
+    parameters = {"query": _query_text(draw, operators), **draw.some_of(options, 0.3)}
+    if draw.chance(0.8):
+        parameters["fields"] = _query_fields(draw)
+    if draw.chance(0.1):
+        parameters["analyzer"] = draw.choice([*ANALYZERS, "standard", "keyword", "english", "nowhere"])
+    return {"simple_query_string": boosted(draw, parameters)}
+
+
+def query_string(draw: Draw) -> Json:
+    """Return a query for a text in Lucene's classic syntax, mostly valid."""
+    options = {
+        "default_operator": lambda: draw.choice(["and", "or", "OR"]),
+        "minimum_should_match": lambda: draw.choice(MINIMUMS),
+        "analyze_wildcard": lambda: draw.choice([True, False]),
+        "allow_leading_wildcard": lambda: draw.choice([True, False]),
+        "lenient": lambda: draw.choice([True, False]),
+        "quote_field_suffix": lambda: draw.choice([".gaps", ".any", ".nowhere"]),
+        "quote_analyzer": lambda: draw.choice(["gaps", "alike", "nowhere"]),
+        "type": lambda: draw.choice(["best_fields", "most_fields", "phrase", "bool_prefix", "phrase_prefix"]),
+        "tie_breaker": lambda: draw.choice([0, 0.3, 1]),
+        "escape": lambda: True,
+        "phrase_slop": lambda: draw.choice([0, 1, 3]),
+        "fuzziness": lambda: draw.choice(["AUTO", 0, 1, "2", "x"]),
+        "fuzzy_prefix_length": lambda: draw.choice([0, 1, 3]),
+        "fuzzy_max_expansions": lambda: draw.choice([1, 2, 50]),
+        "fuzzy_transpositions": lambda: draw.choice([True, False]),
+    }
+    parameters = {"query": _classic_text(draw, 0), **draw.some_of(options, 0.12)}
+    if draw.chance(0.4):
+        parameters["lenient"] = True
+    if draw.chance(0.5):
+        parameters["fields"] = _query_fields(draw)
+    elif draw.chance(0.8):
+        names = [*WORD_FIELDS, *VALUE_FIELDS, *NUMBER_FIELDS, "*", "t*", "nowhere"]
+        parameters["default_field"] = draw.choice(names)
+    if draw.chance(0.1):
+        parameters["analyzer"] = draw.choice([*ANALYZERS, "standard", "keyword", "english", "nowhere"])
+    return {"query_string": boosted(draw, parameters)}
+
+
+def _classic_text(draw: Draw, depth: int) -> str:
+    """Return clauses with operators; some break the syntax."""
+    if draw.chance(0.06):
+        signs = [
+            "+",
+            "-",
+            "!",
+            "(",
+            ")",
+            ":",
+            "^",
+            "[",
+            "]",
+            "{",
+            "}",
+            '"',
+            "~",
+            "*",
+            "?",
+            "\\",
+            "/",
+            "&&",
+            "TO",
+            "AND",
+        ]
+        return _query_text(draw, [*signs, "^2", "text:", "\\u0041", "NOT", "OR", "||"])
+    clauses = draw.several(lambda: _classic_clause(draw, depth), 6, 1)
+    joints = [" ", " ", " ", " ", " AND ", " OR ", " && ", " || ", " NOT ", " AND NOT ", " -", " +", " ! "]
+    return "".join(clause + draw.choice(joints) for clause in clauses[:-1]) + clauses[-1]
+
+
+def _classic_clause(draw: Draw, depth: int) -> str:
+    def word() -> str:
+        return draw.choice(
+            [*WORDS[:15], "Ring", "running", "foxes", "5", "x", "United", "usa", r"\u0041", r"a\:b"]
+        )
+
+    fields = [*WORD_FIELDS, *VALUE_FIELDS, "nowhere", "title.raw", r"te\*", r"t\*.gaps", "_exists_", "*"]
+    prefix = f"{draw.choice(fields)}:" if draw.chance(0.25) else draw.choice(["", "", "", "", "+", "-"])
+    boost = draw.choice(["^2", "^0.3", "^0", "^1", "^1.5"]) if draw.chance(0.15) else ""
+    kind = draw.number(0, 19)
+    if kind < 9:
+        return f"{prefix}{word()}{boost}"
+    if kind < 11:
+        return f'{prefix}"{word()} {word()}"{draw.choice(["", "", "~0", "~", "~2", "~7"])}{boost}'
+    if kind < 13 and depth < 3:
+        return f"{prefix}({_classic_text(draw, depth + 1)}){boost}"
+    if kind < 15:
+        return f"{prefix}{word()[:2]}*{boost}"
+    if kind == 15:
+        pattern = draw.choice(["*", "r?ng", "*ing", "?", "R*G", "a*", r"r\in*g", "??*"])
+        return f"{prefix}{pattern}{boost}"
+    if kind == 16:
+        number = draw.choice(["5", "-1", "2.5", "x", "*"])
+        return f"{draw.choice(NUMBER_FIELDS)}:{draw.choice(['>', '>=', '<', '<='])}{number}{boost}"
+    if kind == 17:
+        low, high = (draw.choice([word(), "*", "5", "-1", '"a b"', "m"]) for _ in range(2))
+        field = f"{draw.choice([*VALUE_FIELDS, *NUMBER_FIELDS, 'text'])}:" if draw.chance(0.8) else ""
+        return f"{field}{draw.choice('[{')}{low} TO {high}{draw.choice(']}')}{boost}"
+    if kind == 18:
+        return f"{draw.choice(['_exists_', 'nowhere'])}:{draw.choice([*WORD_FIELDS, 'year', 'a', 'nowhere'])}{boost}"
+    return draw.choice(
+        ["*:*", "*", f"{word()}~0", "the", "of", f"/{word()}/", f"{word()}~1", f"{word()}~{boost}"]
+    )
+
+
 def match_bool_prefix(draw: Draw) -> Json:
     """Return a query for a text in one field whose last word is a prefix."""
     parameters = _match_parameters(draw)
@@ -386,7 +533,7 @@ def _date_range(draw: Draw) -> Json:
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 26)
+    kind = draw.number(0, 31)
     if kind < 7:
         return match(draw)
     simple = {
@@ -404,8 +551,13 @@ def leaf(draw: Draw) -> Json:
         22: match_bool_prefix,
         23: fuzzy,
         24: fuzzy,
-        25: combined_fields,
-        26: regexp,
+        25: simple_query_string,
+        26: simple_query_string,
+        27: query_string,
+        28: query_string,
+        29: query_string,
+        30: combined_fields,
+        31: regexp,
     }
     if kind in simple:
         return simple[kind](draw)

@@ -26,8 +26,10 @@ from searchapp.lucene.analysis.token_filters import (
     TokenStream,
     UniqueFilter,
     stream_filters,
+    term_outcome,
 )
 from searchapp.lucene.analysis.tokenizers import Tokenizer
+from searchapp.lucene.errors import NotSupported
 from searchapp.lucene.records import AnalysisStep, Token
 
 REMEMBERED_TEXTS = 64
@@ -35,6 +37,7 @@ LONGEST_REMEMBERED = 20_000  # characters; results of longer texts are not cache
 
 R = TypeVar("R")
 CharFilters = tuple[CharFilter, ...]
+Normalizer = tuple[Sequence[CharFilter], Sequence[TermFilter]]
 
 
 def _remembering(function: Callable[[str], R]) -> Callable[[str], R]:
@@ -123,6 +126,7 @@ class Analyzer:
 
     Args:
         tokenizer_name: None for a built-in analyzer, which `steps` reports as one step.
+        normalizer: the filters of `normalized`; None if they are unknown.
         shared: caches of the index.
     """
 
@@ -136,6 +140,7 @@ class Analyzer:
         tokenizer_name: str | None = None,
         position_increment_gap: int = DEFAULT_POSITION_GAP,
         shared: SharedAnalysis | None = None,
+        normalizer: Normalizer | None = None,
     ) -> None:
         from searchapp.lucene.analysis.bulk import BulkAnalysis  # see `SharedAnalysis`
 
@@ -145,6 +150,7 @@ class Analyzer:
         self._tokenizer = tokenizer
         self._tokenizer_name = tokenizer_name
         self._filters = tuple(filters)
+        self._normalizer = normalizer
         shared = shared or SharedAnalysis()
         pieces = tuple(filter_ for _, filter_ in filters)
         replacing = tuple(char_filter for _, char_filter in char_filters)
@@ -227,6 +233,19 @@ class Analyzer:
             tokens = stage.apply(tokens)
         rows = zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True)
         return [Token(term, position, start, end) for term, position, (start, end) in rows]
+
+    def normalized(self, text: str) -> str:
+        """Return a word as one term, changed only by filters of characters, as for prefixes, patterns and ranges.
+
+        Raises:
+            NotSupported: the filters of a built-in analyzer are unknown.
+        """
+        if self._normalizer is None:
+            raise NotSupported(f"prefixes, patterns and ranges with the analyzer `{self.name}`")
+        char_filters, filters = self._normalizer
+        for char_filter in char_filters:
+            text = char_filter.replace(text)
+        return replace_halves(term_outcome(filters, text) or "")
 
     def steps(self, text: str) -> list[AnalysisStep]:
         """Return the output of each component, as `_analyze` explains it."""

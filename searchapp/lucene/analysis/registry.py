@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from searchapp.lucene.analysis import char_filters, token_filters, tokenizers
-from searchapp.lucene.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, SharedAnalysis
+from searchapp.lucene.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, Normalizer, SharedAnalysis
 from searchapp.lucene.analysis.char_filters import CharFilter
-from searchapp.lucene.analysis.characters import lower
+from searchapp.lucene.analysis.characters import fold, lower
 from searchapp.lucene.analysis.options import LIMITS, Options
 from searchapp.lucene.analysis.stemmers import porter, possessive_english
 from searchapp.lucene.analysis.token_filters import (
@@ -147,11 +147,13 @@ UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "truncate": {"length": 10},
 }
+_LOWERCASING: Final = ("english", "pattern", "simple", "standard", "stop")  # built-in analyzers
+_UNCHANGING: Final = ("keyword", "whitespace")
 SYNONYMS: Final = "synonym"  # the filter whose settings are analyzed by the preceding components
 
 DEFAULT: Final = "default"  # the analyzer of fields without one; by default the standard analyzer
 
-# Types of the pieces of a normalizer.
+# Types of the pieces of a normalizer, which Elasticsearch applies to prefixes, patterns and ranges on text too.
 NORMALIZING: Final[Mapping[str, frozenset[str]]] = {
     "char_filter": frozenset({"mapping", "pattern_replace"}),
     "filter": frozenset(
@@ -308,11 +310,24 @@ class AnalysisRegistry:
             tokenizer_name=tokenizer_name,
             position_increment_gap=gap,
             shared=self._shared,
+            normalizer=self._normalizer_of(replacing, filters),
         )
 
+    def _normalizer_of(
+        self, char_filters: list[tuple[str, CharFilter]], filters: list[tuple[str, AnyFilter]]
+    ) -> Normalizer:
+        changing = (piece for name, piece in filters if self._normalizes("filter", name))
+        return (
+            [piece for name, piece in char_filters if self._normalizes("char_filter", name)],
+            # The only filter of several tokens folds characters and keeps the original.
+            [change_terms(fold) if isinstance(piece, StreamFilter) else piece for piece in changing],
+        )
+
+    def _normalizes(self, kind: str, name: str) -> bool:
+        return self._types[kind].get(name, name) in NORMALIZING[kind]
+
     def _require_normalizing(self, kind: str, name: str, options: Options) -> None:
-        type_ = self._types[kind].get(name, name)
-        if type_ not in NORMALIZING[kind]:
+        if not self._normalizes(kind, name):
             raise options.bad(f"a normalizer must not have the {kind} `{name}`")
         if isinstance(self._filters.get(name), StreamFilter):
             raise options.not_supported(f"`preserve_original` of the filter `{name}`")
@@ -380,7 +395,8 @@ def _section(
 
 
 def _lowercase_normalizer() -> Analyzer:
-    return Analyzer("lowercase", KeywordTokenizer(), [("lowercase", change_terms(lower))])
+    filter_ = change_terms(lower)
+    return Analyzer("lowercase", KeywordTokenizer(), [("lowercase", filter_)], normalizer=([], [filter_]))
 
 
 def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:
@@ -388,5 +404,13 @@ def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:
         raise NotSupported(f"the analyzer `{name}`" + (f" of type {type_}" if type_ != name else ""))
     options = Options(f"analyzer `{name}`", settings)
     tokenizer, filters = BUILT_IN[type_](options)
+    lowercases = type_ in _LOWERCASING and (type_ != "pattern" or options.boolean("lowercase", True))
     options.finish()
-    return Analyzer(name, tokenizer, [("", filter_) for filter_ in filters])
+    normalizer = [change_terms(lower)] if lowercases else []
+    is_known = type_ in (*_LOWERCASING, *_UNCHANGING)
+    return Analyzer(
+        name,
+        tokenizer,
+        [("", filter_) for filter_ in filters],
+        normalizer=([], normalizer) if is_known else None,
+    )

@@ -126,7 +126,8 @@ _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "  # replaces an empty name of a field, which matches nothing
 _PHRASES = ("phrase", "phrase_prefix")
-_TIE_BREAKERS = {
+# By the types of `multi_match`.
+TIE_BREAKERS = {
     **dict.fromkeys(("best_fields", "boolean", "cross_fields", *_PHRASES), 0.0),
     **dict.fromkeys(("bool_prefix", "most_fields"), 1.0),
 }
@@ -225,6 +226,36 @@ class _FieldMatch:
         assert self.analyzer is not None
         last = parser.analyzers.analyzer(self.analyzer).emitted(text)[-1]
         return last.end == utf16_length(text)
+
+
+def of_text(
+    parser: Parser,
+    field: Field,
+    text: str,
+    kind: str,
+    *,
+    operator: str = "or",
+    analyzer: str | None = None,
+    slop: int = 0,
+) -> Query | None:
+    """Return the query for a text in a field as part of a query language; None if the analyzer leaves no term.
+
+    Args:
+        kind: a type of `multi_match` except `cross_fields`.
+        operator: combines the terms, `or` or `and`.
+        analyzer: None for that of the field.
+        slop: of a phrase.
+    """
+    empty = MatchNone(late=True)
+    if kind in _PHRASES:
+        most = MOST_EXPANSIONS if kind == "phrase_prefix" else None
+        phrase = _PhraseMatch({"analyzer": analyzer} if analyzer else {}, slop, empty, most)
+        query = phrase.query(parser, field.name, text)
+    else:
+        name = analyzer or field.search_analyzer
+        match = _FieldMatch(field, name, operator, None, empty, 1.0, None, kind == "bool_prefix")
+        query = match.query(parser, text)
+    return None if query is empty else query
 
 
 def read_match(parser: Parser, content: Any) -> Query:
@@ -337,7 +368,7 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
     options = parser.options(content, "multi_match", known)
     parameters.without_null(options, known, "the query `multi_match`")
     kind = parameters.raw_text(options.get("type", "best_fields"), "`type` of the query `multi_match`")
-    if kind not in _TIE_BREAKERS:
+    if kind not in TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
     phrase = _PhraseMatch.read(options, has_prefix=kind == "phrase_prefix")
     if phrase.slop and kind == "bool_prefix":
@@ -346,7 +377,7 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
         raise invalid(f"`fuzziness` of the query `multi_match` is not allowed with `type: {kind}`")
     boosts = _field_boosts(options.get("fields", ()), "multi_match")
     words = required(options, "query", "multi_match")
-    tie_breaker = parameters.signless(options.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
+    tie_breaker = parameters.signless(options.get("tie_breaker", TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # reject it even if nothing matches
     matches = [
         (

@@ -220,12 +220,15 @@ class Fuzziness:
             return None
         return cls(*_read_edits(value), prefix, min(expansions, MOST_CLAUSES), swaps, blends)
 
-    def query(self, field: Field, value: Any) -> Query:
-        """Return the query for documents with a term that resembles a value."""
+    def edits(self, text: str) -> int:
+        """Return the number of edits by which a term may differ from a text."""
+        return (len(text) >= self.one_from) + (len(text) >= self.two_from)
+
+    def query(self, field: Field, value: Any, edits: int | None = None) -> Query:
+        """Return the query for documents with a term that resembles a value; `edits` replaces the number for it."""
         require_terms(field, "fuzzy")
         term = indexed_term(field, value)
-        length = len(parameters.term(value, f"the term for {field.name}"))
-        edits = (length >= self.one_from) + (length >= self.two_from)
+        edits = self.edits(parameters.term(value, f"the term for {field.name}")) if edits is None else edits
         if edits and len(term) > LONGEST_TERM:
             raise unsupported(f"a fuzzy query for a term of more than {LONGEST_TERM} characters")
         return Fuzzy(field.name, term, edits, self.prefix, self.expansions, self.swaps, self.blends)

@@ -255,6 +255,7 @@ class Wildcard(MultiTerm):
 
     pattern: str
     is_case_insensitive: bool
+    is_explained: bool = True  # whether Lucene's explanation shows the pattern, not the address of an object
 
     def ranks(self, terms: Terms) -> Iterable[int]:
         beginning, expression = _compile_wildcard(self.pattern, self.is_case_insensitive)
@@ -264,6 +265,8 @@ class Wildcard(MultiTerm):
         return _compile_wildcard(self.pattern, self.is_case_insensitive)[1].fullmatch(term) is not None
 
     def notation(self, schema: Schema) -> str:
+        if not self.is_explained:
+            raise unsupported("the explanation of a pattern in the query `query_string`")
         if self.is_case_insensitive:
             return f"CaseInsensitiveWildcardQuery{{:{self.pattern}}}"
         return f"{self.field}:{self.pattern}"
@@ -300,7 +303,7 @@ def _compile_wildcard(pattern: str, is_case_insensitive: bool) -> tuple[str, re.
 _WILDCARDS = re.compile(r"\\.|[?*]+")
 
 
-def _normalized_wildcard(pattern: str, normalize: Callable[[str], str]) -> str:
+def normalized_wildcard(pattern: str, normalize: Callable[[str], str]) -> str:
     """Normalize the text between wildcards and escapes, as Elasticsearch does, even if it is empty."""
     parts, end = list[str](), 0
     for match in _WILDCARDS.finditer(pattern):
@@ -322,11 +325,18 @@ def read_wildcard(parser: Parser, content: Any) -> Query:
     field = parser.field(name)
     if field is None:
         return MatchNone()
-    require_terms(field, "wildcard")
     if field.normalize:
-        pattern = _normalized_wildcard(pattern, field.normalize)
+        pattern = normalized_wildcard(pattern, field.normalize)
+    return apply_boost_parameter(of_wildcard(field, pattern, is_case_insensitive), options, "wildcard")
+
+
+def of_wildcard(
+    field: Field, pattern: str, is_case_insensitive: bool = False, *, is_explained: bool = True
+) -> Query:
+    """Return the query for documents with a term that matches a pattern."""
+    require_terms(field, "wildcard")
     _compile_wildcard(pattern, is_case_insensitive)
-    return apply_boost_parameter(Wildcard(field.name, pattern, is_case_insensitive), options, "wildcard")
+    return Wildcard(field.name, pattern, is_case_insensitive, is_explained)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,18 +380,21 @@ def read_range(parser: Parser, content: Any) -> Query:
     # Of two bounds on one side the last one counts, even if it is null.
     low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
     high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
-    query: Query
+    has_bounds = bounds.get(low) is not None or bounds.get(high) is not None
     if field.type == DATE:
         query = number_range.of_dates(parser, field, options, low, high)
-    elif bounds.get(low) is None and bounds.get(high) is None:
-        query = Constant(Exists(field.name))
-    elif field.is_number:
-        query = number_range.between(field, bounds, low, high)
     else:
-        ends = (bounds.get(low), bounds.get(high))
-        first, last = (None if end is None else indexed_term(field, end) for end in ends)
-        query = TermRange(field.name, first, last, low == "gte", high == "lte")
+        query = between(field, bounds, low, high) if has_bounds else Constant(Exists(field.name))
     return apply_boost_parameter(query, options, "range")
+
+
+def between(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
+    """Return the query for the terms or numbers between two bounds, see `number_range.between`."""
+    if field.is_number:
+        return number_range.between(field, bounds, low, high)
+    ends = (bounds.get(low), bounds.get(high))
+    first, last = (None if end is None else indexed_term(field, end) for end in ends)
+    return TermRange(field.name, first, last, low == "gte", high == "lte")
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,39 @@ QUERIES: dict[str, dict[str, Any]] = {
     },
     "combined field": {"combined_fields": {"query": "ring of a", "fields": ["text.gaps^1.7", "nowhere"]}},
     "multi phrase": {"multi_match": {"query": "a b", "fields": ["text", "text.gaps"], "type": "phrase"}},
+    "classic": {"query_string": {"query": "a b OR ring", "fields": ["text^2", "text.gaps"]}},
+    "classic operators": {"query_string": {"query": "a AND b OR c NOT ring", "fields": ["text"]}},
+    "classic signs": {"query_string": {"query": "+a -(b c) ring^3", "fields": ["text"]}},
+    "classic and": {"query_string": {"query": "a b OR ring", "fields": ["text"], "default_operator": "and"}},
+    "classic fields": {"query_string": {"query": "text:(a ring) tag:x year:>2"}},
+    "classic ranges": {"query_string": {"query": "year:[1 TO 5} OR tag:{a TO *]^2"}},
+    "classic phrase": {"query_string": {"query": '"a b" OR ring', "fields": ["text", "text.gaps^0.3"]}},
+    "classic patterns": {"query_string": {"query": "ri* OR ?A OR b*a", "fields": ["text", "tag"]}},
+    "classic exists": {"query_string": {"query": "_exists_:year AND NOT ring", "fields": ["text"]}},
+    "classic tie": {
+        "query_string": {"query": "a ring (b c)", "fields": ["text", "text.gaps"], "tie_breaker": 0.3}
+    },
+    "classic escapes": {"query_string": {"query": "r\\u0069ng OR a\\:b", "fields": ["text"], "boost": 2}},
+    "classic minimum": {
+        "query_string": {"query": "a b c ring", "fields": ["text"], "minimum_should_match": "75%"}
+    },
+    "classic fuzzy": {"query_string": {"query": "rng~ OR rinf~1^2", "fields": ["text", "tag"]}},
+    "simple fuzzy": {"simple_query_string": {"query": "rng~1 | rinf~2", "fields": ["text", "tag^2"]}},
+    "simple": {"simple_query_string": {"query": "a b", "fields": ["text^2", "text.gaps"]}},
+    "simple operators": {"simple_query_string": {"query": "a | b + c -ring", "fields": ["text"]}},
+    "simple and": {
+        "simple_query_string": {"query": "a b | ring", "fields": ["text"], "default_operator": "and"}
+    },
+    "simple precedence": {"simple_query_string": {"query": "+(a | ring) + (b -c)", "fields": ["text"]}},
+    "simple phrase": {"simple_query_string": {"query": '"a b" ring', "fields": ["text", "text.gaps^0.3"]}},
+    "simple prefix": {"simple_query_string": {"query": "Ri* b", "fields": ["text", "tag"], "boost": 2}},
+    "simple negated": {"simple_query_string": {"query": "-ring", "fields": ["text"]}},
+    "simple all fields": {"simple_query_string": {"query": "x 5"}},
+    "simple pattern": {"simple_query_string": {"query": "a ring", "fields": ["text*^2"]}},
+    "simple everything": {"simple_query_string": {"query": " * ", "fields": ["text"]}},
+    "simple minimum": {
+        "simple_query_string": {"query": "a b c ring", "fields": ["text"], "minimum_should_match": "75%"}
+    },
     "range of terms": {"range": {"tag": {"gt": "a", "lte": "y"}}},
     "range closed": {"range": {"year": {"gte": 1, "lte": 5}}},
     "range open": {"range": {"year": {"gt": 1, "lt": 7, "boost": 0.1}}},

@@ -27,7 +27,6 @@ def index(embedded: EmbeddedEngine) -> Any:
 @pytest.mark.parametrize(
     ("query", "piece"),
     [
-        ({"query_string": {"query": "a"}}, "the query `query_string`"),
         ({"more_like_this": {"like": "a"}}, "the query `more_like_this`"),
         ({"fuzzy": {"text": {"value": "a", "rewrite": "constant_score"}}}, "the rewrite `constant_score`"),
         ({"fuzzy": {"text": {"value": "é" * 51}}}, "a term of more than 50 characters"),
@@ -53,6 +52,33 @@ def index(embedded: EmbeddedEngine) -> Any:
         ({"regexp": {"tag": {"value": "é", "case_insensitive": True}}}, "`case_insensitive` for 'é'"),
         ({"regexp": {"tag": {"value": "a", "max_determinized_states": 5}}}, "`max_determinized_states: 5`"),
         ({"wildcard": {"tag": "*a" + "?" * 40}}, "more than 8 `?` after a `*`"),
+        (
+            {"simple_query_string": {"query": "a", "fields": ["*d"]}},
+            "the pattern `*d` for the names of fields",
+        ),
+        (
+            {"simple_query_string": {"query": "a", "auto_generate_synonyms_phrase_query": False}},
+            "`auto_generate_synonyms_phrase_query` in the query `simple_query_string`",
+        ),
+        (
+            {"simple_query_string": {"query": "(" * 60 + "a" + ")" * 60, "fields": ["text"]}},
+            "more than 50 nested parts",
+        ),
+        (
+            {"simple_query_string": {"query": "a + b | c " * 60, "fields": ["text"]}},
+            "more than 50 nested parts",
+        ),
+        ({"query_string": {"query": "/r.*/", "fields": ["text"]}}, "the regular expression '/r.*/'"),
+        ({"query_string": {"query": '"a b"~-1', "fields": ["text"]}}, "the slop -1 of a phrase"),
+        ({"query_string": {"query": "_exists_:te\\*"}}, "the pattern `te*` for the names of fields"),
+        ({"query_string": {"query": "_id:1"}}, "queries on `_id`"),
+        ({"query_string": {"query": "a", "type": "cross_fields"}}, "`type: cross_fields` of the query"),
+        ({"query_string": {"query": "a", "time_zone": "UTC"}}, "`time_zone` in the query `query_string`"),
+        (
+            {"query_string": {"query": "+a b c d", "fields": ["text"], "minimum_should_match": 1}},
+            "`minimum_should_match` of the query `query_string` with required and optional clauses",
+        ),
+        ({"query_string": {"query": "(" * 60 + "a" + ")" * 60}}, "more than 50 nested parts"),
         ({"range": {"year": {"gte": 1, "format": "yyyy"}}}, "`format` in the query `range`"),
         (
             {"bool": {"must": [MATCH], "adjust_pure_negative": False}},
