@@ -435,7 +435,8 @@ def read_combined_fields(parser: Parser, content: Any) -> Query:
     boosts = _field_boosts(options.get("fields", ()), query)
     if any(boost < 1 for boost in boosts.values()):
         raise invalid(f"the boost of a field of the query `{query}` must be at least 1")
-    fields = [(field, boost) for name, boost in boosts.items() if (field := parser.field(name)) is not None]
+    named = [(parser.field(name or NAMELESS), boost) for name, boost in boosts.items()]
+    fields = [(field, boost) for field, boost in named if field is not None]
     for field, _boost in fields:
         if not field.is_text:
             raise invalid(f"the query `{query}` needs text fields, {field.name} is {field.type}")

@@ -111,7 +111,7 @@ QUERIES: list[Json] = [
         for make in (combined, cross)
     ),
     {"bool": {"should": [combined("a", FIELDS), combined("a b", FIELDS), {"match": {"text": "c"}}]}},
-    combined("a h", ["short"]),
+    combined("a h", ["short", ""]),
     *(cross("a b h", [*FIELDS, "kind^3", "title.own"], tie_breaker=tie) for tie in (0.3, 1)),
     cross("a", [*FIELDS, "kind^3"], analyzer="plain", boost=7),
 ]
