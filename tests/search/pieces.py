@@ -20,7 +20,15 @@ REGEXES = [
 ]
 REPLACEMENTS = ["", " ", "x", "é", "😀", "$0", "<$0>", r"\$", r"\\", "longer text", "$01", " $0 ", "a", "\u0301"]
 CHARACTERS = ["letter", "digit", "whitespace", "punctuation", "symbol"]
+LANGUAGES = [
+    "danish", "dutch", "french", "german", "italian", "norwegian", "portuguese", "russian", "spanish", "swedish",
+]
+STEMMERS = [
+    *LANGUAGES, "german2", "light_french", "lightGerman", "light_italian", "light_portuguese", "light_spanish",
+    "minimal_french", "minimal_german",
+]
 WITHOUT_SETTINGS = [
+    "german_normalization",
     "apostrophe", "cjk_width", "decimal_digit", "keyword_repeat", "keyword_repeat", "remove_duplicates",
     "remove_duplicates", "reverse",
 ]
@@ -130,7 +138,18 @@ def stopwords(draw: Draw) -> Any:
     """Return stop words in any form that settings allow."""
     return draw.any_of(
         lambda: draw.choice(
-            ["_english_", "_none_", ["_english_"], ["_none_"], ["the", "a"], [], [True, 5], "the,,a", " a "]
+            [
+                f"_{draw.choice(LANGUAGES)}_",
+                "_english_",
+                "_none_",
+                ["_english_"],
+                ["_none_"],
+                ["the", "a"],
+                [],
+                [True, 5],
+                "the,,a",
+                " a ",
+            ]
         ),
         lambda: draw.several(lambda: draw.choice(WORDS), 5),
     )
@@ -159,10 +178,21 @@ def filter_(draw: Draw) -> Settings:
         lambda: {
             "type": "stemmer",
             "language": draw.choice(
-                ["english", "porter", "porter2", "minimal_english", "possessive_english", "English"]
+                [
+                    "english",
+                    "porter",
+                    "porter2",
+                    "minimal_english",
+                    "possessive_english",
+                    "English",
+                    *STEMMERS,
+                ]
             ),
         },
-        lambda: {"type": "snowball", "language": "English"},
+        lambda: {
+            "type": "snowball",
+            "language": draw.choice(["English", "German2", *map(str.capitalize, LANGUAGES)]),
+        },
         lambda: {
             "type": "length",
             **draw.some_of({"min": lambda: small(draw, 0, 3), "max": lambda: small(draw, 3, 10)}),
@@ -266,7 +296,7 @@ def gram_tokenizer(draw: Draw, type_: str, range_: int) -> Settings:
     low = draw.number(1, 4)
     sizes = {"type": type_, "min_gram": low, "max_gram": low + range_}
     chosen = draw.several(lambda: draw.choice([*CHARACTERS, "custom", "Letter"]), 3)
-    more = {"custom_token_chars": draw.choice(["+-_", "a😀^]", "'"])} if "custom" in chosen else {}
+    more = {"custom_token_chars": draw.choice(["+-_", "a^]", "'"])} if "custom" in chosen else {}
     return {**sizes, "token_chars": chosen, **more} if draw.chance(0.7) else sizes
 
 

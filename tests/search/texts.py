@@ -14,6 +14,9 @@ SPECIAL: list[str] = [
 ]
 WORDS = [
     "the", "The", "a", "PowerShot2b", "Wi-Fi500's", "O'Neil's-x", "--50-42", "x'S",
+    "häuserübergreifenden", "naïveté", "continuellement", "chevaux", "rápidamente", "felizmente", "attualità", "løst",
+    "mogelijkheden", "klostergården",
+    "новостью", "Straße", "quells", "l'amie", "dell'acqua", "und", "les",
     "running", "foxes", "Foxes'", "dog's", "dogs", "wi-fi", "e.g.", "can't", "flies", "ponies",
     "agreed", "hopping", "generalization", "sky", "news", "skies", "organist", "added", "relational", "is", "of",
     r"\frac", r"\mathbb R", "$x^2$", "{{eqn}}", "[[Definition:Set|set]]", "I", "Ph.D.", "3.14", "1,000", "x_1",

@@ -53,15 +53,42 @@ def _stop(options: Options) -> Parts:
     return lowercase_tokenizer(options), (stop_words(stopword_list(options, "_english_")),)
 
 
-def _english(options: Options) -> Parts:
+def _language(
+    options: Options,
+    language: str,
+    stem: TermFilter,
+    *,
+    first: TermFilter | None = None,
+    normal: TermFilter | None = None,
+) -> Parts:
+    """Return the parts of the analyzer of a language.
+
+    Args:
+        options: settings
+        language: its stop words
+        stem: the stemmer
+        first: a filter before all others
+        normal: a filter after stop words and before the stemmer
+    """
     options.refuse("stopwords_path", "stem_exclusion_path")
-    stopwords = stop_words(stopword_list(options, "_english_"))
+    stopwords = stop_words(stopword_list(options, f"_{language}_"))
     words = options.strings("stem_exclusion", [])
     if words == [NO_WORDS] and not options.is_list("stem_exclusion"):
         words = []
     exclusion = mark_keywords(frozenset(words).__contains__)
-    filters = change_terms(possessive_english), lowercase(options), stopwords, exclusion, stem_terms(porter)
-    return standard_tokenizer(Options(options.piece, {})), filters
+    filters = (first, lowercase(options), stopwords, exclusion, normal, stem)
+    return standard_tokenizer(Options(options.piece, {})), tuple(filter(None, filters))
+
+
+def _elision(articles: str) -> TermFilter:
+    settings = {"articles": articles.split(), "articles_case": True}
+    return token_filters.elision(Options("filter `elision`", settings))
+
+
+_FRENCH_ARTICLES = "l m t qu n s j d c jusqu quoiqu lorsqu puisqu"
+_ITALIAN_ARTICLES = "c l all dall dell nell sull coll pell gl agl dagl degl negl sugl un m t s v d"
+# Stems of the Dutch analyzer that differ from its stemmer.
+_DUTCH_STEMS = ["fiets => fiets", "bromfiets => bromfiets", "ei => eier", "kind => kinder"]
 
 
 def _pattern(options: Options) -> Parts:
@@ -71,9 +98,35 @@ def _pattern(options: Options) -> Parts:
     return tokenizers.pattern_tokenizer(options), filters
 
 
+def _with_stemmer(
+    language: str, stem: str = "", **more: Callable[[], TermFilter]
+) -> Callable[[Options], Parts]:
+    def parts(options: Options) -> Parts:
+        filter_ = token_filters.stemmer(Options("filter", {"language": stem or language}))
+        return _language(options, language, filter_, **{name: make() for name, make in more.items()})
+
+    return parts
+
+
 # Components of Lucene's `EnglishAnalyzer`, `KeywordAnalyzer`, `SimpleAnalyzer` and so on, from their settings.
 BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
-    "english": _english,
+    "danish": _with_stemmer("danish"),
+    "dutch": _with_stemmer(
+        "dutch", normal=lambda: token_filters.stemmer_override(Options("filter", {"rules": _DUTCH_STEMS}))
+    ),
+    "english": lambda options: _language(
+        options, "english", stem_terms(porter), first=change_terms(possessive_english)
+    ),
+    "french": _with_stemmer("french", "light_french", first=lambda: _elision(_FRENCH_ARTICLES)),
+    "german": _with_stemmer(
+        "german", "light_german", normal=lambda: token_filters.german_normalization(Options("filter", {}))
+    ),
+    "italian": _with_stemmer("italian", "light_italian", first=lambda: _elision(_ITALIAN_ARTICLES)),
+    "norwegian": _with_stemmer("norwegian"),
+    "portuguese": _with_stemmer("portuguese", "light_portuguese"),
+    "russian": _with_stemmer("russian"),
+    "spanish": _with_stemmer("spanish", "light_spanish"),
+    "swedish": _with_stemmer("swedish"),
     "keyword": lambda options: (keyword_tokenizer(Options(options.piece, {})), ()),
     "pattern": _pattern,
     "simple": lambda options: (lowercase_tokenizer(options), ()),
@@ -117,6 +170,7 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "decimal_digit": token_filters.decimal_digit,
     "edge_ngram": partial(token_filters.NGramFilter, edge=True),
     "elision": token_filters.elision,
+    "german_normalization": token_filters.german_normalization,
     "keep": token_filters.keep,
     "keyword_marker": token_filters.keyword_marker,
     "keyword_repeat": token_filters.keyword_repeat,
@@ -142,7 +196,7 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
     "edge_ngram": {"max_gram": 1},
     "elision": {
-        "articles": ["l", "m", "t", "qu", "n", "s", "j", "d", "c", "jusqu", "quoiqu", "lorsqu", "puisqu"],
+        "articles": _FRENCH_ARTICLES.split(),
         "articles_case": True,
     },
     "truncate": {"length": 10},
@@ -157,7 +211,10 @@ DEFAULT: Final = "default"  # the analyzer of fields without one; by default the
 NORMALIZING: Final[Mapping[str, frozenset[str]]] = {
     "char_filter": frozenset({"mapping", "pattern_replace"}),
     "filter": frozenset(
-        {"asciifolding", "cjk_width", "decimal_digit", "elision", "lowercase", "pattern_replace", "trim"}
+        {
+            *("asciifolding", "cjk_width", "decimal_digit", "elision", "german_normalization"),
+            *("lowercase", "pattern_replace", "trim"),
+        }
     ),
 }
 # A normalizer is the analyzer with this before its name, because names of analyzers must not begin with "_".

@@ -21,10 +21,10 @@ from searchapp.lucene.analysis.characters import joined_units, utf16_units
 REMEMBERED_STEMS = 1 << 15  # cache size of an algorithm for all analyzers, some megabytes
 
 
-class _Endings(dict[str, str]):
+class Endings(dict[str, str]):
     """Endings of words and their replacements.
 
-    >>> _Endings({"ly": "", "ally": "al", "y": "i"}).longest("rationally")
+    >>> Endings({"ly": "", "ally": "al", "y": "i"}).longest("rationally")
     'ally'
     """
 
@@ -58,16 +58,16 @@ def minimal_english(term: str) -> str:
 
 
 # fmt: off
-_PORTER_STEP2 = _Endings({
+_PORTER_STEP2 = Endings({
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "alli": "al",
     "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
     "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
     "logi": "log",
 })
-_PORTER_STEP3 = _Endings({
+_PORTER_STEP3 = Endings({
     "icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": "",
 })
-_PORTER_STEP4 = _Endings(dict.fromkeys((
+_PORTER_STEP4 = Endings(dict.fromkeys((
     "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate",
     "iti", "ous", "ive", "ize",
 ), ""))
@@ -153,22 +153,22 @@ _UNCHANGED = frozenset({"sky", "news", "howe", "atlas", "cosmos", "bias", "andes
 _UNCHANGED_AFTER_1A = frozenset(
     {"inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"}
 )
-_PORTER2_STEP2 = _Endings({
+_PORTER2_STEP2 = Endings({
     "tional": "tion", "enci": "ence", "anci": "ance", "abli": "able", "entli": "ent", "izer": "ize",
     "ization": "ize", "ational": "ate", "ation": "ate", "ator": "ate", "alism": "al", "aliti": "al",
     "alli": "al", "fulness": "ful", "ousli": "ous", "ousness": "ous", "iveness": "ive", "iviti": "ive",
     "biliti": "ble", "bli": "ble", "ogi": "og", "fulli": "ful", "lessli": "less", "li": "",
 })
-_PORTER2_STEP3 = _Endings({
+_PORTER2_STEP3 = Endings({
     "tional": "tion", "ational": "ate", "alize": "al", "icate": "ic", "iciti": "ic", "ical": "ic", "ful": "",
     "ness": "", "ative": "",
 })
-_PORTER2_STEP4 = _Endings(dict.fromkeys((
+_PORTER2_STEP4 = Endings(dict.fromkeys((
     "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ism", "ate", "iti", "ous",
     "ive", "ize", "ion",
 ), ""))
 # fmt: on
-_PORTER2_STEP1B = _Endings(dict.fromkeys(("eedly", "ingly", "edly", "eed", "ing", "ed"), ""))
+_PORTER2_STEP1B = Endings(dict.fromkeys(("eedly", "ingly", "edly", "eed", "ing", "ed"), ""))
 
 _CONSONANT_Y = re.compile(r"^y|(?<=[aeiouy])y")
 _R1_EXCEPTION = re.compile(r"gener|commun|arsen")
@@ -249,6 +249,6 @@ def _porter2_later_steps(word: str, r1: int, r2: int) -> str:
     return stem if word.endswith("ll") and in_r2 else word
 
 
-def _replaced(word: str, ending: str, replacements: _Endings, region: int) -> str:
+def _replaced(word: str, ending: str, replacements: Endings, region: int) -> str:
     stem = word[: len(word) - len(ending)]
     return stem + replacements[ending] if ending and len(stem) >= region else word

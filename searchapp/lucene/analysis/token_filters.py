@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise, repeat
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
@@ -22,6 +22,7 @@ from searchapp.lucene.analysis.characters import (
     has_halves,
     joined_units,
     lower,
+    read_table,
     usual_width,
     utf16_length,
     utf16_units,
@@ -255,7 +256,7 @@ class NGramFilter(StreamFilter):
 REMEMBERED_TERMS = 500_000  # a cache is emptied at this size
 
 
-class Memo(dict[str, R], Generic[R]):
+class TermMemo(dict[str, R], Generic[R]):
     """The results of a function for each term, computed at the first use."""
 
     def __init__(self, compute: Callable[[str], R]) -> None:
@@ -289,9 +290,9 @@ class TermChain(StreamFilter):
 
     def __init__(self, filters: Sequence[TermFilter], keeps_marks: bool = True) -> None:
         self._keeps_marks = keeps_marks
-        self._unmarked = Memo(partial(outcome, filters))
-        self._marked = Memo(partial(outcome, filters, keyword=True))
-        self.terms = Memo(partial(term_outcome, filters))
+        self._unmarked = TermMemo(partial(outcome, filters))
+        self._marked = TermMemo(partial(outcome, filters, keyword=True))
+        self.terms = TermMemo(partial(term_outcome, filters))
 
     def apply(self, tokens: TokenStream) -> TokenStream:
         if tokens.keywords is None and not self._keeps_marks:
@@ -490,13 +491,21 @@ def stopword_list(options: Options, default: str) -> list[str]:
         return []
     words: list[str] = []
     for word in setting:
-        if word == "_english_":
-            words += ENGLISH_STOPWORDS
+        language = word[1:-1]
+        if word == f"_{language}_" and language in _stop_words():
+            words += _stop_words()[language]
         elif re.fullmatch("_[a-z]+_", word) and word != NO_WORDS:
             raise options.not_supported(f"the stop words {word}")
         else:
             words.append(word)
     return words
+
+
+@cache
+def _stop_words() -> dict[str, Sequence[str]]:
+    """Return stop words by language."""
+    words = {language: tuple(words.split()) for language, words in read_table("stop_words.txt")}
+    return {"english": ENGLISH_STOPWORDS, **words}
 
 
 def length(options: Options) -> TermFilter:
@@ -515,31 +524,54 @@ def truncate(options: Options) -> TermFilter:
     return LeavingHalves(stem_terms(lambda term: joined_units(utf16_units(term)[:units])))
 
 
-_STEMMERS = {
+_ENGLISH = {
     "english": stem_terms(porter),
     "porter": stem_terms(porter),
     "porter2": stem_terms(porter2),
     "minimal_english": stem_terms(minimal_english),
-    "minimalenglish": stem_terms(minimal_english),
     "possessive_english": change_terms(possessive_english),
-    "possessiveenglish": change_terms(possessive_english),
 }
+
+
+@cache
+def _stemmers() -> dict[str, TermFilter]:
+    """Return the filter of each language, which Elasticsearch also knows without underscores."""
+    # Only few indexes need these modules.
+    from searchapp.lucene.analysis.light_stemmers import LIGHT
+    from searchapp.lucene.analysis.snowball import SNOWBALL
+
+    stems = {**SNOWBALL, "german2": SNOWBALL["german"], **LIGHT}
+    filters = {**_ENGLISH, **{name: stem_terms(stem) for name, stem in stems.items()}}
+    return filters | {name.replace("_", ""): filter_ for name, filter_ in filters.items()}
 
 
 def stemmer(options: Options) -> TermFilter:
     """Make a filter of type `stemmer`; `name` is the older name of `language`."""
     language = options.text("language", options.text("name", "porter"))
-    if language.lower() not in _STEMMERS:
+    known = _ENGLISH if language.lower() in _ENGLISH else _stemmers()
+    if language.lower() not in known:
         raise options.not_supported(f"the language {language}")
-    return _STEMMERS[language.lower()]
+    return known[language.lower()]
 
 
 def snowball(options: Options) -> TermFilter:
-    """Make a filter of type `snowball`, for English only."""
-    language = options.text("language", "English")
-    if language.lower() != "english":
+    """Make a filter of type `snowball`; `name` is the older name of `language`."""
+    from searchapp.lucene.analysis.snowball import SNOWBALL  # see `_stemmers`
+
+    language = options.text("language", options.text("name", "English"))
+    name = language[:1].lower() + language[1:]
+    if name == "english":
+        return _ENGLISH["porter2"]
+    if name not in (*SNOWBALL, "german2"):
         raise options.not_supported(f"the language {language}")
-    return stem_terms(porter2)
+    return _stemmers()[name]
+
+
+def german_normalization(_options: Options) -> TermFilter:
+    """Make a filter of type `german_normalization`."""
+    from searchapp.lucene.analysis.light_stemmers import normalized_german  # see `_stemmers`
+
+    return change_terms(normalized_german)
 
 
 def keyword_marker(options: Options) -> TermFilter:

@@ -267,7 +267,10 @@ def gram_tokenizer(options: Options, edge: bool) -> Tokenizer:
     kinds = []
     for name in (name.strip(TRIMMED).lower() for name in options.strings("token_chars", [])):
         if name == "custom":
-            kinds.append(re.escape(options.text("custom_token_chars")))
+            custom = options.text("custom_token_chars")
+            if not custom or has_astral(custom):
+                raise options.not_supported(f"`custom_token_chars` {custom!r}")
+            kinds.append(re.escape(custom))
         elif name in _CHARACTER_CLASSES:
             kinds.append(_CHARACTER_CLASSES[name]())
         else:

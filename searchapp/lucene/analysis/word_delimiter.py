@@ -16,7 +16,14 @@ from typing import ClassVar, NamedTuple
 from searchapp.lucene.analysis.char_filters import rule_sides
 from searchapp.lucene.analysis.characters import category_ranges, joined_units, utf16_length, utf16_units
 from searchapp.lucene.analysis.options import Options
-from searchapp.lucene.analysis.token_filters import Memo, Span, StreamFilter, TokenRow, TokenStream, word_set
+from searchapp.lucene.analysis.token_filters import (
+    Span,
+    StreamFilter,
+    TermMemo,
+    TokenRow,
+    TokenStream,
+    word_set,
+)
 
 # Types of characters, as bits.
 _LOWER, _UPPER, _DIGIT, _DELIMITER = 1, 2, 4, 8
@@ -111,7 +118,7 @@ class _WordDelimiter(StreamFilter):
         self._catenated = self._selected(options, "catenate_words", "catenate_numbers", False)
         self._is_protected = word_set(options, "protected_words", [])
         # The parts of each term; None for a term that stays.
-        self._parts = Memo(self._parts_of)
+        self._parts = TermMemo(self._parts_of)
 
     @staticmethod
     def _selected(options: Options, words: str, numbers: str, default: bool) -> int:

@@ -287,7 +287,9 @@ def _compile_wildcard(pattern: str, is_case_insensitive: bool) -> tuple[str, re.
             unknown += len(runs) > 1
         else:
             literal = next(characters, character) if character == "\\" else character
-            is_letter = is_case_insensitive and literal.isascii() and literal.isalpha()
+            # Elasticsearch compares an escaped letter with its case.
+            is_plain = is_case_insensitive and character != "\\"
+            is_letter = is_plain and literal.isascii() and literal.isalpha()
             runs[-1] += f"[{literal.lower()}{literal.upper()}]" if is_letter else re.escape(literal)
             beginning += literal if is_literal else ""
             continue
