@@ -117,6 +117,8 @@ def test_the_error_names_a_piece_that_only_elasticsearch_supports(settings: Sett
         (_filter(type="stemmer_override", rules=["a -> b"]), "'a -> b'"),
         (_filter(type="keyword_marker"), "`keywords` is missing"),
         (_filter(type="truncate", length=0), "must be positive"),
+        (_tokenizer(type="path_hierarchy", delimiter="ab"), "`delimiter` must be one character, not 'ab'"),
+        (_tokenizer(type="path_hierarchy", skip=-1), "`skip` must not be negative"),
         (_filter(type="word_delimiter", type_table=["a => DIGITS"]), "not of the form: character => LOWER"),
         (_filter(type="word_delimiter", type_table=["ab => DIGIT"]), "'ab => DIGIT' is not of the form"),
         (_filter(type="word_delimiter", type_table=["a"]), "the rule 'a' has no =>"),

@@ -1,4 +1,4 @@
-"""The filters that split words give the tokens, positions and lengths of Lucene's."""
+"""The filters that split words, and paths, give the tokens, positions and lengths of Lucene's."""
 
 from __future__ import annotations
 
@@ -56,6 +56,14 @@ def test_protected_words_and_types_of_characters() -> None:
         ("b", 2, 1),
         ("d", 3, 1),
     ]
+
+
+def test_paths_are_divided_from_either_end() -> None:
+    settings = {"type": "path_hierarchy", "replacement": "-", "skip": 1}
+    for reverse, terms in ((False, ["-b", "-b-c", "-b-c-"]), (True, ["-a-b-", "a-b-", "b-"])):
+        tokenizer = {"cut": {**settings, "reverse": reverse}}
+        registry = AnalysisRegistry({"tokenizer": tokenizer, "analyzer": {"paths": {"tokenizer": "cut"}}})
+        assert registry.analyzer("paths").terms("/a/b/c/") == [(term, i) for i, term in enumerate(terms)]
 
 
 @pytest.mark.elasticsearch

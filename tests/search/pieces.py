@@ -120,6 +120,17 @@ def tokenizer(draw: Draw) -> Settings:
         lambda: {"type": "whitespace", **draw.some_of({"max_token_length": lambda: small(draw, 1, 12)})},
         lambda: {"type": draw.choice(["keyword", "letter", "lowercase"])},
         lambda: {
+            "type": "path_hierarchy",
+            **draw.some_of(
+                {
+                    "delimiter": lambda: draw.choice(["/", "e", " "]),
+                    "replacement": lambda: draw.choice(["-", "é"]),
+                    "skip": lambda: small(draw, 0, 3),
+                    "reverse": lambda: flag(draw),
+                }
+            ),
+        },
+        lambda: {
             "type": "pattern",
             **pattern(draw),
             **draw.some_of({"group": lambda: draw.choice([-1, 0, "0"])}),

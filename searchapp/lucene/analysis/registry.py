@@ -158,6 +158,7 @@ TOKENIZERS: Final[Makers[Tokenizer]] = {
     "letter": tokenizers.letter_tokenizer,
     "lowercase": tokenizers.lowercase_tokenizer,
     "ngram": partial(tokenizers.gram_tokenizer, edge=False),
+    "path_hierarchy": tokenizers.path_tokenizer,
     "pattern": tokenizers.pattern_tokenizer,
     "simple_pattern": tokenizers.simple_pattern_tokenizer,
     "standard": tokenizers.standard_tokenizer,

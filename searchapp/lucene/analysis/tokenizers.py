@@ -185,6 +185,37 @@ class GramTokenizer(Tokenizer):
         return spans
 
 
+class PathTokenizer(Tokenizer):
+    """Returns a path and its ancestors, or the parts at its end with `reverse` (`PathHierarchyTokenizer`)."""
+
+    def __init__(self, delimiter: str, replacement: str, skip: int, reverse: bool) -> None:
+        self._delimiter = delimiter
+        self._replacement = replacement
+        self._skip = skip
+        self._reverse = reverse
+
+    def spans(self, text: str) -> Spans:
+        if self._reverse:
+            ends = [match.end() for match in re.finditer(re.escape(self._delimiter), text)]
+            cuts = sorted({0, *ends, len(text)})
+            cuts = cuts[: max(len(cuts) - self._skip, 0)]
+            return [(start, cuts[-1]) for start in cuts[:-1]]
+        # A delimiter at the beginning is a part of the first name.
+        delimiters = [
+            match.start() for match in re.finditer(re.escape(self._delimiter), text) if match.start()
+        ]
+        starts = [0, *delimiters]
+        if not text or self._skip >= len(starts):
+            return []
+        return [(starts[self._skip], end) for end in (*delimiters[self._skip :], len(text))]
+
+    def normalize(self, term: str) -> str:
+        return term.replace(self._delimiter, self._replacement)
+
+    def terms(self, text: str) -> list[str]:
+        return [self.normalize(term) for term in super().terms(text)]
+
+
 def _paired_units(units: str, start: int) -> tuple[str, list[int]]:
     """Return the characters from a code unit on, with high surrogates paired with the next unit, and their ends."""
     characters: list[str] = []
@@ -303,6 +334,20 @@ def pattern_tokenizer(options: Options) -> Tokenizer:
     if group > 0:
         pattern.check_groups(options)
     return MatchTokenizer(pattern, group) if group >= 0 else SplitTokenizer(pattern)
+
+
+def path_tokenizer(options: Options) -> Tokenizer:
+    """Make a tokenizer of type `path_hierarchy`."""
+    delimiter = options.text("delimiter", "/")
+    replacement = options.text("replacement", delimiter)
+    for name, character in (("delimiter", delimiter), ("replacement", replacement)):
+        if utf16_length(character) != 1:
+            raise options.bad(f"`{name}` must be one character, not {character!r}")
+    skip = options.integer("skip", 0)
+    if skip < 0:
+        raise options.bad(f"`skip` must not be negative, but is {skip}")
+    _token_limit(options, "buffer_size", 1024)  # does not affect tokens
+    return PathTokenizer(delimiter, replacement, skip, options.boolean("reverse", False))
 
 
 # An element with the same meaning in Lucene's RegExp and in Java: a character, an escaped character, or a class.
