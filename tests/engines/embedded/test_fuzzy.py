@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ from searchapp.lucene import Document, Index
 from searchapp.lucene.errors import Refused
 from searchapp.lucene.queries.fuzzy import similar_terms
 from searchapp.lucene.search.spelling import edit_distance
-from tests.engines.embedded.conftest import MAPPING, body
+from tests.engines.embedded.conftest import MAPPING, EnginePair, body
 
 Json = dict[str, Any]
 
@@ -115,3 +116,12 @@ def test_explanations_show_the_shared_document_frequency(index: Index) -> None:
         if value.description == "n, number of documents containing term"
     )
     assert frequency == WORDS.count("cat")
+
+
+@pytest.mark.elasticsearch
+def test_terms_without_weight_match_as_on_the_server(make_pair: Callable[..., EnginePair]) -> None:
+    pair = make_pair([Document(str(number), word) for number, word in enumerate([*WORDS, "b", "xy"])])
+    for value in ("c", "ba", "b"):
+        for expansions in (1, 3, 50):
+            query = {"value": value, "fuzziness": 2, "max_expansions": expansions}
+            assert pair.require_same_hits({"fuzzy": {"text": query}})

@@ -79,7 +79,6 @@ def index(embedded: EmbeddedEngine) -> Any:
             "`minimum_should_match` of the query `query_string` with required and optional clauses",
         ),
         ({"query_string": {"query": "(" * 60 + "a" + ")" * 60}}, "more than 50 nested parts"),
-        ({"range": {"year": {"gte": 1, "format": "yyyy"}}}, "`format` in the query `range`"),
         (
             {"bool": {"must": [MATCH], "adjust_pure_negative": False}},
             "`adjust_pure_negative` in the query `bool`",
