@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import secrets
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ VARIANTS = 20 if FULL else 5
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
 MATCH = {"match": {"text": "a b"}}
 YEARS = {"range": {"year": {"gte": 3}}}
+DATES = {"range": {"when": {"gte": "2003", "lt": "2006"}}}
 PHRASE = {"match_phrase": {"text": "a b"}}
 
 INDEPENDENT: list[Json] = [
@@ -54,6 +56,9 @@ DROPPED: list[Json] = [
     {"bool": {"must": MATCH, "filter": YEARS}},
     {"bool": {"must": [MATCH, YEARS]}},
     {"bool": {"must": MATCH, "must_not": [YEARS]}},
+    {"bool": {"must": MATCH, "filter": DATES}},
+    {"bool": {"must": [MATCH, {"range": {"when": {"lt": "2002-01-01||/y"}}}]}},
+    {"bool": {"must": MATCH, "must_not": {"range": {"when": {"gte": "now-100y/y"}}}}},
     {"bool": {"must": MATCH, "must_not": {"term": {"year": 3}}}},
     {"bool": {"must": MATCH, "filter": {"bool": {"must_not": YEARS}}}},
     {"bool": {"must": [MATCH, {"constant_score": {"filter": YEARS}}]}},
@@ -72,6 +77,12 @@ LEAVES: list[Json] = [
     MATCH,
     YEARS,
     PHRASE,
+    DATES,
+    {"range": {"when": {"gte": "2007"}}},
+    {"range": {"when": {"gte": "2000", "lt": "2004"}}},
+    {"term": {"when": "2003"}},
+    {"terms": {"when": ["2001", "2003"]}},
+    {"exists": {"field": "when"}},
     {"range": {"year": {"lt": 2}}},
     {"term": {"tag": "x"}},
     {"term": {"year": 3}},
@@ -129,6 +140,7 @@ def documents(seed: int) -> list[Document]:
         text = " ".join(random.choice(WORDS) for _ in range(random.randrange(1, 9)))
         fields: Json = {"tag": random.choice("xyz"), "year": random.randrange(8)}
         fields |= {"ratio": 1.0} if random.random() < 0.3 else {}
+        fields |= {"when": str(2000 + fields["year"])} if random.random() < 0.7 else {}
         result.append(Document(str(number), text, fields | ({"long": 1} if random.random() < 0.1 else {})))
     return result
 
@@ -139,6 +151,8 @@ def triples(
 ) -> Iterator[list[tuple[Index, Index, Index]]]:
     """Indexes of the same documents on one, three and seven shards."""
     home = tmp_path_factory.mktemp("shards")
+    mapping = copy.deepcopy(MAPPING)
+    mapping["mappings"]["properties"]["when"] = {"type": "date"}
     settings = Settings(home=home, url=elasticsearch_url, index_prefix=f"test-{secrets.token_hex(4)}")
     with closing(ElasticsearchEngine.connect(settings)) as engine:
         opened = []
@@ -146,7 +160,7 @@ def triples(
             batch = documents(seed)
             for count in (1, 3, 7):
                 name = f"s{seed}-{count}"
-                engine.build(name, IndexSpec(MAPPING, len(batch), name, name, count), batch)
+                engine.build(name, IndexSpec(mapping, len(batch), name, name, count), batch)
                 opened.append(engine.open(name))
         yield list(zip(opened[::3], opened[1::3], opened[2::3], strict=True))
         for index in opened:
