@@ -189,7 +189,7 @@ def test_an_invalid_mapping_is_rejected(engine_settings: Settings, described: di
         ({"term": {"era": 5}}, r"era \(the letter G in the date format `G yyyy`\)"),
         ({"exists": {"field": "hidden"}}, r"hidden \(`index: false`\)"),
         (between(gte="2020-W01-1", format="week_date"), "the date format `week_date`"),
-        (between(gte="2020", time_zone="EST"), "`time_zone: EST`"),
+        (between(gte="2020", time_zone="EST"), "`time_zone` of the query `range` .'EST' is no"),
         (between(gte="1950-01-01", time_zone="Europe/Paris"), "a date before 1970"),
         (between(gte="2020T10:00"), "a date without its year"),
         ({"term": {"when": "now/d"}}, "`now/d` for when outside the query `range`"),

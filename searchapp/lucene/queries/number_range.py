@@ -387,4 +387,4 @@ def time_zone(options: Mapping[str, Any]) -> dates.Zone | None:
     try:
         return dates.time_zone(text)
     except ValueError as error:
-        raise unsupported(f"`time_zone: {parameters.shown(text)}` of the query `range` ({error})") from error
+        raise unsupported(f"`time_zone` of the query `range` ({error})") from error
