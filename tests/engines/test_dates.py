@@ -212,7 +212,11 @@ def test_now_is_the_time_of_each_body(tmp_path: Path, monkeypatch: pytest.Monkey
     calls: list[int] = []
 
     def at(milliseconds: int) -> None:
-        monkeypatch.setattr(query_module, "time_ns", lambda: calls.append(1) or milliseconds * 1_000_000)
+        def time_ns() -> int:
+            calls.append(1)
+            return milliseconds * 1_000_000
+
+        monkeypatch.setattr(query_module, "time_ns", time_ns)
 
     recent = {"bool": {"must": {"match": {"text": "a b"}}, "filter": [between(gte="now-1d", lte="now")]}}
     at(1577836800000)

@@ -198,9 +198,9 @@ def _light_french(word: str) -> str:
         word = word[:-1]
     for rules in _FRENCH_RULES:
         if isinstance(rules[0], int):
-            word = _replaced(word, (rules,))  # type: ignore[arg-type]
+            word = _replaced(word, (rules,))
             continue
-        changed = _replaced(word, rules)  # type: ignore[arg-type]
+        changed = _replaced(word, rules)
         if changed != word:
             word = changed
             break

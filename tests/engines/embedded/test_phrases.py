@@ -148,7 +148,7 @@ def test_invalid_positions_raise_an_error_instead_of_crashing(
             frequencies(Phrase.of("text", ("a", "b"), (0, 1)), index)
 
 
-def frequencies(phrase: Phrase, index: EmbeddedIndex) -> dict[str, float]:
+def frequencies(phrase: Phrase | MultiPhrase, index: EmbeddedIndex) -> dict[str, float]:
     """Return the frequency of a phrase in each document, by id."""
     return by_id(phrase.postings(index.index.searchers[0].reader.fields["text"]), index)
 

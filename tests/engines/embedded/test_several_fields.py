@@ -122,7 +122,7 @@ def test_queries_of_several_fields_rank_as_on_the_server(make_pair: Callable[...
     for query in QUERIES:
         engines.require_same_hits(query)
         engines.require_same_details(query, explain=True)
-        marked = {name: {} for name in ("text", "title", "tags.name", "title.alike", "kind")}
+        marked: dict[str, Any] = {name: {} for name in ("text", "title", "tags.name", "title.alike", "kind")}
         highlight = {"type": "plain", "number_of_fragments": 0, "fields": marked}
         engines.require_same_details(query, highlight=highlight)
 
