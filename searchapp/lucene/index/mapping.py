@@ -57,12 +57,14 @@ MOST_DECIMALS = 19  # Elasticsearch reads a text with more decimals as 0 in a fi
 # Elasticsearch's default of `index.max_result_window`.
 RESULT_WINDOW = 10_000
 
-# Settings without an effect on hits and scores; their values are not checked.
+# Settings without an effect on hits and scores, also because an index on a server gets other values of `highlight` and
+# `number_of_shards`; their values are not checked.
 _WITHOUT_EFFECT = frozenset([
-    "number_of_replicas", "auto_expand_replicas", "refresh_interval", "codec", "number_of_routing_shards",
-    "routing", "merge", "translog", "store", "priority", "unassigned", "lifecycle", "gc_deletes", "hidden",
-    "max_inner_result_window", "max_rescore_window", "max_docvalue_fields_search",
-    "max_script_fields", "search", "indexing", "analyze", "soft_deletes", "requests",
+    "number_of_shards", "number_of_replicas", "auto_expand_replicas", "refresh_interval", "codec",
+    "number_of_routing_shards", "highlight", "routing", "merge", "translog", "store", "priority",
+    "unassigned", "lifecycle", "gc_deletes", "hidden", "max_inner_result_window", "max_rescore_window",
+    "max_docvalue_fields_search", "max_script_fields", "search", "indexing", "analyze", "soft_deletes",
+    "requests",
 ])  # fmt: skip
 
 # Types whose values are stored and neither checked nor searched. Elasticsearch does not return the values of vectors.
@@ -286,16 +288,7 @@ class Schema:
                 settings = _object(canonical(mapping), "settings")
             except BadSettings as error:
                 raise invalid(str(error)) from error
-            one_shard = {"number_of_shards"} if str(settings.get("number_of_shards")) == "1" else set()
-            known = {
-                "analysis",
-                "similarity",
-                "mapping",
-                "max_result_window",
-                *LIMITS,
-                *_WITHOUT_EFFECT,
-                *one_shard,
-            }
+            known = {"analysis", "similarity", "mapping", "max_result_window", *LIMITS, *_WITHOUT_EFFECT}
             known_only(settings, known, "the settings of an index")
             window = _natural(settings.get("max_result_window", RESULT_WINDOW), "`max_result_window`")
             if window < RESULT_WINDOW:

@@ -269,7 +269,6 @@ def mapping_with(path: list[str], value: Any) -> dict[str, Any]:
         (["mappings", "properties", "year", "coerce"], False, "`coerce: false` of the field year"),
         (["mappings", "properties", "text", "index_options"], "docs", "`index_options: docs`"),
         (["mappings", "runtime"], {}, "`runtime` in `mappings`"),
-        (["settings", "number_of_shards"], 2, "`number_of_shards` in the settings"),
         (["settings", "similarity", "flat"], {"type": "DFR"}, "the type `DFR` of the similarity flat"),
         (["aliases"], {}, "`aliases` in a mapping"),
     ],
