@@ -54,7 +54,8 @@ def embedded_outcome(index: EmbeddedIndex, body: Json) -> Outcome:
             return f"{REFUSED}{error}"
     except Exception:  # a crash must not end the search for counterexamples
         return f"crashed: {traceback.format_exc()[-1000:]}"
-    return [without_explanation(hit) for hit in _details(index, {**body, "explain": False})]
+    unexplained = embedded_outcome(index, {**body, "explain": False})
+    return unexplained if isinstance(unexplained, str) else list(map(without_explanation, unexplained))
 
 
 def _details(index: EmbeddedIndex, body: Json) -> list[Json]:

@@ -432,7 +432,10 @@ def read_combined_fields(parser: Parser, content: Any) -> Query:
     words = required(options, "query", query)
     if not isinstance(words, str):
         raise invalid(f"`query` of the query `{query}` must be text, not {words!r}")
-    boosts = _field_boosts(options.get("fields", ()), query)
+    described = options.get("fields", ())
+    if not isinstance(described, str | list | tuple):
+        raise invalid(f"`fields` of the query `{query}` must be a list of names, not {described!r}")
+    boosts = _field_boosts(described, query)
     if any(boost < 1 for boost in boosts.values()):
         raise invalid(f"the boost of a field of the query `{query}` must be at least 1")
     named = [(parser.field(name or NAMELESS), boost) for name, boost in boosts.items()]

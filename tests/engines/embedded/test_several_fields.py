@@ -73,7 +73,7 @@ def documents() -> list[Document]:
     ]
 
 
-def combined(query: str, fields: list[str], **more: Any) -> Json:
+def combined(query: str, fields: Any, **more: Any) -> Json:
     return {"combined_fields": {"query": query, "fields": fields, **more}}
 
 
@@ -134,6 +134,7 @@ def test_queries_of_several_fields_rank_as_on_the_server(make_pair: Callable[...
         (combined("a", ["title.own"]), "needs the default similarity, title.own has its own"),
         (combined("a", ["text", "title.alike"]), "must have the same search analyzer"),
         (combined("a", ["text^0.5"]), "must be at least 1"),
+        (combined("a", 5), "must be a list of names, not 5"),
         (combined("a", []), "the query `combined_fields` without fields"),
         (combined("a", ["title", "short"]), "a field and its alias"),
         (
