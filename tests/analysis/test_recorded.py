@@ -14,6 +14,7 @@ import pytest
 
 from searchapp.model import Token
 from tests.analysis.parity import InlineOracle, built_analyzer
+from tests.search.analyzers import CHANGED
 
 NO_PIECES: dict[str, Any] = {"char_filter": [], "filter": []}
 RECORDED = [
@@ -44,4 +45,6 @@ def test_a_server_gives_the_recorded_tokens(oracle: InlineOracle) -> None:
     for param in RECORDED:
         (case,) = param.values
         assert isinstance(case, dict)
+        if oracle.is_older and any(name in str(case["analyzer"]).lower() for name in CHANGED):
+            continue
         assert _notation(oracle.servers(_analyzer(case), [case["text"]])) == case["tokens"]

@@ -130,6 +130,8 @@ def record(server: Server, chosen_names: Collection[str] = ()) -> Iterator[tuple
                 for body_name, outcome in by_name.items()
                 if outcome is not None
             ]
+            if not answered:  # both engines reject the mapping
+                continue
             left_out = [body_name for body_name, outcome in by_name.items() if outcome is None]
             yield name, Recording(version, case["mapping"], documents, answered, left_out)
 

@@ -182,6 +182,19 @@ QUERIES: dict[str, dict[str, Any]] = {
         }
     },
     "combined field": {"combined_fields": {"query": "ring of a", "fields": ["text.gaps^1.7", "nowhere"]}},
+    **{
+        f"combined {words}": {"combined_fields": {"query": words, "fields": [f"{field}^{boost}"], **more}}
+        for words, field, boost, more in (
+            ("a", "text.gaps", 1, {}),
+            ("a b c", "text.gaps", 2, {}),
+            ("a c", "text.gaps", 1, {"operator": "and"}),
+            ("a b ring", "text.gaps", 3, {"minimum_should_match": 2}),
+            ("car auto", "text.gaps", 1, {"boost": 0.3}),
+            ("b zebra", "text.gaps", 1.5, {}),
+            ("ring car b", "text.gaps", 1, {}),
+            ("the", "text.gaps", 1, {"zero_terms_query": "all"}),
+        )
+    },
     "multi phrase": {"multi_match": {"query": "a b", "fields": ["text", "text.gaps"], "type": "phrase"}},
     "classic": {"query_string": {"query": "a b OR ring", "fields": ["text^2", "text.gaps"]}},
     "classic operators": {"query_string": {"query": "a AND b OR c NOT ring", "fields": ["text"]}},
