@@ -29,7 +29,6 @@ from searchapp.lucene.analysis.token_filters import (
     term_outcome,
 )
 from searchapp.lucene.analysis.tokenizers import Tokenizer
-from searchapp.lucene.errors import NotSupported
 from searchapp.lucene.records import AnalysisStep, Token
 
 REMEMBERED_TEXTS = 64
@@ -140,7 +139,7 @@ class Analyzer:
         tokenizer_name: str | None = None,
         position_increment_gap: int = DEFAULT_POSITION_GAP,
         shared: SharedAnalysis | None = None,
-        normalizer: Normalizer | None = None,
+        normalizer: Normalizer = ((), ()),
     ) -> None:
         from searchapp.lucene.analysis.bulk import BulkAnalysis  # see `SharedAnalysis`
 
@@ -235,13 +234,7 @@ class Analyzer:
         return [Token(term, position, start, end) for term, position, (start, end) in rows]
 
     def normalized(self, text: str) -> str:
-        """Return a word as one term, changed only by filters of characters, as for prefixes, patterns and ranges.
-
-        Raises:
-            NotSupported: the filters of a built-in analyzer are unknown.
-        """
-        if self._normalizer is None:
-            raise NotSupported(f"prefixes, patterns and ranges with the analyzer `{self.name}`")
+        """Return a word as one term, changed only by filters of characters, as for prefixes, patterns and ranges."""
         char_filters, filters = self._normalizer
         for char_filter in char_filters:
             text = char_filter.replace(text)

@@ -5,7 +5,7 @@ A component without settings may be named by its type, as in Elasticsearch. Unkn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -80,13 +80,21 @@ def _language(
     return standard_tokenizer(Options(options.piece, {})), tuple(filter(None, filters))
 
 
-def _elision(articles: str) -> TermFilter:
-    settings = {"articles": articles.split(), "articles_case": True}
+_ARTICLES = {
+    "french": "l m t qu n s j d c jusqu quoiqu lorsqu puisqu",
+    "italian": "c l all dall dell nell sull coll pell gl agl dagl degl negl sugl un m t s v d",
+}
+
+
+def _elision(language: str) -> TermFilter:
+    settings = {"articles": _ARTICLES[language].split(), "articles_case": True}
     return token_filters.elision(Options("filter `elision`", settings))
 
 
-_FRENCH_ARTICLES = "l m t qu n s j d c jusqu quoiqu lorsqu puisqu"
-_ITALIAN_ARTICLES = "c l all dall dell nell sull coll pell gl agl dagl degl negl sugl un m t s v d"
+def _german_normalization() -> TermFilter:
+    return token_filters.german_normalization(Options("filter", {}))
+
+
 # Stems of the Dutch analyzer that differ from its stemmer.
 _DUTCH_STEMS = ["fiets => fiets", "bromfiets => bromfiets", "ei => eier", "kind => kinder"]
 
@@ -117,11 +125,9 @@ BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
     "english": lambda options: _language(
         options, "english", stem_terms(porter), first=change_terms(possessive_english)
     ),
-    "french": _with_stemmer("french", "light_french", first=lambda: _elision(_FRENCH_ARTICLES)),
-    "german": _with_stemmer(
-        "german", "light_german", normal=lambda: token_filters.german_normalization(Options("filter", {}))
-    ),
-    "italian": _with_stemmer("italian", "light_italian", first=lambda: _elision(_ITALIAN_ARTICLES)),
+    "french": _with_stemmer("french", "light_french", first=partial(_elision, "french")),
+    "german": _with_stemmer("german", "light_german", normal=_german_normalization),
+    "italian": _with_stemmer("italian", "light_italian", first=partial(_elision, "italian")),
     "norwegian": _with_stemmer("norwegian"),
     "portuguese": _with_stemmer("portuguese", "light_portuguese"),
     "russian": _with_stemmer("russian"),
@@ -197,13 +203,12 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
     "edge_ngram": {"max_gram": 1},
     "elision": {
-        "articles": _FRENCH_ARTICLES.split(),
+        "articles": _ARTICLES["french"].split(),
         "articles_case": True,
     },
     "truncate": {"length": 10},
 }
-_LOWERCASING: Final = ("english", "pattern", "simple", "standard", "stop")  # built-in analyzers
-_UNCHANGING: Final = ("keyword", "whitespace")
+_UNCHANGING: Final = ("keyword", "whitespace")  # built-in analyzers
 SYNONYMS: Final = "synonym"  # the filter whose settings are analyzed by the preceding components
 
 DEFAULT: Final = "default"  # the analyzer of fields without one; by default the standard analyzer
@@ -465,13 +470,16 @@ def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:
         raise NotSupported(f"the analyzer `{name}`" + (f" of type {type_}" if type_ != name else ""))
     options = Options(f"analyzer `{name}`", settings)
     tokenizer, filters = BUILT_IN[type_](options)
-    lowercases = type_ in _LOWERCASING and (type_ != "pattern" or options.boolean("lowercase", True))
+    normalizer = list(_normalizer(type_, options))
     options.finish()
-    normalizer = [change_terms(lower)] if lowercases else []
-    is_known = type_ in (*_LOWERCASING, *_UNCHANGING)
-    return Analyzer(
-        name,
-        tokenizer,
-        [("", filter_) for filter_ in filters],
-        normalizer=([], normalizer) if is_known else None,
-    )
+    return Analyzer(name, tokenizer, [("", filter_) for filter_ in filters], normalizer=([], normalizer))
+
+
+def _normalizer(type_: str, options: Options) -> Iterator[TermFilter]:
+    """Yield the filters of `normalize` of Lucene's analyzer."""
+    if type_ in _ARTICLES:
+        yield _elision(type_)
+    if type_ not in _UNCHANGING and (type_ != "pattern" or options.boolean("lowercase", True)):
+        yield change_terms(lower)
+    if type_ == "german":
+        yield _german_normalization()
