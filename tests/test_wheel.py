@@ -38,7 +38,7 @@ def run(installed: Path, *command: str) -> str:
     result = subprocess.run(
         [sys.executable, *command],
         cwd=installed,
-        env={**os.environ, "PYTHONPATH": str(installed)},
+        env={**os.environ, "PYTHONPATH": str(installed), "SEARCHAPP_HOME": str(installed / "home")},
         check=True,
         capture_output=True,
         text=True,

@@ -18,14 +18,15 @@ from tests.server.rest import Server
 def test_random_analyzers_give_the_tokens_of_the_server(
     compared_url: str, request: pytest.FixtureRequest
 ) -> None:
-    number = 20_000 if FULL else 100 if OLDER in request.node.name else 300
+    is_older = OLDER in request.node.name
+    number = 20_000 if FULL else 100 if is_older else 300
     compared = 0
     with InlineOracle(Server(compared_url)) as oracle:
         for case in analyzers.cases(SEED, number):
             with suppress(analyzers.NotCompared):
                 assert analyzers.difference(oracle, case) is None, case
                 compared += 1
-    assert compared > 0.98 * number
+    assert compared > (0.85 if is_older else 0.98) * number  # pieces of 8.19 differ more
 
 
 def test_html_strip_without_settings_gives_the_tokens_of_the_server(oracle: InlineOracle) -> None:

@@ -391,9 +391,9 @@ class AnalysisRegistry:
 
     def _require_normalizing(self, kind: str, name: str, options: Options) -> None:
         if not self._normalizes(kind, name):
-            known = CHAR_FILTERS if kind == "char_filter" else TOKEN_FILTERS
-            if self._types[kind].get(name, name) not in known:
-                raise options.not_supported(f"the {kind} `{name}`")
+            known = [*self._types[kind], *(CHAR_FILTERS if kind == "char_filter" else TOKEN_FILTERS)]
+            if name not in known:
+                raise Undefined(kind, name, known)
             raise options.bad(f"a normalizer must not have the {kind} `{name}`")
         if isinstance(self._filters.get(name), StreamFilter):
             raise options.not_supported(f"`preserve_original` of the filter `{name}`")
