@@ -86,9 +86,12 @@ _ARTICLES = {
 }
 
 
+def _elision_settings(language: str) -> Mapping[str, Any]:
+    return {"articles": _ARTICLES[language].split(), "articles_case": True}
+
+
 def _elision(language: str) -> TermFilter:
-    settings = {"articles": _ARTICLES[language].split(), "articles_case": True}
-    return token_filters.elision(Options("filter `elision`", settings))
+    return token_filters.elision(Options("filter `elision`", _elision_settings(language)))
 
 
 def _german_normalization() -> TermFilter:
@@ -202,10 +205,7 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
 # Settings of a filter named by its type, if they differ from the defaults of a defined one.
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
     "edge_ngram": {"max_gram": 1},
-    "elision": {
-        "articles": _ARTICLES["french"].split(),
-        "articles_case": True,
-    },
+    "elision": _elision_settings("french"),
     "truncate": {"length": 10},
 }
 _UNCHANGING: Final = ("keyword", "whitespace")  # built-in analyzers

@@ -53,6 +53,11 @@ class _StemmedWord:
         """Return the longest ending within a region."""
         return endings.longest(self.text[region:])
 
+    def shorten(self, endings: Endings, region: int) -> None:
+        """Remove the last character if the word has one of some endings within a region."""
+        if self.longest(endings, region):
+            self.text = self.text[:-1]
+
     def cut_any(self, endings: Endings, region: int = 0) -> bool:
         """Remove the longest of some endings if it is in a region."""
         ending = self.longest(endings)
@@ -121,14 +126,13 @@ def _danish(word: _StemmedWord) -> None:
     ending = word.longest(_DANISH, r1)
     if ending != "s" or word.ends_in("abcdfghjklmnoprtvyzå", "s"):
         word.cut(ending)
-    if word.longest(_DANISH_PAIRS, r1):
-        word.text = word.text[:-1]
+    word.shorten(_DANISH_PAIRS, r1)
     if word.has("igst"):
         word.cut("st")
     ending = word.longest(_DANISH_OTHERS, r1)
     word.cut(ending, by="løs" if ending == "løst" else "")
-    if ending not in ("", "løst") and word.longest(_DANISH_PAIRS, r1):
-        word.text = word.text[:-1]
+    if ending not in ("", "løst"):
+        word.shorten(_DANISH_PAIRS, r1)
     if len(word.text) > r1 and word.text[-1] in "bcdfghjklmnpqrstvwxz" and word.text[-2:-1] == word.text[-1]:
         word.text = word.text[:-1]
 
@@ -151,8 +155,7 @@ def _norwegian(word: _StemmedWord) -> None:
     )
     if not is_kept:
         word.cut(ending, by="er" if ending in ("erte", "ert") else "")
-    if word.longest(_NORWEGIAN_PAIRS, r1):
-        word.text = word.text[:-1]
+    word.shorten(_NORWEGIAN_PAIRS, r1)
     word.cut(word.longest(_NORWEGIAN_OTHERS, r1))
 
 
@@ -169,8 +172,7 @@ def _swedish(word: _StemmedWord) -> None:
     ending = word.longest(_SWEDISH, r1)
     if ending != "s" or word.ends_in("bcdfghjklmnoprtvy", "s"):
         word.cut(ending)
-    if word.longest(_SWEDISH_PAIRS, r1):
-        word.text = word.text[:-1]
+    word.shorten(_SWEDISH_PAIRS, r1)
     ending = word.longest(_SWEDISH_OTHERS, r1)
     if ending == "fullt" or (ending == "öst" and word.ends_in("iklnprtuv", "öst")):
         word.text = word.text[:-1]

@@ -445,7 +445,7 @@ def time_zone(text: str) -> Zone:
     """Return a time zone, such as `+01:00`, `UTC` or `Europe/Paris`.
 
     Raises:
-        ValueError: it is none, or not one of these.
+        ValueError: the text is no time zone, or is one that is not supported.
     """
     return 0 if text in _UTC else _zone(re.sub(f"{_PREFIX})", "", text), _SHORT_OFFSET)
 

@@ -306,7 +306,15 @@ def _next(value: float, towards: float, is_float: bool) -> float:
 # Dates
 
 
-def of_dates(parser: Parser, field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
+def of_dates(
+    parser: Parser,
+    field: Field,
+    bounds: Mapping[str, Any],
+    low: str,
+    high: str,
+    formats: dates.DateFormats | None,
+    zone: dates.Zone | None,
+) -> Query:
     """Return the query for the dates between two bounds, of which each may be missing or null.
 
     Elasticsearch compares the bounds with the first and last date of the index before it creates a query
@@ -315,9 +323,11 @@ def of_dates(parser: Parser, field: Field, bounds: Mapping[str, Any], low: str, 
     Args:
         parser: knows the time of the request
         field: a date field
-        bounds: by the names of the DSL, also `format` and `time_zone`
+        bounds: by the names of the DSL
         low: the name of the lower bound, `gt` or `gte`
         high: `lt` or `lte`
+        formats: None for those of the field
+        zone: of bounds without one
     """
     known = parser.reader.fields[field.name].extremes
     if known is None:
@@ -327,8 +337,8 @@ def of_dates(parser: Parser, field: Field, bounds: Mapping[str, Any], low: str, 
         bounds.get(low),
         bounds.get(high),
         is_open=(low == "gt", high == "lt"),
-        formats=date_format(bounds),
-        zone=time_zone(bounds),
+        formats=formats,
+        zone=zone,
         now=lambda: parser.now,
     )
     if first <= known[0] and known[1] <= last:

@@ -369,8 +369,8 @@ def read_range(parser: Parser, content: Any) -> Query:
     name, options = parameters.single(content, "the query `range`")
     options = parser.options(options, "range", ("gt", "gte", "lt", "lte", "format", "time_zone"))
     bounds = {bound: value for bound, value in options.items() if bound in ("gt", "gte", "lt", "lte")}
-    number_range.date_format(options)  # both are checked for all types of fields
-    number_range.time_zone(options)
+    # Both are checked for all types of fields.
+    formats, zone = number_range.date_format(options), number_range.time_zone(options)
     for bound, value in bounds.items():
         if isinstance(value, Mapping | list | tuple):
             raise unsupported(f"{value!r} as `{bound}` of the query `range`, only a value")
@@ -384,7 +384,7 @@ def read_range(parser: Parser, content: Any) -> Query:
     high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
     has_bounds = bounds.get(low) is not None or bounds.get(high) is not None
     if field.type == DATE:
-        query = number_range.of_dates(parser, field, options, low, high)
+        query = number_range.of_dates(parser, field, bounds, low, high, formats, zone)
     else:
         query = between(field, bounds, low, high) if has_bounds else Constant(Exists(field.name))
     return apply_boost_parameter(query, options, "range")
