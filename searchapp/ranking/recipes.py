@@ -23,6 +23,7 @@ from typing import Any
 
 from searchapp import tasks
 from searchapp.errors import DataError, UsageError
+from searchapp.lucene.queries import dsl
 from searchapp.model import Topic
 from searchapp.ranking import fusion
 from searchapp.ranking.fusion import Fusion, LearnedFusion
@@ -127,35 +128,6 @@ class Recipe:
         return record | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})
 
 
-# Compound queries, and the keys of their inner queries.
-_INNER_QUERIES: Mapping[str, tuple[str, ...]] = {
-    "bool": ("must", "should", "filter", "must_not"),
-    "dis_max": ("queries",),
-    "constant_score": ("filter",),
-    "function_score": ("query",),
-    "boosting": ("positive", "negative"),
-}
-
-# Queries that rank alike on any number of shards: the engine sends them in a form that keeps the statistics of the
-# whole index. Others are unproven, or choose words by the content of each shard (fuzzy, `more_like_this`).
-_SHARD_INDEPENDENT = frozenset(
-    {
-        "match",
-        "match_bool_prefix",
-        "multi_match",
-        "match_phrase",
-        "term",
-        "terms",
-        "ids",
-        "exists",
-        "prefix",
-        "range",
-        "regexp",
-        "match_all",
-        "match_none",
-        "wildcard",
-    }
-)
 # The types of `multi_match` that score each field by its own words.
 _TYPES_BY_FIELD = (None, "best_fields", "bool_prefix", "most_fields")
 
@@ -184,13 +156,14 @@ def shard_dependence(query: Any) -> str | None:
 
 def _shard_dependent_parts(query: Any) -> Iterator[str]:
     for kind, content in _queries(query):
-        if kind in _INNER_QUERIES:
-            for name in _INNER_QUERIES[kind]:
-                yield from _shard_dependent_parts(content.get(name))
-            if kind == "function_score":
-                yield from _shard_dependent_functions(content)
-        elif kind not in _SHARD_INDEPENDENT:
+        known = dsl.KINDS.get(kind)
+        if known is None or not known.on_shards:
             yield f"its `{kind}`"
+            continue
+        for name in (*known.scored, *known.unscored):
+            yield from _shard_dependent_parts(content.get(name))
+        if kind == "function_score":
+            yield from _shard_dependent_functions(content)
         elif kind == "multi_match":
             if content.get("type") not in _TYPES_BY_FIELD:
                 yield f"its `multi_match` of the type {content['type']}"

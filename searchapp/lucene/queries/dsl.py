@@ -21,30 +21,33 @@ class QueryKind:
     module: str  # contains the function `read_NAME`
     scored: tuple[str, ...] = ()  # parameters with queries whose scores count
     unscored: tuple[str, ...] = ()  # parameters with other queries
+    # Whether scores are the same on any number of shards. Other queries choose terms by the content of each shard, or
+    # combine the document frequencies of several terms there.
+    on_shards: bool = True
 
 
 KINDS: Mapping[str, QueryKind] = {
     "bool": QueryKind("boolean", ("must", "should"), ("filter", "must_not")),
     "boosting": QueryKind("boosting", ("positive",), ("negative",)),
-    "combined_fields": QueryKind("fulltext"),
+    "combined_fields": QueryKind("fulltext", on_shards=False),
     "constant_score": QueryKind("match_all", (), ("filter",)),
     "dis_max": QueryKind("boolean", ("queries",)),
     "exists": QueryKind("boolean"),
     "function_score": QueryKind("function_score", ("query",)),
-    "fuzzy": QueryKind("fuzzy"),
+    "fuzzy": QueryKind("fuzzy", on_shards=False),
     "ids": QueryKind("match_all"),
     "match": QueryKind("fulltext"),
     "match_all": QueryKind("match_all"),
     "match_bool_prefix": QueryKind("fulltext"),
     "match_none": QueryKind("match_all"),
     "match_phrase": QueryKind("fulltext"),
-    "match_phrase_prefix": QueryKind("fulltext"),
+    "match_phrase_prefix": QueryKind("fulltext", on_shards=False),
     "multi_match": QueryKind("fulltext"),
     "prefix": QueryKind("term"),
-    "query_string": QueryKind("query_string"),
+    "query_string": QueryKind("query_string", on_shards=False),
     "range": QueryKind("term"),
     "regexp": QueryKind("regexp"),
-    "simple_query_string": QueryKind("query_string"),
+    "simple_query_string": QueryKind("query_string", on_shards=False),
     "term": QueryKind("term"),
     "terms": QueryKind("boolean"),
     "wildcard": QueryKind("term"),
