@@ -107,8 +107,13 @@ _EPOCHS = {EPOCH_MILLIS: (1, 6), "epoch_second": (_SECOND, 9)}
 
 _OTHER_BUILT_IN = re.compile(r"(?:[a-z]+_)+[a-z]+|hour|time|weekyear")
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTH_NAMES = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
+_WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = tuple(name[:3] for name in _MONTH_NAMES)
+_WEEKDAYS = tuple(name[:3] for name in _WEEKDAY_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,6 +434,93 @@ def _piece(letter: str, count: int) -> tuple[str, str]:
         expression = _OFFSETS[letter][count - 1]
         return "z", re.sub(r"\{[24]\}", lambda match: digits[match[0]], expression)
     return letter, r"\d\d" if count == 2 else r"\d{1,19}"
+
+
+# Printing
+
+_ISO_PRINTED = "uuuu-MM-dd'T'HH:mm:ss.SSSXXX"
+_PRINTED = {
+    **dict.fromkeys(("date_optional_time", "date_time", "date_optional_time_nanos"), _ISO_PRINTED),
+    "date_time_no_millis": "uuuu-MM-dd'T'HH:mm:ssXXX",
+    "date_hour_minute_second": "uuuu-MM-dd'T'HH:mm:ss",
+    "date_hour_minute_second_millis": "uuuu-MM-dd'T'HH:mm:ss.SSS",
+    "date_hour_minute_second_fraction": "uuuu-MM-dd'T'HH:mm:ss.SSS",
+    "date_hour": "uuuu-MM-dd'T'HH",
+    "date_hour_minute": "uuuu-MM-dd'T'HH:mm",
+    "year": "uuuu",
+    "year_month": "uuuu-MM",
+    "year_month_day": "uuuu-MM-dd",
+    "date": "uuuu-MM-dd",
+    "iso8601": _ISO_PRINTED,
+    "basic_date": "uuuuMMdd",
+    "basic_date_time": "uuuuMMdd'T'HHmmss.SSSXXX",
+    "basic_date_time_no_millis": "uuuuMMdd'T'HHmmssXXX",
+}
+
+
+def printed(pattern: str, milliseconds: int, zone: Zone = 0) -> str:
+    """Return a date in the first format of a pattern, which `date_formats` may not support, as in a time zone.
+
+    Raises:
+        Refused: the embedded engine does not print this date in this format.
+    """
+    part = pattern.split("||")[0].strip()
+    if part in _EPOCHS:
+        whole, rest = divmod(milliseconds, _EPOCHS[part][0])
+        if milliseconds < 0:
+            raise unsupported(f"printing a date before 1970 in the date format `{part}`")
+        return f"{whole}.{rest:03}".rstrip("0") if rest else str(whole)
+    moment = _Zoned.of_instant(milliseconds, zone)
+    days, time = divmod(moment.local, _DAY)
+    year, month, day = _date_of(days)
+    if not 1 <= year <= 9999:
+        raise unsupported(f"printing a date of the year {year}")
+    if part == "date_time_no_millis" and not isinstance(zone, int):
+        raise unsupported(f"printing a date in the date format `{part}` in a time zone with a name")
+    part = "u" if part == "year" else part
+    hour = time // _HOUR
+    numbers = {
+        **{"u": year, "y": year, "M": month, "d": day, "H": hour, "h": (hour - 1) % 12 + 1},
+        **{"m": time // _MINUTE % 60, "s": time // _SECOND % 60},
+    }
+
+    def piece(match: re.Match[str]) -> str:
+        token, letter = match[0], match[2]
+        count = len(token)
+        if match[1] is not None:
+            return match[1].replace("''", "'") or "'"
+        if not letter:
+            return "" if token in "[]" else token
+        if letter == "M" and count in (3, 4):
+            return _MONTH_NAMES[month - 1][: 3 if count == 3 else None]
+        if letter == "E" and count < 5:
+            return _WEEKDAY_NAMES[(days + 3) % 7][: 3 if count < 4 else None]
+        if letter == "a":
+            return "PM" if hour >= 12 else "AM"
+        if letter == "S":
+            return f"{time % _SECOND:03}000000"[:count]
+        if letter in _OFFSETS:
+            return _printed_offset(moment.offset, letter, count)
+        if letter not in numbers or (letter == "M" and count > 4):
+            raise unsupported(f"printing `{token}` of the date format `{part}`")
+        number = numbers[letter]
+        return f"{number % 100:02}" if letter in "uy" and count == 2 else f"{number:0{count}}"
+
+    return _TOKEN.sub(piece, _PRINTED.get(part.removeprefix("strict_"), part))
+
+
+def _printed_offset(seconds: int, letter: str, count: int) -> str:
+    if not seconds and (letter == "X" or (letter, count) == ("Z", 5)):
+        return "Z"
+    hours, rest = divmod(abs(seconds), 3600)
+    minutes, odd_seconds = divmod(rest, 60)
+    if odd_seconds:
+        raise unsupported("printing an offset from UTC with seconds")
+    sign = "-" if seconds < 0 else "+"
+    if letter != "Z" and count == 1:
+        return f"{sign}{hours:02}" + (f"{minutes:02}" if minutes else "")
+    colon = ":" if count in (3, 5) and letter != "Z" or count == 5 else ""
+    return f"{sign}{hours:02}{colon}{minutes:02}"
 
 
 # Time zones
