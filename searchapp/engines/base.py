@@ -33,6 +33,7 @@ from searchapp.lucene.errors import (
     restored,
 )
 from searchapp.model import (
+    BEYOND_FLOAT32,
     AnalysisStep,
     Body,
     Counts,
@@ -42,6 +43,7 @@ from searchapp.model import (
     Hit,
     Hits,
     IndexInfo,
+    float32,
 )
 from searchapp.progress import Advance, no_progress
 
@@ -231,6 +233,29 @@ class SearchHit:
     explanation: Explanation | None = None
 
 
+def hit_score(hit: Mapping[str, Any], number: int = 0) -> float:
+    """Return the score of a hit of the query with the index `number` in a batch.
+
+    Raises:
+        QueryRefused: the score is infinite or not a number.
+    """
+    score = hit.get("_score")
+    if not isinstance(score, int | float):
+        raise errors.QueryRefused(BEYOND_FLOAT32, number)
+    return float32(score)
+
+
+def search_hit(hit: Mapping[str, Any]) -> SearchHit:
+    """Parse a hit with its source, highlights and explanation."""
+    explanation = hit.get("_explanation")
+    return SearchHit(
+        hit=Hit(hit["_id"], hit_score(hit)),
+        source=hit.get("_source", {}),
+        highlights=hit.get("highlight", {}),
+        explanation=Explanation.from_json(explanation) if explanation else None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class RightsOfUse:
     """The missing privileges for one use of a server, which `use` describes by its commands."""
@@ -264,6 +289,13 @@ class Index(Protocol):
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
         """Return the hits as `find` does, and the number of all matching documents."""
+
+    def answer(self, body: Body) -> dict[str, Any]:
+        """Return the response of Elasticsearch's `_search` to a body; equal hits are sorted by id.
+
+        The keys are `hits`, `aggregations` and `suggest`; what differs between servers is left out: the time, the
+        shards and the names of indexes.
+        """
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         """Count the matching documents, and the `fields[name]` most frequent values of each keyword field."""

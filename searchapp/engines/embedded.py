@@ -30,6 +30,7 @@ from searchapp.engines.base import (
     Terms,
     VersionState,
     require_not_cancelled,
+    search_hit,
     search_one_by_one,
     translated_errors,
 )
@@ -52,7 +53,6 @@ from searchapp.model import (
     Counts,
     Document,
     ForeignIndex,
-    Hit,
     Hits,
     IndexInfo,
     document_of,
@@ -184,19 +184,17 @@ class EmbeddedIndex:
         documents, scores = ranking
         return Hits(self.index.reader.ids_of(documents), scores.tolist())
 
-    @translated_errors()
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:  # noqa: ARG002  # all are known
-        require_not_cancelled()
-        return [
-            SearchHit(Hit(hit.id, hit.score), hit.source, hit.highlights, hit.explanation)
-            for hit in self.index.search(body)
-        ]
+        return list(map(search_hit, self.answer(body)["hits"]["hits"]))
 
-    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:
-        hits = self.find(body, terms)
-        frame = self.index.bodies.frame(body)
-        is_all = frame.first == 0 and frame.after is None and len(hits) < frame.size
-        return hits, len(hits) if is_all else self.counts(body["query"], {}).total
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[SearchHit], int]:  # noqa: ARG002
+        hits = self.answer({**body, "track_total_hits": True})["hits"]
+        return list(map(search_hit, hits["hits"])), hits["total"]["value"]
+
+    @translated_errors()
+    def answer(self, body: Body) -> dict[str, Any]:
+        require_not_cancelled()
+        return self.index.answer(body)
 
     @translated_errors()
     def analyze(

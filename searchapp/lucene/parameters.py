@@ -59,6 +59,15 @@ def _digits(value: float, *, is_double: bool) -> str:
     return f"{mantissa}E{int(exponent)}"
 
 
+def decimal(number: float) -> float:
+    """Return the double of the shortest decimal fraction of a float32, which Elasticsearch writes in answers.
+
+    >>> decimal(float(np.float32(0.1)))
+    0.1
+    """
+    return float(str(np.float32(number)))
+
+
 def json_text(number: int | float) -> str:
     """Return a finite number as in the JSON for Elasticsearch.
 

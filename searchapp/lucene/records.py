@@ -89,10 +89,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ScoredDocument:
-    """A hit: a document with its float32 score, and its source filtered by the body's `_source`."""
+    """A hit: a document with its float32 score."""
 
     id: str
     score: float
-    source: Mapping[str, Any]
+    source: Mapping[str, Any] | None  # filtered by the body's `_source`; None with `_source: false`
     highlights: Mapping[str, Sequence[str]]  # fragments with marked matches, by field
     explanation: Explanation | None = None
+    sort: Sequence[Any] = ()  # its values of the body's sort

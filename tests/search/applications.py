@@ -108,8 +108,8 @@ class Application:
         ranked: Messages = {}
         index = engine.open(self.name)
         for name, body in self.searches.items():
-            if messages := _messages(partial(index.page, sorted_by_score(body))):
-                ranks = not _messages(partial(index.page, ranking(body)))
+            if messages := _messages(partial(index.answer, body)):
+                ranks = not _messages(partial(index.answer, ranking(body)))
                 (ranked if ranks else rejected)[f"searches.{name}"] = messages
         return rejected, ranked
 
@@ -129,11 +129,6 @@ _KEYS = ("about", "body", "documents", "searches", "not_compared", "rejected", "
 
 def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
-
-
-def sorted_by_score(body: Mapping[str, Any]) -> Json:
-    """Return a search body whose equal scores are sorted by id."""
-    return {**body, "sort": ranking(body)["sort"]}
 
 
 def ranking(body: Mapping[str, Any]) -> Json:

@@ -13,8 +13,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from searchapp.engines.base import SearchHit
-from searchapp.engines.elasticsearch.searching import search_hit
+from searchapp.engines.base import SearchHit, search_hit
 from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineRefused, SearchappError
 from searchapp.model import BEYOND_FLOAT32, Explanation
@@ -86,6 +85,20 @@ def comparable(hit: SearchHit) -> Json:
         "highlights": {name: list(texts) for name, texts in hit.highlights.items()},
         "explanation": None if hit.explanation is None else sorted_explanation(hit.explanation),
     }
+
+
+def comparable_answer(answer: Json) -> Json:
+    """Return an answer with the hits of `comparable`."""
+    hits = [comparable_hit(hit) for hit in answer["hits"]["hits"]]
+    return {**answer, "hits": {**answer["hits"], "hits": hits}}
+
+
+def comparable_hit(hit: Json) -> Json:
+    """Return a hit of an answer with a sorted explanation, and numbers of the source as written."""
+    if "_explanation" in hit:
+        explanation = sorted_explanation(Explanation.from_json(hit["_explanation"]))
+        hit = {**hit, "_explanation": explanation}
+    return {**hit, "_source": json.dumps(hit["_source"], sort_keys=True)} if "_source" in hit else hit
 
 
 def comparable_between_versions(outcome: Outcome) -> Outcome:

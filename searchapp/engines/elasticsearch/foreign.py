@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from elasticsearch import ApiError, Elasticsearch
 
-from searchapp.engines.base import BEST_FIRST, Index, SearchHit, search_one_by_one
+from searchapp.engines.base import BEST_FIRST, Index, SearchHit, search_hit, search_one_by_one
 from searchapp.engines.elasticsearch.connection import Connection, is_of_client, kinds
 from searchapp.engines.elasticsearch.searching import (
     ElasticsearchIndex,
@@ -24,7 +24,6 @@ from searchapp.engines.elasticsearch.searching import (
     SearchItem,
     hits_of,
     number_fields,
-    search_hit,
 )
 from searchapp.errors import DataError, EngineBusy, EngineError, EngineRefused, Replaced
 from searchapp.files import digest_json

@@ -15,6 +15,8 @@ from searchapp.engines.base import (
     Index,
     SearchHit,
     Terms,
+    hit_score,
+    search_hit,
     search_one_by_one,
 )
 from searchapp.engines.elasticsearch.analysis import analysis_steps
@@ -39,17 +41,13 @@ from searchapp.lucene.search.spelling import (
     edits_allowed,
 )
 from searchapp.model import (
-    BEYOND_FLOAT32,
     AnalysisStep,
     Body,
     Counts,
     Document,
-    Explanation,
-    Hit,
     Hits,
     IndexInfo,
     document_of,
-    float32,
 )
 from searchapp.progress import Advance, no_progress
 
@@ -66,6 +64,9 @@ ANSWER_FIELDS = [
     "responses.hits.hits._score",
     "responses.hits.hits.sort",
 ]
+
+# The keys of a hit that do not differ between servers.
+HIT_KEYS = ("_id", "_score", "_source", "highlight", "_explanation", "fields", "sort")
 
 _LEAVES_AS_IT_IS = frozenset({"type", "index", "store", "similarity", "norms", "copy_to", "fields", "meta"})
 
@@ -97,25 +98,7 @@ def hits_of(response: Mapping[str, Any], number: int) -> Hits:
             "a document's id is missing from the sort field: index again with a mapping without the "
             "setting `index.mapping.ignore_above`"
         )
-    return Hits(ids, [_score(hit, number) for hit in hits])
-
-
-def _score(hit: Mapping[str, Any], number: int) -> float:
-    score = hit.get("_score")
-    if not isinstance(score, int | float):
-        raise QueryRefused(BEYOND_FLOAT32, number)
-    return float32(score)
-
-
-def search_hit(hit: Mapping[str, Any]) -> SearchHit:
-    """Parse a hit with its source, highlights and explanation."""
-    explanation = hit.get("_explanation")
-    return SearchHit(
-        hit=Hit(hit["_id"], _score(hit, 0)),
-        source=hit.get("_source", {}),
-        highlights=hit.get("highlight", {}),
-        explanation=Explanation.from_json(explanation) if explanation else None,
-    )
+    return Hits(ids, [hit_score(hit, number) for hit in hits])
 
 
 # Types of fields whose minimum and maximum a shard knows.
@@ -334,6 +317,12 @@ class ElasticsearchIndex:
         sent_body = {**self._sent_body(body), "track_total_hits": True}
         hits = self._search_and_count(sent_body, _pairs(terms)[:TERMS_AT_ONCE])[0]["hits"]
         return [self._search_hit(hit) for hit in hits["hits"]], hits["total"]["value"]
+
+    def answer(self, body: Body) -> dict[str, Any]:
+        response = self._search(self._sent_body(body))
+        hits = [{key: hit[key] for key in HIT_KEYS if key in hit} for hit in response["hits"]["hits"]]
+        parts = {key: response[key] for key in ("aggregations", "suggest") if key in response}
+        return {"hits": {**response["hits"], "hits": hits}, **parts}
 
     def unknown(self, terms: Terms) -> Terms:
         unknown: dict[str, list[str]] = {}

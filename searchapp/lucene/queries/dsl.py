@@ -114,10 +114,24 @@ _NEVER = {"term": {"id": {"value": "\u0000 no document"}}}
 
 
 def normal_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a search body with its query in normal form; the same object if nothing changes."""
-    query = body.get("query")
-    normal = normal_form(query)
-    return body if normal is query else {**body, "query": normal}
+    """Return a search body with its query in normal form, and equal hits sorted by id; the same object if unchanged."""
+    query, sort = body.get("query"), body.get("sort")
+    normal, total = normal_form(query), total_order(sort)
+    if normal is not query:
+        body = {**body, "query": normal}
+    return body if total is sort else {**body, "sort": total}
+
+
+def total_order(sort: Any) -> Any:
+    """Return a `sort` that ends with the id, unless it has the id already; the same object if unchanged.
+
+    Elasticsearch would sort equal hits by their numbers in the index, which differ between indexes.
+    """
+    if sort is None or sort == []:
+        return [{"_score": "desc"}, {"id": "asc"}]
+    clauses = sort if isinstance(sort, list | tuple) else [sort]
+    names = (name for clause in clauses for name in (clause if isinstance(clause, Mapping) else [clause]))
+    return sort if "id" in names else [*clauses, {"id": "asc"}]
 
 
 def normal_form(query: Any, *, scored: bool = True) -> Any:

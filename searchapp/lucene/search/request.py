@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -26,7 +27,9 @@ from searchapp.lucene.queries.query import (
 )
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Body
+from searchapp.lucene.search.aggregations import Aggregations, read_aggregations
 from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, HighlightTags, read_highlight
+from searchapp.lucene.search.suggest import Suggest, read_suggest
 
 DEFAULT_SIZE = 10
 
@@ -37,6 +40,10 @@ _KNOWN = {
     *("highlight", "explain", "track_scores", "search_after"),
 }
 
+_READ_WITH_FIELDS = frozenset({"aggs", "aggregations", "suggest"})
+
+TRACKED_HITS = 10_000  # the default of `track_total_hits`
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFilter:
@@ -46,10 +53,10 @@ class SourceFilter:
     excludes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, value: Any) -> SourceFilter:
+    def of(cls, value: Any) -> SourceFilter | None:
         """Read the `_source` of a search body: true, false, a name, names, or includes and excludes."""
         if isinstance(value, bool):
-            return cls(None if value else ())
+            return cls(None) if value else None
         problems = ErrorCollector()
         excludes: tuple[str, ...] = ()
         if isinstance(value, Mapping):
@@ -276,20 +283,35 @@ class Frame:
     first: int
     size: int
     after: tuple[float, str] | None  # score and id of the hit before the first one
-    source: SourceFilter
+    source: SourceFilter | None  # None: no sources
     highlight: Mapping[str, HighlightTags] | None  # tags by field
     explain: bool
+    track_scores: bool
+    tracked: float | None  # the greatest number of matching documents to report; None to report none
 
     @property
     def end(self) -> int:
         return self.first + self.size
 
+    def is_total(self, hits: int) -> bool:
+        """Return whether the number of returned hits is the total, or the total is not reported."""
+        return self.tracked is None or (self.first == 0 and self.after is None and hits < self.size)
+
+    def reported_total(self, matching: int) -> dict[str, Any]:
+        """Return the `total` of a response, given the number of all matching documents."""
+        if self.tracked is None:
+            return {}
+        is_lower_bound = matching > self.tracked
+        value, relation = (self.tracked, "gte") if is_lower_bound else (matching, "eq")
+        return {"total": {"value": value, "relation": relation}}
+
     @classmethod
     def of(cls, body: Body) -> Frame:
         problems = ErrorCollector()
-        first, size, explain = 0, 0, False
+        first, size, explain, track_scores = 0, 0, False, False
+        tracked: float | None = None
         after: tuple[float, str] | None = None
-        source = SourceFilter(None)
+        source: SourceFilter | None = None
         highlight: Mapping[str, HighlightTags] | None = None
         with problems.at():
             known_only(body, _KNOWN, "a search body")
@@ -303,9 +325,9 @@ class Frame:
             if first + size > RESULT_WINDOW:
                 raise invalid(f"`from` + `size` is {first + size:,}, and the maximum is {RESULT_WINDOW:,}")
         with problems.at("track_scores"):
-            parameters.flag(body.get("track_scores", True), "`track_scores`")
+            track_scores = parameters.flag(body.get("track_scores", False), "`track_scores`")
         with problems.at("track_total_hits"):
-            _require_total(body.get("track_total_hits", True))
+            tracked = _tracked(body.get("track_total_hits", TRACKED_HITS))
         if "search_after" in body:
             with problems.at("from"):
                 if first > 0:
@@ -320,7 +342,7 @@ class Frame:
         with problems.at("explain"):
             explain = parameters.flag(body.get("explain", False), "`explain`")
         problems.raise_if_any()
-        return cls(first, size, after, source, highlight, explain)
+        return cls(first, size, after, source, highlight, explain, track_scores, tracked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +353,8 @@ class Request:
     marked: Query
     frame: Frame
     depends_on_time: bool = False
+    aggregations: Aggregations | None = None
+    suggest: Suggest | None = None
 
     def from_first(self) -> Request:
         """Return the request for one of several segments, which must also rank the hits before `first`."""
@@ -366,6 +390,15 @@ class BodyReader:
             query, query_texts = self._parser.read(body["query"]) if "query" in body else (MatchAll(), [])
         with problems.at():
             frame = self.frame(body)
+        aggregations: Aggregations | None = None
+        suggest: Suggest | None = None
+        for key in ("aggs", "aggregations"):
+            if key in body:
+                with problems.at():
+                    aggregations = read_aggregations(key, body[key], self._parser)
+        if "suggest" in body:
+            with problems.at():
+                suggest = read_suggest(body["suggest"], self._parser)
         highlight = body.get("highlight")
         # `read_highlight` rejects the `highlight_query` of a single field.
         if isinstance(highlight, Mapping) and highlight.get(HIGHLIGHT_QUERY) is not None:
@@ -375,7 +408,10 @@ class BodyReader:
         assert query is not None and frame is not None
         rewritten = rewrite(query)
         check_clause_count(rewritten.clause_count)  # a prefix may stand for many terms
-        request = Request(rewritten, query if marked is None else marked, frame, self._parser.has_used_now)
+        request = Request(
+            *(rewritten, query if marked is None else marked, frame),
+            *(self._parser.has_used_now, aggregations, suggest),
+        )
         return request, query_texts
 
     def ranked(self, body: Body) -> Request:
@@ -384,8 +420,8 @@ class BodyReader:
         written = normal.get("query")
         query = self._templates.rewritten(written)
         if query is not None:
-            frame = self.frame(body)
-            if frame.highlight is None:
+            frame = self.frame(normal)
+            if frame.highlight is None and body.keys().isdisjoint(_READ_WITH_FIELDS):
                 return Request(query, query, frame)
         request, query_texts = self._read(normal, body)
         if written is not None and request.frame.highlight is None and not request.depends_on_time:
@@ -393,8 +429,8 @@ class BodyReader:
         return request
 
     def frame(self, body: Body) -> Frame:
-        """Read a search body without its query."""
-        rest = {key: value for key, value in body.items() if key != "query"}
+        """Read the parts of a search body that do not depend on the fields of the index."""
+        rest = {key: value for key, value in body.items() if key != "query" and key not in _READ_WITH_FIELDS}
         written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
         last = self._last_frame
         if last is None or last[0] != written:
@@ -438,9 +474,11 @@ def _search_after(values: Any) -> tuple[float, str]:
     return float(score), id_
 
 
-def _require_total(value: Any) -> None:
-    """Reject a `track_total_hits` that is neither a number nor a boolean; its value has no effect."""
+def _tracked(value: Any) -> float | None:
+    """Return the greatest total that `track_total_hits` reports; None for no total."""
     if isinstance(value, bool) or value in ("true", "false"):
-        return
-    if parameters.integer(value, "`track_total_hits`") < -1:
+        return math.inf if value in (True, "true") else None
+    number = parameters.integer(value, "`track_total_hits`")
+    if number < -1:
         raise invalid(f"`track_total_hits` must not be negative, but is {value!r}")
+    return None if number == -1 else number

@@ -33,6 +33,7 @@ from searchapp.lucene.index.reader import DirectoryReader, IndexReader, Ranking,
 from searchapp.lucene.index.segments import SegmentPlan
 from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.index.writer import write_version
+from searchapp.lucene.parameters import decimal
 from searchapp.lucene.queries.dsl import readers
 from searchapp.lucene.queries.query import Parser, Query
 from searchapp.lucene.queries.scores import ScoreRows, Scores
@@ -278,29 +279,64 @@ class Index:
     def search(self, body: Body) -> list[ScoredDocument]:
         """Return the hits of a search body with sources, highlights and, on request, explanations."""
         with self._damage_reported(), finite_scores():
+            return self._hits(self.bodies.read(body), repr(body.get("query")))
+
+    def answer(self, body: Body) -> dict[str, Any]:
+        """Return the response to a search body as JSON, without the time, the shards and the index's name.
+
+        Equal hits are sorted by id.
+        """
+        with self._damage_reported(), finite_scores():
             request = self.bodies.read(body)
-            frame = request.frame
-            highlighter = None
-            if frame.highlight is not None:
-                highlighter = Highlighter(request.marked, frame.highlight, self.reader.schema, self._tokens)
-            documents, scores = self._rank_page(request, repr(body.get("query")))
-            explanations = self._explanations(request.query, documents) if frame.explain else {}
-            return [
-                ScoredDocument(
-                    id_,
-                    score,
-                    frame.source.apply(source),
-                    highlighter.highlights(source) if highlighter else {},
-                    explanations.get(document),
-                )
-                for id_, score, document, source in zip(
-                    self.reader.ids_of(documents),
-                    scores.tolist(),
-                    documents.tolist(),
-                    self.reader.sources_of(documents),
-                    strict=True,
-                )
-            ]
+            hits = self._hits(request, repr(body.get("query")))
+            masks: list[tuple[ScoreRows, Mask]] = []
+            if request.aggregations is not None or not request.frame.is_total(len(hits)):
+                masks = [
+                    (searcher.rows, request.query.matching(searcher.rows)) for searcher in self.searchers
+                ]
+            total = sum(int(np.count_nonzero(mask)) for _rows, mask in masks) if masks else len(hits)
+            response: dict[str, Any] = {
+                "hits": {
+                    **request.frame.reported_total(total),
+                    "max_score": decimal(hits[0].score) if hits and request.frame.track_scores else None,
+                    "hits": [_hit_json(hit) for hit in hits],
+                }
+            }
+            if request.aggregations is not None:
+                response["aggregations"] = request.aggregations(masks)
+            if request.suggest is not None:
+                response["suggest"] = request.suggest(self.reader.parts)
+            return response
+
+    def _hits(self, request: Request, query: str) -> list[ScoredDocument]:
+        """Return the hits of a request whose query is written as `query`."""
+        frame = request.frame
+        highlighter = None
+        if frame.highlight is not None:
+            highlighter = Highlighter(request.marked, frame.highlight, self.reader.schema, self._tokens)
+        documents, scores = self._rank_page(request, query)
+        if highlighter is None and frame.source is None:
+            sources: list[Any] = [None] * len(documents)
+        else:
+            sources = self.reader.sources_of(documents)
+        explanations = self._explanations(request.query, documents) if frame.explain else {}
+        return [
+            ScoredDocument(
+                id_,
+                score,
+                None if frame.source is None else frame.source.apply(source),
+                highlighter.highlights(source) if highlighter else {},
+                explanations.get(document),
+                (decimal(score), id_),
+            )
+            for id_, score, document, source in zip(
+                self.reader.ids_of(documents),
+                scores.tolist(),
+                documents.tolist(),
+                sources,
+                strict=True,
+            )
+        ]
 
     def explain(self, body: Body, document_id: str) -> Explanation | None:
         """Return the explanation of a document's score for the query of a body; None if it does not match."""
@@ -444,6 +480,16 @@ class Index:
             if self.reader.exists:
                 self.reader.verify()
             raise
+
+
+def _hit_json(hit: ScoredDocument) -> dict[str, Any]:
+    optional = {
+        "_source": hit.source,
+        "highlight": hit.highlights or None,
+        "_explanation": None if hit.explanation is None else hit.explanation.to_json(),
+    }
+    present = {key: value for key, value in optional.items() if value is not None}
+    return {"_id": hit.id, "_score": decimal(hit.score), **present, "sort": list(hit.sort)}
 
 
 @contextmanager

@@ -217,7 +217,6 @@ def test_invalid_bodies_are_rejected(index: Any, parameters: dict[str, Any]) -> 
     [
         ({"aggs": {}}, "`aggs` in a search body"),
         ({"sort": [{"year": "asc"}]}, "`sort: "),
-        ({"sort": None}, "`sort: None`"),
         ({"_source": "t*"}, "the pattern or path `t*` in `_source`"),
         ({"highlight": {"fields": {"text": {}}}}, "`type: unified` of `highlight`"),
         ({"highlight": {"type": "plain", "fields": {"text": {}}}}, "fragments in `highlight`"),
