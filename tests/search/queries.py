@@ -6,6 +6,7 @@ import copy
 import json
 import re
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from searchapp.errors import SearchappError
 from searchapp.files import digest_json
 from searchapp.lucene.queries.dsl import normal_form
 from searchapp.model import Document
-from tests.search import comparing, mappings, older_version, random_bodies
+from searchapp.ranking.recipes import shard_dependence
+from tests.search import comparing, entries, mappings, older_version, random_bodies
 from tests.search.comparing import REFUSED, UNSUPPORTED, Json, Outcome
 from tests.search.drawing import Draw
 from tests.search.reducing import smallest
@@ -32,6 +34,11 @@ from tests.server.rest import Server
 
 BODIES_AN_INDEX = 200
 """An index has many bodies, because indexing on the server takes much longer than searching."""
+
+CANDIDATES = 500
+"""Bodies of an index in a search for differences, which compares most of those with hits."""
+
+WITH_HITS = 0.6
 
 BODY_STEPS, DOCUMENT_STEPS = 300, 30
 """Numbers of smaller cases to try; each list of documents needs its own index."""
@@ -46,8 +53,8 @@ EAGER = re.compile("Missing value for field|must not produce negative scores|ret
 """The server's errors for a document's values."""
 
 
-def cases(seed: int, count: int, first: int = 0) -> Iterator[Case]:
-    """Yield cases with `count` bodies in total, from the case number `first` on.
+def cases(seed: int, count: int, first: int = 0, at_once: int = BODIES_AN_INDEX) -> Iterator[Case]:
+    """Yield cases of `at_once` bodies with `count` bodies in total, from the case number `first` on.
 
     A seed and a number always give the same case, if the case has all of its bodies.
     """
@@ -55,10 +62,10 @@ def cases(seed: int, count: int, first: int = 0) -> Iterator[Case]:
     while count > 0:
         draw = Draw(f"query {seed} {number}")
         case = {"mapping": mappings.mapping(draw), "documents": mappings.documents(draw)}
-        case["bodies"] = [random_bodies.body(draw) for _ in range(min(count, BODIES_AN_INDEX))]
+        case["bodies"] = [random_bodies.body(draw) for _ in range(min(count, at_once))]
         yield case
         number += 1
-        count -= BODIES_AN_INDEX
+        count -= at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +96,16 @@ class EnginePair:
 
 
 class ComparedEngines(EnginePair):
-    """Both engines, compared on cases."""
+    """Both engines, compared on cases; the server's index has one segment, several ones, or several `shards`."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, shards: int = 1) -> None:
         super().__init__(server)
+        self._shards = shards
         self._version_patches = ExitStack()
         if self._is_older:
             self._version_patches.enter_context(older_version.rewriting())
+        self.bodies, self.with_hits = 0, 0
+        self.counts: Counter[str] = Counter()
         self._built = 0
         self._documents: list[Document] = []
         self._segmented_copy = ""
@@ -136,13 +146,20 @@ class ComparedEngines(EnginePair):
             return [document.source() for document in self._documents], outcomes
 
     def reduced_differences(self, case: Case) -> Iterator[Difference]:
-        """Yield the differences in a case, each with a case reduced in few steps."""
+        """Yield the differences in a case, each with a case reduced in few steps.
+
+        Of the bodies without hits, so many are compared that at least `WITH_HITS` of all have hits.
+        """
         differences = []
         with self.index(case) as (index, difference):
             if difference:
                 yield Difference({**case, "bodies": []}, difference)
             if index is not None:
-                differences = [self._with_smaller_body(index, entry) for entry in self._compare(index, case)]
+                chosen = {**case, "bodies": _mostly_with_hits(index, case["bodies"])}
+                self._count(chosen, index)
+                differences = [
+                    self._with_smaller_body(index, entry) for entry in self._compare(index, chosen)
+                ]
         for entry in differences:
             yield self._with_fewer_documents(entry)
 
@@ -195,6 +212,9 @@ class ComparedEngines(EnginePair):
     def _compare(self, index: EmbeddedIndex, case: Case) -> Iterator[Difference]:
         bodies = case["bodies"]
         ours = [comparing.embedded_outcome(index, body) for body in bodies]
+        if self._shards > 1:
+            yield from self._compare_on_shards(case, ours)
+            return
         segmented = self._search_server(self._segmented_copy or self._version, bodies)
         for body, our, their, copied in zip(
             bodies, ours, self._server_outcomes(bodies), segmented, strict=True
@@ -205,6 +225,28 @@ class ComparedEngines(EnginePair):
                 yield Difference({**case, "bodies": [body]}, text)
         for differing_bodies, text in comparing.batch_differences(index, bodies, ours):
             yield Difference({**case, "bodies": differing_bodies}, text)
+
+    def _compare_on_shards(self, case: Case, ours: Sequence[Outcome]) -> Iterator[Difference]:
+        """Yield differences of ids and scores of the queries that rank alike on any number of shards."""
+        index = self._elasticsearch.open("both")
+        pairs = [
+            (body, outcome)
+            for body, outcome in zip(case["bodies"], ours, strict=True)
+            if shard_dependence(body.get("query", {})) is None
+        ]
+        sent = [dict(index._sent_body({**body, "explain": False})) for body, _outcome in pairs]
+        for (body, outcome), theirs in zip(pairs, self._search_server(self._version, sent), strict=True):
+            if text := comparing.segment_difference(outcome, theirs):
+                yield Difference({**case, "bodies": [body]}, f"on {self._shards} shards, {text}")
+
+    def _count(self, case: Case, index: EmbeddedIndex) -> None:
+        """Count the bodies, and those with hits by the entries of the registries that they use."""
+        schema = index.index.reader.schema
+        for body in case["bodies"]:
+            self.bodies += 1
+            if _has_hits(index, body):
+                self.with_hits += 1
+                self.counts.update(entries.used(body, case["mapping"], schema))
 
     def _unexpected_difference(self, body: Json, ours: Outcome, theirs: Outcome) -> str | None:
         """Return the difference of two outcomes of a body, None if there is none or it is allowed."""
@@ -227,7 +269,7 @@ class ComparedEngines(EnginePair):
             documents.remove(bad)
         server_error = self._build_error(self._elasticsearch, mapping, documents)
         self._segmented_copy = ""
-        if server_error is None and documents:
+        if server_error is None and documents and self._shards == 1:
             sources = [document.source() for document in documents]
             self._segmented_copy = copy_in_segments(self._server, self._version, sources)
         if (error is None) != (server_error is None):
@@ -239,7 +281,10 @@ class ComparedEngines(EnginePair):
     ) -> str | None:
         """Build an index; return the error, None if there is none."""
         self._built += 1
-        spec = IndexSpec(copy.deepcopy(mapping), len(documents), digest_json(self._built))
+        shards = self._shards if engine is self._elasticsearch else 1
+        spec = IndexSpec(
+            copy.deepcopy(mapping), len(documents), digest_json([self._built, shards]), shards=shards
+        )
         try:
             engine.build(name, spec, documents)
         except SearchappError as error:
@@ -284,6 +329,22 @@ class ComparedEngines(EnginePair):
         return self._search_server(index, bodies[:half]) + self._search_server(index, bodies[half:])
 
 
+def _has_hits(index: EmbeddedIndex, body: Json) -> bool:
+    outcome = comparing.embedded_outcome(index, body)
+    return not isinstance(outcome, str) and bool(outcome)
+
+
+def _mostly_with_hits(index: EmbeddedIndex, bodies: Sequence[Json]) -> list[Json]:
+    """Return the bodies with hits among the first ones of the others."""
+    have_hits = [_has_hits(index, body) for body in bodies]
+    others = int(sum(have_hits) * (1 - WITH_HITS) / WITH_HITS)
+    return [
+        body
+        for number, (body, has_hits) in enumerate(zip(bodies, have_hits, strict=True))
+        if has_hits or number - sum(have_hits[:number]) < others
+    ]
+
+
 def _normalized(body: Json) -> Json:
     """Return a body as the engine sends it to one shard."""
     return {**body, "query": normal_form(body["query"])} if "query" in body else body
@@ -309,6 +370,6 @@ def document(source: Json) -> Document:
     return Document(source["id"], source["text"], fields)
 
 
-def engines(server: Server) -> closing[ComparedEngines]:
+def engines(server: Server, shards: int = 1) -> closing[ComparedEngines]:
     """Return both engines as a context manager."""
-    return closing(ComparedEngines(server))
+    return closing(ComparedEngines(server, shards))

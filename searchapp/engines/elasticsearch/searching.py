@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar
 
 from elasticsearch import Elasticsearch
@@ -173,7 +173,7 @@ class _ShardSafeQuery:
                 return query
             scored_words = {"bool": {"must": [words], "filter": [self._never(query, "required")]}}
             return {"bool": {"should": [query, scored_words], "minimum_should_match": 1}}
-        if kind in ("range", "exists") or not self._numbers.isdisjoint(_fields(kind, content)):
+        if kind in ("range", "exists") or _searches_any(self._numbers, kind, content):
             return {
                 "bool": {
                     "should": [query, self._never(query, "required")],
@@ -210,12 +210,13 @@ def _words(content: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"match": {field: {name: described[name] for name in ("query", "analyzer") if name in described}}}
 
 
-def _fields(kind: str, content: Mapping[str, Any]) -> Iterable[str]:
-    if kind == "multi_match":
-        fields = content.get("fields", ())
-        names = [fields] if isinstance(fields, str) else fields
-        return {str(name).partition("^")[0] for name in names}
-    return set(content) if kind in ("term", "terms", "match") else ()
+def _searches_any(fields: Set[str], kind: str, content: Mapping[str, Any]) -> bool:
+    """Return whether a query may search one of the fields; a pattern may stand for each of them."""
+    if kind != "multi_match":
+        return kind in ("term", "terms", "match") and not content.keys().isdisjoint(fields)
+    listed = content.get("fields") or ["*"]
+    names = listed if isinstance(listed, list | tuple) else [listed]
+    return any("*" in str(name) or str(name).partition("^")[0] in fields for name in names)
 
 
 BATCH_BODIES = 64
