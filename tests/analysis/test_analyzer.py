@@ -94,10 +94,10 @@ def test_each_character_has_the_class_of_its_table() -> None:
         for name, ranges in read_table("word_break.txt")
         for low, high in parse_ranges(ranges)
     ]
-    letters = tokenizers._RULES.classes.letters
+    letters = tokenizers.STANDARD_RULES.classes.letters
     assert len(set(letters.values())) == len(letters)
     for code in {edge + step for _name, low, high in table for edge in (low, high) for step in (-1, 0, 1)}:
         names = [name for name, low, high in table if low <= code <= high]
         assert len(names) <= 1  # so that one letter identifies the class
         expected = letters[names[0]] if names else tokenizers._ClassLetters.NONE
-        assert tokenizers._RULES.classes[code] == expected
+        assert tokenizers.STANDARD_RULES.classes[code] == expected

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, bulk
-from searchapp.lucene.analysis.tokenizers import _RULES
+from searchapp.lucene.analysis.tokenizers import STANDARD_RULES
 from tests.analysis.test_shared import MAPPINGS, hostile
 
 Terms = tuple[list[str], list[int]]
@@ -161,6 +161,6 @@ ascii_parts = st.sampled_from(
 
 @hypothesis.given(st.lists(ascii_parts, max_size=12).map("".join) | st.text("ab1'.:_,; \"", max_size=12))
 def test_the_rules_for_ascii_find_the_words_of_the_general_rules(text: str) -> None:
-    classes = text.translate(_RULES.classes)
-    general = [match.span(1) for match in _RULES.scan.finditer(classes) if match[1]]
-    assert [match.span(1) for match in _RULES.scan_ascii.finditer(text) if match[1]] == general
+    classes = text.translate(STANDARD_RULES.classes)
+    general = [match.span(1) for match in STANDARD_RULES.scan.finditer(classes) if match[1]]
+    assert [match.span(1) for match in STANDARD_RULES.scan_ascii.finditer(text) if match[1]] == general

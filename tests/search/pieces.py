@@ -30,7 +30,7 @@ STEMMERS = [
 WITHOUT_SETTINGS = [
     "german_normalization",
     "apostrophe", "cjk_width", "decimal_digit", "keyword_repeat", "keyword_repeat", "remove_duplicates",
-    "remove_duplicates", "reverse",
+    "remove_duplicates", "reverse", "uppercase", "scandinavian_folding", "scandinavian_normalization", "flatten_graph",
 ]
 FLAGS = ["", "CASE_INSENSITIVE", "DOTALL", "MULTILINE", "CASE_INSENSITIVE|DOTALL", "dotall", "LITERAL", "|MULTILINE|"]
 ESCAPED_TAGS = ["b", "P", "br", "Script", "style", "foo", "é", "KBD", "ſtyle", "scrıpt", "scrİpt", "ﬆyle"]
@@ -44,6 +44,15 @@ SYNONYM_WORDS = [
     *"aaabbccdx", "united", "states", "usa", "of", "the", "sky", "dog", "canis", "lupus", "foxes", "running", "is",
     "can't", "b\x85c", "a\u00a0",
 ]
+CAPTURES = [
+    r"(\d+)([a-z]?)", "(a)(b)?", "([a-z]+)", "(.)", "(([a-z])[a-z])", "([A-Z]+)", r"(\w+)-(\w+)", "x", "(?=(o.))", "()",
+    "(^the)", "(é|😀)", r"(\p{L}{2,3})",
+]
+TYPES = [
+    "<ALPHANUM>", "<NUM>", "<EMOJI>", "<HANGUL>", "<HIRAGANA>", "<IDEOGRAPHIC>", "<KATAKANA>", "<SOUTHEAST_ASIAN>",
+    "<URL>", "<EMAIL>", "<DOUBLE>", "<SINGLE>", "word",
+]
+SUBWORDS = ["foxes", "fox", "es", "running", "run", "ing", "the", "united", "unit", "ted", "a", "😀", "Gen", "ion"]
 TYPE_RULES = [
     "- => ALPHA", "' => ALPHANUM", "1 => SUBWORD_DELIM", "$ => DIGIT", "a => UPPER", "\\u00e9 => LOWER",
     "\\\\ => ALPHA", ". => DIGIT", "_=>LOWER", "漢 => SUBWORD_DELIM",
@@ -110,6 +119,10 @@ def tokenizer(draw: Draw) -> Settings:
     return draw.any_of(
         lambda: {"type": "standard", "max_token_length": small(draw, 2, 12)},
         lambda: {"type": "standard"},
+        lambda: {
+            "type": "uax_url_email",
+            **draw.some_of({"max_token_length": lambda: small(draw, 2, 60)}, 0.3),
+        },
         lambda: gram_tokenizer(draw, "ngram", 1),
         lambda: gram_tokenizer(draw, "edge_ngram", 3),
         lambda: {
@@ -223,6 +236,30 @@ def filter_(draw: Draw) -> Settings:
             "keywords_pattern": draw.choice(["[a-z]{5,}", ".*s", r"\w+es", "(?i)THE"]),
         },
         lambda: word_delimiter(draw),
+        lambda: common_grams(draw),
+        lambda: cjk_bigram(draw),
+        lambda: {
+            "type": "keep_types",
+            "types": draw.several(lambda: draw.choice(TYPES), 4),
+            **draw.some_of({"mode": lambda: draw.choice(["include", "exclude", "Exclude"])}),
+        },
+        lambda: pattern_capture(draw),
+        lambda: decompounder(draw),
+        lambda: {
+            "type": "limit",
+            **draw.some_of(
+                {"max_token_count": lambda: small(draw, 1, 5), "consume_all_tokens": lambda: flag(draw)}
+            ),
+        },
+        lambda: {
+            "type": "fingerprint",
+            **draw.some_of(
+                {
+                    "separator": lambda: draw.choice([" ", "+", "é"]),
+                    "max_output_size": lambda: small(draw, 0, 60),
+                }
+            ),
+        },
         lambda: {"type": "stemmer_override", "rules": draw.several(lambda: draw.choice(OVERRIDES), 3)},
         lambda: {
             "type": "pattern_replace",
@@ -230,6 +267,68 @@ def filter_(draw: Draw) -> Settings:
             **draw.some_of({"all": lambda: flag(draw)}),
         },
     )
+
+
+def common_grams(draw: Draw) -> Settings:
+    """Return settings of a `common_grams` filter."""
+    return {
+        "type": "common_grams",
+        "common_words": draw.choice(["_english_", ["_none_"], draw.several(lambda: draw.choice(WORDS), 9)]),
+        **draw.some_of({"ignore_case": lambda: flag(draw), "query_mode": lambda: flag(draw)}),
+    }
+
+
+def cjk_bigram(draw: Draw) -> Settings:
+    """Return settings of a `cjk_bigram` filter."""
+    scripts = ["han", "hiragana", "katakana", "hangul", "other"]
+    return {
+        "type": "cjk_bigram",
+        **draw.some_of(
+            {
+                "ignored_scripts": lambda: draw.several(lambda: draw.choice(scripts), 3),
+                "output_unigrams": lambda: flag(draw),
+            }
+        ),
+    }
+
+
+def with_types(draw: Draw) -> Settings:
+    """Return an analyzer of tokens with types."""
+    return {
+        "char_filter": draw.several(lambda: char_filter(draw), 1),
+        "tokenizer": draw.any_of(
+            lambda: {"type": draw.choice(["standard", "uax_url_email"])},
+            lambda: {
+                "type": draw.choice(["standard", "uax_url_email"]),
+                "max_token_length": draw.number(2, 60),
+            },
+        ),
+        "filter": [
+            *([filter_(draw)] if draw.chance(0.3) else []),
+            *([cjk_bigram(draw)] if draw.chance(0.6) else []),
+            *([filter_(draw)] if draw.chance(0.3) else []),
+        ],
+    }
+
+
+def pattern_capture(draw: Draw) -> Settings:
+    """Return settings of a `pattern_capture` filter."""
+    return {
+        "type": "pattern_capture",
+        "patterns": draw.several(lambda: draw.choice(CAPTURES), 3, 1),
+        **draw.some_of({"preserve_original": lambda: flag(draw)}),
+    }
+
+
+def decompounder(draw: Draw) -> Settings:
+    """Return settings of a `dictionary_decompounder` filter."""
+    sizes = ("min_word_size", "min_subword_size", "max_subword_size")
+    return {
+        "type": "dictionary_decompounder",
+        "word_list": draw.several(lambda: draw.choice(SUBWORDS), 9, 1),
+        **draw.some_of({name: lambda: small(draw, 0, 6) for name in sizes}, 0.4),
+        **draw.some_of({"word_list_case": lambda: flag(draw), "only_longest_match": lambda: flag(draw)}),
+    }
 
 
 def normalizing_filter(draw: Draw) -> Settings:
@@ -312,9 +411,11 @@ def gram_tokenizer(draw: Draw, type_: str, range_: int) -> Settings:
 
 
 def synonym(draw: Draw) -> Settings:
-    """Return settings of a `synonym` filter."""
+    """Return settings of a filter of synonyms."""
     rules = draw.several(lambda: draw.choice(RULES), 6)
-    return {"type": "synonym", "synonyms": rules, **draw.some_of({"expand": lambda: flag(draw)})}
+    kind = draw.choice(["synonym", "synonym_graph"])
+    more = draw.some_of({"expand": lambda: flag(draw), "lenient": lambda: flag(draw)})
+    return {"type": kind, "synonyms": rules, **more}
 
 
 def analyzer(draw: Draw) -> Settings:
@@ -333,6 +434,9 @@ def with_synonyms(draw: Draw) -> Settings:
         {"type": "edge_ngram", "max_gram": 2},
         {"type": "unique"},
         {"type": "truncate", "length": 2},
+        {"type": "flatten_graph"},
+        {"type": "flatten_graph"},
+        synonym(draw),
     ]
     return {
         "char_filter": [],
@@ -340,7 +444,7 @@ def with_synonyms(draw: Draw) -> Settings:
         "filter": [
             *([{"type": "stop", "stopwords": ["is", "can't"]}] if draw.chance(0.5) else []),
             synonym(draw),
-            {"type": "stop", "stopwords": ["red"]},
+            {"type": "stop", "stopwords": ["red", "y"]},
             *([draw.choice(after)] if draw.chance(0.5) else []),
         ],
     }

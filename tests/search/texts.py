@@ -21,6 +21,7 @@ WORDS = [
     "agreed", "hopping", "generalization", "sky", "news", "skies", "organist", "added", "relational", "is", "of",
     r"\frac", r"\mathbb R", "$x^2$", "{{eqn}}", "[[Definition:Set|set]]", "I", "Ph.D.", "3.14", "1,000", "x_1",
     "a" * 254, "b" * 255, "c" * 256, "d" * 700, "é" * 256, "😀" * 200, "𝐀" * 300, "_" * 300, "united", "states",
+    "Aaland", "skjøt", "öoe", "AEoO",
     "l'avion", "L’eau", "don't'", "ｶﾞｷﾞﾊﾟ", "ﾊﾟﾞ", "_none_", "true", "5", "a😀", "ab😀c", "abcde😀", "x😀y😀",
 ]
 MARKUP = [
@@ -34,6 +35,17 @@ MARKUP = [
     *("<script>", '<script src="a>b">', "</script>", "< /script>", "</ SCRIPT >", "<script", "<style>", "</style>"),
     *("<style ", "<ſcript>", "<scrİpt>", "<\u212abd>", "</kbd>", "<é>", "<x:y.z->", "<_a>", "<-a>", "<𝐀>"),
     *("<a𝐀 b='<'>", "x", "word", "😀", "é", "1x", "foxes", "the"),
+]
+ADDRESSES = [
+    *("http://", "HTTPS://", "ftp://", "file://", "mailto:", "MailTo:", "www.", "example.", "a.b", "x-y"),
+    *("-", "_", "."),
+    *("com", "co.uk", "museum", "xn--p1ai", "zw", "co", "c", "info", "local", "org", "Org", ".org", "comx", "aaa1"),
+    *("/", "/path", "/%20a", "%2", "?q=1&r", "#top", ":80", ":123456", ";type=a", "~", "//", "@", "@", "'", '"', "\\"),
+    *("user", "first.last", "a+b", '"q u@x"', "[1.2.3.4]", "[::1]", "[2001:db8::7]", "[IPv6:::1]"),
+    *("[x", "]", "(", ")"),
+    *("127.0.0.1", "1.2.3.45", "256.1.1.1", "1.2.3", "10.0.0.255.com", "0", "25", "é", "漢字", "カタ", "ひ"),
+    *("한국", "ไทย"),
+    *("😀", "\u200d", "\u0301", "Ⓐ", "€", " ", " ", "\n", ",", "!", "$", "a" * 60, "b.c" * 90, "x" * 250 + ".com"),
 ]
 # fmt: on
 
@@ -63,3 +75,8 @@ def text(draw: Draw, maximum: int = 20) -> str:
 def html(draw: Draw, maximum: int = 24) -> str:
     """Return pieces of HTML in any order, mostly malformed."""
     return "".join(draw.several(lambda: draw.choice(MARKUP), maximum))
+
+
+def addresses(draw: Draw, maximum: int = 14) -> str:
+    """Return pieces of URLs and e-mail addresses and characters of Asian scripts in any order."""
+    return "".join(draw.several(lambda: draw.choice(ADDRESSES), maximum))

@@ -161,6 +161,7 @@ class Analyzer:
             getattr(piece, "disables_graphs", False) for piece in pieces
         )
         self._needs_offsets = any(getattr(piece, "needs_offsets", False) for piece in pieces)
+        self._needs_types = any(getattr(piece, "needs_types", False) for piece in pieces)
         self._terms = shared.terms(replacing, tokenizer)
         self._stages = stream_filters(pieces, shared.chain)
         # None for components that process one text at a time.
@@ -214,7 +215,7 @@ class Analyzer:
 
     def stream(self, text: str, *, offsets: bool = False) -> TokenStream:
         """Return the tokens as parallel lists; `spans` only with `offsets`."""
-        if offsets or self._needs_offsets:
+        if offsets or self._needs_offsets or self._needs_types:
             tokens = self._tokens_with_offsets(text)
         else:
             terms = self._terms(text)
@@ -266,7 +267,8 @@ class Analyzer:
         terms = [self._tokenizer.normalize(joined_units(text[start:end])) for start, end in token_spans]
         spans = _corrected(token_spans, utf16_offsets(text), corrections, self._tokenizer.stops_after)
         end = _corrected([(0, utf16_length(text))], None, corrections)[0][1]
-        return TokenStream(terms, list(range(len(terms))), spans, end_offset=end)
+        types = self._tokenizer.types(text, token_spans) if self._needs_types else None
+        return TokenStream(terms, list(range(len(terms))), spans, end_offset=end, types=types)
 
 
 def _corrected(

@@ -70,10 +70,10 @@ def merge_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 @cache
-def _lower_cases() -> dict[int, int]:
-    """Read Java's `Character.toLowerCase` from runs `first-last/step: distance`."""
+def _cases(name: str) -> dict[int, int]:
+    """Read Java's `Character.toLowerCase` or `toUpperCase` from runs `first-last/step: distance`."""
     table = {}
-    for run, distance in read_table("lower_case.txt"):
+    for run, distance in read_table(name):
         span, _, step = run.partition("/")
         low, _, high = span.partition("-")
         for code in range(int(low, 16), int(high or low, 16) + 1, int(step or 1)):
@@ -83,15 +83,20 @@ def _lower_cases() -> dict[int, int]:
 
 @cache
 def _cased() -> re.Pattern[str]:
-    return re.compile(f"[{as_set(merge_ranges([(code, code) for code in _lower_cases()]))}]")
+    return re.compile(f"[{as_set(merge_ranges([(code, code) for code in _cases('lower_case.txt')]))}]")
 
 
 def lower(text: str) -> str:
     """Lower-case each code point separately: no final sigma, and İ becomes i."""
     if text.isascii():
         return text.lower()
-    table = _lower_cases()
+    table = _cases("lower_case.txt")
     return _cased().sub(lambda match: chr(table[ord(match[0])]), text)
+
+
+def upper(text: str) -> str:
+    """Upper-case each code point separately: ß stays."""
+    return text.upper() if text.isascii() else text.translate(_cases("upper_case.txt"))
 
 
 _NAMED = {"colon": ":", "hash": "#"}
@@ -155,6 +160,14 @@ def utf16_units(text: str) -> str:
 
 def _surrogates(code: int) -> str:
     return chr(0xD800 + (code >> 10)) + chr(0xDC00 + (code & 0x3FF))
+
+
+def code_units_end(text: str, start: int, units: int) -> int:
+    """Return the last index for which `text[start:index]` has at most this many UTF-16 code units."""
+    end = min(start + units, len(text))
+    while (excess := utf16_length(text[start:end]) - units) > 0:
+        end -= (excess + 1) // 2
+    return end
 
 
 def from_utf16_units(units: str) -> str:

@@ -5,19 +5,22 @@ A component without settings may be named by its type, as in Elasticsearch. Unkn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from searchapp.lucene.analysis import char_filters, token_filters, tokenizers
+from searchapp.lucene.analysis import char_filters, stream_filters, token_filters, tokenizers
 from searchapp.lucene.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, Normalizer, SharedAnalysis
 from searchapp.lucene.analysis.char_filters import CharFilter
 from searchapp.lucene.analysis.characters import fold, lower
+from searchapp.lucene.analysis.flatten_graph import FlattenGraphFilter
 from searchapp.lucene.analysis.options import LIMITS, Options
 from searchapp.lucene.analysis.stemmers import porter, possessive_english
+from searchapp.lucene.analysis.synonyms import SynonymFilter, SynonymGraphFilter, synonym_filter
 from searchapp.lucene.analysis.token_filters import (
+    ENGLISH_STOPWORDS,
     NO_WORDS,
     AnyFilter,
     StreamFilter,
@@ -37,10 +40,11 @@ from searchapp.lucene.analysis.tokenizers import (
     standard_tokenizer,
     whitespace_tokenizer,
 )
+from searchapp.lucene.analysis.url_email import url_email_tokenizer
 from searchapp.lucene.analysis.word_delimiter import WordDelimiterFilter, WordDelimiterGraphFilter
 from searchapp.lucene.errors import BadSettings, ErrorCollector, NotSupported, Undefined
 
-Parts = tuple[Tokenizer, tuple[TermFilter, ...]]
+Parts = tuple[Tokenizer, tuple[AnyFilter, ...]]
 
 
 def _standard(options: Options) -> Parts:
@@ -102,6 +106,28 @@ def _german_normalization() -> TermFilter:
 _DUTCH_STEMS = ["fiets => fiets", "bromfiets => bromfiets", "ei => eier", "kind => kinder"]
 
 
+def _fingerprint(options: Options) -> Parts:
+    options.refuse("stopwords_path")
+    stopwords = stop_words(stopword_list(options, "_none_"))
+    joining = stream_filters.FingerprintFilter(options)
+    return standard_tokenizer(Options(options.piece, {})), (
+        *(change_terms(lower), change_terms(fold), stopwords, joining),
+    )
+
+
+# Of Lucene's `CJKAnalyzer`: without "an", with letters that apostrophes leave.
+_CJK_STOPWORDS = [*(word for word in ENGLISH_STOPWORDS if word != "an"), "s", "t", "www"]
+
+
+def _cjk(options: Options) -> Parts:
+    options.refuse("stopwords_path")
+    words = stopword_list(options, "_none_") if "stopwords" in options else _CJK_STOPWORDS
+    bigrams = stream_filters.CjkBigramFilter(Options(options.piece, {}))
+    width = token_filters.cjk_width(options)
+    filters = (width, change_terms(lower), bigrams, stop_words(words))
+    return standard_tokenizer(Options(options.piece, {})), filters
+
+
 def _pattern(options: Options) -> Parts:
     options.refuse("stopwords_path")
     lowercases = options.boolean("lowercase", True)
@@ -121,6 +147,7 @@ def _with_stemmer(
 
 # Components of Lucene's `EnglishAnalyzer`, `KeywordAnalyzer`, `SimpleAnalyzer` and so on, from their settings.
 BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
+    "cjk": _cjk,
     "danish": _with_stemmer("danish"),
     "dutch": _with_stemmer(
         "dutch", normal=lambda: token_filters.stemmer_override(Options("filter", {"rules": _DUTCH_STEMS}))
@@ -128,6 +155,7 @@ BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
     "english": lambda options: _language(
         options, "english", stem_terms(porter), first=change_terms(possessive_english)
     ),
+    "fingerprint": _fingerprint,
     "french": _with_stemmer("french", "light_french", first=partial(_elision, "french")),
     "german": _with_stemmer("german", "light_german", normal=_german_normalization),
     "italian": _with_stemmer("italian", "light_italian", first=partial(_elision, "italian")),
@@ -171,26 +199,37 @@ TOKENIZERS: Final[Makers[Tokenizer]] = {
     "pattern": tokenizers.pattern_tokenizer,
     "simple_pattern": tokenizers.simple_pattern_tokenizer,
     "standard": tokenizers.standard_tokenizer,
+    "uax_url_email": url_email_tokenizer,
     "whitespace": tokenizers.whitespace_tokenizer,
 }
 TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "apostrophe": token_filters.apostrophe,
+    "cjk_bigram": stream_filters.CjkBigramFilter,
     "asciifolding": token_filters.asciifolding,
     "cjk_width": token_filters.cjk_width,
+    "common_grams": stream_filters.CommonGramsFilter,
     "decimal_digit": token_filters.decimal_digit,
+    "dictionary_decompounder": stream_filters.dictionary_decompounder,
     "edge_ngram": partial(token_filters.NGramFilter, edge=True),
     "elision": token_filters.elision,
+    "fingerprint": stream_filters.FingerprintFilter,
+    "flatten_graph": lambda _options: FlattenGraphFilter(),
     "german_normalization": token_filters.german_normalization,
     "keep": token_filters.keep,
+    "keep_types": stream_filters.KeepTypesFilter,
     "keyword_marker": token_filters.keyword_marker,
     "keyword_repeat": token_filters.keyword_repeat,
     "length": token_filters.length,
+    "limit": stream_filters.LimitFilter,
     "lowercase": token_filters.lowercase,
     "ngram": partial(token_filters.NGramFilter, edge=False),
+    "pattern_capture": stream_filters.PatternCaptureFilter,
     "pattern_replace": token_filters.pattern_replace,
     "porter_stem": lambda _options: stem_terms(porter),
     "remove_duplicates": token_filters.remove_duplicates,
     "reverse": token_filters.reverse,
+    "scandinavian_folding": token_filters.scandinavian_folding,
+    "scandinavian_normalization": token_filters.scandinavian_normalization,
     "shingle": token_filters.ShingleFilter,
     "snowball": token_filters.snowball,
     "stemmer": token_filters.stemmer,
@@ -199,17 +238,20 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "trim": token_filters.trim,
     "truncate": token_filters.truncate,
     "unique": token_filters.unique,
+    "uppercase": token_filters.uppercase,
     "word_delimiter": WordDelimiterFilter,
     "word_delimiter_graph": WordDelimiterGraphFilter,
 }
 # Settings of a filter named by its type, if they differ from the defaults of a defined one.
 UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "common_grams": {"common_words": []},
     "edge_ngram": {"max_gram": 1},
     "elision": _elision_settings("french"),
     "truncate": {"length": 10},
 }
-_UNCHANGING: Final = ("keyword", "whitespace")  # built-in analyzers
-SYNONYMS: Final = "synonym"  # the filter whose settings are analyzed by the preceding components
+_UNCHANGING: Final = ("fingerprint", "keyword", "whitespace")  # built-in analyzers
+# The filters whose settings are analyzed by the preceding components.
+SYNONYMS: Final = {"synonym": SynonymFilter, "synonym_graph": SynonymGraphFilter}
 
 DEFAULT: Final = "default"  # the analyzer of fields without one; by default the standard analyzer
 
@@ -219,7 +261,8 @@ NORMALIZING: Final[Mapping[str, frozenset[str]]] = {
     "filter": frozenset(
         {
             *("asciifolding", "cjk_width", "decimal_digit", "elision", "german_normalization"),
-            *("lowercase", "pattern_replace", "trim"),
+            *("lowercase", "pattern_replace", "scandinavian_folding", "scandinavian_normalization", "trim"),
+            "uppercase",
         }
     ),
 }
@@ -259,7 +302,7 @@ class AnalysisRegistry:
             for kind, section in (("char_filter", char_filter_settings), ("filter", filters))
         }
         self._synonyms = {
-            name: settings for name, settings in filters.items() if settings.get("type") == SYNONYMS
+            name: settings for name, settings in filters.items() if settings.get("type") in SYNONYMS
         }
         others = {name: settings for name, settings in filters.items() if name not in self._synonyms}
         self._char_filters = self._pieces("char_filter", char_filter_settings, CHAR_FILTERS, problems)
@@ -359,10 +402,11 @@ class AnalysisRegistry:
                 if is_normalizer:
                     self._require_normalizing("filter", piece, options)
                 if piece not in self._synonyms:
-                    filters.append((piece, self._find_piece(self._filters, "filter", piece, TOKEN_FILTERS)))
+                    filter_ = self._find_piece(self._filters, "filter", piece, TOKEN_FILTERS)
+                    _require_compatible(options, piece, filter_, filters)
+                    filters.append((piece, filter_))
                 elif tokenizer is not None:
-                    before = Analyzer(name, tokenizer, filters, replacing)
-                    filters.append((piece, self._synonym_filter(piece, filters, before)))
+                    filters.append((piece, self._synonym_filter(piece, tokenizer, filters, replacing)))
         if tokenizer is None:
             raise _Broken
         return Analyzer(
@@ -398,9 +442,19 @@ class AnalysisRegistry:
         if isinstance(self._filters.get(name), StreamFilter):
             raise options.not_supported(f"`preserve_original` of the filter `{name}`")
 
-    def _synonym_filter(self, name: str, filters: list[tuple[str, AnyFilter]], before: Analyzer) -> AnyFilter:
+    def _synonym_filter(
+        self,
+        name: str,
+        tokenizer: Tokenizer,
+        filters: list[tuple[str, AnyFilter]],
+        replacing: list[tuple[str, CharFilter]],
+    ) -> AnyFilter:
         options = Options(f"filter `{name}`", self._synonyms[name])
-        filter_ = token_filters.synonym_filter(options, [filter_ for _, filter_ in filters], before.terms)
+        make = SYNONYMS[options.text("type")]
+        # Rules are analyzed without other synonyms.
+        preceding = [entry for entry in filters if not isinstance(entry[1], tuple(SYNONYMS.values()))]
+        before = Analyzer(name, tokenizer, preceding, replacing)
+        filter_ = synonym_filter(options, [piece for _, piece in preceding], before.terms, make)
         options.finish()
         return filter_
 
@@ -438,6 +492,18 @@ class AnalysisRegistry:
         if piece is None:
             raise _Broken
         return piece
+
+
+def _require_compatible(
+    options: Options, name: str, filter_: AnyFilter, preceding: Sequence[tuple[str, AnyFilter]]
+) -> None:
+    """Reject a filter that reads the types of tokens or the end of the text after one that does not keep them."""
+    for other_name, other in preceding:
+        loses_types = isinstance(other, StreamFilter) and not other.keeps_types
+        if (loses_types and getattr(filter_, "needs_types", False)) or (
+            getattr(other, "leaves_end", False) and getattr(filter_, "needs_end", False)
+        ):
+            raise options.not_supported(f"the filter `{name}` after the filter `{other_name}`")
 
 
 class _Broken(Exception):
@@ -479,6 +545,8 @@ def _normalizer(type_: str, options: Options) -> Iterator[TermFilter]:
     """Yield the filters of `normalize` of Lucene's analyzer."""
     if type_ in _ARTICLES:
         yield _elision(type_)
+    if type_ == "cjk":
+        yield token_filters.cjk_width(options)
     if type_ not in _UNCHANGING and (type_ != "pattern" or options.boolean("lowercase", True)):
         yield change_terms(lower)
     if type_ == "german":

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise, repeat
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -23,6 +22,7 @@ from searchapp.lucene.analysis.characters import (
     joined_units,
     lower,
     read_table,
+    upper,
     usual_width,
     utf16_length,
     utf16_units,
@@ -54,6 +54,8 @@ class TokenStream:
     # Number of removed positions after the last token.
     trailing: int = 0
     end_offset: int = 0
+    # Kinds of the tokens by their tokenizer; only for filters that read them.
+    types: list[str] | None = None
 
     @property
     def end_position(self) -> int:
@@ -95,6 +97,7 @@ class TokenStream:
             spans=self.spans and [self.spans[i] for i in indices],
             keywords=self.keywords and [self.keywords[i] for i in indices],
             lengths=self.lengths and [self.lengths[i] for i in indices],
+            types=self.types and [self.types[i] for i in indices],
             trailing=self.trailing + removed,
         )
 
@@ -107,6 +110,8 @@ TermFilter = Callable[[str, bool], Outcome]
 class StreamFilter(ABC):
     """A token filter that reads several tokens at a time, or makes several tokens of one."""
 
+    keeps_types: ClassVar[bool] = False  # whether it carries `TokenStream.types` over
+
     @abstractmethod
     def apply(self, tokens: TokenStream) -> TokenStream:
         """Return the filtered tokens; the argument is invalid afterwards."""
@@ -117,6 +122,8 @@ AnyFilter = TermFilter | StreamFilter
 
 class UniqueFilter(StreamFilter):
     """Keep the first occurrence of each term in the text, or at each position (Elasticsearch's filter)."""
+
+    keeps_types: ClassVar[bool] = True
 
     def __init__(self, only_on_same_position: bool) -> None:
         self.only_on_same_position = only_on_same_position
@@ -133,6 +140,8 @@ class UniqueFilter(StreamFilter):
 
 class RepeatFilter(StreamFilter):
     """Repeat tokens on their positions; `repeat` returns the terms and keyword marks that replace a token."""
+
+    keeps_types: ClassVar[bool] = True
 
     def __init__(self, repeat: Callable[[str, bool], Sequence[tuple[str, bool]]]) -> None:
         self._repeat = repeat
@@ -229,6 +238,8 @@ class NGramFilter(StreamFilter):
     As in Lucene's `NGramTokenFilter` and `EdgeNGramTokenFilter`, a gram has the position and the offsets of its term.
     """
 
+    keeps_types: ClassVar[bool] = True
+
     def __init__(self, options: Options, edge: bool) -> None:
         self._low, self._high = gram_sizes(options, edge)
         self._original = options.boolean("preserve_original", False)
@@ -287,6 +298,8 @@ def term_outcome(filters: Sequence[TermFilter], term: str) -> str | None:
 
 class TermChain(StreamFilter):
     """Apply several term filters; `keeps_marks`: whether a later filter reads keyword marks."""
+
+    keeps_types: ClassVar[bool] = True
 
     def __init__(self, filters: Sequence[TermFilter], keeps_marks: bool = True) -> None:
         self._keeps_marks = keeps_marks
@@ -382,6 +395,11 @@ def lowercase(options: Options) -> TermFilter:
     return change_terms(lower)
 
 
+def uppercase(_options: Options) -> TermFilter:
+    """Make a filter of type `uppercase` (Lucene's `UpperCaseFilter`)."""
+    return change_terms(upper)
+
+
 def asciifolding(options: Options) -> AnyFilter:
     """Make a filter of type `asciifolding` (Lucene's `ASCIIFoldingFilter`)."""
     if not options.boolean("preserve_original", False):
@@ -421,15 +439,44 @@ def apostrophe(_options: Options) -> TermFilter:
 def elision(options: Options) -> TermFilter:
     """Make a filter of type `elision`, which removes an article and its apostrophe (Lucene's `ElisionFilter`)."""
     options.refuse("articles_path")
-    if not options.strings("articles", []):
+    articles = options.strings("articles", [])
+    if not articles:
         raise options.bad("`articles` is missing")
-    is_article = word_set(options, "articles")
+    if articles == [NO_WORDS] and not options.is_list("articles"):
+        articles = []
+    is_article = membership(articles, options.boolean("articles_case", False))
 
     def without_article(term: str) -> str:
         article, *rest = re.split("['\u2019]", term, maxsplit=1)
         return rest[0] if rest and is_article(article) else term
 
     return change_terms(without_article)
+
+
+_SCANDINAVIAN = str.maketrans("äöÄÖ", "æøÆØ")
+_FOLDED = str.maketrans("åäæöøÅÄÆÖØ", "aaaooAAAOO")
+_LIGATURES = {"aa": "å", "ao": "å", "ae": "æ", "oe": "ø", "oo": "ø"}
+
+
+def scandinavian_normalization(_options: Options) -> TermFilter:
+    """Make a filter of type `scandinavian_normalization`: ä, ae and the like become å, æ and ø.
+
+    Source: org.apache.lucene.analysis.miscellaneous.ScandinavianNormalizer
+    """
+
+    def letter(match: re.Match[str]) -> str:
+        normal = _LIGATURES[match[0].lower()]
+        return normal.upper() if match[0][0].isupper() else normal
+
+    return change_terms(lambda term: re.sub("[aA][aAoOeE]|[oO][oOeE]", letter, term).translate(_SCANDINAVIAN))
+
+
+def scandinavian_folding(_options: Options) -> TermFilter:
+    """Make a filter of type `scandinavian_folding`: å, ä, æ, aa and the like become a, and likewise o.
+
+    Source: org.apache.lucene.analysis.miscellaneous.ScandinavianFoldingFilter
+    """
+    return change_terms(lambda term: re.sub("([aA])[aAeEoO]|([oO])[eEoO]", r"\1\2", term).translate(_FOLDED))
 
 
 def decimal_digit(_options: Options) -> TermFilter:
@@ -466,11 +513,12 @@ def stop(options: Options) -> TermFilter:
 
 def stop_words(words: Sequence[str], ignore_case: bool = False) -> TermFilter:
     """Return a filter that removes these words."""
-    is_stop_word = _membership(words, ignore_case)
+    is_stop_word = membership(words, ignore_case)
     return keep_terms(lambda term: not is_stop_word(term))
 
 
-def _membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool]:
+def membership(words: Sequence[str], ignore_case: bool) -> Callable[[str], bool]:
+    """Return whether a term is one of these words."""
     if not ignore_case:
         return frozenset(words).__contains__
     lowered = frozenset(map(lower, words))
@@ -481,13 +529,13 @@ def word_set(options: Options, name: str, default: list[str] | None = None) -> C
     """Read a setting with words, and the one that ends in `_case`; return whether a term is one of the words."""
     words = options.strings(name, default)
     words = [] if words == [NO_WORDS] and not options.is_list(name) else words
-    return _membership(words, options.boolean(f"{name}_case", False))
+    return membership(words, options.boolean(f"{name}_case", False))
 
 
-def stopword_list(options: Options, default: str) -> list[str]:
-    """Read the setting `stopwords`, and replace the names of lists such as `_english_` by their words."""
-    setting = options.strings("stopwords", []) if "stopwords" in options else [default]
-    if setting == [NO_WORDS] and not options.is_list("stopwords"):  # in a list, `_none_` is a word
+def stopword_list(options: Options, default: str, name: str = "stopwords") -> list[str]:
+    """Read a setting with words, and replace the names of lists such as `_english_` by their words."""
+    setting = options.strings(name, []) if name in options else [default]
+    if setting == [NO_WORDS] and not options.is_list(name):  # in a list, `_none_` is a word
         return []
     words: list[str] = []
     for word in setting:
@@ -579,7 +627,7 @@ def keyword_marker(options: Options) -> TermFilter:
     options.refuse("keywords_path")
     ignore_case = options.boolean("ignore_case", False)
     if "keywords_pattern" not in options:
-        return mark_keywords(_membership(options.strings("keywords"), ignore_case))
+        return mark_keywords(membership(options.strings("keywords"), ignore_case))
     if "keywords" in options:
         raise options.bad("`keywords` and `keywords_pattern` exclude each other")
     return mark_keywords(compile_java(options, "keywords_pattern", has_flags=False).matches)
@@ -611,154 +659,3 @@ def pattern_replace(options: Options) -> TermFilter:
     count = 0 if options.boolean("all", True) else 1
     change = change_terms(lambda term: pattern.substitute(template, term, count))
     return LeavingHalves(change) if pattern.leaves_halves else change
-
-
-TermTuple = tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _SynonymEntry:
-    keep: bool = False
-    phrases: dict[TermTuple, None] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _SynonymSlot:
-    """The token at a position, if it is part of a match, and the words of synonyms at the position."""
-
-    matched: bool = False
-    keep: bool = False
-    # Word; index of the token whose end offset it takes, None for the token of the slot; length in positions.
-    words: list[tuple[str, int | None, int]] = field(default_factory=list)
-
-
-class SynonymFilter(StreamFilter):
-    """Replace phrases by synonyms or add them, the longest phrase first (Lucene's `SynonymFilter`).
-
-    The words of a synonym overlay the following tokens one by one, unlike `synonym_graph`.
-    """
-
-    branches: ClassVar[bool] = True
-
-    def __init__(self, entries: dict[TermTuple, _SynonymEntry]) -> None:
-        self._entries = entries
-        self._lengths: dict[str, set[int]] = defaultdict(set)
-        for phrase in entries:
-            self._lengths[phrase[0]].add(len(phrase))
-
-    def apply(self, tokens: TokenStream) -> TokenStream:
-        if self._lengths.keys().isdisjoint(tokens.terms):
-            return tokens
-        terms, spans = tokens.terms, tokens.spans or [(0, 0)] * len(tokens.terms)
-        rows: list[TokenRow] = []
-        position = previous = -1
-        for i, slot in enumerate(self._slots(terms)):
-            position += 1
-            is_token = i < len(terms)
-            if is_token and (slot.keep or not slot.matched):
-                position += tokens.positions[i] - previous - 1  # a replaced token loses the gaps before it
-                length = tokens.lengths[i] if tokens.lengths else 1
-                marked = tokens.keywords is not None and tokens.keywords[i]
-                rows.append((terms[i], position, length, spans[i], marked))
-            elif not slot.words:
-                position -= 1
-            previous = tokens.positions[i] if is_token else previous
-            start, end = spans[min(i, len(spans) - 1)]
-            for word, last, length in slot.words:
-                rows.append((word, position, length, (start, end if last is None else spans[last][1]), False))
-        return tokens.with_rows(rows)
-
-    def _slots(self, terms: Sequence[str]) -> list[_SynonymSlot]:
-        slots = [_SynonymSlot() for _ in terms]
-        start = 0
-        while start < len(terms):
-            lengths = sorted(self._lengths.get(terms[start], ()), reverse=True)
-            phrases = (tuple(terms[start : start + length]) for length in lengths)
-            phrase = next((phrase for phrase in phrases if phrase in self._entries), None)
-            if phrase is not None:
-                self._lay(slots, start, len(phrase), self._entries[phrase])
-            start += len(phrase) if phrase else 1
-        return slots
-
-    @staticmethod
-    def _lay(slots: list[_SynonymSlot], start: int, length: int, entry: _SynonymEntry) -> None:
-        for slot in slots[start : start + length]:
-            slot.matched = True
-            slot.keep = slot.keep or entry.keep
-        for phrase in entry.phrases:
-            slots += [_SynonymSlot() for _ in range(start + len(phrase) - len(slots))]
-            if len(phrase) == 1:
-                slots[start].words.append((phrase[0], start + length - 1, length if entry.keep else 1))
-            else:
-                for index, word in enumerate(phrase, start):
-                    slots[index].words.append((word, None, 1))
-
-
-_LINE_END = re.compile("\r\n|\r|\n")  # other line ends of Unicode are part of a rule
-
-AnalyzesTerms = Callable[[str], list[tuple[str, int]]]
-
-
-def synonym_filter(options: Options, filters: Sequence[AnyFilter], terms: AnalyzesTerms) -> StreamFilter:
-    """Make a filter of type `synonym` from rules in Solr's format: `couch, sofa` and `i-pod, i pod => ipod`.
-
-    Args:
-        options: settings.
-        filters: preceding filters.
-        terms: returns terms and positions of a rule's text after these filters.
-    """
-    options.refuse("synonyms_path", "synonyms_set", "updateable")
-    if options.text("format", "solr") != "solr":
-        raise options.not_supported(f"`format` {options.text('format')}")
-    if options.boolean("lenient", False):
-        raise options.not_supported("`lenient`")
-    if any(isinstance(filter_, StreamFilter) for filter_ in filters):
-        raise options.not_supported(
-            "a filter of several tokens (shingle, unique, synonym, n-grams) before it"
-        )
-    expand = options.boolean("expand", True)
-    entries: dict[TermTuple, _SynonymEntry] = defaultdict(_SynonymEntry)
-    for rule in options.strings("synonyms"):
-        for line in _LINE_END.split(rule):
-            if line and not line.startswith("#"):
-                for source, target, keep in _synonym_pairs(line, expand, terms, options):
-                    entries[source].keep |= keep
-                    entries[source].phrases[target] = None
-    return SynonymFilter(dict(entries))
-
-
-def _synonym_pairs(
-    line: str, expand: bool, terms: AnalyzesTerms, options: Options
-) -> list[tuple[TermTuple, TermTuple, bool]]:
-    """Return each phrase of a rule, a synonym of it, and whether the phrase stays."""
-    sides = _split_unescaped(line, "=>")
-    if len(sides) > 2:
-        raise options.bad(f"the rule {line!r} has more than one =>")
-    phrases, *targets = (
-        [_rule_phrase(text, terms, options) for text in _split_unescaped(side, ",")] for side in sides
-    )
-    if targets:
-        return [(source, target, False) for source in phrases for target in targets[0]]
-    if expand:
-        numbered = list(enumerate(phrases))
-        return [(source, target, True) for i, source in numbered for j, target in numbered if i != j]
-    return [(source, phrases[0], False) for source in phrases]
-
-
-def _split_unescaped(text: str, separator: str) -> list[str]:
-    parts = [""]
-    for piece in re.findall(rf"\\[\s\S]|{re.escape(separator)}|[\s\S]", text):
-        if piece == separator:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    return [part for part in parts if part]
-
-
-def _rule_phrase(text: str, terms: AnalyzesTerms, options: Options) -> TermTuple:
-    text = re.sub(r"\\([\s\S])", r"\1", text).strip(TRIMMED)
-    phrase = terms(text)
-    positions = [position for _, position in phrase]
-    if not phrase or not all(term for term, _ in phrase) or positions != list(range(len(phrase))):
-        raise options.bad(f"the synonym {text!r} loses words in the analysis steps before the filter")
-    return tuple(term for term, _ in phrase)

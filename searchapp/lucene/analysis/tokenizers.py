@@ -14,6 +14,7 @@ from functools import cached_property
 from searchapp.lucene.analysis.characters import (
     as_set,
     category_set,
+    code_units_end,
     has_astral,
     has_halves,
     joined_units,
@@ -50,6 +51,10 @@ class Tokenizer:
     def spans(self, text: str) -> Spans:
         raise NotImplementedError
 
+    def types(self, _text: str, spans: Spans) -> list[str]:
+        """Return the types of the tokens at these spans, as Lucene's filters read them."""
+        return ["word"] * len(spans)
+
     def normalize(self, term: str) -> str:
         return term
 
@@ -83,7 +88,7 @@ class RunTokenizer(Tokenizer):
 
     def _split(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         while utf16_length(text[start:end]) > self._limit:
-            cut = _code_units_end(text, start, self._limit)
+            cut = code_units_end(text, start, self._limit)
             if utf16_length(text[start:cut]) < self._limit:
                 cut += 1  # a surrogate pair that begins before the limit stays whole
             yield start, cut
@@ -233,18 +238,11 @@ def _paired_units(units: str, start: int) -> tuple[str, list[int]]:
     return "".join(characters), ends
 
 
-def _code_units_end(text: str, start: int, units: int) -> int:
-    """Return the last index for which `text[start:index]` has at most this many UTF-16 code units."""
-    end = min(start + units, len(text))
-    while (excess := utf16_length(text[start:end]) - units) > 0:
-        end -= (excess + 1) // 2
-    return end
-
-
 _LARGEST_LIMIT = 1 << 20
 
 
-def _token_limit(options: Options, name: str = "max_token_length", default: int = 255) -> int:
+def token_limit(options: Options, name: str = "max_token_length", default: int = 255) -> int:
+    """Read the maximum length of a token in code units."""
     limit = options.integer(name, default)
     if not 1 <= limit <= _LARGEST_LIMIT:
         raise options.bad(f"`{name}` must be from 1 to {_LARGEST_LIMIT}, not {limit}")
@@ -253,7 +251,7 @@ def _token_limit(options: Options, name: str = "max_token_length", default: int 
 
 def whitespace_tokenizer(options: Options) -> Tokenizer:
     """Make a tokenizer of type `whitespace`."""
-    return RunTokenizer(f"[^{JAVA_WHITESPACE}]", _token_limit(options))
+    return RunTokenizer(f"[^{JAVA_WHITESPACE}]", token_limit(options))
 
 
 def letter_tokenizer(_options: Options) -> Tokenizer:
@@ -268,7 +266,7 @@ def lowercase_tokenizer(_options: Options) -> Tokenizer:
 
 def keyword_tokenizer(options: Options) -> Tokenizer:
     """Make a tokenizer of type `keyword`."""
-    _token_limit(options, "buffer_size", 256)  # does not affect tokens
+    token_limit(options, "buffer_size", 256)  # does not affect tokens
     return KeywordTokenizer()
 
 
@@ -322,7 +320,7 @@ def char_group_tokenizer(options: Options) -> Tokenizer:
             kinds.append(_CHARACTER_CLASSES[name]())
         else:
             raise options.not_supported(f"the characters {name!r} in `tokenize_on_chars`")
-    return RunTokenizer(f"[^{''.join(kinds)}]" if kinds else r"[\s\S]", _token_limit(options))
+    return RunTokenizer(f"[^{''.join(kinds)}]" if kinds else r"[\s\S]", token_limit(options))
 
 
 def pattern_tokenizer(options: Options) -> Tokenizer:
@@ -346,7 +344,7 @@ def path_tokenizer(options: Options) -> Tokenizer:
     skip = options.integer("skip", 0)
     if skip < 0:
         raise options.bad(f"`skip` must not be negative, but is {skip}")
-    _token_limit(options, "buffer_size", 1024)  # does not affect tokens
+    token_limit(options, "buffer_size", 1024)  # does not affect tokens
     return PathTokenizer(delimiter, replacement, skip, options.boolean("reverse", False))
 
 
@@ -387,18 +385,21 @@ class StandardTokenizer(Tokenizer):
     def terms(self, text: str) -> list[str]:
         if not text.isascii():
             return super().terms(text)
-        terms = [term for term in _RULES.scan_ascii.findall(text) if term]
+        terms = [term for term in STANDARD_RULES.scan_ascii.findall(text) if term]
         return terms if self._are_short(map(len, terms)) else super().terms(text)
 
     def spans(self, text: str) -> Spans:
         is_ascii = text.isascii()
-        classes = text if is_ascii else text.translate(_RULES.classes)
-        if is_ascii or not _RULES.has_emoji.search(classes):  # the word rule suffices
-            scan = _RULES.scan_ascii if is_ascii else _RULES.scan
+        classes = text if is_ascii else text.translate(STANDARD_RULES.classes)
+        if is_ascii or not STANDARD_RULES.has_emoji.search(classes):  # the word rule suffices
+            scan = STANDARD_RULES.scan_ascii if is_ascii else STANDARD_RULES.scan
             spans = [match.span(1) for match in scan.finditer(classes) if match[1]]
             if self._are_short(end - start for start, end in spans):
                 return spans
-        return self._longest_matches(text, text.translate(_RULES.classes))
+        return self._longest_matches(text, text.translate(STANDARD_RULES.classes))
+
+    def types(self, text: str, spans: Spans) -> list[str]:
+        return [STANDARD_RULES.type_of(text[start:end]) for start, end in spans]
 
     def _are_short(self, lengths: Iterable[int]) -> bool:
         return max(lengths, default=0) * 2 <= self._limit  # a character has at most two code units
@@ -407,11 +408,10 @@ class StandardTokenizer(Tokenizer):
         """Return the spans where a word and an emoji may begin at the same index, or a word may be too long."""
         spans = []
         start = 0
-        while candidate := _RULES.start.search(classes, start):
+        while candidate := STANDARD_RULES.start.search(classes, start):
             start = candidate.start()
-            stop = _code_units_end(text, start, self._limit)
-            matches = (rule.match(classes, start, stop) for rule in (_RULES.word, _RULES.emoji))
-            end = max((match.end() for match in matches if match), default=start)
+            stop = code_units_end(text, start, self._limit)
+            end = STANDARD_RULES.longest(classes, start, stop)
             if end > start:
                 spans.append((start, end))
             start = max(end, start + 1)
@@ -421,6 +421,10 @@ class StandardTokenizer(Tokenizer):
 # fmt: off
 _EXTENDING = (
     "extend", "zwj", "keycap", "text_style", "emoji_style", "emoji_modifier", "complex_context_extend",
+)
+_HANGUL = (  # letters of the script
+    "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7c6\ud7cb-\ud7fb"
+    "\uffa0-\uffbe\uffc2-\uffc7\uffca-\uffcf\uffd2-\uffd7\uffda-\uffdc"
 )
 _NO_START = ("mid_letter", "mid_num_let", "single_quote", "double_quote", "mid_num", "extend")
 _EMOJI = ("emoji", "letter_emoji", "emoji_modifier", "regional_indicator", "keycap")
@@ -559,17 +563,53 @@ class _Rules:
     def start(self) -> re.Pattern[str]:
         return re.compile(self._start)
 
+    def longest(self, classes: str, start: int, stop: int) -> int:
+        """Return the end of the longest word or emoji at an index; the index if there is none."""
+        matches = (rule.match(classes, start, stop) for rule in (self.word, self.emoji))
+        return max((match.end() for match in matches if match), default=start)
+
+    @cached_property
+    def _types(self) -> dict[str, re.Pattern[str]]:
+        """The rules of the types except `<ALPHANUM>`, for class letters; of several that match, the first counts."""
+        extended = self._alphabet.extended
+        number, connector = extended("numeric", "ascii_digit"), extended("extend_num_let")
+        in_number = extended("mid_num", "mid_num_let", "single_quote")
+        return {
+            "<EMOJI>": self.emoji,
+            "<NUM>": re.compile(
+                rf"(?:{connector})*{number}(?:(?:(?:{connector})*|{in_number}){number})*(?:{connector})*"
+            ),
+            "<KATAKANA>": re.compile(rf"(?:{extended('katakana')})+"),
+            "<SOUTHEAST_ASIAN>": re.compile(rf"(?:{extended('complex_context', 'complex_context_extend')})+"),
+            "<IDEOGRAPHIC>": re.compile(extended("ideographic")),
+            "<HIRAGANA>": re.compile(extended("hiragana")),
+        }
+
+    @cached_property
+    def _hangul(self) -> re.Pattern[str]:
+        """The rule of Hangul; class letters do not distinguish it from other letters."""
+        extending = "".join(as_set(self._table[name]) for name in _EXTENDING)
+        return re.compile(f"(?:[{_HANGUL}][{extending}]*)+")
+
+    def type_of(self, token: str) -> str:
+        """Return the type of a token of the standard tokenizer."""
+        classes = token.translate(self.classes)
+        for type_, rule in self._types.items():
+            if rule.fullmatch(classes):
+                return type_
+        return "<HANGUL>" if not token.isascii() and self._hangul.fullmatch(token) else "<ALPHANUM>"
+
     @property
     def _start(self) -> str:
         return self._alphabet.any_of(*(name for name in self.classes.letters if name not in _NO_START))
 
 
-_RULES = _Rules()
+STANDARD_RULES = _Rules()
 
 
 def standard_tokenizer(options: Options) -> Tokenizer:
     """Make a tokenizer of type `standard`."""
-    limit = _token_limit(options)
+    limit = token_limit(options)
     if limit == 1:  # a character beyond U+FFFF is two code units, at which Lucene's scanner stops
         raise options.not_supported("`max_token_length` 1")
     return StandardTokenizer(limit)
