@@ -104,7 +104,7 @@ def rows_of_support() -> dict[str, set[str]]:
         ("queries", QUERIES),
         ("char filters", registry.CHAR_FILTERS),
         ("tokenizers", registry.TOKENIZERS),
-        ("token filters", [*registry.TOKEN_FILTERS, registry.SYNONYMS]),
+        ("token filters", [*registry.TOKEN_FILTERS, *registry.SYNONYMS]),
     ],
 )
 def test_the_page_on_engines_lists_all_supported_features(row: str, supported: Iterable[str]) -> None:
