@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.search import pieces
 from tests.search.drawing import Draw
-from tests.search.texts import SPECIAL
+from tests.search.texts import SPECIAL, sentence
 
 Json = dict[str, Any]
 
@@ -68,10 +68,12 @@ ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs", "parts"]
 
 def words(draw: Draw) -> str:
     """Return a few words, many words or any characters."""
-    kind = draw.number(0, 9)
+    kind = draw.number(0, 11)
     if kind < 7:
         return " ".join(draw.several(lambda: draw.choice(WORDS), 12))
     if kind < 9:
+        return sentence(draw, lambda: draw.choice([*WORDS, *SPECIAL]) if draw.chance(0.1) else draw.choice(WORDS))
+    if kind < 11:
         return " ".join(draw.several(lambda: draw.choice(WORDS), 300, 30))
     return "".join(draw.several(lambda: draw.choice([*WORDS, *SPECIAL]), 12))
 

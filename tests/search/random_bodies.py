@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from tests.search.drawing import Draw
@@ -84,19 +85,51 @@ def body(draw: Draw) -> Json:
 
 
 def highlight(draw: Draw) -> Json:
-    """Return the highlighting of complete values in some fields."""
+    """Return the highlighting of some fields, of complete values or of fragments."""
+    names = [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "when", "nowhere", "t*", "*", "*.*"]
+    whole = draw.chance(0.3)
     fields: Json = {
-        name: {}
-        for name in [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "when", "nowhere"]
-        if draw.chance(0.5)
+        name: {} if whole or draw.chance(0.6) else _highlight_parameters(draw, {"matched_fields": _matched_fields})
+        for name in names
+        if draw.chance(0.4)
     }
     tags = {"pre_tags": ["<"], "post_tags": [">"]}
+    own = {"type": "plain", "number_of_fragments": 0} if whole else _highlight_parameters(draw, {})
     return {
-        "type": "plain",
-        "number_of_fragments": 0,
-        "fields": fields if draw.chance(0.8) else [{name: {}} for name in fields],
+        **own,
+        "fields": fields if draw.chance(0.8) else [{name: options} for name, options in fields.items()],
         **(tags if draw.chance(0.8) else {}),
     }
+
+
+def _matched_fields(draw: Draw) -> Any:
+    return draw.choice([["text.gaps"], ["title", "text"], "text", [], ["nowhere"], ["text.parts", "text.alike"]])
+
+
+def _highlight_parameters(draw: Draw, more: Json) -> Json:
+    sizes = [0, 1, 5, 10, 18, 30, 50, 100, 200, "20"]
+    options = {
+        "type": lambda: draw.choice(["unified", "unified", "plain"]),
+        "number_of_fragments": lambda: draw.choice([0, 1, 2, 3, 5, 10, 100, "2"]),
+        "fragment_size": lambda: draw.choice(sizes),
+        "order": lambda: draw.choice(["score", "none", "SCORE", "x"]),
+        "no_match_size": lambda: draw.choice(sizes),
+        "boundary_scanner": lambda: draw.choice(["sentence", "word", "WORD"]),
+        "boundary_scanner_locale": lambda: draw.choice(["en", "root", "en-US"]),
+        "fragmenter": lambda: draw.choice(["simple", "span"]),
+        "require_field_match": lambda: draw.choice([True, "true", False]),
+        "encoder": lambda: draw.choice(["html", "default", "x"]),
+        "max_analyzed_offset": lambda: draw.choice([-1, 1, 5, 20, 100, 10000]),
+        "boundary_chars": lambda: draw.choice([".", ",! ", ""]),
+        "boundary_max_scan": lambda: draw.choice([0, 5, 20, 100]),
+        "phrase_limit": lambda: draw.choice([1, 10, 256]),
+        "highlight_query": lambda: query(draw),
+        **{name: partial(choose, draw) for name, choose in more.items()},
+    }
+    chosen = draw.some_of(options, 0.25)
+    if draw.chance(0.1):
+        chosen["tags_schema"] = draw.choice(["styled", "default"])
+    return chosen
 
 
 def query(draw: Draw, depth: int = 0) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 
 from tests.search.drawing import Draw
@@ -70,6 +71,12 @@ def piece(draw: Draw) -> str:
 def text(draw: Draw, maximum: int = 20) -> str:
     """Return words with LaTeX, emoji, combining marks and very long tokens, or an empty text."""
     return "".join(draw.several(lambda: piece(draw), maximum))
+
+
+def sentence(draw: Draw, word: Callable[[], str]) -> str:
+    """Return words with marks of sentences between them, also misplaced ones."""
+    marks = [" ", " ", " ", " ", ", ", ". ", ". A", "! ", "? ", '." ', ".) ", ' "', " (", "... ", "\n", ".\n", " - ", ".- ", "。", "e.g. "]
+    return "".join(draw.several(lambda: f"{word()}{draw.choice(marks)}", 40, 1))
 
 
 def html(draw: Draw, maximum: int = 24) -> str:

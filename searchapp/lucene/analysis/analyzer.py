@@ -226,13 +226,16 @@ class Analyzer:
             tokens.terms = [*map(replace_halves, tokens.terms)]
         return tokens
 
-    def emitted(self, text: str) -> list[Token]:
-        """Return the tokens as `tokens` does, but with lone surrogates, which the index replaces by U+FFFD."""
+    def emitted(self, text: str) -> tuple[list[Token], int]:
+        """Return the tokens as `tokens` does, and the position after them and removed tokens.
+
+        Lone surrogates are kept, which the index replaces by U+FFFD.
+        """
         tokens = self._tokens_with_offsets(text)
         for stage in self._stages:
             tokens = stage.apply(tokens)
         rows = zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True)
-        return [Token(term, position, start, end) for term, position, (start, end) in rows]
+        return [Token(term, position, start, end) for term, position, (start, end) in rows], tokens.end_position
 
     def normalized(self, text: str) -> str:
         """Return a word as one term, changed only by filters of characters, as for prefixes, patterns and ranges."""

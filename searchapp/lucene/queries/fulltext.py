@@ -224,7 +224,7 @@ class _FieldMatch:
     def _ends_in_token(self, parser: Parser, text: str) -> bool:
         """Return whether no space, punctuation or removed word follows the last token: only then it is a prefix."""
         assert self.analyzer is not None
-        last = parser.analyzers.analyzer(self.analyzer).emitted(text)[-1]
+        last = parser.analyzers.analyzer(self.analyzer).emitted(text)[0][-1]
         return last.end == utf16_length(text)
 
 

@@ -60,9 +60,8 @@ class Fuzzy(MultiTerm):
         for field in segments:
             edits |= self._similar(field.terms)
         weights = {term: self._weight(term, count) for term, count in edits.items()}
-        best_first = sorted(weights, key=lambda term: (-weights[term], term))
         # Terms of deleted documents only have the document frequency 0.
-        indexed = (term for term in best_first if segments[0].document_frequency(term))
+        indexed = (term for term in _best_first(weights) if segments[0].document_frequency(term))
         terms = sorted(islice(indexed, self.expansions))
         frequencies = {term: segments[0].document_frequency(term) for term in terms}
         greatest = max(frequencies.values(), default=0)
@@ -103,8 +102,35 @@ class Fuzzy(MultiTerm):
             return True
         return False
 
+    def weight_of(self, term: str, boost: float) -> float:
+        """Return the weight of a term that the query accepts."""
+        ((_term, edits),) = _within(
+            self.term[self.prefix :], [term[self.prefix :]], self._most, swaps=self.swaps
+        )
+        return parameters.to_float32(boost * self._weight(term, edits))
+
+    def expanded_among(self, terms: Iterable[str]) -> Query:
+        """Return the terms that this query stands for in an index of terms, without weights."""
+        weights = {}
+        prefix = self.term[: self.prefix]
+        rest = [term.removeprefix(prefix) for term in terms if term.startswith(prefix)]
+        for end, edits in _within(self.term[self.prefix :], rest, self._most, swaps=self.swaps):
+            weights[prefix + end] = self._weight(prefix + end, edits)
+        best = sorted(islice(_best_first(weights), self.expansions))
+        return Bool(should=tuple(Term(self.field, term) for term in best))
+
     def notation(self, schema: Schema) -> str:
         return f"{self.field}:{self.term}~{self.edits}"
+
+
+def _best_first(weights: Mapping[str, float]) -> Iterator[str]:
+    return iter(sorted(weights, key=lambda term: (-weights[term], term)))
+
+
+def expanded_fuzzy(query: Query, field: str, terms: Iterable[str]) -> Query | None:
+    """Return the terms that a fuzzy query on a field stands for in an index of terms; None for another query."""
+    is_fuzzy = isinstance(query, _Expanded) and query.fuzzy.field == field
+    return query.fuzzy.expanded_among(terms) if is_fuzzy and isinstance(query, _Expanded) else None
 
 
 @dataclass(frozen=True, slots=True)

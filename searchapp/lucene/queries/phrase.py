@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +144,7 @@ class MultiPhrase(ScoredLeaf):
         documents = _in_all([term.documents for term in terms], field.documents, among)
         count: Callable[[Sequence[TermPositions], Numbers], NDArray[Any]] = self._counts
         if self.slop:
-            count = _SloppyMatcher(self.terms, self.positions, self.slop).frequencies
+            count = SloppyMatcher(self.terms, self.positions, self.slop).frequencies
         counts = [np.empty(0, np.float32)]
         for first in range(0, len(documents), DOCUMENTS_AT_ONCE):
             counts.append(count(terms, documents[first : first + DOCUMENTS_AT_ONCE]).astype(np.float32))
@@ -295,13 +295,12 @@ class PhrasePrefix(MultiPhrase):
         return MultiPhrase(self.field, (*self.terms[:-1], tuple(terms)), self.positions, self.slop)
 
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
-        ascending = sorted({token.term for token in tokens})
-
-        def terms_with_prefix(prefix: str) -> Iterator[str]:
-            return (term for term in ascending if term.startswith(prefix))
-
-        phrase = self._expanded(terms_with_prefix)
+        phrase = self.expanded_among(sorted({token.term for token in tokens}))
         return {} if isinstance(phrase, MatchNone) else phrase.term_spans(tokens)
+
+    def expanded_among(self, terms: Sequence[str]) -> MultiPhrase | MatchNone:
+        """Return the phrase that this query stands for in an index of ascending terms."""
+        return self._expanded(lambda prefix: (term for term in terms if term.startswith(prefix)))
 
 
 def _any_positions(field: FieldReader, terms: Sequence[str]) -> TermPositions | None:
@@ -355,18 +354,19 @@ def _among(candidates: NDArray[np.int64], others: NDArray[np.int64], count: int)
 # frequencies depend on the order of its steps, and on the order of equal or changed elements in Lucene's heap.
 
 
-class _Cursor:
+class Cursor:
     """A position of a phrase, at one of its terms' positions in a document (`PhrasePositions`)."""
 
-    __slots__ = ("_positions", "group", "index", "key", "offset", "start")
+    __slots__ = ("_positions", "group", "index", "key", "number", "offset", "start")
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
-        self.group: list[_Cursor] = []  # the cursors that may be at the same term, ascending
+        self.group: list[Cursor] = []  # the cursors that may be at the same term, ascending
         self.index = 0  # in the group
 
     def begin(self, positions: Iterable[int]) -> None:
         self._positions = iter(positions)
+        self.number = -1  # of the present position in the document
         self.advance()
 
     def advance(self) -> bool:
@@ -374,24 +374,35 @@ class _Cursor:
         position = next(self._positions, None)
         if position is None:
             return False
+        self.number += 1
         self.start = position - self.offset  # where the phrase begins if this term is in place
         self.key = self.start, self.offset
         return True
 
 
-class _Heap:
-    """Lucene's `PriorityQueue` of cursors, whose keys may change inside it."""
+class _HasKey(Protocol):
+    key: Any
 
-    def __init__(self, cursors: Iterable[_Cursor]) -> None:
-        self._heap: list[_Cursor] = [_Cursor(0)]  # the root is at index 1
-        for cursor in cursors:
-            self.add(cursor)
+
+Keyed = TypeVar("Keyed", bound=_HasKey)
+
+
+class Heap(Generic[Keyed]):
+    """Lucene's `PriorityQueue` of elements with a `key`, which may change inside it."""
+
+    def __init__(self, elements: Iterable[Keyed]) -> None:
+        self._heap: list[Any] = [None]  # the root is at index 1
+        for element in elements:
+            self.add(element)
+
+    def __len__(self) -> int:
+        return len(self._heap) - 1
 
     @property
-    def top(self) -> _Cursor:
+    def top(self) -> Keyed:
         return self._heap[1]
 
-    def add(self, cursor: _Cursor) -> None:
+    def add(self, cursor: Keyed) -> None:
         heap, key = self._heap, cursor.key
         index = len(heap)
         heap.append(cursor)
@@ -400,7 +411,7 @@ class _Heap:
             index >>= 1
         heap[index] = cursor
 
-    def pop(self) -> _Cursor:
+    def pop(self) -> Keyed:
         top, last = self._heap[1], self._heap.pop()
         if len(self._heap) > 1:
             self._heap[1] = last
@@ -421,16 +432,25 @@ class _Heap:
         heap[index] = cursor
 
 
-class _SloppyMatcher:
+class Lead(NamedTuple):
+    """The term that begins an occurrence of a sloppy phrase."""
+
+    cursor: Cursor
+    number: int  # of its position in the document
+
+
+class SloppyMatcher:
+    """Finds the occurrences of a phrase with slop in a document, once its cursors have begun."""
+
     def __init__(self, terms: Alternatives, positions: Sequence[int], slop: int) -> None:
         self._slop = slop
-        self._cursors = [_Cursor(position) for position in positions]
+        self.cursors = [Cursor(position) for position in positions]
         self._end = 0
         counts = Counter(chain.from_iterable(terms))
         repeated = {term for term, count in counts.items() if count > 1}
-        linked: list[tuple[set[str], list[_Cursor]]] = []
+        linked: list[tuple[set[str], list[Cursor]]] = []
         self._have_alternatives = False
-        for alternatives, cursor in zip(terms, self._cursors, strict=True):
+        for alternatives, cursor in zip(terms, self.cursors, strict=True):
             shared = repeated.intersection(alternatives)
             if shared:
                 self._have_alternatives |= len(alternatives) > 1
@@ -453,38 +473,43 @@ class _SloppyMatcher:
             lists.append((positions.tolist(), (ends - counts)[indices].tolist(), ends[indices].tolist()))
         frequencies = np.zeros(len(documents), np.float32)
         for number in range(len(documents)):
-            for cursor, (positions, starts, ends) in zip(self._cursors, lists, strict=True):
+            for cursor, (positions, starts, ends) in zip(self.cursors, lists, strict=True):
                 cursor.begin(positions[starts[number] : ends[number]])
             frequency = np.float32(0)
-            for length in self._lengths():
+            for length, _lead in self._occurrences():
                 frequency += ONE / (ONE + np.float32(length))
             frequencies[number] = frequency
         return frequencies
 
-    def _lengths(self) -> Iterator[int]:
-        """Yield by how many positions the terms of each occurrence are moved."""
+    def occurrences(self) -> Iterator[Lead]:
+        """Yield the lead of each occurrence, while the other cursors are at their terms."""
+        return (lead for _length, lead in self._occurrences())
+
+    def _occurrences(self) -> Iterator[tuple[int, Lead]]:
+        """Yield by how many positions the terms of each occurrence are moved, and its lead."""
         self._end = -LARGEST_INTEGER
         if not self._separate_repeated():
             return
-        self._end = max(self._end, *(cursor.start for cursor in self._cursors))
-        heap = _Heap(self._cursors)
+        self._end = max(self._end, *(cursor.start for cursor in self.cursors))
+        heap = Heap(self.cursors)
         cursor, following = heap.pop(), heap.top.start
-        length = self._end - cursor.start
+        length, lead = self._end - cursor.start, Lead(cursor, cursor.number)
         while self._advance(cursor):
             if cursor.group and not self._resolve_collision(cursor, heap):
                 break
             if cursor.start > following:
                 heap.add(cursor)
                 if length <= self._slop:
-                    yield length
+                    yield length, lead
                 cursor, following = heap.pop(), heap.top.start
                 length = self._end - cursor.start
             else:
                 length = min(length, self._end - cursor.start)
+            lead = Lead(cursor, cursor.number)
         if length <= self._slop:
-            yield length
+            yield length, lead
 
-    def _advance(self, cursor: _Cursor) -> bool:
+    def _advance(self, cursor: Cursor) -> bool:
         if not cursor.advance():
             return False
         self._end = max(self._end, cursor.start)
@@ -504,7 +529,7 @@ class _SloppyMatcher:
             cursor.advance() for group in self._groups for cursor in group for _ in range(cursor.index)
         )
 
-    def _separate_alternatives(self, group: Sequence[_Cursor]) -> bool:
+    def _separate_alternatives(self, group: Sequence[Cursor]) -> bool:
         index = 0
         while index < len(group):
             step = 1
@@ -518,7 +543,7 @@ class _SloppyMatcher:
             index += step
         return True
 
-    def _resolve_collision(self, cursor: _Cursor, heap: _Heap) -> bool:
+    def _resolve_collision(self, cursor: Cursor, heap: Heap) -> bool:
         """Separate a cursor from others of its group; return whether the document has enough positions."""
         first, moved = cursor.index, set()
         while (other := _colliding(cursor)) is not None:
@@ -537,7 +562,7 @@ class _SloppyMatcher:
         return True
 
 
-def _colliding(cursor: _Cursor) -> _Cursor | None:
+def _colliding(cursor: Cursor) -> Cursor | None:
     """Return the first other cursor of the group at the same position in the document."""
     position = cursor.start + cursor.offset
     others = (
@@ -552,10 +577,10 @@ def _unordered_spans(lists: Sequence[Sequence[int]], slop: int) -> Iterator[tupl
     """
     if not all(lists):
         return
-    cursors = [_Cursor(0) for _positions in lists]
+    cursors = [Cursor(0) for _positions in lists]
     for cursor, positions in zip(cursors, lists, strict=True):
         cursor.begin(positions)
-    heap = _Heap(cursors)
+    heap = Heap(cursors)
     last = max(cursor.start for cursor in cursors)
     while True:
         if last + 1 - heap.top.start - len(lists) <= slop:

@@ -28,7 +28,11 @@ from searchapp.lucene.queries.query import (
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Body
 from searchapp.lucene.search.aggregations import Aggregations, read_aggregations
-from searchapp.lucene.search.highlight import HIGHLIGHT_QUERY, HighlightTags, read_highlight
+from searchapp.lucene.search.highlight_options import (
+    HighlightOptions,
+    read_highlight,
+    read_highlight_queries,
+)
 from searchapp.lucene.search.suggest import Suggest, read_suggest
 
 DEFAULT_SIZE = 10
@@ -284,7 +288,7 @@ class Frame:
     size: int
     after: tuple[float, str] | None  # score and id of the hit before the first one
     source: SourceFilter | None  # None: no sources
-    highlight: Mapping[str, HighlightTags] | None  # tags by field
+    highlight: Mapping[str, HighlightOptions] | None  # by name or pattern of fields
     explain: bool
     track_scores: bool
     tracked: float | None  # the greatest number of matching documents to report; None to report none
@@ -312,7 +316,7 @@ class Frame:
         tracked: float | None = None
         after: tuple[float, str] | None = None
         source: SourceFilter | None = None
-        highlight: Mapping[str, HighlightTags] | None = None
+        highlight: Mapping[str, HighlightOptions] | None = None
         with problems.at():
             known_only(body, _KNOWN, "a search body")
         with problems.at("sort"):
@@ -347,7 +351,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A search body: its rewritten query, and the query whose matches are highlighted."""
+    """A search body: its rewritten query, and the queries whose matches are highlighted."""
 
     query: Query
     marked: Query
@@ -355,6 +359,7 @@ class Request:
     depends_on_time: bool = False
     aggregations: Aggregations | None = None
     suggest: Suggest | None = None
+    marked_in: Mapping[str, Query] = field(default_factory=dict)  # instead of `marked`, by fields of `highlight`
 
     def from_first(self) -> Request:
         """Return the request for one of several segments, which must also rank the hits before `first`."""
@@ -399,18 +404,16 @@ class BodyReader:
         if "suggest" in body:
             with problems.at():
                 suggest = read_suggest(body["suggest"], self._parser)
-        highlight = body.get("highlight")
-        # `read_highlight` rejects the `highlight_query` of a single field.
-        if isinstance(highlight, Mapping) and highlight.get(HIGHLIGHT_QUERY) is not None:
-            with problems.at():
-                marked = self._parser.query_at(f"highlight.{HIGHLIGHT_QUERY}", highlight[HIGHLIGHT_QUERY])
+        marked_in: Mapping[str, Query] = {}
+        with problems.at():
+            marked, marked_in = read_highlight_queries(body.get("highlight"), self._parser)
         problems.raise_if_any()
         assert query is not None and frame is not None
         rewritten = rewrite(query)
         check_clause_count(rewritten.clause_count)  # a prefix may stand for many terms
         request = Request(
             *(rewritten, query if marked is None else marked, frame),
-            *(self._parser.has_used_now, aggregations, suggest),
+            *(self._parser.has_used_now, aggregations, suggest, marked_in),
         )
         return request, query_texts
 

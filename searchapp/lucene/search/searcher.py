@@ -6,8 +6,9 @@ import logging
 import math
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -313,7 +314,10 @@ class Index:
         frame = request.frame
         highlighter = None
         if frame.highlight is not None:
-            highlighter = Highlighter(request.marked, frame.highlight, self.reader.schema, self._tokens)
+            highlighter = Highlighter(
+                *(request.marked, request.marked_in, frame.highlight),
+                *(self.reader.schema, self._tokens, self._matcher()),
+            )
         documents, scores = self._rank_page(request, query)
         if highlighter is None and frame.source is None:
             sources: list[Any] = [None] * len(documents)
@@ -325,7 +329,7 @@ class Index:
                 id_,
                 score,
                 None if frame.source is None else frame.source.apply(source),
-                highlighter.highlights(source) if highlighter else {},
+                highlighter.highlights(source, document) if highlighter else {},
                 explanations.get(document),
                 (decimal(score), id_),
             )
@@ -457,6 +461,15 @@ class Index:
             for searcher, scores in zip(self.searchers, self._last_scores[1], strict=True)
         ]
         return self._merge_rankings(request, rankings)
+
+    def _matcher(self) -> Callable[[Query, int], bool]:
+        """Return a function that returns whether a document matches a query, and keeps its matches."""
+
+        @cache
+        def mask(query: Query) -> Mask:
+            return np.concatenate([query.matching(searcher.rows) for searcher in self.searchers])
+
+        return lambda query, document: bool(mask(query)[document])
 
     def log_batch(self, queries: int, pruned: int, compiled: int) -> None:
         noun = "1 query" if queries == 1 else f"{queries} queries"
