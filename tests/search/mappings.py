@@ -72,7 +72,9 @@ def words(draw: Draw) -> str:
     if kind < 7:
         return " ".join(draw.several(lambda: draw.choice(WORDS), 12))
     if kind < 9:
-        return sentence(draw, lambda: draw.choice([*WORDS, *SPECIAL]) if draw.chance(0.1) else draw.choice(WORDS))
+        return sentence(
+            draw, lambda: draw.choice([*WORDS, *SPECIAL]) if draw.chance(0.1) else draw.choice(WORDS)
+        )
     if kind < 11:
         return " ".join(draw.several(lambda: draw.choice(WORDS), 300, 30))
     return "".join(draw.several(lambda: draw.choice([*WORDS, *SPECIAL]), 12))

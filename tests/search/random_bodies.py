@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -89,7 +89,9 @@ def highlight(draw: Draw) -> Json:
     names = [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "when", "nowhere", "t*", "*", "*.*"]
     whole = draw.chance(0.3)
     fields: Json = {
-        name: {} if whole or draw.chance(0.6) else _highlight_parameters(draw, {"matched_fields": _matched_fields})
+        name: {}
+        if whole or draw.chance(0.6)
+        else _highlight_parameters(draw, {"matched_fields": _matched_fields})
         for name in names
         if draw.chance(0.4)
     }
@@ -103,12 +105,14 @@ def highlight(draw: Draw) -> Json:
 
 
 def _matched_fields(draw: Draw) -> Any:
-    return draw.choice([["text.gaps"], ["title", "text"], "text", [], ["nowhere"], ["text.parts", "text.alike"]])
+    return draw.choice(
+        [["text.gaps"], ["title", "text"], "text", [], ["nowhere"], ["text.parts", "text.alike"]]
+    )
 
 
 def _highlight_parameters(draw: Draw, more: Json) -> Json:
     sizes = [0, 1, 5, 10, 18, 30, 50, 100, 200, "20"]
-    options = {
+    options: dict[str, Callable[[], Any]] = {
         "type": lambda: draw.choice(["unified", "unified", "plain"]),
         "number_of_fragments": lambda: draw.choice([0, 1, 2, 3, 5, 10, 100, "2"]),
         "fragment_size": lambda: draw.choice(sizes),

@@ -75,7 +75,28 @@ def text(draw: Draw, maximum: int = 20) -> str:
 
 def sentence(draw: Draw, word: Callable[[], str]) -> str:
     """Return words with marks of sentences between them, also misplaced ones."""
-    marks = [" ", " ", " ", " ", ", ", ". ", ". A", "! ", "? ", '." ', ".) ", ' "', " (", "... ", "\n", ".\n", " - ", ".- ", "。", "e.g. "]
+    marks = [
+        " ",
+        " ",
+        " ",
+        " ",
+        ", ",
+        ". ",
+        ". A",
+        "! ",
+        "? ",
+        '." ',
+        ".) ",
+        ' "',
+        " (",
+        "... ",
+        "\n",
+        ".\n",
+        " - ",
+        ".- ",
+        "。",
+        "e.g. ",
+    ]
     return "".join(draw.several(lambda: f"{word()}{draw.choice(marks)}", 40, 1))
 
 

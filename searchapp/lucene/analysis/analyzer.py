@@ -235,7 +235,9 @@ class Analyzer:
         for stage in self._stages:
             tokens = stage.apply(tokens)
         rows = zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True)
-        return [Token(term, position, start, end) for term, position, (start, end) in rows], tokens.end_position
+        return [
+            Token(term, position, start, end) for term, position, (start, end) in rows
+        ], tokens.end_position
 
     def normalized(self, text: str) -> str:
         """Return a word as one term, changed only by filters of characters, as for prefixes, patterns and ranges."""

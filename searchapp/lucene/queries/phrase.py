@@ -400,7 +400,8 @@ class Heap(Generic[Keyed]):
 
     @property
     def top(self) -> Keyed:
-        return self._heap[1]
+        element: Keyed = self._heap[1]
+        return element
 
     def add(self, cursor: Keyed) -> None:
         heap, key = self._heap, cursor.key
@@ -412,7 +413,8 @@ class Heap(Generic[Keyed]):
         heap[index] = cursor
 
     def pop(self) -> Keyed:
-        top, last = self._heap[1], self._heap.pop()
+        top: Keyed = self._heap[1]
+        last = self._heap.pop()
         if len(self._heap) > 1:
             self._heap[1] = last
             self.update_top()
@@ -543,7 +545,7 @@ class SloppyMatcher:
             index += step
         return True
 
-    def _resolve_collision(self, cursor: Cursor, heap: Heap) -> bool:
+    def _resolve_collision(self, cursor: Cursor, heap: Heap[Cursor]) -> bool:
         """Separate a cursor from others of its group; return whether the document has enough positions."""
         first, moved = cursor.index, set()
         while (other := _colliding(cursor)) is not None:

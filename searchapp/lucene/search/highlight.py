@@ -26,7 +26,7 @@ from searchapp.lucene.index.mapping import (
     shown_text,
     source_value,
 )
-from searchapp.lucene.queries.query import Leaf, MarkedLeaf, Query
+from searchapp.lucene.queries.query import MarkedLeaf, Query
 from searchapp.lucene.records import Token
 from searchapp.lucene.search.highlight_options import HighlightOptions
 from searchapp.lucene.search.matches import FieldMatcher, Match
@@ -35,8 +35,8 @@ from searchapp.lucene.search.unified_highlights import SEPARATOR, unified_highli
 
 CACHED_TOKENS = 100_000  # about 20 MB, for some hundred documents
 
-# Returns whether a document of the index, by its number, matches a query without inner queries.
-HasLeaf = Callable[[Leaf, int], bool]
+# Returns whether a document of the index, by its number, matches a query.
+HasMatch = Callable[[Query, int], bool]
 
 
 class TokenCache:
@@ -73,7 +73,7 @@ class Highlighter:
     Args:
         query: the query before rewriting.
         queries: replace it for fields; by their name or pattern in `options`.
-        has: whether a document matches a leaf.
+        has: whether a document matches a query.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Highlighter:
         options: Mapping[str, HighlightOptions],
         schema: Schema,
         cache: TokenCache,
-        has: HasLeaf,
+        has: HasMatch,
     ) -> None:
         self._schema = schema
         self._cache = cache
@@ -134,10 +134,9 @@ class Highlighter:
         source: Mapping[str, Any],
         document: int,
     ) -> list[str]:
-        # Elasticsearch compares the values `true` and `false` of booleans with their terms, unless they are stored.
-        if field.is_number or (field.type == BOOLEAN and not field.is_stored):
+        if field.is_number:
             if options.no_match_size > 0:
-                raise unsupported(f"`no_match_size` for {field.name}, which is neither text nor a keyword")
+                raise unsupported(f"`no_match_size` for the numbers or dates of {field.name}")
             return []
         if options.type == "unified":
             return self._unified(field, options, query, source, document)
@@ -158,7 +157,7 @@ class Highlighter:
         source: Mapping[str, Any],
         document: int,
     ) -> list[str]:
-        names = dict.fromkeys([*options.matched_fields, field.name])
+        names = [*dict.fromkeys(options.matched_fields), field.name]  # a repeated field counts twice
         if not options.field_match:
             raise unsupported("`require_field_match: false` of the highlighter `unified`")
         if options.no_match_size <= 0 and not any(_marked_leaves(query, name) for name in names):
@@ -171,7 +170,7 @@ class Highlighter:
             if own is None or not _marked_leaves(query, name):
                 continue
             tokens = self._joined_tokens(own, texts, options.max_offset)
-            matcher = FieldMatcher(name, tokens, lambda leaf: self._has(leaf, document), self._schema)
+            matcher = FieldMatcher(name, tokens, lambda part: self._has(part, document), self._schema)
             lists.append(matcher.matches(query))
         matches = iter(lists[0]) if len(lists) == 1 else heapq.merge(*lists, key=lambda match: match[2:])
         if (most := options.max_offset) is not None:
@@ -190,6 +189,8 @@ class Highlighter:
             raise unsupported(f"highlights of {field.name}, into which other fields are copied,")
         for value in by_depth(source_value(source, field.source.split("."), field.null_value)):
             text = shown_text(value, field)
+            if field.type == BOOLEAN:  # Elasticsearch compares these with the terms T and F
+                text = "true" if text == "T" else "false"
             if not field.ignores(text):
                 yield field.normalized(text)
 

@@ -81,7 +81,6 @@ def read_highlight(highlight: Any) -> dict[str, HighlightOptions]:
                 with problems.at(path):
                     known_only(of_field, _OF_FIELD, f"`highlight` for {name}")
                 own = _values(of_field, path, problems)
-                own.pop("is_html", None)  # Elasticsearch ignores the encoder of a field
                 with problems.at(path):
                     options[name] = _checked(HighlightOptions(**{**general, **own}))
     problems.raise_if_any()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from searchapp.lucene.analysis.characters import replace_halves
@@ -18,9 +17,9 @@ from searchapp.lucene.queries.boosting import Boosting
 from searchapp.lucene.queries.combined import CombinedFields
 from searchapp.lucene.queries.function_score import FunctionScore
 from searchapp.lucene.queries.fuzzy import expanded_fuzzy
-from searchapp.lucene.queries.phrase import Cursor, Heap, MultiPhrase, PhrasePrefix, SloppyMatcher
+from searchapp.lucene.queries.phrase import Heap, MultiPhrase, PhrasePrefix, SloppyMatcher
 from searchapp.lucene.queries.query import Leaf, MarkedLeaf, Query, rewrite
-from searchapp.lucene.queries.term import MultiTerm, Synonym, Term, TermInSet
+from searchapp.lucene.queries.term import Synonym, Term
 from searchapp.lucene.records import Token
 
 
@@ -39,11 +38,11 @@ class FieldMatcher:
 
     Args:
         tokens: those of the field's text.
-        has: whether the document matches a leaf that is not on the terms of the field.
+        has: whether the document matches a query that is not on the terms of the field.
     """
 
     def __init__(
-        self, field: str, tokens: Iterable[Token], has: Callable[[Leaf], bool], schema: Schema
+        self, field: str, tokens: Iterable[Token], has: Callable[[Query], bool], schema: Schema
     ) -> None:
         self._field = field
         self._has = has
@@ -64,7 +63,9 @@ class FieldMatcher:
         if isinstance(query, PhrasePrefix) and query.field == self._field:
             return query.expanded_among(self._terms)
         if isinstance(query, CombinedFields):
-            return Bool(should=tuple(Term(name, term) for term in query.terms for name, _weight in query.fields))
+            return Bool(
+                should=tuple(Term(name, term) for term in query.terms for name, _weight in query.fields)
+            )
         children = query.children()
         expanded_children = tuple(map(self._expanded, children))
         is_same = all(new is old for new, old in zip(expanded_children, children, strict=True))
@@ -85,8 +86,10 @@ class FieldMatcher:
                 return self._union(map(self._matches, query.queries))
             case Boosting():
                 return self._matches(query.positive)
-            case FunctionScore():
+            case FunctionScore(min_score=None):
                 return self._matches(query.query)
+            case FunctionScore():  # Elasticsearch has no occurrences of it
+                return [] if self._has(query) else None
         (child,) = query.children()
         return self._matches(child)
 
@@ -114,11 +117,9 @@ class FieldMatcher:
                 matches = self._sloppy(leaf) if leaf.slop else self._exact(leaf)
                 label = " ".join(term for terms in leaf.terms for term in terms)
                 return [Match(*match, label) for match in matches]
-            case MultiTerm():
-                return self._of_terms(filter(leaf.accepts, self._terms), leaf.notation(self._schema))
-            case TermInSet():
-                return self._of_terms(sorted(set(leaf.terms)), leaf.notation(self._schema))
-        raise AssertionError(leaf)
+        # Other leaves stand for terms without an order of positions.
+        terms = leaf.term_spans([token for tokens in self._tokens.values() for token in tokens])
+        return self._of_terms(sorted(terms), leaf.notation(self._schema))
 
     def _of_terms(self, terms: Iterable[str], label: str) -> list[Match]:
         lists = [self._tokens[term] for term in terms if term in self._tokens]
@@ -156,9 +157,7 @@ class FieldMatcher:
             cursor.begin([token.position for token in tokens])
         for lead in matcher.occurrences():
             token = tokens_of[lead.cursor][lead.number]
-            others = [
-                (cursor, tokens[cursor.number]) for cursor, tokens in tokens_of.items()
-            ]
+            others = [(cursor, tokens[cursor.number]) for cursor, tokens in tokens_of.items()]
             firsts = [token, *(other for _cursor, other in others)]
             lasts = [token, *(other for cursor, other in others if cursor is not lead.cursor)]
             yield (
@@ -212,4 +211,4 @@ class _Key(tuple[int, int]):
     __slots__ = ()
 
     def __lt__(self, other: object) -> bool:
-        return tuple.__le__(self, other)  # type: ignore[arg-type,operator]
+        return tuple.__le__(self, other)  # type: ignore[operator]

@@ -359,7 +359,9 @@ class Request:
     depends_on_time: bool = False
     aggregations: Aggregations | None = None
     suggest: Suggest | None = None
-    marked_in: Mapping[str, Query] = field(default_factory=dict)  # instead of `marked`, by fields of `highlight`
+    marked_in: Mapping[str, Query] = field(
+        default_factory=dict
+    )  # instead of `marked`, by fields of `highlight`
 
     def from_first(self) -> Request:
         """Return the request for one of several segments, which must also rank the hits before `first`."""
@@ -412,8 +414,8 @@ class BodyReader:
         rewritten = rewrite(query)
         check_clause_count(rewritten.clause_count)  # a prefix may stand for many terms
         request = Request(
-            *(rewritten, query if marked is None else marked, frame),
-            *(self._parser.has_used_now, aggregations, suggest, marked_in),
+            *(rewritten, query if marked is None else marked, frame, self._parser.has_used_now),
+            *(aggregations, suggest, marked_in),
         )
         return request, query_texts
 

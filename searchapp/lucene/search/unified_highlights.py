@@ -114,7 +114,11 @@ class _Splitting:
             self._set_slice(start, len(text) if end < 0 else end)
         if self._start == self._end:
             return offset + 1
-        return self._start if offset == self._start - 1 else self._start + self._inner.following(offset - self._start)
+        return (
+            self._start
+            if offset == self._start - 1
+            else self._start + self._inner.following(offset - self._start)
+        )
 
     def preceding(self, offset: int) -> int:
         text = self._text
@@ -124,7 +128,11 @@ class _Splitting:
             self._set_slice(min(text.rfind(SEPARATOR, 0, offset) + 1, end), end)
         if self._start == self._end:
             return offset - 1
-        return self._end if offset == self._end + 1 else self._start + self._inner.preceding(offset - self._start)
+        return (
+            self._end
+            if offset == self._end + 1
+            else self._start + self._inner.preceding(offset - self._start)
+        )
 
 
 @dataclass(slots=True)
@@ -149,14 +157,18 @@ def unified_highlights(
         return []
     most = options.fragments
     is_whole = not most or not is_tokenized
-    passages = _passages(text, matches, most or 2**31 - 2, _Splitting(text, _boundaries(options, is_whole=is_whole)))
+    passages = _passages(
+        text, matches, most or 2**31 - 2, _Splitting(text, _boundaries(options, is_whole=is_whole))
+    )
     if not passages and options.no_match_size > 0:
         passages = _beginning(text, options.no_match_size)
     snippets = [(_formatted(text, passage, options), passage.score) for passage in passages]
     snippets = [(snippet, score) for snippet, score in snippets if snippet.strip(JAVA_WHITESPACE)]
     if options.by_score:
         if len(snippets) > STABLE_SORT and len({score for _snippet, score in snippets}) < len(snippets):
-            raise unsupported(f"`order: score` of more than {STABLE_SORT} highlights of which some score the same")
+            raise unsupported(
+                f"`order: score` of more than {STABLE_SORT} highlights of which some score the same"
+            )
         snippets.sort(key=lambda pair: -pair[1])
     return [joined_units(snippet) for snippet, _score in snippets]
 

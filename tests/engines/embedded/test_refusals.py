@@ -218,9 +218,9 @@ def test_invalid_bodies_are_rejected(index: Any, parameters: dict[str, Any]) -> 
         ({"aggs": {}}, "`aggs` in a search body"),
         ({"sort": [{"year": "asc"}]}, "`sort: "),
         ({"_source": "t*"}, "the pattern or path `t*` in `_source`"),
-        ({"highlight": {"fields": {"text": {}}}}, "`type: unified` of `highlight`"),
-        ({"highlight": {"type": "plain", "fields": {"text": {}}}}, "fragments in `highlight`"),
-        ({"highlight": {"type": "plain", "order": "score", "fields": {}}}, "`order` in `highlight`"),
+        ({"highlight": {"fields": {"text": {"type": "fvh"}}}}, "`type: fvh` of `highlight`"),
+        ({"highlight": {"boundary_scanner": "chars", "fields": {"text": {}}}}, "`boundary_scanner: chars`"),
+        ({"highlight": {"force_source": True, "fields": {}}}, "`force_source` in `highlight`"),
         (
             {
                 "explain": True,
@@ -386,8 +386,8 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
         "_source": {"includes": ["t*"], "excludes": "a.b", "only": "text"},
         "explain": "no",
         "highlight": {
-            "order": "score",
-            "require_field_match": False,
+            "unknown": "score",
+            "number_of_fragments": "many",
             "fields": {"text": {}, "body": {}, "te*": {"type": "plain", "pre_tags": "<"}},
             "highlight_query": {"bool": {"must": [{"nothing": {}}, {"span_term": {"text": "a"}}]}},
         },
@@ -398,7 +398,6 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
             search(request)
         assert [line.partition(": ")[0] for line in error.value.lines] == [
             "the embedded engine does not support the query `intervals`; Elasticsearch does",
-            "the embedded engine does not support `aggs` in a search body; Elasticsearch does",
             "sort",
             "from",
             "size",
@@ -408,9 +407,10 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
             "_source",
             "_source.includes[0]",
             "_source.excludes",
-            *["highlight"] * 4,  # `order`, `require_field_match`, the type and fragments
-            *["highlight.fields.te*"] * 3,
+            *["highlight"] * 2,
+            "highlight.fields.te*",
             "explain",
+            "the embedded engine does not support `aggs` in a search body; Elasticsearch does",
             "highlight.highlight_query.bool.must[0]",
             "highlight.highlight_query.bool.must[1]",
         ]
