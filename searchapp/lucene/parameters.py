@@ -65,7 +65,7 @@ def decimal(number: float) -> float:
     >>> decimal(float(np.float32(0.1)))
     0.1
     """
-    return float(str(np.float32(number)))
+    return float(printed(number))
 
 
 def json_text(number: int | float) -> str:

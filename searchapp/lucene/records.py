@@ -97,3 +97,4 @@ class ScoredDocument:
     highlights: Mapping[str, Sequence[str]]  # fragments with marked matches, by field
     explanation: Explanation | None = None
     sort: Sequence[Any] = ()  # its values of the body's sort
+    fields: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # the value by which hits are collapsed

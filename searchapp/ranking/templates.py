@@ -17,9 +17,9 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
-from searchapp.engines.base import BEST_FIRST
 from searchapp.errors import DataError, ErrorCollector, UsageError
 from searchapp.files import digest_json
+from searchapp.lucene.queries.dsl import total_order
 from searchapp.model import Document, Topic
 from searchapp.resources import RecipeBook
 from searchapp.text import choices_hint, is_renamed, key_suggestion, suggestion
@@ -35,9 +35,6 @@ _USUAL_NAMES = {
     **dict.fromkeys(("q", "query", "query_string", "queryString", "text"), "topic.text"),
     "size": "depth",
 }
-
-# The sorts by score alone; equal scores are then sorted by id.
-_BY_SCORE = ("_score", ["_score"], {"_score": "desc"}, [{"_score": "desc"}], [{"_score": {"order": "desc"}}])
 
 # The parts of a search body that do not change a ranking.
 _WITHOUT_EFFECT = {
@@ -481,9 +478,11 @@ def _ranking_body(body: Mapping[str, Any], parameters: Collection[str]) -> dict[
     named: dict[str, Any] = _with_known_names(
         {key: value for key, value in body.items() if key not in _WITHOUT_EFFECT}, parameters
     )
-    if named.get("sort") in _BY_SCORE:
-        del named["sort"]
-    return {"size": "{{depth}}", "sort": BEST_FIRST, "_source": False, "track_total_hits": False, **named}
+    sort = total_order(named.pop("sort", None))
+    ranked = {"size": "{{depth}}", "sort": sort, "_source": False, "track_total_hits": False, **named}
+    if named.get("rescore"):
+        del ranked["sort"]  # by which Elasticsearch would not rescore
+    return ranked
 
 
 def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -> TopicQuery:

@@ -23,7 +23,7 @@ from searchapp.lucene.index.arrays import Int64s, Mask, Numbers, StoredArray, St
 from searchapp.lucene.index.documents import DocumentStore
 from searchapp.lucene.index.impacts import Impacts
 from searchapp.lucene.index.layout import FieldSummary, IndexManifest, Segment, refuted
-from searchapp.lucene.index.mapping import Field, Schema
+from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
 
 __all__ = ["BoundedPostings", "DirectoryReader", "FieldReader", "IndexReader", "Mask", "Numbers", "Postings"]
@@ -443,6 +443,18 @@ class FieldReader:
         if not self.field.is_text:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
+
+    def doc_values(self) -> tuple[Numbers, NDArray[Any]]:
+        """Return the documents of all values, and the values ascending; deleted documents included.
+
+        The values are numbers, the ranks of a keyword field's terms, or 0 and 1 of booleans.
+        """
+        if self.field.is_number:
+            return self._documents.all(), self._values.all()
+        values = np.arange(len(self.terms))
+        if self.field.type == BOOLEAN:
+            values = np.array([term == b"T" for term in self.terms], np.int64)
+        return self._documents.all(), np.repeat(values, np.diff(self._starts.all()))
 
     def positions(self, term: str) -> TermPositions | None:
         rank = self.rank(term)

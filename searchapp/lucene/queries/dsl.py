@@ -116,10 +116,25 @@ _NEVER = {"term": {"id": {"value": "\u0000 no document"}}}
 def normal_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a search body with its query in normal form, and equal hits sorted by id; the same object if unchanged."""
     query, sort = body.get("query"), body.get("sort")
-    normal, total = normal_form(query), total_order(sort)
+    normal = normal_form(query)
     if normal is not query:
         body = {**body, "query": normal}
+    if body.get("rescore"):  # which Elasticsearch allows without a sort only
+        return {name: value for name, value in body.items() if name != "sort"} if sort in BY_SCORE else body
+    total = total_order(sort)
     return body if total is sort else {**body, "sort": total}
+
+
+# The sorts by score alone.
+BY_SCORE: Sequence[Any] = (
+    None,
+    [],
+    "_score",
+    ["_score"],
+    {"_score": "desc"},
+    [{"_score": "desc"}],
+    [{"_score": {"order": "desc"}}],
+)
 
 
 def total_order(sort: Any) -> Any:
@@ -127,7 +142,7 @@ def total_order(sort: Any) -> Any:
 
     Elasticsearch would sort equal hits by their numbers in the index, which differ between indexes.
     """
-    if sort is None or sort == []:
+    if sort in BY_SCORE:
         return [{"_score": "desc"}, {"id": "asc"}]
     clauses = sort if isinstance(sort, list | tuple) else [sort]
     names = (name for clause in clauses for name in (clause if isinstance(clause, Mapping) else [clause]))

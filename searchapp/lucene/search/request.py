@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -12,10 +13,10 @@ import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import ErrorCollector, Refused, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import RESULT_WINDOW, objects
+from searchapp.lucene.index.mapping import RESULT_WINDOW, Schema
 from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.dsl import normal_body
-from searchapp.lucene.queries.match_all import MatchAll, MatchNone
+from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import (
     MOST_CLAUSES,
     MarkedLeaf,
@@ -33,6 +34,15 @@ from searchapp.lucene.search.highlight_options import (
     read_highlight,
     read_highlight_queries,
 )
+from searchapp.lucene.search.rescoring import Rescore, read_rescores
+from searchapp.lucene.search.sorting import (
+    NumberClause,
+    SortClause,
+    TermClause,
+    read_collapse,
+    read_sort,
+)
+from searchapp.lucene.search.source_filter import SourceFilter
 from searchapp.lucene.search.suggest import Suggest, read_suggest
 
 DEFAULT_SIZE = 10
@@ -41,65 +51,14 @@ LARGEST_SCORE = float(np.finfo(np.float32).max)
 
 _KNOWN = {
     *("query", "size", "from", "sort", "_source", "track_total_hits"),
-    *("highlight", "explain", "track_scores", "search_after"),
+    *("highlight", "explain", "track_scores", "search_after", "min_score", "collapse"),
+    *("timeout", "version", "profile", "stored_fields"),
 }
 
-_READ_WITH_FIELDS = frozenset({"aggs", "aggregations", "suggest"})
+# The parts that are read with the query, because they contain queries or depend on the time.
+_READ_WITH_QUERY = frozenset({"aggs", "aggregations", "suggest", "post_filter", "rescore"})
 
 TRACKED_HITS = 10_000  # the default of `track_total_hits`
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFilter:
-    """The properties of a source to return: `includes` (None: all) without `excludes`."""
-
-    includes: tuple[str, ...] | None
-    excludes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, value: Any) -> SourceFilter | None:
-        """Read the `_source` of a search body: true, false, a name, names, or includes and excludes."""
-        if isinstance(value, bool):
-            return cls(None) if value else None
-        problems = ErrorCollector()
-        excludes: tuple[str, ...] = ()
-        if isinstance(value, Mapping):
-            with problems.at("_source"):
-                known_only(value, {"includes", "excludes"}, "`_source`")
-            includes, excludes = (
-                _names(value.get(key, ()), f"_source.{key}", problems, only_text=True)
-                for key in ("includes", "excludes")
-            )
-        else:
-            includes = _names(value, "_source", problems)
-        problems.raise_if_any()
-        return cls(includes or None, excludes)
-
-    def apply(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in source.items()
-            if (self.includes is None or _is_covered(name, self.includes))
-            and not _is_covered(name, self.excludes)
-        }
-
-
-def _is_covered(property_name: str, names: tuple[str, ...]) -> bool:
-    return property_name in names or any(parent in names for parent in objects(property_name))
-
-
-def _names(value: Any, path: str, problems: ErrorCollector, *, only_text: bool = False) -> tuple[str, ...]:
-    names: list[str] = []
-    is_list = isinstance(value, list | tuple)
-    for number, name in enumerate(value if is_list else [value]):
-        with problems.at(f"{path}[{number}]" if is_list else path):
-            if not isinstance(name, str) and (only_text or not is_list):
-                raise invalid(f"`_source` must name properties, not {name!r}")
-            text = parameters.raw_text(name, "a name in `_source`")
-            if "*" in text or "." in text:
-                raise unsupported(f"the pattern or path `{text}` in `_source`")
-            names.append(text)
-    return tuple(names)
 
 
 # Templates
@@ -286,12 +245,15 @@ class Frame:
 
     first: int
     size: int
-    after: tuple[float, str] | None  # score and id of the hit before the first one
+    sort: Sequence[SortClause] | None  # None: scores descending, then ids ascending
+    after: Sequence[Any] | None  # the sort values of the hit before the first one
     source: SourceFilter | None  # None: no sources
     highlight: Mapping[str, HighlightOptions] | None  # by name or pattern of fields
     explain: bool
     track_scores: bool
     tracked: float | None  # the greatest number of matching documents to report; None to report none
+    min_score: float | None
+    collapse: TermClause | NumberClause | None  # the field of whose values only the first hit counts
 
     @property
     def end(self) -> int:
@@ -310,17 +272,31 @@ class Frame:
         return {"total": {"value": value, "relation": relation}}
 
     @classmethod
-    def of(cls, body: Body) -> Frame:
+    def of(cls, body: Body, schema: Schema) -> Frame:
         problems = ErrorCollector()
         first, size, explain, track_scores = 0, 0, False, False
         tracked: float | None = None
-        after: tuple[float, str] | None = None
+        sort: Sequence[SortClause] | None = None
+        after: Sequence[Any] | None = None
+        min_score: float | None = None
+        collapse: TermClause | NumberClause | None = None
         source: SourceFilter | None = None
         highlight: Mapping[str, HighlightOptions] | None = None
         with problems.at():
             known_only(body, _KNOWN, "a search body")
-        with problems.at("sort"):
-            _require_best_first(body.get("sort"))
+        with problems.at():
+            sort = None if _is_best_first(written := body.get("sort")) else read_sort(written, schema)
+        for name in _WITHOUT_EFFECT.keys() & body.keys():
+            with problems.at(name):
+                _WITHOUT_EFFECT[name](body[name], f"`{name}`")
+        if body.get("min_score") is not None:
+            with problems.at("min_score"):
+                min_score = parameters.to_float32(parameters.any_number(body["min_score"], "`min_score`"))
+        if body.get("collapse") is not None:
+            with problems.at("collapse"):
+                collapse = read_collapse(body["collapse"], schema)
+                if "search_after" in body:
+                    raise unsupported("`search_after` with `collapse`")
         with problems.at("from"):
             first = _count(body.get("from", 0), "from")
         with problems.at("size"):
@@ -337,16 +313,19 @@ class Frame:
                 if first > 0:
                     raise invalid("`from` must be 0 with `search_after`")
             with problems.at("search_after"):
-                after = _search_after(body["search_after"])
+                after = _search_after(body["search_after"], sort)
         with problems.at():
-            source = SourceFilter.of(body.get("_source", True))
+            source = SourceFilter.of(body.get("_source", "stored_fields" not in body))
         if "highlight" in body:
             with problems.at():
                 highlight = read_highlight(body["highlight"])
         with problems.at("explain"):
             explain = parameters.flag(body.get("explain", False), "`explain`")
         problems.raise_if_any()
-        return cls(first, size, after, source, highlight, explain, track_scores, tracked)
+        return cls(
+            *(first, size, sort, after, source, highlight, explain, track_scores, tracked, min_score),
+            collapse,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +341,18 @@ class Request:
     marked_in: Mapping[str, Query] = field(
         default_factory=dict
     )  # instead of `marked`, by fields of `highlight`
+    post_filter: Query | None = None  # limits the hits and not the aggregations
+    rescores: Sequence[Rescore] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the hits are the documents with the highest scores of the query."""
+        frame = self.frame
+        return (
+            (frame.sort, frame.min_score, frame.collapse, self.post_filter) == (None, None, None, None)
+            and not frame.track_scores
+            and not self.rescores
+        )
 
     def from_first(self) -> Request:
         """Return the request for one of several segments, which must also rank the hits before `first`."""
@@ -394,7 +385,7 @@ class BodyReader:
         marked: Query | None = None
         frame: Frame | None = None
         with problems.at():
-            query, query_texts = self._parser.read(body["query"]) if "query" in body else (MatchAll(), [])
+            query, query_texts = self._parser.read(body.get("query", {"match_all": {}}))
         with problems.at():
             frame = self.frame(body)
         aggregations: Aggregations | None = None
@@ -409,13 +400,29 @@ class BodyReader:
         marked_in: Mapping[str, Query] = {}
         with problems.at():
             marked, marked_in = read_highlight_queries(body.get("highlight"), self._parser)
+        post_filter: Query | None = None
+        rescores: Sequence[Rescore] = ()
+        if body.get("post_filter") is not None:
+            with problems.at():
+                post_filter = rewrite(self._parser.query_at("post_filter", body["post_filter"]))
+        if body.get("rescore") is not None:
+            with problems.at():
+                rescores = read_rescores(body["rescore"], self._parser)
+            with problems.at("rescore"):
+                if frame is not None:
+                    _require_rescorable(frame)
         problems.raise_if_any()
         assert query is not None and frame is not None
         rewritten = rewrite(query)
         check_clause_count(rewritten.clause_count)  # a prefix may stand for many terms
         request = Request(
-            *(rewritten, query if marked is None else marked, frame, self._parser.has_used_now),
-            *(aggregations, suggest, marked_in),
+            *(rewritten, query if marked is None else marked, frame),
+            depends_on_time=self._parser.has_used_now,
+            aggregations=aggregations,
+            suggest=suggest,
+            marked_in=marked_in,
+            post_filter=post_filter,
+            rescores=rescores,
         )
         return request, query_texts
 
@@ -426,7 +433,7 @@ class BodyReader:
         query = self._templates.rewritten(written)
         if query is not None:
             frame = self.frame(normal)
-            if frame.highlight is None and body.keys().isdisjoint(_READ_WITH_FIELDS):
+            if frame.highlight is None and body.keys().isdisjoint(_READ_WITH_QUERY):
                 return Request(query, query, frame)
         request, query_texts = self._read(normal, body)
         if written is not None and request.frame.highlight is None and not request.depends_on_time:
@@ -434,20 +441,29 @@ class BodyReader:
         return request
 
     def frame(self, body: Body) -> Frame:
-        """Read the parts of a search body that do not depend on the fields of the index."""
-        rest = {key: value for key, value in body.items() if key != "query" and key not in _READ_WITH_FIELDS}
+        """Read the parts of a search body without queries."""
+        rest = {key: value for key, value in body.items() if key != "query" and key not in _READ_WITH_QUERY}
         written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
         last = self._last_frame
         if last is None or last[0] != written:
-            last = self._last_frame = written, Frame.of(rest)
+            last = self._last_frame = written, Frame.of(rest, self._parser.reader.schema)
         return last[1]
 
 
-def _require_best_first(sort: Any) -> None:
-    """Reject any order but scores descending, then ids ascending; a missing `sort` is another order."""
+def _is_best_first(sort: Any) -> bool:
+    """Return whether a sort is scores descending, then ids ascending; so is a missing one."""
+    if sort is None:
+        return True
     clauses = [_sort_clause(clause) for clause in (sort if isinstance(sort, list | tuple) else [sort])]
-    if clauses != [("_score", "desc"), ("id", "asc")]:
-        raise unsupported(f'`sort: {sort}`, only [{{"_score": "desc"}}, {{"id": "asc"}}]')
+    return clauses == [("_score", "desc"), ("id", "asc")]
+
+
+def _require_rescorable(frame: Frame) -> None:
+    """Reject parts of a body beside `rescore`."""
+    if frame.sort is not None:
+        raise unsupported("`sort` beside `rescore`, except by `_score`")
+    if frame.collapse is not None or frame.explain or frame.after is not None:
+        raise unsupported("`collapse`, `explain` and `search_after` beside `rescore`")
 
 
 def _sort_clause(clause: Any) -> tuple[str, str]:
@@ -459,6 +475,29 @@ def _sort_clause(clause: Any) -> tuple[str, str]:
     return str(clause), "desc" if clause == "_score" else "asc"
 
 
+def _false(value: Any, label: str) -> None:
+    if parameters.flag(value, label):
+        raise unsupported(f"{label} that is true")
+
+
+def _duration(value: Any, label: str) -> None:
+    if not re.fullmatch(r"-1|\d+(nanos|micros|ms|[smhd])", parameters.raw_text(value, label)):
+        raise invalid(f"{label} must be a time such as 2s, not {value!r}")
+
+
+def _empty_list(value: Any, label: str) -> None:
+    if value != []:
+        raise unsupported(f"{label} with names")
+
+
+_WITHOUT_EFFECT: Mapping[str, Callable[[Any, str], None]] = {
+    "timeout": _duration,
+    "version": _false,
+    "profile": _false,
+    "stored_fields": _empty_list,
+}
+
+
 def _count(value: Any, name: str) -> int:
     count = parameters.integer(value, f"`{name}`")
     if count < 0:
@@ -466,7 +505,11 @@ def _count(value: Any, name: str) -> int:
     return count
 
 
-def _search_after(values: Any) -> tuple[float, str]:
+def _search_after(values: Any, sort: Sequence[SortClause] | None) -> Sequence[Any]:
+    if sort is not None:
+        if len(parameters.listed(values, "`search_after`")) != len(sort):
+            raise invalid(f"`search_after` must have {len(sort)} values, like the sort with the id")
+        return list(values)
     if not isinstance(values, list | tuple) or len(values) != 2:
         raise invalid("`search_after` must be a list of a score and an id, like the sort")
     score, id_ = values

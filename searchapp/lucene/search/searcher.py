@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from searchapp.lucene.errors import (
 from searchapp.lucene.index.arrays import Mask, Numbers
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import IndexManifest
-from searchapp.lucene.index.mapping import KEYWORD, Schema
+from searchapp.lucene.index.mapping import ID, KEYWORD, Schema
 from searchapp.lucene.index.reader import DirectoryReader, IndexReader, Ranking, by_segment
 from searchapp.lucene.index.segments import SegmentPlan
 from searchapp.lucene.index.versions import IndexFolder
@@ -42,6 +42,8 @@ from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Expla
 from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
 from searchapp.lucene.search.highlight import Highlighter, TokenCache
 from searchapp.lucene.search.request import BodyReader, Frame, Request
+from searchapp.lucene.search.rescoring import Rescore
+from searchapp.lucene.search.sorting import DocumentClause, ScoreClause, TermClause, select
 from searchapp.lucene.search.spelling import SimilarTerm, similar_terms
 from searchapp.lucene.similarity import ONE, Float32s
 
@@ -122,6 +124,33 @@ class RankedBatch(NamedTuple):
             (self.documents[end - size : end], self.scores[end - size : end])
             for end, size in zip(ends, self.sizes, strict=True)
         ]
+
+
+class Page(NamedTuple):
+    """Hits of a request in order, and what its response reports of all matching documents."""
+
+    documents: Numbers
+    scores: Float32s  # NaN if the sort needs no scores
+    values: Sequence[tuple[Any, ...]]  # of the sort
+    fields: Sequence[Mapping[str, Sequence[Any]]]  # the value by which each hit is collapsed
+    total: int
+    matching: Sequence[Mask] = ()  # by segment, without the `post_filter`
+    max_score: float | None = None
+
+    def part(self, first: int, end: int) -> Page:
+        """Return the page of the hits from `first` to `end`."""
+        part = slice(first, end)
+        return self._replace(
+            documents=self.documents[part],
+            scores=self.scores[part],
+            values=self.values[part],
+            fields=self.fields[part],
+        )
+
+
+# The orders of hits without a `sort`.
+BEST_FIRST = (ScoreClause(True), TermClause(False, ID, False, None, False))
+RESCORED = (ScoreClause(True), DocumentClause())
 
 
 class SegmentSearcher:
@@ -280,7 +309,8 @@ class Index:
     def search(self, body: Body) -> list[ScoredDocument]:
         """Return the hits of a search body with sources, highlights and, on request, explanations."""
         with self._damage_reported(), finite_scores():
-            return self._hits(self.bodies.read(body), repr(body.get("query")))
+            request = self.bodies.read(body)
+            return self._hits(request, self._page(request, repr(body.get("query"))))
 
     def answer(self, body: Body) -> dict[str, Any]:
         """Return the response to a search body as JSON, without the time, the shards and the index's name.
@@ -289,28 +319,97 @@ class Index:
         """
         with self._damage_reported(), finite_scores():
             request = self.bodies.read(body)
-            hits = self._hits(request, repr(body.get("query")))
-            masks: list[tuple[ScoreRows, Mask]] = []
-            if request.aggregations is not None or not request.frame.is_total(len(hits)):
-                masks = [
-                    (searcher.rows, request.query.matching(searcher.rows)) for searcher in self.searchers
-                ]
-            total = sum(int(np.count_nonzero(mask)) for _rows, mask in masks) if masks else len(hits)
+            page = self._page(request, repr(body.get("query")))
+            hits = self._hits(request, page)
+            if request.is_plain and (
+                request.aggregations is not None or not request.frame.is_total(len(hits))
+            ):
+                masks = [request.query.matching(searcher.rows) for searcher in self.searchers]
+                page = page._replace(matching=masks, total=sum(map(np.count_nonzero, masks)))
             response: dict[str, Any] = {
                 "hits": {
-                    **request.frame.reported_total(total),
-                    "max_score": decimal(hits[0].score) if hits and request.frame.track_scores else None,
+                    **request.frame.reported_total(int(page.total)),
+                    "max_score": page.max_score,
                     "hits": [_hit_json(hit) for hit in hits],
                 }
             }
             if request.aggregations is not None:
-                response["aggregations"] = request.aggregations(masks)
+                rows = [searcher.rows for searcher in self.searchers]
+                response["aggregations"] = request.aggregations(list(zip(rows, page.matching, strict=True)))
             if request.suggest is not None:
                 response["suggest"] = request.suggest(self.reader.parts)
             return response
 
-    def _hits(self, request: Request, query: str) -> list[ScoredDocument]:
+    def _page(self, request: Request, query: str) -> Page:
         """Return the hits of a request whose query is written as `query`."""
+        if not request.is_plain:
+            return self._sorted_page(request)
+        documents, scores = self._rank_page(request, query)
+        values = zip(map(decimal, scores.tolist()), self.reader.ids_of(documents), strict=True)
+        return Page(documents, scores, list(values), [{}] * len(documents), len(documents))
+
+    def _sorted_page(self, request: Request) -> Page:
+        """Return the hits of a request with other parts than its query, and all matching documents."""
+        frame = request.frame
+        clauses = RESCORED if request.rescores else BEST_FIRST if frame.sort is None else frame.sort
+        shows_scores = frame.track_scores or any(isinstance(clause, ScoreClause) for clause in clauses)
+        is_scored = shows_scores or frame.min_score is not None
+        parts: list[tuple[IndexReader, Scores | None, Mask]] = []
+        masks: list[Mask] = []
+        for searcher in self.searchers:
+            scores = request.query.scores(searcher.rows) if is_scored else None
+            mask = request.query.matching(searcher.rows) if scores is None else scores.mask()
+            if frame.min_score is not None and scores is not None:
+                mask = mask & (scores.values >= np.float32(frame.min_score))
+            masks.append(mask)
+            if request.post_filter is not None:
+                mask = mask & request.post_filter.matching(searcher.rows)
+            parts.append((searcher.reader, scores, mask))
+        end = max([frame.end, *(rescore.window for rescore in request.rescores)])
+        chosen = select(clauses, parts, end if frame.size else 0, frame.after, frame.collapse)
+        hit_scores = np.full(len(chosen.documents), np.nan, np.float32)
+        max_score: float | None = None
+        for number, (_reader, scores, mask) in enumerate(parts):
+            if scores is not None and shows_scores:
+                own = chosen.segments == number
+                hit_scores[own] = scores.values[chosen.documents[own]]
+                if frame.track_scores and frame.size and mask.any():
+                    max_score = max(max_score or 0, float(scores.values[mask].max()))
+        firsts = np.array([part.first for part in self.reader.parts])
+        page = Page(
+            (firsts[chosen.segments] + chosen.documents).astype(np.int32),
+            *(hit_scores, chosen.values),
+            [
+                {} if group is None or frame.collapse is None else {frame.collapse.name: [group]}
+                for group in chosen.groups
+            ],
+            sum(int(np.count_nonzero(mask)) for _reader, _scores, mask in parts),
+            *(masks, None if max_score is None else decimal(max_score)),
+        )
+        for rescore in request.rescores if frame.size else ():
+            page = self._rescored(page, rescore)
+        return page.part(frame.first, frame.end)
+
+    def _rescored(self, page: Page, rescore: Rescore) -> Page:
+        second = np.zeros(len(page.documents), np.float32)
+        matches = np.zeros(len(page.documents), bool)
+        for searcher, (_part, indices, numbers) in zip(
+            self.searchers, by_segment(page.documents, self.reader.parts), strict=True
+        ):
+            second_scores = rescore.query.scores(searcher.rows)
+            second[indices] = second_scores.values[numbers]
+            matches[indices] = second_scores.mask()[numbers]
+        order, scores = rescore.apply(page.scores, page.documents, second, matches)
+        max_score = decimal(scores[0]) if len(scores) else None
+        return page._replace(
+            documents=page.documents[order],
+            scores=scores,
+            values=[()] * len(scores),  # the body has no sort
+            max_score=max_score,
+        )
+
+    def _hits(self, request: Request, page: Page) -> list[ScoredDocument]:
+        """Return the hits of a page with sources, highlights and explanations."""
         frame = request.frame
         highlighter = None
         if frame.highlight is not None:
@@ -318,7 +417,7 @@ class Index:
                 *(request.marked, request.marked_in, frame.highlight),
                 *(self.reader.schema, self._tokens, self._matcher()),
             )
-        documents, scores = self._rank_page(request, query)
+        documents = page.documents
         if highlighter is None and frame.source is None:
             sources: list[Any] = [None] * len(documents)
         else:
@@ -331,11 +430,14 @@ class Index:
                 None if frame.source is None else frame.source.apply(source),
                 highlighter.highlights(source, document) if highlighter else {},
                 explanations.get(document),
-                (decimal(score), id_),
+                values,
+                fields,
             )
-            for id_, score, document, source in zip(
+            for id_, score, values, fields, document, source in zip(
                 self.reader.ids_of(documents),
-                scores.tolist(),
+                page.scores.tolist(),
+                page.values,
+                page.fields,
                 documents.tolist(),
                 sources,
                 strict=True,
@@ -410,12 +512,19 @@ class Index:
             with _report_index(requests):
                 for body in bodies:
                     requests.append(self.bodies.ranked(body))
-            segment_requests = self._segment_requests(requests)
+            plain_requests = [request for request in requests if request.is_plain]
+            segment_requests = self._segment_requests(plain_requests)
             alone = len(requests) < SMALLEST_BATCH
             batches = [searcher.rank_batch(segment_requests, alone=alone) for searcher in self.searchers]
             rankings: list[Ranking] = []
             with _report_index(rankings):
-                for index, request in enumerate(requests):
+                indices = count()
+                for request in requests:
+                    if not request.is_plain:
+                        page = self._sorted_page(request)
+                        rankings.append((page.documents, page.scores))
+                        continue
+                    index = next(indices)
                     parts = []
                     for searcher, (batch, _pruned, _compiled) in zip(self.searchers, batches, strict=True):
                         ranking = batch[index]
@@ -500,9 +609,12 @@ def _hit_json(hit: ScoredDocument) -> dict[str, Any]:
         "_source": hit.source,
         "highlight": hit.highlights or None,
         "_explanation": None if hit.explanation is None else hit.explanation.to_json(),
+        "fields": hit.fields or None,
+        "sort": list(hit.sort) or None,
     }
     present = {key: value for key, value in optional.items() if value is not None}
-    return {"_id": hit.id, "_score": decimal(hit.score), **present, "sort": list(hit.sort)}
+    score = None if math.isnan(hit.score) else decimal(hit.score)
+    return {"_id": hit.id, "_score": score, **present}
 
 
 @contextmanager
