@@ -216,8 +216,8 @@ def test_invalid_bodies_are_rejected(index: Any, parameters: dict[str, Any]) -> 
     ("parameters", "piece"),
     [
         ({"aggs": {}}, "`aggs` in a search body"),
-        ({"sort": [{"year": "asc"}]}, "`sort: "),
-        ({"_source": "t*"}, "the pattern or path `t*` in `_source`"),
+        ({"sort": "_doc"}, "the sort by `_doc`"),
+        ({"_source": "t**"}, "the pattern `t**` in `_source`"),
         ({"highlight": {"fields": {"text": {"type": "fvh"}}}}, "`type: fvh` of `highlight`"),
         ({"highlight": {"boundary_scanner": "chars", "fields": {"text": {}}}}, "`boundary_scanner: chars`"),
         ({"highlight": {"force_source": True, "fields": {}}}, "`force_source` in `highlight`"),
@@ -359,7 +359,7 @@ def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: E
         }
     }
     index = embedded.open("body")
-    request = {"query": query, "sort": "id", "size": 10}
+    request = {"query": query, "sort": "_doc", "size": 10}
     for search in (index.find, lambda search_body: list(index.search([search_body]))):
         with pytest.raises(EngineRefused) as error:
             search(request)
@@ -369,7 +369,7 @@ def test_all_problems_of_a_search_body_are_reported_with_their_paths(embedded: E
             "query.bool.should[0].dis_max.queries[1]",
             "query.bool.filter",
         ]
-        assert len(error.value.lines) == 5 and "`sort: id`" in error.value.lines[4]
+        assert len(error.value.lines) == 5 and "the sort by `_doc`" in error.value.lines[4]
 
 
 def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: EmbeddedEngine) -> None:
@@ -377,13 +377,13 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
     request = {
         "query": {"intervals": {"text": "a"}},
         "aggs": {},
-        "sort": "id",
+        "sort": "_doc",
         "from": -1,
         "size": "many",
         "search_after": [1],
         "track_scores": 2,
         "track_total_hits": "some",
-        "_source": {"includes": ["t*"], "excludes": "a.b", "only": "text"},
+        "_source": {"includes": ["t**"], "excludes": "a.**", "only": "text"},
         "explain": "no",
         "highlight": {
             "unknown": "score",
