@@ -148,6 +148,12 @@ def to_float32(value: float) -> float:
         return float(np.float32(value))
 
 
+def to_half(value: float) -> float:
+    """Return the half float (16 bits) nearest to a float32, infinite for too great numbers."""
+    with np.errstate(over="ignore"):
+        return float(np.float16(np.float32(value)))
+
+
 def big_decimal(text: str) -> Decimal:
     """Return the result of `new BigDecimal`, which rejects surrounding blanks.
 

@@ -157,9 +157,16 @@ def test_normalizers_with_other_pieces_are_rejected(tmp_path: Path, definition: 
     [
         ({"type": "keyword", "normalizer": "lowrcase"}, "unknown normalizer `lowrcase` (did you mean"),
         ({"type": "keyword", "normalizer": ["plain"]}, "`normalizer` of the field code"),
-        ({"type": "keyword", "norms": True}, "`norms: true` of the field code"),
-        ({"type": "keyword", "split_queries_on_whitespace": True}, "`split_queries_on_whitespace: true`"),
-        ({"type": "keyword", "index_options": "freqs"}, "`index_options: freqs` of the field code"),
+        ({"type": "keyword", "index_options": "positions"}, "`index_options` of code must be docs or freqs"),
+        (
+            {"type": "keyword", "normalizer": "lowercase", "split_queries_on_whitespace": True},
+            "`split_queries_on_whitespace` of the field code",
+        ),
+        (
+            {"type": "text", "index_options": "docs", "position_increment_gap": 2},
+            "`position_increment_gap` of code, whose `index_options` are docs",
+        ),
+        ({"type": "scaled_float"}, "`scaling_factor` of the field code"),
         (
             {"type": "text", "position_increment_gap": -2},
             "`position_increment_gap` of code must be an integer from 0",

@@ -21,7 +21,7 @@ IDS = [*map(str, range(31)), "é", "😀", "a", "Z", "_id", "abcd", "ab-_", " ",
 INTEGERS = [0, 1, -1, 2, 5, 7, -5, 127, -128]
 GREAT = [
     2**31 - 1, -(2**31), 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**63, 10**20,
-    16777217,
+    16777217, 65504, 65520,
 ]
 FRACTIONS = [0.0, -0.0, 0.1, 0.5, 1.5, -2.5, 1e10, 1e-7, 1e300, 3.4e38, 1.0000001788139343, 1e16, 5.0, 1e18, 9.3e18]
 DATES = [
@@ -52,7 +52,7 @@ TEXTS_OF_NUMBERS = [
 WORD_FIELDS = ["text", "text.gaps", "text.alike", "text.parts", "title", "title.any", "a.b", "o.word", "all"]
 VALUE_FIELDS = ["tag", "tag", "flag", "note", "same"]
 """Keywords, a boolean and an alias."""
-NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte"]
+NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte", "half"]
 DATE_FIELDS = ["when", "when", "day", "loose"]
 TYPES = {
     "year": "integer",
@@ -61,6 +61,7 @@ TYPES = {
     "ratio": "float",
     "short": "short",
     "byte": "byte",
+    "half": "half_float",
 }
 ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs", "parts"]
 """Analyzers of every mapping."""
@@ -120,13 +121,19 @@ def mapping(draw: Draw) -> Json:
             "norms": lambda: draw.chance(0.3),
             "position_increment_gap": lambda: draw.choice([0, 1, 2, "3"]),
             "search_quote_analyzer": lambda: draw.choice(["words", "gaps", "standard"]),
+            "index_options": lambda: draw.choice(["docs", "freqs", "offsets"]),
         }
         similarity = {"similarity": lambda: draw.choice(["flat", "steep", "BM25", "boolean"])}
         more = {**draw.some_of(similarity), **draw.some_of(rare, 0.15), **more}
+        if more.get("index_options") in ("docs", "freqs") and draw.chance(0.95):
+            more.pop("position_increment_gap", None)
         return {"type": "text", "analyzer": analyzer, **more}
 
     normalizer = {"normalizer": lambda: draw.choice(["lowercase", "folded", "odd"])}
+    counted = {"index_options": lambda: draw.choice(["docs", "freqs"]), "norms": lambda: True}
     unvalued = {"doc_values": lambda: False}
+    splitting = {"split_queries_on_whitespace": lambda: True}
+    keyword = {"type": "keyword", **draw.some_of({**splitting, **counted}, 0.3)}
     any_analyzer = draw.choice([*defined, "standard", "english"])
     properties = {
         "id": {"type": "keyword"},
@@ -147,12 +154,12 @@ def mapping(draw: Draw) -> Json:
                     **draw.some_of({"ignore_above": lambda: draw.number(0, 9), **normalizer}, 0.3),
                 },
             },
-            **draw.some_of({"copy_to": lambda: draw.choice(["o.word", ["all", "o.word"]])}, 0.2),
+            **draw.some_of({"copy_to": lambda: draw.choice(["o.word", ["all", "o.word"], "hidden"])}, 0.2),
         ),
         **draw.choice(
             [
-                {"a.b": text("gaps"), "a.c": {"type": "keyword"}},
-                {"a": {"properties": {"b": text("gaps", store=True), "c": {"type": "keyword"}}}},
+                {"a.b": text("gaps"), "a.c": keyword},
+                {"a": {"properties": {"b": text("gaps", store=True), "c": keyword}}},
             ]
         ),
         "tag": {
@@ -162,6 +169,7 @@ def mapping(draw: Draw) -> Json:
                     "copy_to": lambda: draw.choice(["all", ["all"]]),
                     "store": lambda: True,
                     "similarity": lambda: draw.choice(["flat", "boolean", None]),
+                    **counted,
                     **normalizer,
                     **unvalued,
                 },
@@ -212,6 +220,14 @@ def mapping(draw: Draw) -> Json:
             "analysis": analysis,
             "similarity": similarity,
             **draw.some_of({"index": lambda: {"codec": "best_compression"}}, 0.1),
+            **draw.some_of(
+                {
+                    "index.query.default_field": lambda: draw.choice(
+                        ["text", ["title^2", "text"], ["t*", "year"], ["nowhere"], "*"]
+                    )
+                },
+                0.2,
+            ),
         },
         "mappings": {"dynamic": draw.choice(["strict", False]), "properties": properties},
     }
@@ -329,9 +345,11 @@ def mostly_valid_number(draw: Draw, name: str) -> Any:
     """Return a number that is usually valid in a field."""
     if draw.chance(0.3):
         return number(draw) if draw.chance(0.05) else draw.choice([None, 5.9, "5", " 5", "", 0.0])
-    if name in ("weight", "ratio"):
+    if name in ("weight", "ratio", "half"):
         return draw.any_of(
-            lambda: draw.choice([0.0, -0.0, 0.1, 0.5, 1.0000001788139343, 1e10, 7]),
+            lambda: draw.choice(
+                [0.0, -0.0, 0.1, 0.5, 1.0000001788139343, 1e10 if name != "half" else 65519, 7]
+            ),
             lambda: draw.fraction(-10, 10),
         )
     if name == "long" and draw.chance(0.5):

@@ -231,7 +231,8 @@ def multi_match(draw: Draw) -> Json:
     }
     if draw.chance(0.2):
         options["slop"] = lambda: draw.choice(SLOPS)
-    return {"multi_match": {**parameters, "fields": draw.several(field, 4, 1), **draw.some_of(options)}}
+    fields = {"fields": draw.several(field, 4, 1)} if draw.chance(0.95) else {}
+    return {"multi_match": {**parameters, **fields, **draw.some_of(options)}}
 
 
 def combined_fields(draw: Draw) -> Json:

@@ -21,7 +21,7 @@ def copy_in_segments(server: Server, index: str, sources: Sequence[Json], shards
     settings = {
         name: value
         for name, value in original["settings"]["index"].items()
-        if name in ("analysis", "similarity")
+        if name in ("analysis", "similarity", "query")
     }
     settings |= {"number_of_shards": shards, "number_of_replicas": 0, "refresh_interval": -1}
     answer = server.request(

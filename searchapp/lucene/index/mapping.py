@@ -10,6 +10,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -46,7 +47,12 @@ METADATA = frozenset([
 TEXT = "text"
 KEYWORD = "keyword"
 INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}  # bits of the absolute value
-FLOATS = ("double", "float")
+SCALED = "scaled_float"  # stored as an integer of 64 bits
+FLOATS: Mapping[str, type[np.floating[Any]]] = {
+    "double": np.float64,
+    "float": np.float32,
+    "half_float": np.float16,
+}
 DATE = "date"
 
 # Elasticsearch's limits for the `meta` of a field, in entries and in characters.
@@ -75,6 +81,9 @@ UNSEARCHED = frozenset([
     "point", "rank_feature", "rank_features", "shape", "token_count", "version",
 ])  # fmt: skip
 
+# The values of `index_options`: each includes the ones before it.
+DOCS, FREQUENCIES, POSITIONS, OFFSETS = INDEX_OPTIONS = ("docs", "freqs", "positions", "offsets")
+
 ID = "id"  # the property that hits of equal scores are sorted by
 BOOLEAN = "boolean"
 ALIAS = "alias"
@@ -92,6 +101,7 @@ _PARAMETERS = {
         "split_queries_on_whitespace",
     },
     BOOLEAN: _OF_VALUES | {"ignore_malformed"},
+    SCALED: _OF_VALUES | {"ignore_malformed", "coerce", "scaling_factor"},
     DATE: _OF_VALUES | {"ignore_malformed", "format", "locale"},
     **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
@@ -148,7 +158,10 @@ class Field:
     null_value: Any = None  # replaces null
     ignore_above: int | None = None  # longer keywords, in UTF-16 code units, are not indexed
     has_doc_values: bool = True  # for text: lengths (`norms`)
+    has_norms: bool = False  # whether scores depend on lengths
+    index_options: str = DOCS  # what the postings contain; for text and keywords only
     is_stored: bool = False
+    scaling_factor: float = 1.0  # of a `scaled_float`
     format: str = DEFAULT_FORMAT  # of dates
     ignores_malformed: bool = False  # whether values that are no dates are left out
     path: str = ""  # JSON path in the create-index body
@@ -181,8 +194,17 @@ class Field:
         return self.type == TEXT
 
     @property
+    def has_positions(self) -> bool:
+        return self.index_options in (POSITIONS, OFFSETS)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its postings are stored with frequencies and length codes."""
+        return self.is_text or self.has_norms or self.index_options == FREQUENCIES
+
+    @property
     def is_integer(self) -> bool:
-        return self.type in INTEGERS or self.type == DATE
+        return self.type in INTEGERS or self.type in (DATE, SCALED)
 
     @property
     def is_number(self) -> bool:
@@ -205,6 +227,7 @@ class Schema:
     objects: frozenset[str] = frozenset()
     dynamic: Mapping[str, str] = field(default_factory=dict)  # by object; the root is ""
     copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # targets of `copy_to` by property
+    default_fields: tuple[str, ...] = ("*",)  # of queries that name no fields, with boosts
 
     def values(self, source: Mapping[str, Any]) -> dict[str, list[Any]]:
         """Return the values of each property in Elasticsearch's order, including null.
@@ -279,6 +302,7 @@ class Schema:
         analysis: Mapping[str, Any] = {}
         properties: Mapping[str, Any] = {}
         limits: Mapping[str, int] = {}
+        default_fields: tuple[str, ...] = ("*",)
         most_fields = MOST_FIELDS
         similarities = {"default": BM25(), "BM25": BM25(), "boolean": BooleanSimilarity()}
         with problems.at():
@@ -288,12 +312,19 @@ class Schema:
                 settings = _object(canonical(mapping), "settings")
             except BadSettings as error:
                 raise invalid(str(error)) from error
-            known = {"analysis", "similarity", "mapping", "max_result_window", *LIMITS, *_WITHOUT_EFFECT}
+            known = {
+                *("analysis", "similarity", "mapping", "max_result_window", "query"),
+                *LIMITS,
+                *_WITHOUT_EFFECT,
+            }
             known_only(settings, known, "the settings of an index")
             window = _natural(settings.get("max_result_window", RESULT_WINDOW), "`max_result_window`")
             if window < RESULT_WINDOW:
                 raise unsupported(f"`max_result_window: {window}`, only {RESULT_WINDOW:,} or more")
             limits = gram_limits(settings)
+        with problems.at("settings.query"):
+            known_only(_object(settings, "query"), {"default_field"}, "the settings `index.query`")
+            default_fields = _default_fields(_object(settings, "query"))
         with problems.at("settings.mapping"):
             options = _object(settings, "mapping")
             known_only(
@@ -329,8 +360,15 @@ class Schema:
             frozenset(reader.objects),
             reader.dynamic,
             reader.copies,
+            default_fields,
         )
         return schema, problems
+
+
+def _default_fields(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    value = settings.get("default_field", "*")
+    named = value if isinstance(value, list | tuple) else str(value).split(",")
+    return tuple(parameters.name(name, "`index.query.default_field`") for name in named) or ("*",)
 
 
 def gram_limits(settings: Mapping[str, Any]) -> dict[str, int]:
@@ -469,11 +507,13 @@ class _FieldParser:
             if name in self.stored:
                 raise unsupported(f"a field below {name}, which is not indexed,")
             raise invalid(f"{name} is a field, but a field below it makes it an object")
-        sources = {field.source for field in self.fields.values()}
+        indexed = (*self.fields.values(), *self.unindexed.values())
+        # Values of other types are not checked, so copies of them aren't either.
+        sources = {field.source for field in indexed} | (self.unsearched.keys() & self.stored)
         for name, targets in self.copies.items():
             for target in targets:
                 if target not in sources - {name, ID}:
-                    raise unsupported(f"`copy_to: {target}` of the field {name}, only another searched field")
+                    raise unsupported(f"`copy_to: {target}` of the field {name}, only another field")
         for name, target in self.aliases.items():
             if target not in self.fields and target not in self.unsearched:
                 raise invalid(f"the alias {name} is for {target}, which is no field")
@@ -501,8 +541,6 @@ class _FieldParser:
             return self._exact(name, source, kind, described)
         if described.get("term_vector", "no") not in _TERM_VECTORS:
             raise invalid(f"`term_vector` of {name} must be {' or '.join(_TERM_VECTORS)}")
-        if described.get("index_options", "positions") not in ("positions", "offsets"):
-            raise unsupported(f"`index_options: {described['index_options']}` of the field {name}")
         default = self._default("default", "standard")
         for parameter in ("analyzer", "search_analyzer", "search_quote_analyzer"):
             if parameter in described:
@@ -515,6 +553,9 @@ class _FieldParser:
         gap = described.get("position_increment_gap")
         if gap is not None:
             gap = _natural(gap, f"`position_increment_gap` of {name}")
+        index_options = _index_options(described, POSITIONS, INDEX_OPTIONS, name)
+        if gap is not None and index_options in (DOCS, FREQUENCIES):
+            raise invalid(f"`position_increment_gap` of {name}, whose `index_options` are {index_options}")
         return Field(
             name,
             kind,
@@ -526,6 +567,8 @@ class _FieldParser:
             similarity=self._similarity(name, described),
             has_own_similarity=described.get("similarity", "default") != "default",
             has_doc_values=_flag(described, "norms", True, name),
+            has_norms=_flag(described, "norms", True, name),
+            index_options=index_options,
             is_stored=_flag(described, "store", False, name),
         )
 
@@ -540,25 +583,30 @@ class _FieldParser:
         limit: int | None = None
         if "ignore_above" in described:
             limit = _natural(described["ignore_above"], f"`ignore_above` of {name}")
-        for flag in ("norms", "split_queries_on_whitespace"):
-            if _flag(described, flag, False, name):
-                raise unsupported(f"`{flag}: true` of the field {name}, which is {kind},")
-        if described.get("index_options", "docs") != "docs":
-            raise unsupported(f"`index_options: {described['index_options']}` of the field {name}")
         normalizer = described.get("normalizer")
         if normalizer is not None:
             normalizer = NORMALIZER + parameters.name(normalizer, f"`normalizer` of the field {name}")
+        searching = normalizer
+        if _flag(described, "split_queries_on_whitespace", False, name):
+            if normalizer is not None:
+                raise unsupported(
+                    f"`split_queries_on_whitespace` of the field {name}, which has a normalizer,"
+                )
+            searching = "whitespace"
         return Field(
             name,
             kind,
             source,
             analyzer=normalizer,
-            search_analyzer=normalizer,
-            quote_analyzer=normalizer,
+            search_analyzer=searching,
+            quote_analyzer=searching,
             similarity=self._similarity(name, described) if kind in (KEYWORD, BOOLEAN) else None,
             ignore_above=limit,
             has_doc_values=_flag(described, "doc_values", True, name),
+            has_norms=_flag(described, "norms", False, name),
+            index_options=_index_options(described, DOCS, (DOCS, FREQUENCIES), name),
             is_stored=_flag(described, "store", False, name),
+            scaling_factor=_scaling_factor(described, name) if kind == SCALED else 1.0,
             format=parameters.text(described.get("format", DEFAULT_FORMAT), f"`format` of {name}"),
             ignores_malformed=_flag(described, "ignore_malformed", False, name),
         )
@@ -623,6 +671,25 @@ def _null_value(value: Any, field: Field) -> Any:
 
 def _flag(described: Mapping[str, Any], name: str, default: bool, field_name: str) -> bool:
     return _boolean(described.get(name, default), f"`{name}` of the field {field_name}")
+
+
+def _scaling_factor(described: Mapping[str, Any], name: str) -> float:
+    label = f"`scaling_factor` of the field {name}"
+    try:
+        factor = parameters.double(parameters.raw_text(described.get("scaling_factor"), label))
+    except ValueError as error:
+        raise invalid(f"{label}: {error}") from error
+    if not 0 < factor < math.inf:
+        raise invalid(f"{label} is {factor:g}, but must be positive")
+    return factor
+
+
+def _index_options(described: Mapping[str, Any], default: str, choices: Sequence[str], name: str) -> str:
+    value = described.get("index_options")
+    value = default if value is None else parameters.raw_text(value, f"`index_options` of {name}")
+    if value not in choices:
+        raise invalid(f"`index_options` of {name} must be {' or '.join(choices)}, not {value!r}")
+    return value
 
 
 def _boolean(value: Any, label: str) -> bool:
@@ -744,8 +811,14 @@ def number(value: Any, field: Field) -> Any:
     double = _double(value, field)
     converted: int | float | None
     if field.type in FLOATS:
-        converted = _float32(value) if field.type == "float" else double
+        converted = double if field.type == "double" else _float32(value)
+        if field.type == "half_float":
+            converted = parameters.to_half(converted)
         fits = math.isfinite(converted)
+    elif field.type == SCALED:
+        product = double * field.scaling_factor
+        converted = rounded(product)
+        fits = math.isfinite(double)
     else:
         limit = 1 << INTEGERS[field.type]
         if field.type == "long":
@@ -788,6 +861,13 @@ def _float32(value: str | int | float) -> float:
     if isinstance(value, str):
         return parameters.float32_of_text(value)
     return parameters.float32_of_json(value)
+
+
+def rounded(double: float) -> int:
+    """Return the integer of 64 bits nearest to a double, as Java's `Math.round`."""
+    if not math.isfinite(double):
+        return 0 if math.isnan(double) else (2**63 - 1 if double > 0 else -(2**63))
+    return max(-(2**63), min(math.floor(Fraction(double) + Fraction(1, 2)), 2**63 - 1))
 
 
 def _truncated(double: float, limit: int) -> int | None:

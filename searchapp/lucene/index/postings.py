@@ -77,6 +77,15 @@ class PackedTokens:
             np.array(counts, np.int32),
         )
 
+    def distinct(self) -> PackedTokens:
+        """Return one token for each term of a document, at position 0."""
+        owners = np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)
+        size = max(1, len(self.vocabulary))
+        tokens = np.unique(owners * size + self.terms)
+        terms = (tokens % size).astype(np.int32)
+        counts = np.bincount(tokens // size, minlength=len(self.counts)).astype(np.int32)
+        return PackedTokens(self.vocabulary, terms, np.zeros_like(terms), self.documents, counts)
+
     @classmethod
     def unique(cls, terms: list[str]) -> PackedTokens:
         """Pack documents with one unique term each."""

@@ -230,7 +230,7 @@ class FieldReader:
         self._ranks: dict[str, int | None] = {}
         self._has_all_ranks = False
         self.similarity = field.similarity or BM25()
-        if field.is_text:
+        if field.is_counted:
             self._norms = load("norms")
             self._frequencies = load("frequencies")
             self._position_starts = load("position-starts")
@@ -248,7 +248,11 @@ class FieldReader:
         if self.field.is_number:
             return
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
-        if self.field.is_text and self._impacts is not None and self.statistics != self._written_statistics:
+        if (
+            self.field.is_counted
+            and self._impacts is not None
+            and self.statistics != self._written_statistics
+        ):
             self._scale_edges(self.similarity.norm_inverses(self._written_statistics))
 
     def _scale_edges(self, written: Float32s) -> None:
@@ -440,7 +444,7 @@ class FieldReader:
 
     def _postings_in(self, parts: Sequence[slice]) -> Postings:
         documents = _joined(self._documents, parts)
-        if not self.field.is_text:
+        if not self.field.is_counted:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
 
@@ -464,7 +468,7 @@ class FieldReader:
         return TermPositions(self._documents[part], self._frequencies[part], self._positions, *ends)
 
     def inverses(self, documents: Numbers) -> Float32s:
-        if not self.field.is_text:
+        if not self.field.is_counted:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
         return np.asarray(self.norm_inverses[self._norms.all()[documents]])
 
@@ -474,7 +478,7 @@ class FieldReader:
         return self._norms.all()
 
     def length_code(self, document: int) -> int:
-        return int(self._norms.all()[document]) if self.field.is_text else WITHOUT_NORM
+        return int(self._norms.all()[document]) if self.field.is_counted else WITHOUT_NORM
 
     def documents_between(self, low: Any, high: Any) -> Numbers:
         """Return the documents with a number from `low` to `high`, both inclusive."""
@@ -508,6 +512,8 @@ class FieldReader:
         smallest[self._documents.all()[::-1]] = self._values.all()[
             ::-1
         ]  # the smallest number of a document is written last
+        if self.field.scaling_factor != 1:
+            smallest *= 1 / self.field.scaling_factor
         return np.asarray(smallest[documents])
 
 

@@ -318,7 +318,7 @@ class LiveDocuments:
     def postings(self, field: Field, scratch: Path) -> PostingsRun:
         """Return the postings of a text or keyword field; store large arrays in the folder `scratch`."""
         starts = self._field(field.name, "starts").all()
-        return self._run(self._prefix(field.name), starts, scratch, positional=field.is_text)
+        return self._run(self._prefix(field.name), starts, scratch, positional=field.is_counted)
 
     def _run(self, prefix: str, starts: Int64s, scratch: Path, *, positional: bool) -> PostingsRun:
         characters, term_starts = self._terms(prefix).arrays()
@@ -407,7 +407,7 @@ class LiveDocuments:
         if field.is_number:
             return FieldSummary(prefix, documents, documents)
         frequencies = None
-        if field.is_text:
+        if field.is_counted:
             documents = int(np.count_nonzero(self._field(field.name, "norms").all()[~self.mask]))
             frequencies = self._field(field.name, "frequencies")
         starts = self._field(field.name, "starts").all()
@@ -415,7 +415,7 @@ class LiveDocuments:
         ranks = np.flatnonzero(postings)
         arrays.save(folder, f"{prefix}.ranks", ranks)
         arrays.save(folder, f"{prefix}.counts", postings[ranks])
-        return FieldSummary(prefix, documents, int((tokens if field.is_text else postings).sum()))
+        return FieldSummary(prefix, documents, int((tokens if field.is_counted else postings).sum()))
 
     def require_other_ids(self, ids: Terms, ranks: Iterable[int]) -> None:
         """Check that no live document has an id of the given ranks."""

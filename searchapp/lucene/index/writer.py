@@ -28,7 +28,7 @@ from searchapp.lucene.index.layout import (
     KeptSegment,
     no_progress,
 )
-from searchapp.lucene.index.mapping import FLOATS, ID, KEYWORD, Field, Schema, indexed_text, number
+from searchapp.lucene.index.mapping import DOCS, FLOATS, ID, KEYWORD, Field, Schema, indexed_text, number
 from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
 from searchapp.lucene.index.segments import DIGESTS, LiveDocuments, SegmentPlan, digest_of, duplicate_id
 from searchapp.lucene.index.versions import IndexFolder
@@ -155,7 +155,7 @@ class FieldWriter:
 
     def _merge(self, inverter: Inverter, merged: Sequence[LiveDocuments]) -> tuple[int, int]:
         runs = [*(segment.postings(self.field, self._scratch) for segment in merged), *inverter.runs()]
-        return merge(runs, self._folder, self._prefix, positional=self.field.is_text)
+        return merge(runs, self._folder, self._prefix, positional=self.field.is_counted)
 
     def _save(self, part: str, values: np.ndarray[Any, Any]) -> None:
         arrays.save(self._folder, f"{self._prefix}.{part}", values)
@@ -183,8 +183,14 @@ class _TextWriter(FieldWriter):
 
     def pack(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
         """Return the tokens, and the field's length in each document, where tokens on one position count once."""
-        tokens, lengths = self._pack_bulk(entries) or self._pack_each(entries)
+        return self._counted(*(self._pack_bulk(entries) or self._pack_each(entries)))
+
+    def _counted(self, tokens: PackedTokens, lengths: Numbers) -> tuple[PackedTokens, Numbers]:
+        """Drop repeated terms of a field without frequencies, which its lengths do not count either."""
         _refuse_long_terms(tokens, self.field)
+        if self.field.index_options == DOCS:
+            tokens = tokens.distinct()
+            lengths = tokens.counts
         return tokens, lengths
 
     def _pack_bulk(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers] | None:
@@ -224,7 +230,7 @@ class _TextWriter(FieldWriter):
             norms[segment.first : segment.first + segment.count] = segment.norms(self.field.name)
         present = np.frombuffer(self._present, np.int32)
         lengths = np.frombuffer(self._lengths, np.int32).astype(np.int64)
-        if not self.field.has_doc_values:
+        if not self.field.has_norms:
             lengths = lengths.clip(max=1)  # Lucene scores a field without norms as if it had one token
         norms[present] = encode_lengths(lengths)
         self._save("norms", norms)
@@ -233,6 +239,22 @@ class _TextWriter(FieldWriter):
         inverses = (self.field.similarity or BM25()).norm_inverses(FieldStatistics(with_tokens, tokens))
         impacts.write(self._folder, self._prefix, norms, inverses)
         return FieldSummary(self._prefix, with_tokens, tokens)
+
+
+class _CountedKeywordWriter(_TextWriter):
+    """Writes keywords with frequencies or lengths."""
+
+    def __init__(self, field: Field, prefix: str, folder: Path, scratch: Path) -> None:
+        FieldWriter.__init__(self, field, prefix, folder, scratch)
+        self._inverter = Inverter(scratch, prefix)
+        self._lengths = array("i")
+
+    def entry(self, values: list[Any]) -> list[str]:
+        return [self.field.normalized(indexed_text(value, self.field)) for value in values]
+
+    def pack(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
+        tokens = PackedTokens.of((index, terms, range(len(terms))) for index, terms in entries)
+        return self._counted(tokens, tokens.counts)
 
 
 class _KeywordWriter(FieldWriter):
@@ -292,7 +314,8 @@ def field_writer(
     """Return the writer of a field, with temporary files in the folder `scratch`."""
     if field.is_text:
         return _TextWriter(field, prefix, folder, scratch, analyzers)
-    writer = _NumberWriter if field.is_number else _KeywordWriter
+    of_keywords = _CountedKeywordWriter if field.is_counted else _KeywordWriter
+    writer = _NumberWriter if field.is_number else of_keywords
     return writer(field.bound(analyzers), prefix, folder, scratch)
 
 

@@ -217,7 +217,7 @@ class _FieldMatch:
         terms = tuple(term for term, _step in path)
         if len(terms) == 1:
             return self._term(field, terms[0])
-        if not field.is_text:
+        if not field.has_positions:
             return Bool(must=tuple(self._term(field, term) for term in terms))
         return Phrase.of(field.name, terms, accumulate((step for _term, step in path[1:]), initial=0))
 
@@ -341,6 +341,10 @@ class _PhraseMatch:
             return _stacked(field, positions[0][1])
         if not field.is_text:
             raise _not_text(field)
+        if not field.has_positions and (self.most is None or len(positions) > 1):
+            raise invalid(
+                f"a phrase needs positions, but {field.name} has `index_options: {field.index_options}`"
+            )
         numbers = tuple(position for position, _terms in positions)
         terms = tuple(tuple(alternatives) for _position, alternatives in positions)
         if self.most is not None:
@@ -375,7 +379,8 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
         raise invalid(f"`slop` of the query `multi_match` is not allowed with `type: {kind}`")
     if "fuzziness" in options and kind in (*_PHRASES, "cross_fields"):
         raise invalid(f"`fuzziness` of the query `multi_match` is not allowed with `type: {kind}`")
-    boosts = _field_boosts(options.get("fields", ()), "multi_match")
+    default_fields = [name for name in parser.reader.schema.default_fields if name != "*"]
+    boosts = _field_boosts(options.get("fields") or default_fields, "multi_match")
     words = required(options, "query", "multi_match")
     tie_breaker = parameters.signless(options.get("tie_breaker", TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # reject it even if nothing matches

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index.mapping import RESULT_WINDOW, Schema
+from searchapp.lucene.index.mapping import RESULT_WINDOW, Field, Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
 from searchapp.lucene.queries.query import (
     Boost,
@@ -103,16 +103,21 @@ class Exists(Leaf):
 
     def resolved(self, reader: IndexReader) -> Leaf:
         """Follow `FieldExistsQuery.rewrite`."""
-        has_doc_values = reader.schema.fields[self.field].has_doc_values
-        return MatchAll() if has_doc_values and reader.in_all(self.field) else self
+        is_direct = _finds_values(reader.schema.fields[self.field])
+        return MatchAll() if is_direct and reader.in_all(self.field) else self
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].present
 
     def notation(self, schema: Schema) -> str:
-        if schema.fields[self.field].has_doc_values:
+        if _finds_values(schema.fields[self.field]):
             return f"FieldExistsQuery [field={self.field}]"
         return f"_field_names:{self.field}"
+
+
+def _finds_values(field: Field) -> bool:
+    """Return whether Lucene finds the documents with a value by doc values or lengths."""
+    return field.has_doc_values or field.has_norms
 
 
 def read_constant_score(parser: Parser, content: Any) -> Query:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import math
-import struct
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import NotSupported, invalid, unsupported
 from searchapp.lucene.index import dates
-from searchapp.lucene.index.mapping import DATE, INTEGERS, Field, Schema
+from searchapp.lucene.index.mapping import DATE, FLOATS, INTEGERS, SCALED, Field, Schema, rounded
 from searchapp.lucene.index.reader import IndexReader
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.match_all import Exists, MatchAll, MatchNone
@@ -57,7 +59,8 @@ class NumberValue:
         return self.exact is None and not (math.isfinite(self.double) and self.double == int(self.double))
 
     def in_type(self, field: Field) -> float:
-        if field.type != "float":
+        """Return the number as the type of a field, but not rounded to a half float."""
+        if field.type == "double":
             return self.double
         if self.is_text:
             return parameters.float32_of_text(self.text)
@@ -109,7 +112,7 @@ def _signed(*numbers: float) -> tuple[tuple[float, float], ...]:
 def _printed_number(number: float, field: Field) -> str:
     if field.is_integer:
         return str(number)
-    return printed(number, np.float32 if field.type == "float" else np.float64)
+    return printed(number, np.float64 if field.type == "double" else np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,8 +164,7 @@ class NumberRange(Leaf):
         if not field.has_doc_values:
             return self._by_index(schema)
         low, high = (
-            end if field.is_integer else _sortable(end, is_float=field.type == "float")
-            for end in (self.low, self.high)
+            end if field.is_integer else _sortable(FLOATS[field.type](end)) for end in (self.low, self.high)
         )
         return f"{self.field}:[{low} TO {high}]"
 
@@ -171,13 +173,11 @@ class NumberRange(Leaf):
         return f"{self.field}:[{low} TO {high}]"
 
 
-def _sortable(value: float, *, is_float: bool) -> int:
+def _sortable(value: np.floating[Any]) -> int:
     """Return the bits of a number as an integer of the same order (`NumericUtils.doubleToSortableLong`)."""
-    if is_float:
-        (bits,) = struct.unpack("<i", struct.pack("<f", value))
-        return int(bits ^ (bits >> 31) & 0x7FFFFFFF)
-    (bits,) = struct.unpack("<q", struct.pack("<d", value))
-    return int(bits ^ (bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+    size = 8 * value.itemsize
+    bits = int.from_bytes(value.tobytes(), sys.byteorder, signed=True)
+    return bits ^ (bits >> size - 1) & (1 << size - 1) - 1
 
 
 def of_number(field: Field, value: Any) -> Query:
@@ -185,8 +185,13 @@ def of_number(field: Field, value: Any) -> Query:
     if field.type == DATE:
         return NumberRange(field.name, *_date_bounds(field, value, value))
     parsed = NumberValue.read(value, f"the number for {field.name}")
+    if field.type == SCALED:
+        scaled = rounded(_scaled(parsed, field))
+        return NumberRange(field.name, scaled, scaled, is_point=field.has_doc_values)
     if field.type not in INTEGERS:
         number = parsed.in_type(field)
+        if field.type == "half_float":
+            number = parameters.to_half(number)
         return NumberRange(field.name, number, number) if math.isfinite(number) else MatchNone(late=True)
     type_bits, bits = INTEGERS[field.type] + 1, _bits(field)
     # Small integers are checked in their own type, the others when the number is read.
@@ -232,8 +237,12 @@ def of_numbers(field: Field, values: Iterable[Any]) -> Query:
     parsed = [NumberValue.read(value, f"a number for {field.name}") for value in values]
     if field.type in INTEGERS:
         numbers: list[float] = [value.required_integer(field) for value in parsed if not value.has_decimals]
+    elif field.type == SCALED:
+        numbers = [rounded(_scaled(value, field)) for value in parsed]
     else:
         numbers = [value.in_type(field) for value in parsed]
+        if field.type == "half_float":
+            numbers = list(map(parameters.to_half, numbers))
         if not all(map(math.isfinite, numbers)):
             raise invalid(f"a number for {field.name} is not a finite {field.type}")
     if not numbers:
@@ -250,6 +259,8 @@ def between(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Que
         low: the name of the lower bound, `gt` or `gte`
         high: `lt` or `lte`
     """
+    if field.type == SCALED:
+        return _scaled_range(field, bounds, low, high)
     return (_integer_range if field.type in INTEGERS else _decimal_range)(field, bounds, low, high)
 
 
@@ -275,32 +286,66 @@ def _integer_range(field: Field, bounds: Mapping[str, Any], low: str, high: str)
 
 
 def _decimal_range(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
-    is_float = field.type == "float"
-    limits = np.finfo(np.float32)
     first, last = -math.inf, math.inf
     lower, upper = _bound(field, bounds, low), _bound(field, bounds, high)
+    precision = FLOATS[field.type]
+    # To include a bound, Elasticsearch steps to the previous number and back, unless it is a double.
+    steps = field.type != "double"
     if lower:
         first = lower.in_type(field)
-        first = first if low == "gte" else _next(first, math.inf, is_float)
+        if low == "gte" and steps:
+            first = _next(first, -math.inf, precision)
+        if low == "gt" or steps:
+            first = _next(first, math.inf, precision)
     if upper:
         last = upper.in_type(field)
-        last = last if high == "lte" else _next(last, -math.inf, is_float)
+        if high == "lte" and steps:
+            last = _next(last, math.inf, precision)
+        if high == "lt" or steps:
+            last = _next(last, -math.inf, precision)
     if math.isnan(first) or math.isnan(last):
         raise unsupported(f"NaN as a bound for {field.name}")
-    if is_float and lower and first == -math.inf:
-        first = float(limits.min)  # Lucene steps one number down and up again
-    if is_float and upper and last == math.inf:
-        last = float(limits.max)
     return NumberRange(field.name, first, last)
 
 
-def _next(value: float, towards: float, is_float: bool) -> float:
-    """Return the next number of the field; -0.0 precedes 0.0, as in Lucene."""
-    if value == 0 and (math.copysign(1, value) < 0) == (towards > 0):
-        return -value
-    if is_float:
-        return float(np.nextafter(np.float32(value), np.float32(towards)))
-    return math.nextafter(value, towards)
+def _next(value: float, towards: float, precision: type[np.floating[Any]]) -> float:
+    """Return the next number of a precision; -0.0 precedes 0.0, as in Lucene."""
+    if value == towards or math.isnan(value):
+        return value
+    with np.errstate(over="ignore", under="ignore"):
+        nearest = precision(value)
+    if nearest != value and (nearest > value) == (towards > value):
+        return float(nearest)
+    if nearest == 0 and (math.copysign(1, nearest) < 0) == (towards > 0):
+        return float(-nearest)
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.nextafter(nearest, precision(towards)))
+
+
+def _scaled(value: NumberValue, field: Field) -> float:
+    """Return a number times the scaling factor, rounded once."""
+    if not math.isfinite(value.double):
+        raise invalid(f"{value.label} is {value.double}, which is not finite")
+    number, factor = (Fraction(Decimal(repr(part))) for part in (value.double, field.scaling_factor))
+    try:
+        return float(number * factor)
+    except OverflowError:
+        return math.copysign(math.inf, value.double)
+
+
+def _scaled_range(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Query:
+    first, last = -(1 << LONG - 1), (1 << LONG - 1) - 1
+    if bound := _bound(field, bounds, low):
+        least = _scaled(bound, field)
+        first = rounded(_ceiling(least if low == "gte" else math.nextafter(least, math.inf)))
+    if bound := _bound(field, bounds, high):
+        most = _scaled(bound, field)
+        last = rounded(-_ceiling(-(most if high == "lte" else math.nextafter(most, -math.inf))))
+    return NumberRange(field.name, first, last)
+
+
+def _ceiling(value: float) -> float:
+    return float(math.ceil(value)) if math.isfinite(value) else value
 
 
 # Dates

@@ -55,6 +55,14 @@ def _analyzer_of(parser: Parser, options: Mapping[str, Any], parameter: str) -> 
     return name
 
 
+def _named(parser: Parser, options: Mapping[str, Any], query: str) -> dict[str, float]:
+    """Return the fields of a query, or those of the index, with boosts; empty for all fields of the mapping."""
+    if named := named_boosts(options.get("fields", ()), query):
+        return named
+    fields = parser.reader.schema.default_fields
+    return {} if EVERY_FIELD in fields else named_boosts(fields, query)
+
+
 def _suffix_of(options: Mapping[str, Any]) -> str:
     return parameters.raw_text(options.get("quote_field_suffix", ""), "`quote_field_suffix`")
 
@@ -322,7 +330,7 @@ def read_simple_query_string(parser: Parser, content: Any) -> Query:
     text = parameters.raw_text(required(options, "query", name), f"`query` of the query `{name}`")
     operators = _operators(options.get("flags", ""))
     operator = parameters.choice(options.get("default_operator", "or"), ("or", "and"), "`default_operator`")
-    named = named_boosts(options.get("fields", ()), name) or {EVERY_FIELD: 1.0}
+    named = _named(parser, options, name) or {EVERY_FIELD: 1.0}
     boosts = matching_boosts(parser, named)
     analyzes_wildcards = parameters.flag(options.get("analyze_wildcard", False), "`analyze_wildcard`")
     if analyzes_wildcards and any(boost in parser.reader.schema.aliases for boost in boosts):
@@ -716,10 +724,10 @@ def read_query_string(parser: Parser, content: Any) -> Query:
     if kind not in TIE_BREAKERS or kind == "cross_fields":
         raise unsupported(f"`type: {kind}` of the query `{name}`")
     tie_breaker = parameters.signless(options.get("tie_breaker", TIE_BREAKERS[kind]), "tie_breaker")
-    named = named_boosts(options.get("fields", ()), name)
+    named = {} if "default_field" in options else _named(parser, options, name)
     default_field = None if named else EVERY_FIELD
     if "default_field" in options:
-        if named:
+        if options.get("fields"):
             raise invalid(f"the query `{name}` has `fields` and `default_field`: leave one out")
         default_field = parameters.raw_text(options["default_field"], "`default_field`")
     takes_all = EVERY_FIELD in (default_field, *named)

@@ -524,7 +524,7 @@ class Pruner:
         if flat is None:
             return None
         fields = (self._reader.fields[clause.field] for clause in (*flat.clauses, *flat.optional))
-        return flat if all(field.field.is_text and field.norm_inverses.all() for field in fields) else None
+        return flat if all(field.field.is_counted and field.norm_inverses.all() for field in fields) else None
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
         """Return the documents of leaves, ascending; None if there are too many."""

@@ -266,7 +266,6 @@ def mapping_with(path: list[str], value: Any) -> dict[str, Any]:
         (["mappings", "properties", "id", "doc_values"], False, "`doc_values: false` of the field id"),
         (["settings", "max_result_window"], 100, "`max_result_window: 100`, only 10,000 or more"),
         (["mappings", "properties", "year", "coerce"], False, "`coerce: false` of the field year"),
-        (["mappings", "properties", "text", "index_options"], "docs", "`index_options: docs`"),
         (["mappings", "runtime"], {}, "`runtime` in `mappings`"),
         (["settings", "similarity", "flat"], {"type": "DFR"}, "the type `DFR` of the similarity flat"),
         (["aliases"], {}, "`aliases` in a mapping"),
