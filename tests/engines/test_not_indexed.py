@@ -69,7 +69,7 @@ PARTS: dict[str, Any] = {
     },
     "hidden": {"type": "text", "index": False, "fields": {"quick": {"type": "completion"}}},
     "place": {"type": "geo_point"},
-    "flat": {"type": "flattened"},
+    "span": {"type": "ip_range"},
 }
 
 
@@ -119,7 +119,7 @@ def test_fields_that_are_kept_are_rejected_only_in_queries(tmp_path: Path) -> No
             ("place", "the type geo_point"),
             ("hidden", "`index: false`"),
             ("hidden.quick", "the type completion"),
-            ("flat.key", "the type flattened"),
+            ("span.key", "the type ip_range"),
         ):
             query = {"query": {"exists": {"field": name}}, "sort": [{"_score": "desc"}, {"id": "asc"}]}
             with pytest.raises(QueryRefused, match=rf"queries on {name} \({reason}\)"):

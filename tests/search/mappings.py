@@ -47,11 +47,19 @@ TEXTS_OF_NUMBERS = [
     "5", "-1", "0.1", " 5", "5 ", "1e2", "5d", "+5", "", "0x1p3", "NaN", "Infinity", "1e400", "x", "5.9",
     "-0",
 ]
+ADDRESSES = [
+    "10.0.0.1", "10.0.0.2", "10.0.1.255", "192.168.0.1", "0.0.0.0", "255.255.255.255", "::1", "::", "2001:db8::1",
+    "2001:DB8:0:0::1", "::ffff:10.0.0.1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+]
+NETWORKS = [
+    "10.0.0.0/8", "10.0.0.0/24", "10.0.0.1/32", "0.0.0.0/0", "::/0", "2001:db8::/32", "::1/128", "192.168.0.1/31",
+    "::ffff:10.0.0.1/120", "10.0.0.1/33", "10.0.0.1/x", "10.0.0", "x", "", 5, "1.2.3.04",
+]
 # fmt: on
 
 WORD_FIELDS = ["text", "text.gaps", "text.alike", "text.parts", "title", "title.any", "a.b", "o.word", "all"]
-VALUE_FIELDS = ["tag", "tag", "flag", "note", "same"]
-"""Keywords, a boolean and an alias."""
+VALUE_FIELDS = ["tag", "tag", "tag", "flag", "note", "same", "net", "attrs", "attrs.a"]
+"""Keywords, a boolean, an alias, an address and a flattened field."""
 NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte", "half"]
 DATE_FIELDS = ["when", "when", "day", "loose"]
 TYPES = {
@@ -193,6 +201,32 @@ def mapping(draw: Draw) -> Json:
         "same": {"type": "alias", "path": draw.choice(["tag", "tag", "title.raw", "o.n", "o.word"])},
         "all": text("words", term_vector="yes", **draw.some_of({"store": lambda: True})),
         "o": {"dynamic": False, "properties": {"word": text("words"), "n": {"type": "byte"}}},
+        "net": {
+            "type": "ip",
+            **draw.some_of(
+                {
+                    "null_value": lambda: draw.choice(["::1", "10.0.0.1", "x"]),
+                    "copy_to": lambda: "all",
+                    **unvalued,
+                },
+                0.2,
+            ),
+        },
+        "attrs": {
+            "type": "flattened",
+            **draw.some_of(
+                {
+                    "null_value": lambda: "none",
+                    "ignore_above": lambda: 4,
+                    "depth_limit": lambda: draw.choice([1, 2, "3"]),
+                    "similarity": lambda: "flat",
+                    "index_options": lambda: "freqs",
+                    **splitting,
+                    **unvalued,
+                },
+                0.2,
+            ),
+        },
         "hidden": {"type": draw.choice(["keyword", "text", "integer", "boolean"]), "index": False},
         "place": {"type": "geo_point"},
         "when": {"type": "date", **draw.some_of({"null_value": lambda: draw.choice(DATES), **unvalued}, 0.2)},
@@ -310,6 +344,8 @@ def _fields(draw: Draw) -> Json:
         "when": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, None])),
         "day": lambda: maybe_nested(draw, lambda: draw.choice(DAYS)),
         "loose": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, *DAYS, *NO_DATES, None])),
+        "net": lambda: maybe_nested(draw, lambda: draw.choice([*ADDRESSES * 8, *NETWORKS, None])),
+        "attrs": lambda: maybe_nested(draw, lambda: _attributes(draw, 0)),
         "kept": lambda: draw.choice([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
         **{name: _maker(draw, name) for name in NUMBER_FIELDS},
     }
@@ -328,6 +364,16 @@ def _fields(draw: Draw) -> Json:
         name = draw.choice(["new", "new.x", "same", "text.x", "kept.x", "o", "o.new", "o.word.x", "a..b"])
         fields[name] = draw.choice([number(draw), {"x": 1}, {}, [], None, "x"])
     return fields
+
+
+def _attributes(draw: Draw, depth: int) -> Any:
+    def value() -> Any:
+        if depth < 3 and draw.chance(0.2):
+            return _attributes(draw, depth + 1)
+        return draw.choice([*TAGS, *WORDS[:8], 5, 0.1, True, None, 1e16])
+
+    keys = draw.several(lambda: draw.choice(["a", "a", "b", "b.c", "c d", "😀", ""]), 3)
+    return {key: maybe_nested(draw, value) for key in keys}
 
 
 def _maker(draw: Draw, name: str) -> Callable[[], Any]:

@@ -9,12 +9,14 @@ from typing import Any
 
 from tests.search.drawing import Draw
 from tests.search.mappings import (
+    ADDRESSES,
     ANALYZERS,
     DATE_FIELDS,
     FORMATS,
     FRACTIONS,
     IDS,
     INTEGERS,
+    NETWORKS,
     NUMBER_FIELDS,
     TAGS,
     VALUE_FIELDS,
@@ -32,7 +34,7 @@ DEEPEST = 4
 KINDS = {
     "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
     "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "query_string",
-    "simple_query_string", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
+    "simple_query_string", "more_like_this", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
     "function_score",
 }  # fmt: skip
 """The names of all queries."""
@@ -203,6 +205,8 @@ def match(draw: Draw) -> Json:
     )
     if field in NUMBER_FIELDS and draw.chance(0.8):
         parameters["query"] = draw.choice([number(draw), "5 7", "1 2 5", "0.1 5"])
+    if field == "net" and draw.chance(0.8):
+        parameters["query"] = draw.choice([*ADDRESSES, *NETWORKS])
     if draw.chance(0.05):
         field, parameters["query"] = draw.choice(DATE_FIELDS), date(draw)
     return {"match": {field: parameters if draw.chance(0.9) else parameters["query"]}}
@@ -397,6 +401,41 @@ def _classic_clause(draw: Draw, depth: int) -> str:
     )
 
 
+def more_like_this(draw: Draw) -> Json:
+    """Return a query for documents with the terms of texts and documents."""
+    names = [*WORD_FIELDS, *WORD_FIELDS, "tag", "title.raw", "note", "same", "a.c", "year"]
+
+    def like() -> Any:
+        if draw.chance(0.5):
+            return words(draw)
+        fields = {"fields": lambda: draw.several(lambda: draw.choice(names), 3, 1)}
+        document = {"text": words(draw), "title": [words(draw)], "tag": draw.choice(TAGS)}
+        item: Json = {"doc": document} if draw.chance(0.2) else {"_id": draw.choice(IDS)}
+        return {**item, **draw.some_of(fields, 0.2)}
+
+    options = {
+        "fields": lambda: draw.several(lambda: draw.choice(names), 3, 1),
+        "min_term_freq": lambda: draw.choice([1, 1, 1, 2, 0, "1"]),
+        "min_doc_freq": lambda: draw.choice([1, 1, 1, 2, 0]),
+    }
+    rare = {
+        "unlike": lambda: draw.several(like, 2),
+        "max_query_terms": lambda: draw.choice([1, 2, 3, 5, 100, 0]),
+        "max_doc_freq": lambda: draw.choice([1, 3, 10]),
+        "min_word_length": lambda: draw.choice([0, 2, 5]),
+        "max_word_length": lambda: draw.choice([0, 1, 4]),
+        "stop_words": lambda: draw.several(lambda: draw.choice(WORDS), 3),
+        "analyzer": lambda: draw.choice([*ANALYZERS, "standard", "nowhere"]),
+        "minimum_should_match": lambda: draw.choice(MINIMUMS),
+        "boost_terms": lambda: draw.choice([0, 1, 2.5, -1]),
+        "include": lambda: draw.choice([True, False]),
+        "fail_on_unsupported_field": lambda: draw.choice([True, False]),
+    }
+    likes = draw.several(like, 3, 1) if draw.chance(0.5) else like()
+    parameters = {"like": likes, **draw.some_of(options, 0.9), **draw.some_of(rare, 0.2)}
+    return {"more_like_this": boosted(draw, parameters)}
+
+
 def match_bool_prefix(draw: Draw) -> Json:
     """Return a query for a text in one field whose last word is a prefix."""
     parameters = _match_parameters(draw)
@@ -519,6 +558,8 @@ def term(draw: Draw) -> Json:
         value: Any = date(draw)
     elif field in NUMBER_FIELDS:
         value = number(draw)
+    elif field == "net":
+        value = draw.choice([*ADDRESSES, *NETWORKS])
     else:
         value = draw.choice([*TAGS, *WORDS, 5, 0.1, True])
     if draw.chance(0.5):
@@ -535,6 +576,8 @@ def terms(draw: Draw) -> Json:
         values = draw.several(lambda: draw.choice([*INTEGERS, *FRACTIONS[:5], "5", "-0"]), 4)
         if draw.chance(0.1):
             values.append(number(draw))
+    elif field == "net":
+        values = draw.several(lambda: draw.choice([*ADDRESSES * 4, *NETWORKS]), 4)
     else:
         values = draw.several(lambda: draw.choice([*TAGS, *WORDS[:8], 5, True, 0.1]), 4)
     return {"terms": boosted(draw, {field: values})}
@@ -551,6 +594,8 @@ def range_(draw: Draw) -> Json:
     for bound in draw.several(lambda: draw.choice(["gt", "gte", "lt", "lte"]), 4):
         if field in NUMBER_FIELDS or draw.chance(0.1):
             value: Any = number(draw) if draw.chance(0.3) else draw.choice([*INTEGERS, *FRACTIONS[:6], None])
+        elif field == "net" and draw.chance(0.95):
+            value = draw.choice(ADDRESSES)
         else:
             value = draw.choice([*WORDS, *TAGS, "", "*", "m", "é", 5, True, None])
         bounds[bound] = value
@@ -571,7 +616,7 @@ def _date_range(draw: Draw) -> Json:
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 31)
+    kind = draw.number(0, 33)
     if kind < 7:
         return match(draw)
     simple = {
@@ -596,6 +641,8 @@ def leaf(draw: Draw) -> Json:
         29: query_string,
         30: combined_fields,
         31: regexp,
+        32: more_like_this,
+        33: more_like_this,
     }
     if kind in simple:
         return simple[kind](draw)
@@ -611,6 +658,8 @@ def leaf(draw: Draw) -> Json:
                             *DATE_FIELDS,
                             *VALUE_FIELDS,
                             "a",
+                            "attrs.b",
+                            "attrs.b.c",
                             "o",
                             "kept",
                             "title.raw",

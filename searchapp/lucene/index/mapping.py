@@ -28,6 +28,7 @@ from searchapp.lucene.errors import (
     known_only,
     unsupported,
 )
+from searchapp.lucene.index import addresses
 from searchapp.lucene.index.dates import DEFAULT_FORMAT, date_formats
 from searchapp.lucene.index.index_settings import canonical
 from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1, BooleanSimilarity
@@ -76,13 +77,20 @@ _WITHOUT_EFFECT = frozenset([
 # Types whose values are stored and neither checked nor searched. Elasticsearch does not return the values of vectors.
 UNSEARCHED = frozenset([
     "aggregate_metric_double", "annotated_text", "binary", "completion", "date_nanos", "date_range",
-    "double_range", "flattened", "float_range", "geo_point", "geo_shape", "histogram",
-    "icu_collation_keyword", "integer_range", "ip", "ip_range", "join", "long_range", "murmur3", "percolator",
+    "double_range", "float_range", "geo_point", "geo_shape", "histogram",
+    "icu_collation_keyword", "integer_range", "ip_range", "join", "long_range", "murmur3", "percolator",
     "point", "rank_feature", "rank_features", "shape", "token_count", "version",
 ])  # fmt: skip
 
 # The values of `index_options`: each includes the ones before it.
 DOCS, FREQUENCIES, POSITIONS, OFFSETS = INDEX_OPTIONS = ("docs", "freqs", "positions", "offsets")
+
+IP = "ip"
+
+# Its values are in two fields: all of them in the field itself, and with their keys in the field `NAME._keyed`.
+FLATTENED = "flattened"
+KEYED = "._keyed"
+KEY_END = "\0"
 
 ID = "id"  # the property that hits of equal scores are sorted by
 BOOLEAN = "boolean"
@@ -103,6 +111,11 @@ _PARAMETERS = {
     BOOLEAN: _OF_VALUES | {"ignore_malformed"},
     SCALED: _OF_VALUES | {"ignore_malformed", "coerce", "scaling_factor"},
     DATE: _OF_VALUES | {"ignore_malformed", "format", "locale"},
+    IP: _OF_VALUES | {"ignore_malformed"},
+    FLATTENED: {
+        "type", "meta", "index", "doc_values", "null_value", "depth_limit", "eager_global_ordinals", "ignore_above",
+        "index_options", "similarity", "split_queries_on_whitespace",
+    },
     **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
 _TERM_VECTORS = (
@@ -162,12 +175,15 @@ class Field:
     index_options: str = DOCS  # what the postings contain; for text and keywords only
     is_stored: bool = False
     scaling_factor: float = 1.0  # of a `scaled_float`
+    depth_limit: int = DEEPEST  # of the objects in a flattened value
     format: str = DEFAULT_FORMAT  # of dates
     ignores_malformed: bool = False  # whether values that are no dates are left out
     path: str = ""  # JSON path in the create-index body
 
     def indexed(self, values: Iterable[Any]) -> list[Any]:
         """Return the values to index of those of the property, which may include null."""
+        if self.type == FLATTENED:
+            return [*self._flattened_terms(values)]
         present: list[Any] = []
         for value in values:
             if value is None or (value == "" and self.is_number and self.type != DATE):
@@ -175,6 +191,27 @@ class Field:
             if value is not None and not self.ignores(value):
                 present.append(value)
         return present
+
+    def _flattened_terms(self, values: Iterable[Any]) -> Iterator[str]:
+        """Yield the terms of objects (`FlattenedFieldParser`)."""
+        for value in values:
+            if value is None:
+                continue
+            if not isinstance(value, Mapping):
+                raise TypeError(f"{self.name} is a flattened field, but its value is {_short(value)}")
+            for key, leaf in _keyed_leaves(value, (), self.depth_limit):
+                leaf = self.null_value if leaf is None else leaf
+                if leaf is None:
+                    continue
+                text = indexed_text(leaf, self)
+                if KEY_END in key:
+                    raise TypeError(f"{self.name} has a key with the character 0")
+                if self.ignore_above is None or utf16_length(text) <= self.ignore_above:
+                    yield f"{key}{KEY_END}{text}" if self.is_keyed else text
+
+    def with_key(self, key: str) -> Field:
+        """Return the field for the values with a key of a flattened field, without its name in the mapping."""
+        return replace(self, normalize=lambda text: f"{key}{KEY_END}{text}")
 
     def ignores(self, value: Any) -> bool:
         """Whether a value is too long to be indexed."""
@@ -188,6 +225,15 @@ class Field:
 
     def normalized(self, text: str) -> str:
         return text if self.normalize is None else self.normalize(text)
+
+    @property
+    def is_keyed(self) -> bool:
+        return self.type == FLATTENED and self.name.endswith(KEYED)
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether queries such as `prefix` can search for its terms."""
+        return self.type in (TEXT, KEYWORD, FLATTENED)
 
     @property
     def is_text(self) -> bool:
@@ -484,6 +530,8 @@ class _FieldParser:
             read = replace(read, null_value=_null_value(null_value, read))
         if _flag(described, "index", True, name):
             self.fields[name] = read
+            if type_ == FLATTENED:
+                self.fields[name + KEYED] = replace(read, name=name + KEYED)
         else:
             self.unindexed[name] = read
             self.unsearched[name] = "`index: false`"
@@ -583,6 +631,7 @@ class _FieldParser:
         limit: int | None = None
         if "ignore_above" in described:
             limit = _natural(described["ignore_above"], f"`ignore_above` of {name}")
+        index_options = _index_options(described, DOCS, (DOCS, FREQUENCIES), name)
         normalizer = described.get("normalizer")
         if normalizer is not None:
             normalizer = NORMALIZER + parameters.name(normalizer, f"`normalizer` of the field {name}")
@@ -600,13 +649,15 @@ class _FieldParser:
             analyzer=normalizer,
             search_analyzer=searching,
             quote_analyzer=searching,
-            similarity=self._similarity(name, described) if kind in (KEYWORD, BOOLEAN) else None,
+            similarity=self._similarity(name, described) if kind in (KEYWORD, BOOLEAN, FLATTENED) else None,
             ignore_above=limit,
             has_doc_values=_flag(described, "doc_values", True, name),
             has_norms=_flag(described, "norms", False, name),
-            index_options=_index_options(described, DOCS, (DOCS, FREQUENCIES), name),
+            # Elasticsearch ignores those of flattened fields.
+            index_options=DOCS if kind == FLATTENED else index_options,
             is_stored=_flag(described, "store", False, name),
             scaling_factor=_scaling_factor(described, name) if kind == SCALED else 1.0,
+            depth_limit=_natural(described.get("depth_limit", DEEPEST), f"`depth_limit` of {name}"),
             format=parameters.text(described.get("format", DEFAULT_FORMAT), f"`format` of {name}"),
             ignores_malformed=_flag(described, "ignore_malformed", False, name),
         )
@@ -653,8 +704,14 @@ def _null_value(value: Any, field: Field) -> Any:
     label = f"`null_value` of {field.name}"
     if isinstance(value, list | tuple | Mapping):
         raise unsupported(f"a list or an object as {label}")
-    if field.type == KEYWORD:
+    if field.type in (KEYWORD, FLATTENED):
         return parameters.text(value, label)
+    if field.type == IP:
+        try:
+            indexed_text(value, field)
+        except TypeError as error:
+            raise invalid(f"{label}: {error}") from error
+        return value
     if field.type == BOOLEAN:
         return _boolean(value, label)
     if field.type == DATE:
@@ -746,6 +803,18 @@ def _flattened(value: Any) -> list[Any]:
     )
 
 
+def _keyed_leaves(value: Mapping[str, Any], path: tuple[str, ...], most: int) -> Iterator[tuple[str, Any]]:
+    """Yield the values in an object with their dotted keys."""
+    if len(path) + 1 > most and path:
+        raise TypeError(f"a flattened value has more than {most} nested objects")
+    for key, inner in value.items():
+        for leaf in _flattened(inner):
+            if isinstance(leaf, Mapping):
+                yield from _keyed_leaves(leaf, (*path, key), most)
+            else:
+                yield ".".join((*path, key)), leaf
+
+
 def source_value(source: Any, path: Sequence[str], null_value: Any = None) -> Any:
     """Return the value of a property as Elasticsearch highlights it, a list if it is in several objects.
 
@@ -785,6 +854,11 @@ def indexed_text(value: Any, field: Field) -> str:
         if not isinstance(value, bool) and value not in ("true", "false", ""):
             raise TypeError(f"{field.name} is a boolean field, but its value is {_short(value)}")
         return "T" if value is True or value == "true" else "F"
+    if field.type == IP:
+        try:
+            return addresses.term_of(addresses.number_of(str(value)))
+        except ValueError as error:
+            raise TypeError(f"{field.name} is an ip field, but its value is {_short(value)}") from error
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -502,6 +502,15 @@ class FieldReader:
         return (min(ends), max(ends)) if ends else None
 
     @cached_property
+    def extreme_terms(self) -> tuple[bytes, bytes] | None:
+        """The first and the last term of the index, None without any."""
+        ends = []
+        for part in (self, *self._others):
+            ranks = np.flatnonzero(np.diff(part.starts))
+            ends += [part.terms[int(ranks[index])] for index in (0, -1) if len(ranks)]
+        return (min(ends), max(ends)) if ends else None
+
+    @cached_property
     def _live_values(self) -> NDArray[Any]:
         values = self._values.all()
         return values if self._live is None else np.asarray(values[self._live[self._documents.all()]])

@@ -16,13 +16,12 @@ import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import Reported, invalid, unsupported
-from searchapp.lucene.index.mapping import DATE, Schema
+from searchapp.lucene.index.mapping import DATE, IP, Schema
 from searchapp.lucene.index.reader import Mask
 from searchapp.lucene.parameters import printed
-from searchapp.lucene.queries import dsl, number_range
+from searchapp.lucene.queries import dsl, ip_range, number_range
 from searchapp.lucene.queries.match_all import (
     UNKNOWN_EXPLANATION,
-    Exists,
     MatchAll,
     MatchNone,
     is_nothing,
@@ -46,7 +45,7 @@ from searchapp.lucene.queries.query import (
     without_boosts,
 )
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, restrict, total, total_of_few
-from searchapp.lucene.queries.term import Term, TermInSet, indexed_term, of_value
+from searchapp.lucene.queries.term import Term, TermInSet, indexed_term, of_existing, of_value
 from searchapp.lucene.records import Explanation
 from searchapp.lucene.similarity import ONE
 
@@ -727,10 +726,11 @@ def read_exists(parser: Parser, content: Any) -> Query:
     for other in (*schema.unsearched, *schema.aliases):
         if field is None and other.startswith(start):
             raise unsupported(f"`exists` on {name}, which contains the alias or unsearched field {other},")
-    fields = [field.name] if field else [key for key in schema.fields if key.startswith(start)]
+    fields = [field] if field else [inner for key, inner in schema.fields.items() if key.startswith(start)]
+    fields = [inner for inner in fields if field or not inner.is_keyed]
     if not fields:
         return MatchNone()
-    leaves = tuple(map(Exists, fields))
+    leaves = tuple(map(of_existing, fields))
     return apply_boost_parameter(
         Constant(leaves[0] if len(leaves) == 1 else Bool(should=leaves)), options, "exists"
     )
@@ -762,8 +762,10 @@ def read_terms(parser: Parser, content: Any) -> Query:
             f"the query `terms` on {name} has {len(values):,} values, and at most {MOST_TERMS:,} are allowed"
         )
     query: Query
-    if field.type == DATE:
+    if field.type == DATE or (field.type == IP and any(map(ip_range.is_network, values))):
         query = Constant(Bool(should=tuple(of_value(field, value) for value in values)))
+    elif field.type == IP:
+        query = ip_range.of_addresses(field, values)
     elif field.is_number:
         query = number_range.of_numbers(field, values)
     else:

@@ -42,6 +42,7 @@ KINDS: Mapping[str, QueryKind] = {
     "match_none": QueryKind("match_all"),
     "match_phrase": QueryKind("fulltext"),
     "match_phrase_prefix": QueryKind("fulltext", on_shards=False),
+    "more_like_this": QueryKind("more_like_this", on_shards=False),
     "multi_match": QueryKind("fulltext"),
     "prefix": QueryKind("term"),
     "query_string": QueryKind("query_string", on_shards=False),

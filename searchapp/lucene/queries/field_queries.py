@@ -78,7 +78,8 @@ def _matching_names(parser: Parser, pattern: str) -> Iterator[str]:
             f"the pattern `{pattern}` for the names of fields, which matches fields of Elasticsearch,"
         )
     schema = parser.reader.schema
-    yield from filter(matches, (*schema.fields, *schema.unsearched, *schema.aliases))
+    fields = [name for name, field in schema.fields.items() if not field.is_keyed]
+    yield from filter(matches, (*fields, *schema.unsearched, *schema.aliases))
 
 
 def _has_terms(parser: Parser, name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.errors import Refused, invalid, unsupported
-from searchapp.lucene.index.mapping import BOOLEAN, DATE, Field
+from searchapp.lucene.index.mapping import BOOLEAN, DATE, IP, KEYWORD, TEXT, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, with_minimum
 from searchapp.lucene.queries.combined import FEW_FREQUENCIES, STEP, CombinedFields, blended
 from searchapp.lucene.queries.fuzzy import Fuzziness
@@ -175,7 +175,7 @@ class _FieldMatch:
         if self.analyzer is None:
             if of_terms is not None:
                 return of_terms([text])
-            takes_prefix = self.has_prefix and not field.is_number and field.type != BOOLEAN
+            takes_prefix = self.has_prefix and field.type in (TEXT, KEYWORD)
             return of_prefix(field, text) if takes_prefix else self._term(field, words)
         _refuse_analyzed_boolean(field)
         graph = _graph(parser, self.analyzer, text)
@@ -493,8 +493,8 @@ def _field_boosts(described: Any, query: str) -> dict[str, float]:
 
 
 def _refuse_analyzed_boolean(field: Field) -> None:
-    if field.type == BOOLEAN:
-        raise unsupported(f"an analyzer for {field.name}, which is boolean")
+    if field.type in (BOOLEAN, IP):
+        raise unsupported(f"an analyzer for {field.name}, which is {field.type}")
 
 
 def _graph(parser: Parser, analyzer: str, text: str) -> list[tuple[str, int, int]] | None:

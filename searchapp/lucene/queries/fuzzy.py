@@ -35,7 +35,14 @@ from searchapp.lucene.queries.query import (
     Query,
     apply_boost_parameter,
 )
-from searchapp.lucene.queries.term import MultiTerm, Term, indexed_term, require_terms, value_of
+from searchapp.lucene.queries.term import (
+    MultiTerm,
+    Term,
+    indexed_term,
+    require_no_key,
+    require_terms,
+    value_of,
+)
 
 MOST_EDITS = 2
 MOST_EXPANSIONS = 50  # by default
@@ -253,6 +260,7 @@ class Fuzziness:
     def query(self, field: Field, value: Any, edits: int | None = None) -> Query:
         """Return the query for documents with a term that resembles a value; `edits` replaces the number for it."""
         require_terms(field, "fuzzy")
+        require_no_key(field, "fuzzy")
         term = indexed_term(field, value)
         edits = self.edits(parameters.term(value, f"the term for {field.name}")) if edits is None else edits
         if edits and len(term) > LONGEST_TERM:

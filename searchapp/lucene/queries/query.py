@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters, similarity
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import ErrorCollector, Refused, Reported, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import Field, Schema, objects
+from searchapp.lucene.index.mapping import KEYED, Field, Schema, objects
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, constant_scores, total
@@ -632,8 +632,12 @@ class Parser:
         if name.startswith("_") and name not in schema.fields:
             raise unsupported(f"queries on `{name}`")
         name = schema.aliases.get(name, name)
-        if field := schema.fields.get(name):
+        field = schema.fields.get(name)
+        if field is not None and not field.is_keyed:
             return field.bound(self.analyzers)
+        for part in objects(name):
+            if keyed := schema.fields.get(schema.aliases.get(part, part) + KEYED):
+                return keyed.with_key(name[len(part) + 1 :])
         for part in (name, *objects(name)):  # types such as `flattened` have fields inside
             if part in schema.unsearched:
                 raise unsupported(f"queries on {name} ({schema.unsearched[part]})")

@@ -19,7 +19,7 @@ from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import joined_units
 from searchapp.lucene.analysis.options import TRIMMED
 from searchapp.lucene.errors import Refused, invalid, unsupported
-from searchapp.lucene.index.mapping import BOOLEAN, DATE, Field
+from searchapp.lucene.index.mapping import DATE, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, read_exists, with_minimum
 from searchapp.lucene.queries.field_queries import (
     EVERY_FIELD,
@@ -628,7 +628,7 @@ class _ClassicParser:
         if pattern == "*":
             return self._exists(field.name)
         forced = self._fields.analyzer if self._fields.analyzes_wildcards or field.is_text else None
-        if forced and (field.is_number or field.type == BOOLEAN):
+        if forced and not field.has_terms:
             raise unsupported(f"a pattern with `analyze_wildcard` on {field.name}, which is {field.type},")
         analyzer = forced or field.search_analyzer
         if analyzer is not None:

@@ -28,7 +28,7 @@ from searchapp.lucene.index.arrays import Int64s, Mask, Terms
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import Parser, Query, apply_boost_parameter, required
-from searchapp.lucene.queries.term import LONGEST_PREFIX, MultiTerm, require_terms
+from searchapp.lucene.queries.term import LONGEST_PREFIX, MultiTerm, require_no_key, require_terms
 
 FLAGS = {"intersection": 1, "complement": 0x10000, "empty": 4, "anystring": 8, "interval": 32, "none": 0}
 NAMED = 16  # enables named automata, which Elasticsearch does not have
@@ -559,6 +559,7 @@ def read_regexp(parser: Parser, content: Any) -> Query:
     if field is None:
         return MatchNone(late=True)
     require_terms(field, "regexp")
+    require_no_key(field, "regexp")
     query = Regexp(field.name, text, _read_flags(options), is_case_insensitive)
     return apply_boost_parameter(query, options, "regexp")
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.arrays import Terms
-from searchapp.lucene.index.mapping import BOOLEAN, DATE, Field, Schema, indexed_text
+from searchapp.lucene.index.mapping import BOOLEAN, DATE, FLATTENED, IP, KEYED, Field, Schema, indexed_text
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
-from searchapp.lucene.queries import number_range
+from searchapp.lucene.queries import ip_range, number_range
 from searchapp.lucene.queries.match_all import Exists, MatchNone
 from searchapp.lucene.queries.query import (
     EVERYWHERE,
@@ -96,6 +96,8 @@ def of_value(field: Field, value: Any) -> Query:
     """Return the query for documents with this exact value, a term, a number or a date."""
     if field.is_number:
         return number_range.of_number(field, value)
+    if field.type == IP:
+        return ip_range.of_address(field, value)
     return Term(field.name, indexed_term(field, value))
 
 
@@ -241,8 +243,22 @@ def of_prefix(field: Field, prefix: str) -> Query:
 
 def require_terms(field: Field, query: str) -> None:
     """Reject a query on a field without terms."""
-    if field.is_number or field.type == BOOLEAN:
+    if not field.has_terms:
         raise invalid(f"the query `{query}` needs a text or keyword field, {field.name} is {field.type}")
+
+
+def require_no_key(field: Field, query: str) -> None:
+    """Reject a query on a key of a flattened field."""
+    if field.is_keyed:
+        raise invalid(f"the query `{query}` on a key of {field.source}, which is flattened")
+
+
+def of_existing(field: Field) -> Query:
+    """Return the query for documents with a value in a field, or with a key in a flattened field."""
+    if field.is_keyed:
+        return Prefix(field.name, field.normalized(""))
+    has_keys = field.type == FLATTENED and field.has_doc_values
+    return Exists(field.name + KEYED if has_keys else field.name)
 
 
 # Lucene rejects patterns with large automata, which grow exponentially with the number of `?` after a `*`.
@@ -337,6 +353,7 @@ def of_wildcard(
 ) -> Query:
     """Return the query for documents with a term that matches a pattern."""
     require_terms(field, "wildcard")
+    require_no_key(field, "wildcard")
     _compile_wildcard(pattern, is_case_insensitive)
     return Wildcard(field.name, pattern, is_case_insensitive, is_explained)
 
@@ -386,7 +403,7 @@ def read_range(parser: Parser, content: Any) -> Query:
     if field.type == DATE:
         query = number_range.of_dates(parser, field, bounds, low, high, formats, zone)
     else:
-        query = between(field, bounds, low, high) if has_bounds else Constant(Exists(field.name))
+        query = between(field, bounds, low, high) if has_bounds else Constant(of_existing(field))
     return apply_boost_parameter(query, options, "range")
 
 
@@ -394,6 +411,10 @@ def between(field: Field, bounds: Mapping[str, Any], low: str, high: str) -> Que
     """Return the query for the terms or numbers between two bounds, see `number_range.between`."""
     if field.is_number:
         return number_range.between(field, bounds, low, high)
+    if field.type == IP:
+        return ip_range.between(field, bounds, low, high)
+    if field.is_keyed and (bounds.get(low) is None or bounds.get(high) is None):
+        raise invalid(f"a range on a key of {field.source}, which is flattened, needs two bounds")
     ends = (bounds.get(low), bounds.get(high))
     first, last = (None if end is None else indexed_term(field, end) for end in ends)
     return TermRange(field.name, first, last, low == "gte", high == "lte")

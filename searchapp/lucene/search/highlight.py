@@ -17,6 +17,8 @@ from searchapp.lucene.analysis.characters import utf16_length, utf16_units
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.mapping import (
     BOOLEAN,
+    FLATTENED,
+    IP,
     KEYWORD,
     TEXT,
     Field,
@@ -134,9 +136,9 @@ class Highlighter:
         source: Mapping[str, Any],
         document: int,
     ) -> list[str]:
-        if field.is_number:
-            if options.no_match_size > 0:
-                raise unsupported(f"`no_match_size` for the numbers or dates of {field.name}")
+        if field.is_number or field.type in (IP, FLATTENED):
+            if options.no_match_size > 0 or not (field.is_number or options.field_match):
+                raise unsupported(f"`no_match_size` or `require_field_match` for {field.name}, which is {field.type},")
             return []
         if options.type == "unified":
             return self._unified(field, options, query, source, document)
