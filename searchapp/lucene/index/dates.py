@@ -480,8 +480,14 @@ def printed(pattern: str, milliseconds: int, zone: Zone = 0) -> str:
     part = "u" if part == "year" else part
     hour = time // _HOUR
     numbers = {
-        **{"u": year, "y": year, "M": month, "d": day, "H": hour, "h": (hour - 1) % 12 + 1},
-        **{"m": time // _MINUTE % 60, "s": time // _SECOND % 60},
+        "u": year,
+        "y": year,
+        "M": month,
+        "d": day,
+        "H": hour,
+        "h": (hour - 1) % 12 + 1,
+        "m": time // _MINUTE % 60,
+        "s": time // _SECOND % 60,
     }
 
     def piece(match: re.Match[str]) -> str:
@@ -519,7 +525,7 @@ def _printed_offset(seconds: int, letter: str, count: int) -> str:
     sign = "-" if seconds < 0 else "+"
     if letter != "Z" and count == 1:
         return f"{sign}{hours:02}" + (f"{minutes:02}" if minutes else "")
-    colon = ":" if count in (3, 5) and letter != "Z" or count == 5 else ""
+    colon = ":" if (count in (3, 5) and letter != "Z") or count == 5 else ""
     return f"{sign}{hours:02}{colon}{minutes:02}"
 
 

@@ -14,18 +14,22 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import FLATTENED, Field, indexed_text, by_depth, source_value
+from searchapp.lucene.index.mapping import FLATTENED, Field, Schema, by_depth, indexed_text, source_value
+from searchapp.lucene.index.reader import Mask
 from searchapp.lucene.queries.boolean import Bool, with_minimum
 from searchapp.lucene.queries.match_all import Ids, MatchNone
 from searchapp.lucene.queries.query import Boost, Leaf, Parser, Query, Wrapper, apply_boost_parameter
+from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.queries.term import Term
+from searchapp.lucene.records import Explanation
+from searchapp.lucene.similarity import ONE
 
 MOST_TOKENS = 5_000  # of a text; further ones are ignored
 
@@ -53,6 +57,18 @@ class MoreLikeThis(Wrapper):
 
     def rewritten(self) -> Query:
         return self.query
+
+    def matching(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Mask:
+        return self.query.matching(rows, boost, scope)
+
+    def scores(self, rows: ScoreRows, boost: np.float32 = ONE, scope: Mask | None = None) -> Scores:
+        return self.query.scores(rows, boost, scope)
+
+    def notation(self, schema: Schema) -> str:
+        return self.query.notation(schema)
+
+    def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
+        return self.query.explanation(rows, document, boost)
 
     def leaves(self, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
         # Lucene selects terms by the statistics of the highlighted text alone.
@@ -89,7 +105,9 @@ class _Selection:
         queue = _Queue(min(self.most_terms, len(words)))
         for term in _in_order_of_hashes(words):
             frequency = words[term]
-            counts = [reader.fields[name].document_frequency(term) if name in reader.fields else 0 for name in names]
+            counts = [
+                reader.fields[name].document_frequency(term) if name in reader.fields else 0 for name in names
+            ]
             documents = max(counts)
             if not documents or frequency < self.least_frequency:
                 continue
@@ -207,7 +225,9 @@ def _words_of_item(parser: Parser, item: Mapping[str, Any], names: Sequence[str]
     ]
     for name in selected or ():
         if "*" in name:
-            raise unsupported(f"the pattern `{name}` for the fields of a document in the query `more_like_this`")
+            raise unsupported(
+                f"the pattern `{name}` for the fields of a document in the query `more_like_this`"
+            )
     source = item.get("doc")
     if source is None:
         document_id = parameters.raw_text(item["_id"], "`_id` of a document")
@@ -220,32 +240,32 @@ def _words_of_item(parser: Parser, item: Mapping[str, Any], names: Sequence[str]
             return {}
     try:
         values = schema.values(source)
-        texts = {
-            stored.name: [stored.normalized(indexed_text(value, stored)) for value in stored.indexed(values.get(stored.source, ()))]
-            if stored.is_text or "doc" in item or stored.is_stored
-            else [*_source_texts(parser, source, stored)]
-            for stored in chosen
-        }
+        texts = {stored: [*_texts(parser, stored, source, values, is_new="doc" in item)] for stored in chosen}
     except (TypeError, OverflowError) as error:
-        raise unsupported(f"a document in the query `more_like_this` that can't be indexed ({error})") from error
-    return {
-        stored.name: Counter(
-            dict(sorted(Counter(_terms(parser, stored.analyzer or "keyword", texts[stored.name])).items(), key=_bytes_of))
-        )
-        for stored in chosen
+        raise unsupported(
+            f"a document in the query `more_like_this` that can't be indexed ({error})"
+        ) from error
+    words = {
+        stored.name: Counter(_terms(parser, stored.analyzer or "keyword", texts[stored])) for stored in chosen
     }
+    return {name: Counter(dict(sorted(counts.items(), key=_bytes_of))) for name, counts in words.items()}
 
 
 def _bytes_of(entry: tuple[str, int]) -> bytes:
     return entry[0].encode("utf-8", "surrogatepass")
 
 
-def _source_texts(parser: Parser, source: Mapping[str, Any], stored: Field) -> Iterator[str]:
-    """Yield the values of a keyword field as in the source: with long ones, and without those for null."""
-    copied = [name for name, targets in parser.reader.schema.copies.items() if stored.source in targets]
-    for name in (stored.source, *copied):
-        for value in by_depth(source_value(source, name.split("."))):
-            yield stored.normalized(indexed_text(value, stored))
+def _texts(
+    parser: Parser, stored: Field, source: Mapping[str, Any], values: Mapping[str, list[Any]], *, is_new: bool
+) -> Iterator[str]:
+    """Yield the values of a field in a document: as indexed, or those of the source for most keywords of an index."""
+    present: Iterable[Any] = stored.indexed(values.get(stored.source, ()))
+    if not (stored.is_text or stored.is_stored or is_new):
+        copied = [name for name, targets in parser.reader.schema.copies.items() if stored.source in targets]
+        paths = [name.split(".") for name in (stored.source, *copied)]
+        present = chain.from_iterable(by_depth(source_value(source, path)) for path in paths)
+    for value in present:
+        yield stored.normalized(indexed_text(value, stored))
 
 
 def _terms(parser: Parser, analyzer: str, texts: Iterable[str]) -> Iterator[str]:
@@ -320,7 +340,11 @@ def read_more_like_this(parser: Parser, content: Any) -> Query:
             for name, words in _words_of_item(parser, item, names).items():
                 accepted = {term: count for term, count in words.items() if selection.accepts(name, term)}
                 by_field.setdefault(name, Counter()).update(accepted)
-        best = [term for name, words in by_field.items() for term in _weighed(selection.best(words, [name]), factor)]
+        best = [
+            term
+            for name, words in by_field.items()
+            for term in _weighed(selection.best(words, [name]), factor)
+        ]
         clauses.append(_disjunction(best, minimum))
     if likes and fields:
         chosen = analyzer or fields[0].analyzer or "keyword"
@@ -331,7 +355,9 @@ def read_more_like_this(parser: Parser, content: Any) -> Query:
         clauses.append(_disjunction(_weighed(selection.best(words, names or ()), factor), minimum))
     result: Query = MoreLikeThis(Bool(should=tuple(clauses)))
     if like_items:
-        ids = tuple(sorted({parameters.raw_text(item["_id"], "an id") for item in like_items if "_id" in item}))
+        ids = tuple(
+            sorted({parameters.raw_text(item["_id"], "an id") for item in like_items if "_id" in item})
+        )
         excluded = (Ids(ids),) if ids and not includes_items else ()
         result = Bool(should=(result,), must_not=excluded)
     return apply_boost_parameter(result, options, query)

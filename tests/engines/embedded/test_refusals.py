@@ -27,7 +27,7 @@ def index(embedded: EmbeddedEngine) -> Any:
 @pytest.mark.parametrize(
     ("query", "piece"),
     [
-        ({"more_like_this": {"like": "a"}}, "the query `more_like_this`"),
+        ({"percolate": {"field": "text"}}, "the query `percolate`"),
         ({"fuzzy": {"text": {"value": "a", "rewrite": "constant_score"}}}, "the rewrite `constant_score`"),
         ({"fuzzy": {"text": {"value": "é" * 51}}}, "a term of more than 50 characters"),
         ({"match": {"text": {"query": "a", "_name": "x"}}}, "`_name` in the query `match`"),
