@@ -161,6 +161,7 @@ def _match_parameters(draw: Draw) -> Json:
         "minimum_should_match": lambda: draw.choice(MINIMUMS),
         "zero_terms_query": lambda: draw.choice(["all", "none", "ALL"]),
         "analyzer": lambda: draw.choice([*ANALYZERS, "standard", "keyword", "english", "default", "nowhere"]),
+        "lenient": lambda: draw.choice([True, True, False, "true"]),
     }
     fuzzy = _fuzziness(draw) if draw.chance(0.25) else {}
     return boosted(draw, {"query": text, **draw.some_of(options, 0.2), **fuzzy})
@@ -242,7 +243,7 @@ def multi_match(draw: Draw) -> Json:
 def combined_fields(draw: Draw) -> Json:
     """Return a query for a text in several fields, as if they were one."""
     parameters = _match_parameters(draw)
-    for name in ("analyzer", *FUZZY):
+    for name in ("analyzer", "lenient", *FUZZY):
         parameters.pop(name, None)
     names = draw.several(lambda: draw.choice(COMBINED), 4, 1)
     fields = [name + draw.choice(["", "", "", "^2", "^1.5", "^1.7", "^0.3"]) for name in names]
@@ -321,6 +322,7 @@ def query_string(draw: Draw) -> Json:
         "fuzzy_prefix_length": lambda: draw.choice([0, 1, 3]),
         "fuzzy_max_expansions": lambda: draw.choice([1, 2, 50]),
         "fuzzy_transpositions": lambda: draw.choice([True, False]),
+        "time_zone": lambda: draw.choice(["+01:00", "Europe/Paris", "x"]),
     }
     parameters = {"query": _classic_text(draw, 0), **draw.some_of(options, 0.12)}
     if draw.chance(0.4):
@@ -375,6 +377,9 @@ def _classic_clause(draw: Draw, depth: int) -> str:
     fields = [*WORD_FIELDS, *VALUE_FIELDS, "nowhere", "title.raw", r"te\*", r"t\*.gaps", "_exists_", "*"]
     prefix = f"{draw.choice(fields)}:" if draw.chance(0.25) else draw.choice(["", "", "", "", "+", "-"])
     boost = draw.choice(["^2", "^0.3", "^0", "^1", "^1.5"]) if draw.chance(0.15) else ""
+    expression = draw.choice(
+        [word(), f"{word()[:1]}.*", "[a-c]+", "r(i|u)ng", "~(a.*)", ".*ing?", "@&a.", "R.*", "a++"]
+    )
     kind = draw.number(0, 19)
     if kind < 9:
         return f"{prefix}{word()}{boost}"
@@ -389,15 +394,40 @@ def _classic_clause(draw: Draw, depth: int) -> str:
         return f"{prefix}{pattern}{boost}"
     if kind == 16:
         number = draw.choice(["5", "-1", "2.5", "x", "*"])
-        return f"{draw.choice(NUMBER_FIELDS)}:{draw.choice(['>', '>=', '<', '<='])}{number}{boost}"
+        name = draw.choice([*NUMBER_FIELDS, *DATE_FIELDS])
+        return f"{name}:{draw.choice(['>', '>=', '<', '<='])}{number}{boost}"
     if kind == 17:
-        low, high = (draw.choice([word(), "*", "5", "-1", '"a b"', "m"]) for _ in range(2))
-        field = f"{draw.choice([*VALUE_FIELDS, *NUMBER_FIELDS, 'text'])}:" if draw.chance(0.8) else ""
+        bounds = [word(), "*", "5", "-1", '"a b"', "m"]
+        if draw.chance(0.3):
+            bounds = [
+                "2020-01-01",
+                "2020",
+                '"2020-02-29T23:59:59.999Z"',
+                "now-3y",
+                "*",
+                "2020-01-01||+1M",
+                "x",
+                "5",
+            ]
+            name = draw.choice([*DATE_FIELDS, "net"])
+        else:
+            name = draw.choice([*VALUE_FIELDS, *NUMBER_FIELDS, "text"])
+        low, high = (draw.choice(bounds) for _ in range(2))
+        field = f"{name}:" if draw.chance(0.8) else ""
         return f"{field}{draw.choice('[{')}{low} TO {high}{draw.choice(']}')}{boost}"
     if kind == 18:
         return f"{draw.choice(['_exists_', 'nowhere'])}:{draw.choice([*WORD_FIELDS, 'year', 'a', 'nowhere'])}{boost}"
     return draw.choice(
-        ["*:*", "*", f"{word()}~0", "the", "of", f"/{word()}/", f"{word()}~1", f"{word()}~{boost}"]
+        [
+            "*:*",
+            "*",
+            f"{word()}~0",
+            "the",
+            "of",
+            f"{prefix}/{expression}/{boost}",
+            f"{word()}~1",
+            f"{word()}~{boost}",
+        ]
     )
 
 
@@ -439,7 +469,8 @@ def more_like_this(draw: Draw) -> Json:
 def match_bool_prefix(draw: Draw) -> Json:
     """Return a query for a text in one field whose last word is a prefix."""
     parameters = _match_parameters(draw)
-    parameters.pop("zero_terms_query", None)
+    for name in ("zero_terms_query", "lenient"):
+        parameters.pop(name, None)
     if isinstance(parameters["query"], str) and draw.chance(0.5):
         parameters["query"] = parameters["query"][:-1]
     field = draw.choice([*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "a.c", "title.raw", "nowhere", "year"])

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from searchapp.lucene import parameters
-from searchapp.lucene.errors import InvalidRequest, unsupported
+from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.mapping import KEYWORD, METADATA, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax
-from searchapp.lucene.queries.fulltext import NAMELESS, of_text
+from searchapp.lucene.queries.fulltext import NAMELESS, lenient_query, of_text
 from searchapp.lucene.queries.fuzzy import Fuzziness
 from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import Parser, Query, apply_boost, multiply_boosts
@@ -189,16 +189,9 @@ class FieldQueries:
         return queries[0] if queries else None if boosts else MatchNone(late=True)
 
     def _of_field(self, field: Field, make: Callable[[Field], Query | None]) -> Query | None:
-        try:
+        if not self.is_lenient:
             return make(field)
-        except InvalidRequest:
-            if not self.is_lenient:
-                raise
-            if self.analyzer and not field.is_text:  # only some of several terms may be invalid
-                raise unsupported(
-                    f"`lenient` with `analyzer` on {field.name}, which is {field.type},"
-                ) from None
-            return MatchNone(late=True)
+        return lenient_query(field, self.analyzer, lambda: make(field))
 
 
 # Parameters of `Fuzziness.read` by their names in query languages.

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
-from searchapp.lucene.errors import Refused, invalid, unsupported
+from searchapp.lucene.errors import InvalidRequest, Refused, invalid, unsupported
 from searchapp.lucene.index.mapping import BOOLEAN, DATE, IP, KEYWORD, TEXT, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, with_minimum
 from searchapp.lucene.queries.combined import FEW_FREQUENCIES, STEP, CombinedFields, blended
@@ -122,7 +122,7 @@ def _connected(edges: list[_Edge]) -> list[_Edge]:
     return [edge for edge in edges if edge.start in reached and edge.end in reaching]
 
 
-_MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
+_MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query", "lenient")
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "  # replaces an empty name of a field, which matches nothing
 _PHRASES = ("phrase", "phrase_prefix")
@@ -133,6 +133,7 @@ TIE_BREAKERS = {
 }
 
 OfTerms = Callable[[list[str]], Query]
+OptionalQuery = TypeVar("OptionalQuery", Query, Query | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ class _FieldMatch:
     fuzziness: Fuzziness | None
     # Whether the last term is a prefix.
     has_prefix: bool = False
+    is_lenient: bool = False
 
     @classmethod
     def read(
@@ -164,6 +166,7 @@ class _FieldMatch:
             parameters.boost(options.get("boost", 1), f"the query `{query}`"),
             Fuzziness.read(options),
             has_prefix,
+            parameters.flag(options.get("lenient", False), f"`lenient` of `{query}`"),
         )
 
     def query(self, parser: Parser, words: Any, of_terms: OfTerms | None = None) -> Query:
@@ -172,6 +175,9 @@ class _FieldMatch:
         field = self.field
         if field is None:
             return MatchNone(late=True)
+        if self.is_lenient and not field.is_text:
+            strict = replace(self, is_lenient=False)
+            return lenient_query(field, self.analyzer, lambda: strict.query(parser, words, of_terms))
         if self.analyzer is None:
             if of_terms is not None:
                 return of_terms([text])
@@ -204,6 +210,14 @@ class _FieldMatch:
         query = Bool(must=tuple(clauses)) if self.operator == "and" else Bool(should=tuple(clauses))
         return with_minimum(query, self.minimum)
 
+    def phrase_query(self, parser: Parser, phrase: _PhraseMatch, words: Any) -> Query:
+        """Return the query for a text as a phrase."""
+        field = self.field
+        assert field is not None
+        if not self.is_lenient:
+            return phrase.query(parser, field.name, words)
+        return lenient_query(field, self.analyzer, lambda: phrase.query(parser, field.name, words))
+
     def _term(self, field: Field, value: Any) -> Query:
         return of_value(field, value) if self.fuzziness is None else self.fuzziness.query(field, value)
 
@@ -226,6 +240,18 @@ class _FieldMatch:
         assert self.analyzer is not None
         last = parser.analyzers.analyzer(self.analyzer).emitted(text)[0][-1]
         return last.end == utf16_length(text)
+
+
+def lenient_query(
+    field: Field, analyzer: str | None, make: Callable[[], OptionalQuery]
+) -> OptionalQuery | MatchNone:
+    """Return a query on a field; one that matches nothing for a text of the wrong type."""
+    try:
+        return make()
+    except InvalidRequest:
+        if analyzer and not field.is_text:  # only some of several terms may be invalid
+            raise unsupported(f"`lenient` with an analyzer on {field.name}, which is {field.type},") from None
+        return MatchNone(late=True)
 
 
 def of_text(
@@ -402,7 +428,8 @@ def read_multi_match(parser: Parser, content: Any) -> Query:
     else:
         queries = [
             apply_boost(
-                phrase.query(parser, name, value) if kind in _PHRASES else match.query(parser, value), boost
+                match.phrase_query(parser, phrase, value) if kind in _PHRASES else match.query(parser, value),
+                boost,
             )
             for name, match, boost in matches
             for value in (_date_text(match.field, words),)
@@ -420,6 +447,8 @@ def _of_group(
     if not others:
         return apply_boost(match.query(parser, _date_text(match.field, words)), boost)
     fields = [(member.field, boost) for member, boost in group if member.field is not None]
+    if match.is_lenient and not all(field.is_text for field, _boost in fields):
+        raise unsupported("`lenient` with `type: cross_fields` on fields other than texts")
     if match.analyzer is not None:
         for field, _boost in fields:
             _refuse_analyzed_boolean(field)

@@ -377,7 +377,23 @@ def of_dates(
     known = parser.reader.fields[field.name].extremes
     if known is None:
         return MatchNone()
-    first, last = _date_bounds(
+    first, last = bounds_of_dates(parser, field, bounds, low, high, formats, zone)
+    if first <= known[0] and known[1] <= last:
+        return Constant(Exists(field.name))
+    return MatchNone() if known[1] < first or last < known[0] else NumberRange(field.name, first, last)
+
+
+def bounds_of_dates(
+    parser: Parser,
+    field: Field,
+    bounds: Mapping[str, Any],
+    low: str,
+    high: str,
+    formats: dates.DateFormats | None,
+    zone: dates.Zone | None,
+) -> tuple[int, int]:
+    """Return the first and the last date between two bounds, see `of_dates`."""
+    return _date_bounds(
         field,
         bounds.get(low),
         bounds.get(high),
@@ -386,9 +402,6 @@ def of_dates(
         zone=zone,
         now=lambda: parser.now,
     )
-    if first <= known[0] and known[1] <= last:
-        return Constant(Exists(field.name))
-    return MatchNone() if known[1] < first or last < known[0] else NumberRange(field.name, first, last)
 
 
 def _date_bounds(
@@ -434,12 +447,12 @@ def date_format(options: Mapping[str, Any]) -> dates.DateFormats | None:
         raise unsupported(error.piece) from error
 
 
-def time_zone(options: Mapping[str, Any]) -> dates.Zone | None:
-    """Return the `time_zone` of a range, None without one."""
+def time_zone(options: Mapping[str, Any], query: str = "range") -> dates.Zone | None:
+    """Return the `time_zone` of a query, None without one."""
     if "time_zone" not in options:
         return None
-    text = parameters.raw_text(options["time_zone"], "`time_zone` of the query `range`")
+    text = parameters.raw_text(options["time_zone"], f"`time_zone` of the query `{query}`")
     try:
         return dates.time_zone(text)
     except ValueError as error:
-        raise unsupported(f"`time_zone` of the query `range` ({error})") from error
+        raise unsupported(f"`time_zone` of the query `{query}` ({error})") from error

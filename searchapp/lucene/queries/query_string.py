@@ -34,6 +34,7 @@ from searchapp.lucene.queries.field_queries import (
 from searchapp.lucene.queries.fulltext import NAMELESS, TIE_BREAKERS
 from searchapp.lucene.queries.fuzzy import MOST_EDITS
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
+from searchapp.lucene.queries.number_range import NumberRange, bounds_of_dates, time_zone
 from searchapp.lucene.queries.query import (
     Boost,
     Parser,
@@ -41,6 +42,7 @@ from searchapp.lucene.queries.query import (
     apply_boost_parameter,
     required,
 )
+from searchapp.lucene.queries.regexp import of_expression
 from searchapp.lucene.queries.term import between, normalized_wildcard, of_prefix, of_wildcard
 
 # Queries inside each other, and parentheses; more could exceed Python's recursion limit.
@@ -471,6 +473,7 @@ class _ClassicParser:
         self._default_field = default_field  # None: those of `boosts`
         self._boosts = boosts
         self._suffix = _suffix_of(options)
+        self._zone = time_zone(options, "query_string")
         self._quote_analyzer = _analyzer_of(fields.parser, options, "quote_analyzer") or fields.analyzer
         self._allows_leading = parameters.flag(
             options.get("allow_leading_wildcard", True), "`allow_leading_wildcard`"
@@ -589,8 +592,10 @@ class _ClassicParser:
                 self._boosts_of(field), lambda field: self._prefix_of(field, characters[:-1])
             )
         if token.kind == "expression":
-            raise unsupported(
-                f"the regular expression {parameters.shown(token.text)!r} in the query `query_string`"
+            if self._fields.analyzer:
+                raise unsupported("a regular expression with `analyzer` in the query `query_string`")
+            return self._fields.combined(
+                self._boosts_of(field), lambda field: of_expression(field, token.text[1:-1])
             )
         if tilde:
             return self._fields.fuzzy(self._boosts_of(field), characters, tilde[1:] or None)
@@ -627,6 +632,10 @@ class _ClassicParser:
     def _pattern_of(self, field: Field, pattern: str) -> Query:
         if pattern == "*":
             return self._exists(field.name)
+        if field.is_keyed:
+            raise unsupported(
+                f"a pattern on a key of {field.source}, which is flattened, in the query `query_string`"
+            )
         forced = self._fields.analyzer if self._fields.analyzes_wildcards or field.is_text else None
         if forced and not field.has_terms:
             raise unsupported(f"a pattern with `analyze_wildcard` on {field.name}, which is {field.type},")
@@ -644,14 +653,15 @@ class _ClassicParser:
         below, above = "gte" if has_low else "gt", "lte" if has_high else "lt"
 
         def of_field(field: Field) -> Query:
-            if field.type == DATE:
-                raise unsupported(f"a range of dates, on {field.name}, in the query `query_string`")
             analyzer = self._fields.analyzer or field.search_analyzer
             bounds = {
                 name: self._fields.normalized(analyzer, bound) if analyzer else bound
                 for name, bound in ((below, low), (above, high))
                 if bound not in (None, "*")
             }
+            if field.type == DATE:
+                ends = bounds_of_dates(self._fields.parser, field, bounds, below, above, None, self._zone)
+                return NumberRange(field.name, *ends)
             return between(field, bounds, below, above)
 
         return self._fields.combined(self._boosts_of(field), of_field)
@@ -713,7 +723,7 @@ def read_query_string(parser: Parser, content: Any) -> Query:
     known = (
         "query", "default_field", "fields", "default_operator", "analyzer", "quote_analyzer", "allow_leading_wildcard",
         "analyze_wildcard", "lenient", "type", "tie_breaker", "escape", "phrase_slop", "minimum_should_match",
-        "quote_field_suffix", "fuzziness", *FUZZY,
+        "quote_field_suffix", "fuzziness", "time_zone", *FUZZY,
     )  # fmt: skip
     options = parser.options(content, name, known)
     parameters.without_null(options, known, f"the query `{name}`")

@@ -25,7 +25,7 @@ from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.arrays import Int64s, Mask, Terms
-from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import Parser, Query, apply_boost_parameter, required
 from searchapp.lucene.queries.term import LONGEST_PREFIX, MultiTerm, require_no_key, require_terms
@@ -512,6 +512,9 @@ class Regexp(MultiTerm):
     text: str
     flags: int
     is_case_insensitive: bool
+    is_explained: bool = (
+        True  # whether Lucene's explanation shows the expression, not the address of an object
+    )
 
     def ranks(self, terms: Terms) -> Iterable[int]:
         beginning, automaton = self._compiled
@@ -527,6 +530,8 @@ class Regexp(MultiTerm):
         return compile_expression(self.text, self.flags, self.is_case_insensitive)
 
     def notation(self, schema: Schema) -> str:
+        if not self.is_explained:
+            raise unsupported("the explanation of a pattern in the query `query_string`")
         return f"{self.field}:/{self.text}/"
 
 
@@ -538,6 +543,17 @@ def _collapsed(text: str) -> str:
         return match[1] if signs is None else signs[0] if len(set(signs)) == 1 else "*"
 
     return re.sub(r'(?s)(\\.|"(?:\\.|[^"])*"?|\[(?:\\.|[^\]])*\]?)|([+*?]{2,})', collapse, text)
+
+
+def of_expression(field: Field, text: str) -> Query:
+    """Return the query for terms that match an expression in a query language."""
+    if utf16_length(text) > LONGEST_PREFIX:
+        raise invalid(f"the regular expression for {field.name} has more than {LONGEST_PREFIX:,} characters")
+    require_terms(field, "regexp")
+    require_no_key(field, "regexp")
+    text, flags = field.normalized(text), ALL | FLAGS["complement"]
+    compile_expression(text, flags, False)
+    return Regexp(field.name, text, flags, False, is_explained=False)
 
 
 def read_regexp(parser: Parser, content: Any) -> Query:
