@@ -68,12 +68,14 @@ def index(embedded: EmbeddedEngine) -> Any:
             {"simple_query_string": {"query": "a + b | c " * 60, "fields": ["text"]}},
             "more than 50 nested parts",
         ),
-        ({"query_string": {"query": "/r.*/", "fields": ["text"]}}, "the regular expression '/r.*/'"),
+        (
+            {"query_string": {"query": "/r.*/", "fields": ["text"], "analyzer": "standard"}},
+            "a regular expression with `analyzer`",
+        ),
         ({"query_string": {"query": '"a b"~-1', "fields": ["text"]}}, "the slop -1 of a phrase"),
         ({"query_string": {"query": "_exists_:te\\*"}}, "the pattern `te*` for the names of fields"),
         ({"query_string": {"query": "_id:1"}}, "queries on `_id`"),
         ({"query_string": {"query": "a", "type": "cross_fields"}}, "`type: cross_fields` of the query"),
-        ({"query_string": {"query": "a", "time_zone": "UTC"}}, "`time_zone` in the query `query_string`"),
         (
             {"query_string": {"query": "+a b c d", "fields": ["text"], "minimum_should_match": 1}},
             "`minimum_should_match` of the query `query_string` with required and optional clauses",
