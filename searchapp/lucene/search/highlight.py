@@ -138,7 +138,9 @@ class Highlighter:
     ) -> list[str]:
         if field.is_number or field.type in (IP, FLATTENED):
             if options.no_match_size > 0 or not (field.is_number or options.field_match):
-                raise unsupported(f"`no_match_size` or `require_field_match` for {field.name}, which is {field.type},")
+                raise unsupported(
+                    f"`no_match_size` or `require_field_match` for {field.name}, which is {field.type},"
+                )
             return []
         if options.type == "unified":
             return self._unified(field, options, query, source, document)
