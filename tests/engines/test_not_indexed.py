@@ -70,6 +70,7 @@ PARTS: dict[str, Any] = {
     "hidden": {"type": "text", "index": False, "fields": {"quick": {"type": "completion"}}},
     "place": {"type": "geo_point"},
     "span": {"type": "ip_range"},
+    "blob": {"type": "binary"},
 }
 
 
@@ -109,14 +110,14 @@ def test_fields_that_are_kept_are_rejected_only_in_queries(tmp_path: Path) -> No
     mapping = copy.deepcopy(MAPPING)
     mapping["mappings"]["properties"] |= PARTS
     notices: list[str] = []
-    documents = [Document("1", "a", {"place": "1,2", "hidden": "a"})]
+    documents = [Document("1", "a", {"blob": "aGk=", "hidden": "a"})]
     with closing(EmbeddedEngine(tmp_path, "test", notify=notices.append)) as engine:
         engine.build("kept", spec_of(documents, mapping), documents)
         (notice,) = notices
-        assert "place (the type geo_point)" in notice and "hidden (" not in notice
+        assert "blob (the type binary)" in notice and "hidden (" not in notice
         index = engine.open("kept")
         for name, reason in (
-            ("place", "the type geo_point"),
+            ("blob", "the type binary"),
             ("hidden", "`index: false`"),
             ("hidden.quick", "the type completion"),
             ("span.key", "the type ip_range"),

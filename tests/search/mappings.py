@@ -43,6 +43,12 @@ FORMATS = [
     "epoch_second||year_month", "uuuu-MM-dd'T'HH:mm:ss[.SSS][XXX]", DAY_FORMAT, "strict_date||dd MMM yyyy",
     "date_time||iso8601",
 ]
+COORDINATES = [0, 1, 2, -1, 1.0001, 45, 89.9999, 90, -90]
+POINTS = [
+    "1,2", [2, 1], {"lat": 1, "lon": 2}, {"lat": "1.0001", "lon": 2}, "POINT (2 1)", "s01", "u33dc0cpke7v",
+    {"type": "Point", "coordinates": [2, 1]}, [180, 90], [-180, -90], [179.9999, 1],
+]
+NO_POINTS = ["1", "x", "", 5, True, [2], [2, 91], "1,181", {"lat": 1}, {"geohash": "s01"}, [2, 1, 3], "1,2,3", [[]]]
 TEXTS_OF_NUMBERS = [
     "5", "-1", "0.1", " 5", "5 ", "1e2", "5d", "+5", "", "0x1p3", "NaN", "Infinity", "1e400", "x", "5.9",
     "-0",
@@ -58,6 +64,7 @@ NETWORKS = [
 # fmt: on
 
 WORD_FIELDS = ["text", "text.gaps", "text.alike", "text.parts", "title", "title.any", "a.b", "o.word", "all"]
+POINT_FIELDS = ["place", "place", "spot"]
 VALUE_FIELDS = ["tag", "tag", "tag", "flag", "note", "same", "net", "attrs", "attrs.a"]
 """Keywords, a boolean, an alias, an address and a flattened field."""
 NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte", "half"]
@@ -109,6 +116,19 @@ def date(draw: Draw) -> Any:
             ["||/d", "||/M", "||+1M/y", "||-1d", "||/w", "||+36h/d", "||-90m/h", "||+1y-1s", "||", "||/2d"]
         )
     return value if draw.chance(0.95) else draw.choice(["now/y", "now-20y/y", "now+1M/y", "now/x"])
+
+
+def point(draw: Draw, invalid: float = 0.04) -> Any:
+    """Return a point in one of its forms, rarely an invalid one."""
+    if draw.chance(invalid):
+        return draw.choice(NO_POINTS)
+    if draw.chance(0.4):
+        return draw.choice(POINTS)
+    lat, lon = (
+        draw.choice([*COORDINATES, draw.fraction(-90, 90)]),
+        draw.choice([*COORDINATES, draw.fraction(-180, 180)]),
+    )
+    return draw.choice([[lon, lat], f"{lat},{lon}", {"lat": lat, "lon": lon}, f"point({lon} {lat})"])
 
 
 def mapping(draw: Draw) -> Json:
@@ -228,7 +248,17 @@ def mapping(draw: Draw) -> Json:
             ),
         },
         "hidden": {"type": draw.choice(["keyword", "text", "integer", "boolean"]), "index": False},
-        "place": {"type": "geo_point"},
+        "place": {
+            "type": "geo_point",
+            **draw.some_of(
+                {"ignore_z_value": lambda: draw.chance(0.5), "store": lambda: True, **unvalued}, 0.1
+            ),
+        },
+        "spot": {
+            "type": "geo_point",
+            "ignore_malformed": True,
+            **draw.some_of({"null_value": lambda: draw.choice(POINTS)}, 0.3),
+        },
         "when": {"type": "date", **draw.some_of({"null_value": lambda: draw.choice(DATES), **unvalued}, 0.2)},
         "day": {
             "type": "date",
@@ -340,7 +370,10 @@ def _fields(draw: Draw) -> Json:
         "flag": lambda: maybe_nested(draw, lambda: draw.choice([True, False, "true", "", None])),
         "note": lambda: maybe_nested(draw, lambda: draw.choice([*TAGS, "abcd", "😀😀", "ééé", 0.1, None])),
         "hidden": lambda: maybe_nested(draw, lambda: draw.choice([True, "true", "5", 5, "", None])),
-        "place": lambda: draw.choice([{"lat": 1, "lon": 2}, [2, 1], "1,2", None]),
+        "place": lambda: draw.choice([point(draw, 0.002), None, draw.several(lambda: point(draw, 0.002), 3)]),
+        "spot": lambda: draw.choice(
+            [point(draw, 0.01), None, [1000, -1000], draw.several(lambda: point(draw), 3)]
+        ),
         "when": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, None])),
         "day": lambda: maybe_nested(draw, lambda: draw.choice(DAYS)),
         "loose": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, *DAYS, *NO_DATES, None])),

@@ -18,6 +18,7 @@ from tests.search.mappings import (
     INTEGERS,
     NETWORKS,
     NUMBER_FIELDS,
+    POINT_FIELDS,
     TAGS,
     VALUE_FIELDS,
     WORD_FIELDS,
@@ -25,6 +26,7 @@ from tests.search.mappings import (
     Json,
     date,
     number,
+    point,
     words,
 )
 
@@ -35,7 +37,7 @@ KINDS = {
     "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
     "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "query_string",
     "simple_query_string", "more_like_this", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
-    "function_score",
+    "function_score", "geo_distance", "geo_bounding_box",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -630,7 +632,8 @@ def range_(draw: Draw) -> Json:
         else:
             value = draw.choice([*WORDS, *TAGS, "", "*", "m", "é", 5, True, None])
         bounds[bound] = value
-    return {"range": {field: boosted(draw, bounds)}}
+    relation = {"relation": lambda: draw.choice(["within", "CONTAINS", "intersects", "disjoint"])}
+    return {"range": {field: boosted(draw, {**bounds, **draw.some_of(relation, 0.05)})}}
 
 
 def _date_range(draw: Draw) -> Json:
@@ -645,9 +648,56 @@ def _date_range(draw: Draw) -> Json:
     return {"range": {field: boosted(draw, {**bounds, **draw.some_of(options, 0.2)})}}
 
 
+VALIDATIONS = ["STRICT", "coerce", "IGNORE_MALFORMED", "x"]
+
+
+def _on_points(draw: Draw, value: Any) -> Json:
+    options = {
+        "validation_method": lambda: draw.choice(VALIDATIONS),
+        "ignore_unmapped": lambda: draw.choice([True, False, "true"]),
+    }
+    return boosted(
+        draw,
+        {draw.choice([*POINT_FIELDS, *POINT_FIELDS, "nowhere", "tag"]): value, **draw.some_of(options, 0.2)},
+    )
+
+
+def geo_distance(draw: Draw) -> Json:
+    """Return a query for points around another one."""
+    lengths = ["10km", "0.1mm", "100mi", 5e6, "20015km", "20100km", "1e5", "12 nmi", "0", "-1km", "x", 112]
+    options = {
+        "unit": lambda: draw.choice(["km", "mi", "yd", "inch", "X"]),
+        "distance_type": lambda: draw.choice(["arc", "plane", "x"]),
+    }
+    return {
+        "geo_distance": {
+            "distance": draw.choice(lengths),
+            **_on_points(draw, point(draw)),
+            **draw.some_of(options, 0.2),
+        }
+    }
+
+
+def geo_bounding_box(draw: Draw) -> Json:
+    """Return a query for points in a box, mostly a valid one."""
+    south, north = sorted(draw.choice([0, 1, 2, -90, 90, draw.fraction(-90, 90)]) for _ in range(2))
+    west, east = (draw.choice([0, 1, 2, -180, 180, 170, 362, draw.fraction(-180, 180)]) for _ in range(2))
+    if draw.chance(0.5):
+        west, east = min(west, east), max(west, east)
+    boxes = [
+        {"top": north, "left": west, "bottom": south, "right": east},
+        {"top_left": [west, north], "bottom_right": f"{south},{east}"},
+        {"top_right": {"lat": north, "lon": east}, "bottom_left": f"POINT ({west} {south})"},
+        {"wkt": f"BBOX ({west}, {east}, {north}, {south})"},
+        {"top_left": point(draw), "bottom_right": point(draw)},
+        {"top_left": draw.choice(["s0", "u3"]), "bottom_right": draw.choice(["s0", "s01"]), "right": east},
+    ]
+    return {"geo_bounding_box": _on_points(draw, draw.choice(boxes))}
+
+
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 33)
+    kind = draw.number(0, 36)
     if kind < 7:
         return match(draw)
     simple = {
@@ -674,6 +724,8 @@ def leaf(draw: Draw) -> Json:
         31: regexp,
         32: more_like_this,
         33: more_like_this,
+        34: geo_distance,
+        35: geo_bounding_box,
     }
     if kind in simple:
         return simple[kind](draw)
@@ -688,6 +740,7 @@ def leaf(draw: Draw) -> Json:
                             *NUMBER_FIELDS,
                             *DATE_FIELDS,
                             *VALUE_FIELDS,
+                            *POINT_FIELDS,
                             "a",
                             "attrs.b",
                             "attrs.b.c",
@@ -776,11 +829,30 @@ def _function(draw: Draw, inner: Any) -> Json:
             ),
         }
         function["field_value_factor"] = value | draw.some_of(options, 0.7)
+    if draw.chance(0.4):
+        function = _decay(draw)
     if kind:
         function["weight"] = draw.choice(FACTORS)
     if draw.chance(0.5):
         function["filter"] = inner()
     return function
+
+
+def _decay(draw: Draw) -> Json:
+    """Return a decay function on a number, a date or a point, mostly a valid one."""
+    field = draw.choice([*NUMBER_FIELDS, *DATE_FIELDS, *POINT_FIELDS, "nowhere"])
+    origins, lengths = [*INTEGERS, *FRACTIONS[:5], "5"], [1, 2.5, "5", 0.3, 1000, 0]
+    if field in DATE_FIELDS:
+        origins, lengths = [date(draw)], ["10d", "36h", "90m", "5000d", "1 D", "5M", 10, "100ms"]
+    elif field in POINT_FIELDS:
+        origins, lengths = [point(draw)], ["10km", "1000mi", 1e6, "5", "km"]
+    options = {
+        "offset": lambda: draw.choice([*lengths, 0, "-1"]),
+        "decay": lambda: draw.choice([0.5, 0.33, 0.9, "0.1", draw.fraction(0, 1), 0, 1]),
+    }
+    decayed = {"origin": draw.choice(origins), "scale": draw.choice(lengths), **draw.some_of(options, 0.3)}
+    mode = {"multi_value_mode": lambda: draw.choice(["min", "max", "avg", "sum", "MEDIAN"])}
+    return {draw.choice(["gauss", "exp", "linear"]): {field: decayed, **draw.some_of(mode, 0.5)}}
 
 
 def with_odd_value(draw: Draw, value: Json) -> Json:

@@ -173,7 +173,7 @@ class _ShardSafeQuery:
                 return query
             scored_words = {"bool": {"must": [words], "filter": [self._never(query, "required")]}}
             return {"bool": {"should": [query, scored_words], "minimum_should_match": 1}}
-        if kind in ("range", "exists") or _searches_any(self._numbers, kind, content):
+        if kind in ("range", "exists", "geo_bounding_box") or _searches_any(self._numbers, kind, content):
             return {
                 "bool": {
                     "should": [query, self._never(query, "required")],

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from searchapp.lucene import parameters
+from searchapp.lucene import geography, parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
 from searchapp.lucene.analysis.registry import NORMALIZER, AnalysisRegistry
@@ -55,6 +55,7 @@ FLOATS: Mapping[str, type[np.floating[Any]]] = {
     "half_float": np.float16,
 }
 DATE = "date"
+GEO_POINT = "geo_point"
 
 # Elasticsearch's limits for the `meta` of a field, in entries and in characters.
 MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
@@ -77,7 +78,7 @@ _WITHOUT_EFFECT = frozenset([
 # Types whose values are stored and neither checked nor searched. Elasticsearch does not return the values of vectors.
 UNSEARCHED = frozenset([
     "aggregate_metric_double", "annotated_text", "binary", "completion", "date_nanos", "date_range",
-    "double_range", "float_range", "geo_point", "geo_shape", "histogram",
+    "double_range", "float_range", "geo_shape", "histogram",
     "icu_collation_keyword", "integer_range", "ip_range", "join", "long_range", "murmur3", "percolator",
     "point", "rank_feature", "rank_features", "shape", "token_count", "version",
 ])  # fmt: skip
@@ -116,6 +117,7 @@ _PARAMETERS = {
         "type", "meta", "index", "doc_values", "null_value", "depth_limit", "eager_global_ordinals", "ignore_above",
         "index_options", "similarity", "split_queries_on_whitespace",
     },
+    GEO_POINT: _OF_VALUES | {"ignore_malformed", "ignore_z_value"},
     **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
 _TERM_VECTORS = (
@@ -177,7 +179,8 @@ class Field:
     scaling_factor: float = 1.0  # of a `scaled_float`
     depth_limit: int = DEEPEST  # of the objects in a flattened value
     format: str = DEFAULT_FORMAT  # of dates
-    ignores_malformed: bool = False  # whether values that are no dates are left out
+    ignores_malformed: bool = False  # whether values that are no dates or points are left out
+    ignores_height: bool = True  # whether points may have a third coordinate
     path: str = ""  # JSON path in the create-index body
 
     def indexed(self, values: Iterable[Any]) -> list[Any]:
@@ -257,6 +260,16 @@ class Field:
         """Whether its values are stored as numbers, such as milliseconds of dates."""
         return self.is_integer or self.type in FLOATS
 
+    @property
+    def is_geometry(self) -> bool:
+        """Whether it has points, which only queries of their own search."""
+        return self.type == GEO_POINT
+
+    @property
+    def has_postings(self) -> bool:
+        """Whether its values are stored as terms."""
+        return not self.is_number and not self.is_geometry
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -290,7 +303,7 @@ class Schema:
         for key, value in members.items():
             name = prefix + key
             if name in self.sources:
-                leaves = _flattened(value)
+                leaves = [value] if name in self._whole else _flattened(value)
                 values[name] += leaves
                 for target in self.copies.get(name, ()):
                     values[target] += leaves
@@ -328,6 +341,13 @@ class Schema:
     def sources(self) -> frozenset[str]:
         """The properties whose values are read."""
         return frozenset(field.source for field in (*self.fields.values(), *self.unindexed.values()))
+
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        """The properties for which a list may be one value, a point."""
+        return frozenset(
+            field.source for field in (*self.fields.values(), *self.unindexed.values()) if field.is_geometry
+        )
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Schema:
@@ -497,7 +517,9 @@ class _FieldParser:
         elif type_ == ALIAS:
             known_only(described, {"type", "path"}, f"the alias {name}")
             self.aliases[name] = parameters.raw_text(described.get("path"), f"`path` of the alias {name}")
-        elif type_ in UNSEARCHED:
+        elif type_ in UNSEARCHED or (
+            type_ == GEO_POINT and described.keys() & {"fields", "copy_to", "script"}
+        ):
             if "copy_to" in described:
                 raise unsupported(f"`copy_to` of the field {name}, whose type is {type_}")
             self.stored.add(name)
@@ -515,7 +537,7 @@ class _FieldParser:
     def _add(self, name: str, source: str, described: Mapping[str, Any], path: str) -> None:
         """Read a field or a sub-field of the property `source`."""
         type_ = _type(name, described)
-        if type_ in UNSEARCHED:
+        if type_ in UNSEARCHED or (type_ == GEO_POINT and name != source):
             self.unsearched[name] = f"the type {type_}"
             return
         read = replace(self._field(name, source, type_, described), path=path)
@@ -583,7 +605,7 @@ class _FieldParser:
         for flag in ("doc_values", "eager_global_ordinals", "fielddata"):
             _flag(described, flag, True, name)
         for flag, value in (("coerce", True), ("ignore_malformed", False)):
-            if _flag(described, flag, value, name) != value and kind != DATE:
+            if _flag(described, flag, value, name) != value and kind not in (DATE, GEO_POINT):
                 raise unsupported(f"`{flag}: {str(not value).lower()}` of the field {name}")
         if kind != TEXT:
             return self._exact(name, source, kind, described)
@@ -660,6 +682,7 @@ class _FieldParser:
             depth_limit=_natural(described.get("depth_limit", DEEPEST), f"`depth_limit` of {name}"),
             format=parameters.text(described.get("format", DEFAULT_FORMAT), f"`format` of {name}"),
             ignores_malformed=_flag(described, "ignore_malformed", False, name),
+            ignores_height=_flag(described, "ignore_z_value", True, name),
         )
 
     def _default(self, name: str, otherwise: str) -> str:
@@ -702,6 +725,14 @@ def _unread_date(field: Field, described: Mapping[str, Any]) -> str:
 
 def _null_value(value: Any, field: Field) -> Any:
     label = f"`null_value` of {field.name}"
+    if field.type == GEO_POINT:
+        try:
+            point = geography.read_point(value, ignores_height=field.ignores_height)
+        except ValueError as error:
+            raise invalid(f"{label}: {error}") from error
+        if not point.is_valid and not field.ignores_malformed:
+            raise invalid(f"{label} is not on the earth")
+        return list(reversed(point.normalized()))
     if isinstance(value, list | tuple | Mapping):
         raise unsupported(f"a list or an object as {label}")
     if field.type in (KEYWORD, FLATTENED):
@@ -915,6 +946,43 @@ def _milliseconds(value: Any, field: Field) -> int | None:
             return None
         problem = f"{field.name} is a date field, but its value is {_short(value)}: {error}"
         raise TypeError(problem) from error
+
+
+def points(value: Any, field: Field) -> list[int]:
+    """Return the encoded points of the value of a property, a point or a list of points and nulls."""
+    encoded = []
+    for item in _listed_points(value, field):
+        if (written := field.null_value if item is None else item) is None:
+            continue
+        try:
+            point = geography.read_point(written, ignores_height=field.ignores_height)
+            if field.ignores_malformed:
+                point = point.normalized()
+            if not point.is_valid:
+                raise ValueError("it is not on the earth")
+            encoded.append(geography.encoded(point))
+        except ValueError as error:
+            if not field.ignores_malformed:
+                problem = f"{field.name} is a geo_point field, but its value is {_short(item)}: {error}"
+                raise TypeError(problem) from error
+    return encoded
+
+
+def _listed_points(value: Any, field: Field) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        return [value]
+    if not value or not parameters.is_number(value[0]):
+        return value
+    try:  # Elasticsearch checks these coordinates also with `ignore_malformed`
+        point = [value[0], *map(geography.coordinate, value[1:2]), *value[2:3]]
+    except ValueError:
+        point = []
+    most = 3 if field.ignores_height else 2
+    if not 2 <= len(point) <= most or not all(parameters.is_number(part) for part in point[1:]):
+        raise TypeError(
+            f"{field.name} is a geo_point field, but its value {_short(value)} has no two coordinates"
+        )
+    return [point, *value[3:]]
 
 
 def _double(value: Any, field: Field) -> float:

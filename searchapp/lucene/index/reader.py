@@ -170,7 +170,7 @@ class DeletedTerms:
 
     @classmethod
     def open(cls, columns: StoredArrays, field: Field, summary: FieldSummary) -> DeletedTerms:
-        if field.is_number:
+        if not field.has_postings:
             return cls(summary, np.empty(0, np.int64), np.empty(0, np.int64))
         ranks, counts = (columns.open(f"{summary.prefix}.{part}").all() for part in ("ranks", "counts"))
         return cls(summary, ranks, counts)
@@ -222,7 +222,7 @@ class FieldReader:
 
         self._present = load("present")
         self._documents = load("documents")
-        if field.is_number:
+        if not field.has_postings:
             self._values = load("values")
             return
         self.terms = Terms.open(columns.open, summary.prefix)
@@ -245,7 +245,7 @@ class FieldReader:
             sum(segment.live_statistics.documents for segment in segments),
             sum(segment.live_statistics.tokens for segment in segments),
         )
-        if self.field.is_number:
+        if not self.field.has_postings:
             return
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
         if (
@@ -451,9 +451,9 @@ class FieldReader:
     def doc_values(self) -> tuple[Numbers, NDArray[Any]]:
         """Return the documents of all values, and the values ascending; deleted documents included.
 
-        The values are numbers, the ranks of a keyword field's terms, or 0 and 1 of booleans.
+        The values are numbers, encoded points, the ranks of a keyword field's terms, or 0 and 1 of booleans.
         """
-        if self.field.is_number:
+        if not self.field.has_postings:
             return self._documents.all(), self._values.all()
         values = np.arange(len(self.terms))
         if self.field.type == BOOLEAN:
@@ -480,9 +480,13 @@ class FieldReader:
     def length_code(self, document: int) -> int:
         return int(self._norms.all()[document]) if self.field.is_counted else WITHOUT_NORM
 
-    def documents_between(self, low: Any, high: Any) -> Numbers:
-        """Return the documents with a number from `low` to `high`, both inclusive."""
-        return self._only_live(self._documents[_range_of(self._values.all(), low, high)])
+    def documents_between(
+        self, low: Any, high: Any, accepts: Callable[[NDArray[Any]], Mask] | None = None
+    ) -> Numbers:
+        """Return the documents with a number from `low` to `high`, both inclusive, that a function accepts."""
+        part = _range_of(self._values.all(), low, high)
+        documents = self._documents[part]
+        return self._only_live(documents if accepts is None else documents[accepts(self._values[part])])
 
     def compare_range(self, low: Any, high: Any) -> tuple[bool, bool]:
         """Return whether `low` to `high` includes all numbers of the index, and whether it includes none."""
@@ -500,6 +504,11 @@ class FieldReader:
         values = [segment._live_values for segment in (self, *self._others)]
         ends = [int(part[index]) for part in values if len(part) for index in (0, -1)]
         return (min(ends), max(ends)) if ends else None
+
+    @property
+    def index_values(self) -> NDArray[Any]:
+        """The numbers of all live documents of the index."""
+        return np.concatenate([segment._live_values for segment in (self, *self._others)])
 
     @cached_property
     def extreme_terms(self) -> tuple[bytes, bytes] | None:

@@ -404,7 +404,7 @@ class LiveDocuments:
 
     def _write_deleted(self, field: Field, folder: Path, prefix: str) -> FieldSummary:
         documents = int(np.count_nonzero(~self.mask[self._field(field.name, "present").all()]))
-        if field.is_number:
+        if not field.has_postings:
             return FieldSummary(prefix, documents, documents)
         frequencies = None
         if field.is_counted:

@@ -28,7 +28,17 @@ from searchapp.lucene.index.layout import (
     KeptSegment,
     no_progress,
 )
-from searchapp.lucene.index.mapping import DOCS, FLOATS, ID, KEYWORD, Field, Schema, indexed_text, number
+from searchapp.lucene.index.mapping import (
+    DOCS,
+    FLOATS,
+    ID,
+    KEYWORD,
+    Field,
+    Schema,
+    indexed_text,
+    number,
+    points,
+)
 from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
 from searchapp.lucene.index.segments import DIGESTS, LiveDocuments, SegmentPlan, digest_of, duplicate_id
 from searchapp.lucene.index.versions import IndexFolder
@@ -308,6 +318,11 @@ class _NumberWriter(FieldWriter):
         return FieldSummary(self._prefix, present, present)
 
 
+class _PointWriter(_NumberWriter):
+    def entry(self, values: list[Any]) -> list[int] | None:
+        return [point for value in values for point in points(value, self.field)] or None
+
+
 def field_writer(
     field: Field, prefix: str, folder: Path, scratch: Path, analyzers: AnalysisRegistry
 ) -> FieldWriter:
@@ -315,7 +330,7 @@ def field_writer(
     if field.is_text:
         return _TextWriter(field, prefix, folder, scratch, analyzers)
     of_keywords = _CountedKeywordWriter if field.is_counted else _KeywordWriter
-    writer = _NumberWriter if field.is_number else of_keywords
+    writer = _PointWriter if field.is_geometry else _NumberWriter if field.is_number else of_keywords
     return writer(field.bound(analyzers), prefix, folder, scratch)
 
 
@@ -332,6 +347,9 @@ def _refuse_long_terms(tokens: PackedTokens, field: Field) -> None:
 
 def _check_unindexed(value: Any, field: Field) -> None:
     """Reject a value that Elasticsearch rejects in a field with `index: false`."""
+    if field.is_geometry:
+        points(value, field)
+        return
     if field.is_number:
         number(value, field)
         return

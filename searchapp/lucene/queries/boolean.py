@@ -721,7 +721,7 @@ def read_exists(parser: Parser, content: Any) -> Query:
     """Read `exists`: documents with a value in a field, or in any field of an object."""
     options = parser.options(content, "exists", ("field",))
     name = parameters.name(required(options, "field", "exists"), "`field` of the query `exists`")
-    field = parser.field(name)
+    field = parser.field(name, geometry=True)
     schema, start = parser.reader.schema, f"{name}."
     for other in (*schema.unsearched, *schema.aliases):
         if field is None and other.startswith(start):

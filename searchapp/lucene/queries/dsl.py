@@ -35,6 +35,8 @@ KINDS: Mapping[str, QueryKind] = {
     "exists": QueryKind("boolean"),
     "function_score": QueryKind("function_score", ("query",)),
     "fuzzy": QueryKind("fuzzy", on_shards=False),
+    "geo_bounding_box": QueryKind("geo"),
+    "geo_distance": QueryKind("geo"),
     "ids": QueryKind("match_all"),
     "match": QueryKind("fulltext"),
     "match_all": QueryKind("match_all"),

@@ -19,6 +19,8 @@ from searchapp.lucene.errors import BEYOND_FLOAT32, Refused, invalid, known_only
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask
 from searchapp.lucene.parameters import printed
+from searchapp.lucene.queries import decay
+from searchapp.lucene.queries.decay import Decay
 from searchapp.lucene.queries.match_all import MatchAll, is_nothing
 from searchapp.lucene.queries.query import (
     Boost,
@@ -104,18 +106,20 @@ class FieldValue:
             raise unsupported(f"`field_value_factor` on {self.field} that is -0.0 for some document")
         return result
 
-    def formula(self) -> str:
+    def explanation(self, reader: IndexReader, document: Numbers) -> Explanation:
+        (value,) = self.values(reader, document)
         missing = "" if self.missing is None else f"?:{printed(self.missing, np.float64)}"
-        return f"{self.modifier}(doc['{self.field}'].value{missing} * factor={printed(self.factor)})"
+        formula = f"{self.modifier}(doc['{self.field}'].value{missing} * factor={printed(self.factor)})"
+        return explain(value, f"field value function: {formula}")
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreFunction:
-    """A function of `function_score`: for the documents of `filter`, a weight times a field's value."""
+    """A function of `function_score`: for the documents of `filter`, a weight times a function of a field."""
 
     filter: Query | None
     weight: float | None
-    value: FieldValue | None
+    value: FieldValue | Decay | None
 
     def values(self, reader: IndexReader, documents: Numbers, applies: Bools) -> Doubles:
         """Return the factor of each document, 1 outside the filter."""
@@ -129,8 +133,7 @@ class ScoreFunction:
         if self.value is None:
             factor = explain(1, "constant score 1.0 - no function provided")
         else:
-            (value,) = self.value.values(reader, document)
-            factor = explain(value, f"field value function: {self.value.formula()}")
+            factor = self.value.explanation(reader, document)
         if self.weight is not None:
             weight = explain(self.weight, "weight")
             factor = explain(_float(factor) * _float(weight), "product of:", (factor, weight))
@@ -327,7 +330,12 @@ def _float(explanation: Explanation) -> np.float32:
 SCORE_MODES = ("multiply", "sum", "avg", "first", "max", "min")
 LARGEST = 3.4028234663852886e38  # the greatest float32, the default of `max_boost`
 
-_FUNCTION = ("weight", "field_value_factor")
+_FUNCTION = ("weight", "field_value_factor", *decay.SHAPES)
+
+_REJECTED = {
+    "script_score": "`script_score` (use `field_value_factor`, `gauss`, `exp` or `linear`)",
+    "random_score": "`random_score`, whose numbers depend on the name of the index,",
+}
 
 
 def read_function_score(parser: Parser, content: Any) -> Query:
@@ -336,6 +344,7 @@ def read_function_score(parser: Parser, content: Any) -> Query:
     described = parameters.mapping(content, "the query `function_score`")
     # Elasticsearch ignores parameters that are null.
     present = {name: value for name, value in described.items() if value is not None}
+    _reject_functions(present)
     options = parser.options(present, "function_score", known)
     query = parser.query(options["query"]) if "query" in options else MatchAll()
     own = [name for name in _FUNCTION if name in options]
@@ -353,7 +362,7 @@ def read_function_score(parser: Parser, content: Any) -> Query:
     if is_nothing(query):
         return query
     for value in (function.value for function in functions):
-        if value is not None and not value.mapped and value.missing is None:
+        if isinstance(value, FieldValue) and not value.mapped and value.missing is None:
             raise invalid(
                 f"`field_value_factor` on {value.field}, which is not in the mapping, needs `missing`"
             )
@@ -376,20 +385,36 @@ def _finite_number(value: Any, label: str) -> float:
     return parameters.supported_finite(parameters.signless(value, label), label)
 
 
+def _reject_functions(options: Mapping[str, Any]) -> None:
+    for name, reason in _REJECTED.items():
+        if name in options:
+            raise unsupported(f"{reason} in `function_score`")
+
+
 def _function(parser: Parser, described: Any) -> ScoreFunction:
     options = parameters.mapping(described, "a function of `function_score`")
+    _reject_functions(options)
     known_only(options, {"filter", *_FUNCTION}, "a function of `function_score`")
     for name in ("filter", *_FUNCTION):
         if isinstance(options.get(name), list | tuple):  # Elasticsearch reads its elements
             raise unsupported(f"a list as `{name}` of a function")
-    weight, value = (options.get(name) for name in _FUNCTION)
-    if weight is None and value is None:
-        raise invalid("a function of `function_score` has neither weight nor field_value_factor")
+    weight = options.get("weight")
+    named = [name for name in _FUNCTION[1:] if options.get(name) is not None]
+    if len(named) > 1:
+        raise invalid(f"a function of `function_score` has both {' and '.join(named)}")
+    if weight is None and not named:
+        raise invalid(f"a function of `function_score` has none of {', '.join(_FUNCTION)}")
     condition = None if options.get("filter") is None else _filter(parser, options["filter"])
     if weight is not None:
         weight = parameters.boost(weight, "a function")
         weight = parameters.supported_finite(weight, "the weight of a function")
-    return ScoreFunction(condition, weight, None if value is None else _field_value(parser, value))
+    return ScoreFunction(condition, weight, _value(parser, named[0], options[named[0]]) if named else None)
+
+
+def _value(parser: Parser, name: str, described: Any) -> FieldValue | Decay:
+    if name == "field_value_factor":
+        return _field_value(parser, described)
+    return decay.read_decay(parser, name, described)
 
 
 def _filter(parser: Parser, described: Any) -> Query | None:

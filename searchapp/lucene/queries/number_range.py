@@ -436,6 +436,15 @@ def _date_bounds(
     return first, last
 
 
+def date_of(parser: Parser, field: Field, value: Any) -> int:
+    """Return the date of a value that may have date math, in the format of a field."""
+    text = parameters.raw_text(value, f"a date for {field.name}")
+    try:
+        return dates.date_formats(field.format).calculate(text, lambda: parser.now, None, round_up=False)
+    except ValueError as error:
+        raise invalid(f"{parameters.shown(value)!r} is no date for {field.name}: {error}") from error
+
+
 def date_format(options: Mapping[str, Any]) -> dates.DateFormats | None:
     """Return the `format` of a range, None without one."""
     if "format" not in options:

@@ -621,8 +621,11 @@ class Parser:
             raise Reported
         return tuple(queries)
 
-    def field(self, name: str) -> Field | None:
-        """Return a field; None for an unknown field, which matches nothing in Elasticsearch."""
+    def field(self, name: str, *, geometry: bool = False) -> Field | None:
+        """Return a field; None for an unknown field, which matches nothing in Elasticsearch.
+
+        `geometry`: whether the query accepts a field of points.
+        """
         if not name:
             raise invalid("the name of a field is empty")
         if "*" in name:
@@ -634,6 +637,8 @@ class Parser:
         name = schema.aliases.get(name, name)
         field = schema.fields.get(name)
         if field is not None and not field.is_keyed:
+            if field.is_geometry and not geometry:
+                raise unsupported(f"queries on {name} (the type {field.type})")
             return field.bound(self.analyzers)
         for part in objects(name):
             if keyed := schema.fields.get(schema.aliases.get(part, part) + KEYED):

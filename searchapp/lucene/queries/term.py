@@ -381,10 +381,15 @@ class TermRange(MultiTerm):
         return f"{self.field}:{'{['[self.has_low]}{low} TO {high}{'}]'[self.has_high]}"
 
 
+RELATIONS = ("intersects", "contains", "within")
+
+
 def read_range(parser: Parser, content: Any) -> Query:
     """Read `range`: terms, numbers or dates between bounds; without bounds, all documents with a value."""
     name, options = parameters.single(content, "the query `range`")
-    options = parser.options(options, "range", ("gt", "gte", "lt", "lte", "format", "time_zone"))
+    options = parser.options(options, "range", ("gt", "gte", "lt", "lte", "format", "time_zone", "relation"))
+    if "relation" in options:  # without an effect on values that are no ranges
+        parameters.choice(options["relation"], RELATIONS, "`relation` of the query `range`")
     bounds = {bound: value for bound, value in options.items() if bound in ("gt", "gte", "lt", "lte")}
     # Both are checked for all types of fields.
     formats, zone = number_range.date_format(options), number_range.time_zone(options)

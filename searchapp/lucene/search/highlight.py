@@ -136,8 +136,8 @@ class Highlighter:
         source: Mapping[str, Any],
         document: int,
     ) -> list[str]:
-        if field.is_number or field.type in (IP, FLATTENED):
-            if options.no_match_size > 0 or not (field.is_number or options.field_match):
+        if not field.has_postings or field.type in (IP, FLATTENED):
+            if options.no_match_size > 0 or (field.has_postings and not options.field_match):
                 raise unsupported(
                     f"`no_match_size` or `require_field_match` for {field.name}, which is {field.type},"
                 )

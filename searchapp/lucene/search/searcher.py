@@ -484,7 +484,7 @@ class Index:
 
     def document_frequencies(self, terms: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
         """Return document frequencies by field and term; 0 for unknown and numeric fields."""
-        fields = {name: field for name, field in self.reader.fields.items() if not field.field.is_number}
+        fields = {name: field for name, field in self.reader.fields.items() if field.field.has_postings}
         with self._damage_reported():
             return {
                 name: {

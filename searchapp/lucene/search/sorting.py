@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.lucene import parameters
+from searchapp.lucene import geography, parameters
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
+from searchapp.lucene.geography import Point
 from searchapp.lucene.index.arrays import Int64s, Mask
 from searchapp.lucene.index.dates import date_formats, printed
 from searchapp.lucene.index.mapping import (
@@ -32,6 +33,7 @@ from searchapp.lucene.index.mapping import (
     objects,
 )
 from searchapp.lucene.index.reader import IndexReader
+from searchapp.lucene.queries import decay
 from searchapp.lucene.queries.scores import Scores
 
 SCORE = "_score"
@@ -42,8 +44,10 @@ _FIRST, _LAST = -(1 << 62), 1 << 62
 _NARROW: Mapping[str, Any] = {"integer": np.int32, "float": np.float32}
 
 _MODES = ("min", "max", "sum", "avg", "median")
+_DISTANCE_MODES = ("min", "max", "avg", "median")
 _FIELD_OPTIONS = {"order", "mode", "missing", "unmapped_type", "numeric_type", "format", "nested"}
-_OTHER_SORTS = ("_geo_distance", "_script", "_doc", "_shard_doc")
+_DISTANCE_OPTIONS = ("order", "unit", "mode", "distance_type", "ignore_unmapped")
+_OTHER_SORTS = ("_script", "_doc", "_shard_doc")
 
 
 class SortClause(Protocol):
@@ -230,6 +234,46 @@ class NumberClause(FieldClause):
         return int(number)
 
 
+@dataclass(frozen=True, slots=True)
+class DistanceClause:
+    """Sorts by the distance of the points of each document from origins, infinite without a point.
+
+    Source: org.elasticsearch.search.sort.GeoDistanceSortBuilder.
+    """
+
+    descending: bool
+    name: str
+    origins: tuple[Point, ...]
+    mode: str
+    unit: float  # in metres
+
+    @property
+    def _sorts_by_key(self) -> bool:
+        """Whether Lucene sorts, by numbers with the order of distances (`LatLonPointDistanceComparator`)."""
+        return (len(self.origins), self.mode, self.unit, self.descending) == (1, "min", 1.0, False)
+
+    def keys(self, reader: IndexReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
+        field = reader.fields.get(self.name)
+        if field is None:
+            return float_keys(np.full(reader.count, np.inf))
+        _documents, points = field.doc_values()
+        distances = [geography.sort_keys(*geography.decoded(points), origin) for origin in self.origins]
+        if not self._sorts_by_key:
+            distances = [geography.metres_of_keys(keys) / self.unit for keys in distances]
+        numbers = np.maximum.reduce(distances) if self.mode == "max" else np.minimum.reduce(distances)
+        return float_keys(decay.reduced(field, np.arange(reader.count), numbers, self.mode, np.inf))
+
+    def values(self, keys: Int64s, reader: IndexReader) -> list[Any]:  # noqa: ARG002
+        numbers = _floats(keys)
+        if self._sorts_by_key:
+            is_finite = np.isfinite(numbers)
+            numbers[is_finite] = geography.metres_of_keys(numbers[is_finite])
+        return [_json_number(value, is_float=False) for value in numbers.tolist()]
+
+    def after(self, value: Any, reader: IndexReader) -> int:  # noqa: ARG002
+        raise unsupported("`search_after` with the sort by `_geo_distance`")
+
+
 def _number(value: Any, name: str) -> float:
     if isinstance(value, str):
         return parameters.any_number(value, f"a value of `search_after` for {name}")
@@ -342,15 +386,21 @@ def read_collapse(value: Any, schema: Schema) -> TermClause | NumberClause:
     known_only(options, {"field"}, "`collapse`")
     name = parameters.name(options.get("field"), "`field` of `collapse`")
     clause = _clause(name, {}, schema)
-    if isinstance(clause, ScoreClause) or (isinstance(clause, NumberClause) and clause.is_boolean):
+    if isinstance(clause, ScoreClause | DistanceClause) or (
+        isinstance(clause, NumberClause) and clause.is_boolean
+    ):
         raise invalid(f"hits can't be collapsed by {name}, only by a keyword or numeric field")
     return clause
 
 
-def _clause(name: str, written: Any, schema: Schema) -> ScoreClause | TermClause | NumberClause:
+def _clause(
+    name: str, written: Any, schema: Schema
+) -> ScoreClause | TermClause | NumberClause | DistanceClause:
     options = (
         {"order": written} if isinstance(written, str) else parameters.mapping(written, f"the sort by {name}")
     )
+    if name == "_geo_distance":
+        return _distance_clause(options, schema)
     if name in _OTHER_SORTS:
         raise unsupported(f"the sort by `{name}`")
     known_only(options, {"order"} if name == SCORE else _FIELD_OPTIONS, f"the sort by {name}")
@@ -372,6 +422,41 @@ def _clause(name: str, written: Any, schema: Schema) -> ScoreClause | TermClause
     return _number_clause(field, descending, mode, missing, options)
 
 
+def _distance_clause(options: Mapping[str, Any], schema: Schema) -> DistanceClause:
+    label = "the sort by `_geo_distance`"
+    fields = [name for name in options if name not in _DISTANCE_OPTIONS]
+    if len(fields) != 1:
+        raise unsupported(f"{len(fields)} fields or unknown parameters in {label}")
+    (written_name,) = fields
+    name = schema.aliases.get(written_name, written_name)
+    field = schema.fields.get(name)
+    ignores_unmapped = parameters.flag(options.get("ignore_unmapped", False), "`ignore_unmapped`")
+    if name in schema.unsearched or (field is None and not ignores_unmapped):
+        raise unsupported(f"{label} of {name}, which is no searched field")
+    if field is not None and not (field.is_geometry and field.has_doc_values):
+        raise invalid(f"{label} of {name}, which has no points with doc values")
+    descending = parameters.choice(options.get("order", "asc"), ("asc", "desc"), "`order`") == "desc"
+    mode = parameters.choice(options.get("mode", "max" if descending else "min"), _DISTANCE_MODES, "`mode`")
+    unit = parameters.raw_text(options.get("unit", "m"), "`unit`")
+    if unit not in geography.UNITS:
+        raise invalid(f"unknown unit of distance {unit!r}")
+    value = options[written_name]
+    is_list = isinstance(value, list | tuple) and not (value and parameters.is_number(value[0]))
+    try:
+        points = [
+            geography.read_point(point, ignores_height=False) for point in (value if is_list else [value])
+        ]
+    except ValueError as error:
+        raise invalid(f"{label}: {error}") from error
+    if not points or not all(point.is_valid for point in points):
+        raise invalid(f"{label} has no point, or one that is not on the earth")
+    clause = DistanceClause(descending, name, tuple(points), mode, geography.UNITS[unit])
+    kind = parameters.choice(options.get("distance_type", "arc"), ("arc", "plane"), "`distance_type`")
+    if (kind == "plane" and not clause._sorts_by_key) or (len(points) > 1 and mode not in ("min", "max")):
+        raise unsupported(f"`distance_type: {kind}` or several points with `mode: {mode}` in {label}")
+    return clause
+
+
 def _field(name: str, options: Mapping[str, Any], schema: Schema) -> Field:
     """Return the field to sort by: of `unmapped_type` if there is none."""
     name = schema.aliases.get(name, name)
@@ -388,6 +473,8 @@ def _field(name: str, options: Mapping[str, Any], schema: Schema) -> Field:
         return Field(name, type_, name)
     if field.is_text:
         raise invalid(f"{name} is a text field, which can't be sorted by: use a keyword field")
+    if field.is_geometry:
+        raise invalid(f"{name} is a geo_point field: sort by `_geo_distance`")
     if not field.has_doc_values:
         raise invalid(f"{name} can't be sorted by, because it has `doc_values: false`")
     return field

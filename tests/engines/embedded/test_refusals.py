@@ -87,9 +87,9 @@ def index(embedded: EmbeddedEngine) -> Any:
         ),
         (
             {"function_score": {"query": MATCH, "random_score": {}}},
-            "`random_score` in the query `function_score`",
+            "`random_score`, whose numbers depend on the name of the index, in `function_score`",
         ),
-        ({"function_score": {"query": MATCH, "functions": [{"gauss": {}}]}}, "`gauss` in a function"),
+        ({"function_score": {"query": MATCH, "functions": [{"script_score": {}}]}}, "`script_score` (use"),
         ({"term": {"_id": "1"}}, "queries on `_id`"),
         (
             {"boosting": {"positive": MATCH, "negative": MATCH, "negative_boost": "NaN"}},
