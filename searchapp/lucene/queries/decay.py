@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import geography, parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.geography import Point
-from searchapp.lucene.index.mapping import BOOLEAN, DATE, Field
+from searchapp.lucene.index.mapping import BOOLEAN, DATE, SCALED, Field
 from searchapp.lucene.index.reader import FieldReader, IndexReader
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries import number_range
@@ -159,7 +159,7 @@ def read_decay(parser: Parser, shape: str, described: Any) -> Decay:
     field = parser.field(name, geometry=True)
     if field is None:
         raise invalid(f"{label} on {name}, which is not in the mapping")
-    if field.has_postings:  # Elasticsearch takes booleans as numbers
+    if field.has_postings or field.type == SCALED:  # Elasticsearch takes booleans as numbers
         raise (unsupported if field.type == BOOLEAN else invalid)(
             f"{label} on {name}, which is {field.type}, only on numbers, dates and points"
         )
