@@ -81,10 +81,7 @@ class Fuzzy(MultiTerm):
         return _Expanded(Bool(should=tuple(clauses)), 1.0, self)
 
     def _weight(self, term: str, edits: int) -> float:
-        if not edits:
-            return 1.0
-        shorter = min(len(term), len(self.term))
-        return parameters.to_float32(1 - parameters.to_float32(edits / shorter)) if shorter else -math.inf
+        return weight(self.term, term, edits)
 
     def ranks(self, terms: Terms) -> Iterable[int]:
         return sorted(rank for rank in map(terms.rank, self._similar(terms)) if rank is not None)
@@ -173,6 +170,14 @@ def similar_terms(
     near = near[_bit_counts(sets[near] ^ own_set) <= 2 * most]
     ends = (terms[ranks.start + index].decode()[len(beginning) :] for index in near.tolist())
     return {beginning + other: edits for other, edits in _within(end, ends, most, swaps=swaps)}
+
+
+def weight(term: str, other: str, edits: int) -> float:
+    """Return the weight of a term that resembles another one, as float32."""
+    if not edits:
+        return 1.0
+    shorter = min(len(term), len(other))
+    return parameters.to_float32(1 - parameters.to_float32(edits / shorter)) if shorter else -math.inf
 
 
 def _bit_counts(numbers: NDArray[Any]) -> NDArray[np.uint32]:

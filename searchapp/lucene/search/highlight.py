@@ -144,6 +144,8 @@ class Highlighter:
             return []
         if options.type == "unified":
             return self._unified(field, options, query, source, document)
+        if options.no_match_size > 0 and field.is_stored and not field.is_text:
+            raise unsupported(f"`no_match_size` of the highlighter `plain` for {field.name}, which is stored")
         leaves = _marked_leaves(query, field.name if options.field_match else None)
         if not leaves and options.no_match_size <= 0:
             return []
