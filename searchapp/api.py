@@ -351,6 +351,14 @@ class Index:
         request = SearchRequest(words, recipe, size=size, first=first, literal=literal)
         return SearchHits(words, tuple(self._searcher.search(request)))
 
+    def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to an Elasticsearch search body as JSON, as `searchapp search --body` does.
+
+        Raises:
+            EngineError: the engine fails or rejects the body, with all problems and their JSON paths.
+        """
+        return self._searcher.index.answer(body)
+
     def explain(self, words: str, document_id: str, *, recipe: str | None = None) -> Explanation | None:
         """Return how a document's score for words is computed; None if they don't find it.
 

@@ -155,6 +155,10 @@ def search(
         "Name of the annotator for grading on the screen; default: SEARCHAPP_ANNOTATOR, or the name of the account.",
         completes="annotators",
     ),
+    body: Path | None = option(
+        "Search with the JSON search body in this file, or on stdin if it is -, and print its whole answer.",
+        metavar="FILE",
+    ),
     explain: bool = flag("Show how each score is computed."),
     full: bool = flag("Show whole documents instead of snippets."),
     out: Path | None = option(
@@ -178,7 +182,17 @@ def search(
 
     With --recipe, the query is ranked exactly as the text of a topic, also with recipes that learn from training
     topics. --recipe and --filter replace those of a saved search.
+
+    With --body, a search body of Elasticsearch is answered as by its _search: hits with sort values and highlights,
+    aggregations and suggestions. Hits are sorted by id where the body's sort leaves them equal.
     """
+    if body is not None:
+        others = (words, filter_, recipe, why, document, saved, out, topic)
+        flags = (list_saved, explain, full, overwrite, size != 10, from_ != 1)
+        if any(other is not None for other in others) or any(flags):
+            raise UsageError("--body excludes WORDS and all options but --json")
+        _answer(settings, load(task), body, as_json=as_json)
+        return
     if document is not None and why is not None:
         raise UsageError("--document and --explain-document exclude each other: give one of them")
     if words is not None and saved is not None:
@@ -236,6 +250,21 @@ def search(
             _say_notes(settings, searcher, request, results)
         else:
             _each_line(settings, searcher, request, full=full, as_json=as_json)
+
+
+def _answer(settings: Settings, task: Task, path: Path, *, as_json: bool) -> None:
+    from searchapp.app.index import open_index
+    from searchapp.cli.answers import print_answer, read_body
+    from searchapp.ranking.recipes import body_shard_warnings
+
+    body = read_body(path)
+    with closing(open_engine(settings)) as engine, closing(open_index(task, engine)) as index:
+        warn_all(body_shard_warnings(path.name, body, index.info.shards))
+        answer = index.answer(body)
+    if as_json:
+        print_json({"task": task.name, **answer})
+    else:
+        print_answer(answer)
 
 
 def _screen(

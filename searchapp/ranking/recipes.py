@@ -136,17 +136,24 @@ _SHARD_INDEPENDENT_FUNCTIONS = frozenset({"filter", "query", "weight", "field_va
 
 def shard_warnings(recipe: Recipe, shards: int, *, is_foreign: bool = False) -> Iterator[str]:
     """Yield a sentence for each of the recipe's templates whose ranking may depend on the number of shards."""
+    templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
+    for name, template in templates.items():
+        yield from body_shard_warnings(name, template.body, shards, is_foreign=is_foreign)
+
+
+def body_shard_warnings(
+    name: str, body: Mapping[str, Any], shards: int, *, is_foreign: bool = False
+) -> Iterator[str]:
+    """Yield a sentence if the ranking of the search body `name` may depend on the number of shards."""
     if shards == 1:
         return
     or_else = "" if is_foreign else ", or index with --shards 1"
-    templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
-    for name, template in templates.items():
-        reason = shard_dependence(template.body.get("query", {}))
-        if reason is not None:
-            yield (
-                f"{name} may rank differently on these {shards} shards than on one, because of "
-                f"{reason}: see docs/reference/engines.md{or_else}"
-            )
+    reason = "its `rescore`" if body.get("rescore") else shard_dependence(body.get("query", {}))
+    if reason is not None:
+        yield (
+            f"{name} may rank differently on these {shards} shards than on one, because of "
+            f"{reason}: see docs/reference/engines.md{or_else}"
+        )
 
 
 def shard_dependence(query: Any) -> str | None:
