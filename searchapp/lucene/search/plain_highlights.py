@@ -67,7 +67,7 @@ def plain_highlights(
         base += len(best)
     if options.by_score:
         fragments.sort(key=lambda fragment: -fragment.score)
-    elif len(values) > 1:
+    else:
         fragments.sort(key=lambda fragment: fragment.order)
     if options.fragments or len(values) < 2:
         fragments = fragments[:most]
