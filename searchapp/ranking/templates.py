@@ -19,7 +19,7 @@ from typing import Any
 
 from searchapp.errors import DataError, ErrorCollector, UsageError
 from searchapp.files import digest_json
-from searchapp.lucene.queries.dsl import total_order
+from searchapp.lucene.queries.dsl import BY_SCORE, total_order
 from searchapp.model import Document, Topic
 from searchapp.resources import RecipeBook
 from searchapp.text import choices_hint, is_renamed, key_suggestion, suggestion
@@ -497,5 +497,13 @@ def topic_query(book: RecipeBook, name: object, parameters: Mapping[str, Any]) -
     if not isinstance(name, str):
         raise DataError(f"{book.file}: the name of a template must be a string, not {name!r}")
     body = book.template(name)
-    template = Template(_ranking_body(body, parameters.keys()), f"{book.task}/{name}")
+    ranked = _ranking_body(body, parameters.keys())
+    sort = ranked.get("sort", "_score")
+    first = sort[0] if isinstance(sort, list) and sort else sort
+    if first not in BY_SCORE and [first] not in BY_SCORE:
+        raise DataError(
+            f"{book.task}/{name}: sort: the scores of a run must not increase, but the hits are sorted by {first} "
+            "first: put `_score` before it, or remove it"
+        )
+    template = Template(ranked, f"{book.task}/{name}")
     return TopicQuery(template, digest_json(body), parameters)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from searchapp.engines.base import SearchHit, search_hit
+from searchapp.engines.base import hit_score
 from searchapp.engines.embedded import EmbeddedIndex
 from searchapp.errors import EngineRefused, SearchappError
 from searchapp.model import BEYOND_FLOAT32, Explanation
@@ -39,6 +39,14 @@ UNSUPPORTED = re.compile(
 SERVER_FAULT = "unsupported_operation_exception"
 """The server's error for some valid queries, such as a disjunction with a `function_score` without functions."""
 
+ANSWER = "answer"
+"""The id of the rest of an answer after its hits."""
+
+_OF_RANKINGS = {
+    *("query", "size", "from", "sort", "_source", "highlight", "explain", "search_after"),
+    *("track_scores", "track_total_hits"),
+}
+
 LONGEST_SHOWN = 1200
 
 _WORD = re.compile(r"[^ (),]+")
@@ -58,10 +66,23 @@ def embedded_outcome(index: EmbeddedIndex, body: Json) -> Outcome:
 
 
 def _details(index: EmbeddedIndex, body: Json) -> list[Json]:
-    return [comparable(hit) for hit in index.find(body)]
+    return _answer_outcome(index.answer(body), body)
 
 
-def server_outcome(response: Json) -> Outcome:
+def _answer_outcome(answer: Json, body: Json) -> list[Json]:
+    """Return the hits of an answer, and the rest of it as the last one unless the body is for a ranking."""
+    hits = answer["hits"]["hits"]
+    if body.keys() <= _OF_RANKINGS and body.get("sort") == [{"_score": "desc"}, {"id": "asc"}]:
+        return list(map(comparable, hits))
+    totals = {key: value for key, value in answer["hits"].items() if key != "hits"}
+    parts = {key: answer[key] for key in ("aggregations", "suggest") if key in answer}
+    details = [
+        {**comparable(hit), **{key: hit[key] for key in ("sort", "fields") if key in hit}} for hit in hits
+    ]
+    return [*details, {"id": ANSWER, "score": None, **totals, **parts}]
+
+
+def server_outcome(response: Json, body: Json) -> Outcome:
     """Return the outcome of one response of a multi-search."""
     if "error" in response:
         error = response["error"]
@@ -71,19 +92,20 @@ def server_outcome(response: Json) -> Outcome:
         failures = response["_shards"]["failures"]
         return f"{REFUSED}{response['status']} {failures[0]['reason']['type']}: {json.dumps(failures)[:600]}"
     try:
-        return [comparable(search_hit(hit)) for hit in response["hits"]["hits"]]
+        return _answer_outcome(response, body)
     except EngineRefused as error:
         return f"{REFUSED}{response['status']} no_number: {error}"
 
 
-def comparable(hit: SearchHit) -> Json:
-    """Return a hit with its details as JSON."""
+def comparable(hit: Json) -> Json:
+    """Return a hit of an answer with its details, and without what differs between servers."""
+    explanation = hit.get("_explanation")
     return {
-        "id": hit.hit.document_id,
-        "score": hit.hit.score,
-        "source": json.dumps(hit.source, sort_keys=True),  # distinguishes 1, 1.0 and true
-        "highlights": {name: list(texts) for name, texts in hit.highlights.items()},
-        "explanation": None if hit.explanation is None else sorted_explanation(hit.explanation),
+        "id": hit["_id"],
+        "score": None if hit["_score"] is None else hit_score(hit),
+        "source": json.dumps(hit.get("_source", {}), sort_keys=True),  # distinguishes 1, 1.0 and true
+        "highlights": {name: list(texts) for name, texts in hit.get("highlight", {}).items()},
+        "explanation": sorted_explanation(Explanation.from_json(explanation)) if explanation else None,
     }
 
 
@@ -232,8 +254,8 @@ def batch_differences(
         yield batch, f"rejected in a batch only: {error}"
         return
     for (body, outcome), ranking in zip(answered, rankings, strict=True):
-        single = [(hit["id"], hit["score"]) for hit in outcome]
-        if ranking != single:
+        single = [(hit["id"], hit["score"]) for hit in outcome if hit["id"] != ANSWER]
+        if None not in dict(single).values() and ranking != single:
             yield [body], f"in a batch: {short(ranking)}\nalone: {short(single)}"
 
 

@@ -22,7 +22,7 @@ from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import SearchappError
 from searchapp.files import digest_json
-from searchapp.lucene.queries.dsl import normal_form
+from searchapp.lucene.queries.dsl import normal_body
 from searchapp.model import Document
 from searchapp.ranking.recipes import shard_dependence
 from tests.search import comparing, entries, mappings, older_version, random_bodies
@@ -322,9 +322,12 @@ class ComparedEngines(EnginePair):
         answer = self._server.request("POST", f"/{index}/_msearch", content, timeout=300)
         responses = answer.json().get("responses")
         if responses is not None:
-            return [comparing.server_outcome(response) for response in responses]
+            return [
+                comparing.server_outcome(response, body)
+                for response, body in zip(responses, bodies, strict=True)
+            ]
         if len(bodies) == 1:
-            return [comparing.server_outcome(answer.json())]
+            return [comparing.server_outcome(answer.json(), bodies[0])]
         half = len(bodies) // 2  # an invalid body makes the whole request fail
         return self._search_server(index, bodies[:half]) + self._search_server(index, bodies[half:])
 
@@ -347,7 +350,7 @@ def _mostly_with_hits(index: EmbeddedIndex, bodies: Sequence[Json]) -> list[Json
 
 def _normalized(body: Json) -> Json:
     """Return a body as the engine sends it to one shard."""
-    return {**body, "query": normal_form(body["query"])} if "query" in body else body
+    return dict(normal_body(body))
 
 
 def _is_eager(body: Json, outcome: Outcome) -> bool:

@@ -83,9 +83,86 @@ def body(draw: Draw) -> Json:
         "track_scores": lambda: draw.choice([True, False, "true"]),
     }
     request |= draw.some_of(more, 0.1)
+    if draw.chance(0.3):
+        request |= parts_of_answers(draw)
     if draw.chance(0.1):
         request = with_odd_value(draw, request)
     return request
+
+
+def parts_of_answers(draw: Draw) -> Json:
+    """Return parts of a body that other programs send: sorts by fields, conditions on hits, and rescores."""
+    parts: dict[str, Callable[[], Any]] = {
+        "post_filter": lambda: query(draw),
+        "min_score": lambda: draw.choice([0, 0.3, 1, "0.5", -1, 1.0000001]),
+        "collapse": lambda: {"field": draw.choice(_SORTED_FIELDS)},
+        "track_total_hits": lambda: draw.choice([True, 0, 1, 3, 100, False]),
+        "_source": lambda: draw.any_of(
+            partial(_source_pattern, draw),
+            lambda: draw.several(partial(_source_pattern, draw), 3),
+            lambda: {
+                key: draw.several(partial(_source_pattern, draw), 2) for key in ("includes", "excludes")
+            },
+        ),
+        "stored_fields": list,
+        "timeout": lambda: draw.choice(["2s", "-1", "100ms"]),
+    }
+    chosen = draw.some_of(parts, 0.2)
+    if draw.chance(0.2):
+        chosen["rescore"] = draw.any_of(
+            partial(_rescore, draw), lambda: draw.several(partial(_rescore, draw), 3, 1)
+        )
+        chosen["sort"] = draw.choice([None, ["_score"]])
+    elif draw.chance(0.8):
+        chosen["sort"] = draw.any_of(
+            partial(_sort_clause, draw), lambda: draw.several(partial(_sort_clause, draw), 3)
+        )
+    return chosen
+
+
+_SORTED_FIELDS = [
+    *NUMBER_FIELDS, *DATE_FIELDS, *VALUE_FIELDS, "o.n", "title.raw", "title", "hidden", "nowhere", "id",
+]  # fmt: skip
+
+
+def _sort_clause(draw: Draw) -> Any:
+    name = draw.choice([*_SORTED_FIELDS, "_score", "_score"])
+    if draw.chance(0.3):
+        return name
+    if draw.chance(0.3):
+        return {name: draw.choice(["asc", "desc", "DESC"])}
+    options: dict[str, Callable[[], Any]] = {"order": lambda: draw.choice(["asc", "desc"])}
+    if name != "_score":
+        options |= {
+            "mode": lambda: draw.choice(["min", "max", "sum", "avg", "median", "SUM", "x"]),
+            "missing": lambda: draw.choice(
+                ["_first", "_last", 3, -2.5, "b", "3", "0.1", None, 1e10, "", True]
+            ),
+            "unmapped_type": lambda: draw.choice(
+                ["long", "integer", "keyword", "boolean", "date", "float", "double", "text"]
+            ),
+            "numeric_type": lambda: draw.choice(["long", "double"]),
+            "format": lambda: draw.choice(["uuuu", "epoch_millis", "strict_date_optional_time", "x"]),
+        }
+    return {name: draw.some_of(options, 0.3)}
+
+
+def _source_pattern(draw: Draw) -> str:
+    return draw.choice(
+        ["id", "a", "a.b", "a.*", "*.b", "*", "t*", "o", "o.*", "o.n", "*n", "o.n.x", "place", "*.*"]
+    )
+
+
+def _rescore(draw: Draw) -> Json:
+    weights = ("query_weight", "rescore_query_weight")
+    more: dict[str, Callable[[], Any]] = {
+        "score_mode": lambda: draw.choice(["total", "multiply", "avg", "max", "min", "x"]),
+        **dict.fromkeys(weights, lambda: draw.choice([0, 0.3, 1.7, 3])),
+    }
+    return {
+        **({"window_size": draw.choice([1, 3, 10, 50])} if draw.chance(0.7) else {}),
+        "query": {"rescore_query": query(draw), **draw.some_of(more, 0.5)},
+    }
 
 
 def highlight(draw: Draw) -> Json:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from searchapp.config.settings import Settings
-from searchapp.engines.base import Index, IndexSpec, SearchHit
+from searchapp.engines.base import Index, IndexSpec, SearchHit, search_hit
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.client import Server as ServerVersion
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
@@ -144,14 +144,14 @@ class EnginePair:
     def require_same_details(self, query: Query, **more: Any) -> list[SearchHit]:
         """Check for the same hits, sources, highlights and explanations, and return the embedded engine's hits."""
         request = body(query, **more)
-        hits, expected = self.embedded.find(request), self.server.find(request)
+        hits, expected = (index.answer(request)["hits"]["hits"] for index in (self.embedded, self.server))
         ours, theirs = (list(map(comparable, outcome)) for outcome in (hits, expected))
         if ServerVersion(self.version).is_older:
             difference = first_difference(*map(comparable_between_versions, (ours, theirs)))
         else:
             difference = first_difference(ours, theirs)
         assert difference is None, f"on {query}: {difference}"
-        return hits
+        return list(map(search_hit, hits))
 
 
 @pytest.fixture
