@@ -41,6 +41,8 @@ SCORE = "_score"
 # Keys of missing values, beyond all ranks of terms.
 _FIRST, _LAST = -(1 << 62), 1 << 62
 
+_SORTED_TYPES = frozenset({KEYWORD, BOOLEAN, DATE, *INTEGERS, "double", "float"})
+
 _NARROW: Mapping[str, Any] = {"integer": np.int32, "float": np.float32}
 
 _MODES = ("min", "max", "sum", "avg", "median")
@@ -385,9 +387,11 @@ def read_collapse(value: Any, schema: Schema) -> TermClause | NumberClause:
     options = parameters.mapping(value, "`collapse`")
     known_only(options, {"field"}, "`collapse`")
     name = parameters.name(options.get("field"), "`field` of `collapse`")
+    if name in schema.aliases:
+        raise unsupported(f"`collapse` by the alias {name}")
     clause = _clause(name, {}, schema)
     if isinstance(clause, ScoreClause | DistanceClause) or (
-        isinstance(clause, NumberClause) and clause.is_boolean
+        isinstance(clause, NumberClause) and (clause.is_boolean or clause.pattern)
     ):
         raise invalid(f"hits can't be collapsed by {name}, only by a keyword or numeric field")
     return clause
@@ -417,6 +421,8 @@ def _clause(
     mode = ("max" if descending else "min") if mode is None else parameters.choice(mode, _MODES, "`mode`")
     missing = options.get("missing")
     missing = "_last" if missing is None else missing
+    if field.type not in _SORTED_TYPES:
+        raise unsupported(f"sorting by {name}, whose type is {field.type}")
     if field.type == KEYWORD:
         return _term_clause(field, descending, mode, missing, options)
     return _number_clause(field, descending, mode, missing, options)
@@ -468,7 +474,7 @@ def _field(name: str, options: Mapping[str, Any], schema: Schema) -> Field:
         type_ = options.get("unmapped_type")
         if type_ is None:
             raise invalid(f"there is no field {name} to sort by (`unmapped_type` allows indexes without it)")
-        if type_ not in (KEYWORD, BOOLEAN, DATE, *INTEGERS, *FLOATS):
+        if type_ not in _SORTED_TYPES:
             raise unsupported(f"`unmapped_type: {type_}` in the sort by {name}")
         return Field(name, type_, name)
     if field.is_text:
