@@ -167,6 +167,8 @@ def test_normalizers_with_other_pieces_are_rejected(tmp_path: Path, definition: 
             "`position_increment_gap` of code, whose `index_options` are docs",
         ),
         ({"type": "scaled_float"}, "`scaling_factor` of the field code"),
+        ({"type": "search_as_you_type", "analyzer": "english"}, "the analyzer `english` for the type"),
+        ({"type": "search_as_you_type", "max_shingle_size": 5}, "`max_shingle_size` of code is 5"),
         (
             {"type": "text", "position_increment_gap": -2},
             "`position_increment_gap` of code must be an integer from 0",

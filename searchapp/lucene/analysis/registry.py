@@ -269,6 +269,11 @@ NORMALIZING: Final[Mapping[str, frozenset[str]]] = {
 # A normalizer is the analyzer with this before its name, because names of analyzers must not begin with "_".
 NORMALIZER: Final = "_normalizer "
 
+# Before the size of shingles and the name of an analyzer, for the sub-fields of a `search_as_you_type`.
+SHINGLES: Final = "_shingles "
+
+SHINGLED = ("standard", "simple", "whitespace")  # analyzers that leave no gaps between tokens
+
 _SECTIONS = ("analyzer", "char_filter", "tokenizer", "filter", "normalizer")
 
 
@@ -325,6 +330,8 @@ class AnalysisRegistry:
         """
         if name.startswith(NORMALIZER):
             return self._normalizer(name)
+        if name.startswith(SHINGLES) and name not in self._analyzers:
+            self._analyzers[name] = _shingled(name)
         if name not in self._analyzers:
             if name not in (*BUILT_IN, DEFAULT):
                 names = [key for key in self._analyzers if not key.startswith(NORMALIZER)]
@@ -529,6 +536,21 @@ def _section(
 def _lowercase_normalizer() -> Analyzer:
     filter_ = change_terms(lower)
     return Analyzer("lowercase", KeywordTokenizer(), [("lowercase", filter_)], normalizer=([], [filter_]))
+
+
+def _shingled(name: str) -> Analyzer:
+    size, base = name.removeprefix(SHINGLES).split(" ", 1)
+    if base not in SHINGLED:
+        raise NotSupported(
+            f"the analyzer `{base}` for the type search_as_you_type, only {', '.join(SHINGLED)}"
+        )
+    tokenizer, filters = BUILT_IN[base](Options(name, {}))
+    sizes = {"min_shingle_size": int(size), "max_shingle_size": int(size), "output_unigrams": False}
+    shingles = TOKEN_FILTERS["shingle"](Options(name, sizes, LIMITS))
+    normalizer = list(_normalizer(base, Options(name, {})))
+    return Analyzer(
+        name, tokenizer, [("", piece) for piece in (*filters, shingles)], normalizer=([], normalizer)
+    )
 
 
 def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:

@@ -19,7 +19,7 @@ import numpy as np
 from searchapp.lucene import geography, parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
-from searchapp.lucene.analysis.registry import NORMALIZER, AnalysisRegistry
+from searchapp.lucene.analysis.registry import NORMALIZER, SHINGLES, AnalysisRegistry
 from searchapp.lucene.errors import (
     BadSettings,
     ErrorCollector,
@@ -88,6 +88,10 @@ DOCS, FREQUENCIES, POSITIONS, OFFSETS = INDEX_OPTIONS = ("docs", "freqs", "posit
 
 IP = "ip"
 
+# Its values are also in fields of shingles, such as `NAME._2gram`, and in one of prefixes, which is not searched.
+TYPED = "search_as_you_type"
+PREFIXES = "._index_prefix"
+
 # Its values are in two fields: all of them in the field itself, and with their keys in the field `NAME._keyed`.
 FLATTENED = "flattened"
 KEYED = "._keyed"
@@ -104,6 +108,10 @@ _PARAMETERS = {
     TEXT: _ANY_TYPE | {
         "analyzer", "search_analyzer", "search_quote_analyzer", "similarity", "term_vector",
         "eager_global_ordinals", "fielddata", "index_options", "norms", "position_increment_gap",
+    },
+    TYPED: _ANY_TYPE | {
+        "analyzer", "search_analyzer", "search_quote_analyzer", "similarity", "term_vector", "index_options", "norms",
+        "max_shingle_size", "doc_values",
     },
     KEYWORD: _OF_VALUES | {
         "ignore_above", "eager_global_ordinals", "index_options", "normalizer", "norms", "similarity",
@@ -177,6 +185,7 @@ class Field:
     index_options: str = DOCS  # what the postings contain; for text and keywords only
     is_stored: bool = False
     scaling_factor: float = 1.0  # of a `scaled_float`
+    typed: str = ""  # the field of the type `search_as_you_type` that this one belongs to
     depth_limit: int = DEEPEST  # of the objects in a flattened value
     format: str = DEFAULT_FORMAT  # of dates
     ignores_malformed: bool = False  # whether values that are no dates or points are left out
@@ -540,6 +549,9 @@ class _FieldParser:
         if type_ in UNSEARCHED or (type_ == GEO_POINT and name != source):
             self.unsearched[name] = f"the type {type_}"
             return
+        if type_ == TYPED:
+            self._add_typed(name, source, described, path)
+            return
         read = replace(self._field(name, source, type_, described), path=path)
         if reason := _unread_date(read, described):
             if "copy_to" in described:
@@ -557,6 +569,38 @@ class _FieldParser:
         else:
             self.unindexed[name] = read
             self.unsearched[name] = "`index: false`"
+
+    def _add_typed(self, name: str, source: str, described: Mapping[str, Any], path: str) -> None:
+        """Read a field of the type `search_as_you_type` as several text fields."""
+        known_only(described, _PARAMETERS[TYPED], f"the field {name}")
+        size = _natural(described.get("max_shingle_size", 3), f"`max_shingle_size` of {name}")
+        if not 2 <= size <= 4:
+            raise invalid(f"`max_shingle_size` of {name} is {size}, but must be from 2 to 4")
+        if not _flag(described, "index", True, name) or described.get("index_options", POSITIONS) not in (
+            POSITIONS,
+            OFFSETS,
+        ):
+            raise unsupported(f"the type `{TYPED}` without positions of the field {name}")
+        others = {
+            key: value for key, value in described.items() if key not in ("max_shingle_size", "doc_values")
+        }
+        read = replace(self._field(name, source, TEXT, {**others, "type": TEXT}), path=path, typed=name)
+        self.fields[name] = read
+        for length in range(2, size + 1):
+            analyzer, search_analyzer, quote_analyzer = (
+                f"{SHINGLES}{length} {analyzer}"
+                for analyzer in (read.analyzer, read.search_analyzer, read.quote_analyzer)
+            )
+            inner = f"{name}._{length}gram"
+            self.fields[inner] = replace(
+                read,
+                name=inner,
+                analyzer=analyzer,
+                search_analyzer=search_analyzer,
+                quote_analyzer=quote_analyzer,
+                is_stored=False,
+            )
+        self.unsearched[name + PREFIXES] = f"the prefixes of the type {TYPED}"
 
     def _object(self, name: str, described: Mapping[str, Any], path: str) -> None:
         known_only(described, {"type", "properties", "dynamic", "enabled"}, f"the object {name}")

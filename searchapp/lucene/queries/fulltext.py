@@ -365,6 +365,8 @@ class _PhraseMatch:
             return self.zero_terms
         if self.most is None and _is_single(positions):
             return _stacked(field, positions[0][1])
+        if field.typed:  # Elasticsearch searches a field of shingles for it
+            raise unsupported(f"a phrase on {field.name}, which is search_as_you_type,")
         if not field.is_text:
             raise _not_text(field)
         if not field.has_positions and (self.most is None or len(positions) > 1):

@@ -17,9 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
+from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.arrays import Terms
-from searchapp.lucene.index.mapping import BOOLEAN, DATE, FLATTENED, IP, KEYED, Field, Schema, indexed_text
+from searchapp.lucene.index.mapping import (
+    BOOLEAN,
+    DATE,
+    FLATTENED,
+    IP,
+    KEYED,
+    PREFIXES,
+    Field,
+    Schema,
+    indexed_text,
+)
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
 from searchapp.lucene.queries import ip_range, number_range
 from searchapp.lucene.queries.match_all import Exists, MatchNone
@@ -222,6 +233,29 @@ class Prefix(MultiTerm):
         return f"{self.field}:{self.prefix}*"
 
 
+LONGEST_GRAM = 20  # UTF-16 code units of the indexed prefixes of a `search_as_you_type`
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPrefix(Prefix):
+    """A prefix that Elasticsearch looks up as a term of another field.
+
+    Source: org.elasticsearch.index.mapper.extras.SearchAsYouTypeFieldMapper
+    """
+
+    typed: str
+
+    @property
+    def is_multi_term(self) -> bool:
+        return False
+
+    def notation(self, schema: Schema) -> str:
+        return f"{self.typed}{PREFIXES}:{self.prefix}"
+
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
+        return {}
+
+
 def read_prefix(parser: Parser, content: Any) -> Query:
     """Read `prefix`."""
     name, options = parser.on_field(content, "prefix", "value", ())
@@ -238,6 +272,8 @@ def read_prefix(parser: Parser, content: Any) -> Query:
 def of_prefix(field: Field, prefix: str) -> Query:
     """Return the query for documents with a term that begins with a prefix."""
     require_terms(field, "prefix")
+    if field.typed and 0 < utf16_length(prefix) <= LONGEST_GRAM:
+        return Constant(IndexedPrefix(field.name, prefix, field.typed))
     return Prefix(field.name, field.normalized(prefix))
 
 
