@@ -27,6 +27,7 @@ from searchapp.lucene.index.mapping import (
     FLOATS,
     ID,
     INTEGERS,
+    KEYED,
     KEYWORD,
     Field,
     Schema,
@@ -469,6 +470,8 @@ def _field(name: str, options: Mapping[str, Any], schema: Schema) -> Field:
     for part in (name, *objects(name)):
         if part in schema.unsearched:
             raise unsupported(f"sorting by {name} ({schema.unsearched[part]})")
+        if schema.aliases.get(part, part) + KEYED in schema.fields:
+            raise unsupported(f"sorting by {name}, which is flattened,")
     field = schema.fields.get(name)
     if field is None:
         type_ = options.get("unmapped_type")
