@@ -76,6 +76,8 @@ def _answer_outcome(answer: Json, body: Json) -> list[Json]:
         return list(map(comparable, hits))
     totals = {key: value for key, value in answer["hits"].items() if key != "hits"}
     parts = {key: answer[key] for key in ("aggregations", "suggest") if key in answer}
+    if "aggregations" in parts:
+        parts["aggregations"] = json.dumps(parts["aggregations"], sort_keys=True)  # distinguishes 1 and 1.0
     details = [
         {**comparable(hit), **{key: hit[key] for key in ("sort", "fields") if key in hit}} for hit in hits
     ]

@@ -374,9 +374,9 @@ def _fields(draw: Draw) -> Json:
         "spot": lambda: draw.choice(
             [point(draw, 0.01), None, [1000, -1000], draw.several(lambda: point(draw), 3)]
         ),
-        "when": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, None])),
-        "day": lambda: maybe_nested(draw, lambda: draw.choice(DAYS)),
-        "loose": lambda: maybe_nested(draw, lambda: draw.choice([*DATES, *DAYS, *NO_DATES, None])),
+        "when": lambda: maybe_nested(draw, lambda: _stored_date(draw, [*DATES, None])),
+        "day": lambda: maybe_nested(draw, lambda: _stored_date(draw, DAYS)),
+        "loose": lambda: maybe_nested(draw, lambda: _stored_date(draw, [*DATES, *DAYS, *NO_DATES, None])),
         "net": lambda: maybe_nested(draw, lambda: draw.choice([*ADDRESSES * 8, *NETWORKS, None])),
         "attrs": lambda: maybe_nested(draw, lambda: _attributes(draw, 0)),
         "kept": lambda: draw.choice([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
@@ -407,6 +407,12 @@ def _attributes(draw: Draw, depth: int) -> Any:
 
     keys = draw.several(lambda: draw.choice(["a", "a", "b", "b.c", "c d", "😀", ""]), 3)
     return {key: maybe_nested(draw, value) for key in keys}
+
+
+def _stored_date(draw: Draw, dates: list[Any]) -> Any:
+    """Return a date; a fraction as text, because Elasticsearch reads it again as the next integer of a double field."""
+    value = draw.choice(dates)
+    return str(value) if isinstance(value, float) else value
 
 
 def _maker(draw: Draw, name: str) -> Callable[[], Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from tests.search import random_aggregations
 from tests.search.drawing import Draw
 from tests.search.mappings import (
     ADDRESSES,
@@ -85,6 +86,8 @@ def body(draw: Draw) -> Json:
     request |= draw.some_of(more, 0.1)
     if draw.chance(0.3):
         request |= parts_of_answers(draw)
+    if draw.chance(0.2):
+        request[draw.choice(["aggs", "aggregations"])] = random_aggregations.aggregations(draw)
     if draw.chance(0.1):
         request = with_odd_value(draw, request)
     return request

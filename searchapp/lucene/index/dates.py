@@ -646,3 +646,27 @@ def _offset(moment: datetime) -> int:
     offset = moment.utcoffset()
     assert offset is not None
     return round(offset.total_seconds())
+
+
+def local_of(instant: int, zone: Zone) -> int:
+    """Return the local time of a date, as milliseconds since 1970 of a clock in UTC."""
+    return _Zoned.of_instant(instant, zone).local
+
+
+def instant_of(local: int, zone: Zone, before: int | None = None) -> int:
+    """Return the date of a local time; of a repeated one the first date, or the last that is not after `before`.
+
+    Raises:
+        Refused: with `before`, the clock skips the time.
+    """
+    first = _Zoned.of_local(local, zone)
+    if before is None:
+        return first.instant
+    if first.local != local:
+        raise unsupported(f"an interval whose beginning the clock of {zone} skips")
+    last = (
+        local - _offset(_naive(local).replace(tzinfo=zone, fold=1)) * _SECOND
+        if isinstance(zone, ZoneInfo)
+        else 0
+    )
+    return last if first.instant < last <= before else first.instant

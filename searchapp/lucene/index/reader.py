@@ -524,6 +524,12 @@ class FieldReader:
         values = self._values.all()
         return values if self._live is None else np.asarray(values[self._live[self._documents.all()]])
 
+    def live_numbers(self) -> tuple[Numbers, NDArray[Any]]:
+        """Return the documents and numbers of a numeric field, in ascending order of the numbers."""
+        documents, values = self._documents.all(), self._values.all()
+        is_live = self._liveness(documents)
+        return (documents, values) if is_live is None else (documents[is_live], values[is_live])
+
     def smallest(self, documents: NDArray[Any]) -> NDArray[np.float64]:
         """Return the smallest number of each document; NaN for a document without one."""
         smallest = np.full(self.documents, np.nan)

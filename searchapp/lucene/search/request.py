@@ -393,7 +393,7 @@ class BodyReader:
         for key in ("aggs", "aggregations"):
             if key in body:
                 with problems.at():
-                    aggregations = read_aggregations(key, body[key], self._parser)
+                    aggregations = read_aggregations(self._parser, body[key], key)
         if "suggest" in body:
             with problems.at():
                 suggest = read_suggest(body["suggest"], self._parser)
@@ -415,6 +415,8 @@ class BodyReader:
         assert query is not None and frame is not None
         rewritten = rewrite(query)
         check_clause_count(rewritten.clause_count)  # a prefix may stand for many terms
+        if aggregations and rewritten.reads_scores:
+            raise unsupported("aggregations of a query whose matches depend on scores (`min_score`)")
         request = Request(
             *(rewritten, query if marked is None else marked, frame),
             depends_on_time=self._parser.has_used_now,

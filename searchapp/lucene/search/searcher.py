@@ -39,6 +39,7 @@ from searchapp.lucene.queries.dsl import readers
 from searchapp.lucene.queries.query import Parser, Query
 from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Explanation, ScoredDocument
+from searchapp.lucene.search.aggregations import Documents, aggregate
 from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
 from searchapp.lucene.search.highlight import Highlighter, TokenCache
 from searchapp.lucene.search.request import BodyReader, Frame, Request
@@ -228,6 +229,7 @@ class Index:
         self.reader = reader
         self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, readers()))
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
+        self._documents = Documents(reader, [searcher.rows for searcher in self.searchers])
         # The last query and its scores, because its next page is often requested.
         self._last_scores: tuple[str, list[Scores]] | None = None
 
@@ -321,9 +323,7 @@ class Index:
             request = self.bodies.read(body)
             page = self._page(request, repr(body.get("query")))
             hits = self._hits(request, page)
-            if request.is_plain and (
-                request.aggregations is not None or not request.frame.is_total(len(hits))
-            ):
+            if request.is_plain and (request.aggregations or not request.frame.is_total(len(hits))):
                 masks = [request.query.matching(searcher.rows) for searcher in self.searchers]
                 page = page._replace(matching=masks, total=sum(map(np.count_nonzero, masks)))
             response: dict[str, Any] = {
@@ -333,9 +333,9 @@ class Index:
                     "hits": [_hit_json(hit) for hit in hits],
                 }
             }
-            if request.aggregations is not None:
-                rows = [searcher.rows for searcher in self.searchers]
-                response["aggregations"] = request.aggregations(list(zip(rows, page.matching, strict=True)))
+            if request.aggregations:
+                matching = np.concatenate(page.matching)
+                response["aggregations"] = aggregate(request.aggregations, self._documents, matching)
             if request.suggest is not None:
                 response["suggest"] = request.suggest(self.reader.parts)
             return response

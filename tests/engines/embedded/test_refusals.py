@@ -217,7 +217,7 @@ def test_invalid_bodies_are_rejected(index: Any, parameters: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("parameters", "piece"),
     [
-        ({"aggs": {}}, "`aggs` in a search body"),
+        ({"aggs": {"best": {"top_hits": {}}}}, "the aggregation `top_hits`"),
         ({"sort": "_doc"}, "the sort by `_doc`"),
         ({"_source": "t**"}, "the pattern `t**` in `_source`"),
         ({"highlight": {"fields": {"text": {"type": "fvh"}}}}, "`type: fvh` of `highlight`"),
@@ -377,7 +377,10 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
     embedded.build("body", spec_of([], MAPPING), [])
     request = {
         "query": {"intervals": {"text": "a"}},
-        "aggs": {},
+        "aggs": {
+            "a": {"terms": {"field": 1}},
+            "b": {"filter": {"match_all": {}}, "aggs": {"c": {"avg": {}}}},
+        },
         "sort": "_doc",
         "from": -1,
         "size": "many",
@@ -411,7 +414,8 @@ def test_all_problems_outside_the_query_are_reported_with_their_paths(embedded: 
             *["highlight"] * 2,
             "highlight.fields.te*",
             "explain",
-            "the embedded engine does not support `aggs` in a search body; Elasticsearch does",
+            "aggs.a.terms",
+            "aggs.b.aggs.c.avg",
             "highlight.highlight_query.bool.must[0]",
             "highlight.highlight_query.bool.must[1]",
         ]
