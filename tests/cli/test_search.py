@@ -291,3 +291,12 @@ def test_hits_are_written_as_a_run_of_one_topic(nlps: Cli, tmp_path: Path) -> No
     nothing = nlps("zzzzqq", "--out", tmp_path / "none.csv")
     assert nothing.code == 1 and "no hits to write" in nothing.stderr and not (tmp_path / "none.csv").exists()
     assert nlps("ring", "--topic", "1").code == 2 and nlps("ring", "--out", path, "--json").code == 2
+
+
+def test_a_search_body_is_answered(nlps: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "body.json"
+    file.write_text('{"query": {"match": {"text": "ring"}}, "size": 2, "sort": ["id"]}', encoding="utf-8")
+    answer = nlps("--body", file, "--json").json
+    ids = [hit["_id"] for hit in answer["hits"]["hits"]]
+    assert len(ids) == 2 and ids == sorted(ids)
+    assert ids[0] in nlps("--body", file).stdout

@@ -127,7 +127,7 @@ class RankedBatch(NamedTuple):
         ]
 
 
-class Page(NamedTuple):
+class HitPage(NamedTuple):
     """Hits of a request in order, and what its response reports of all matching documents."""
 
     documents: Numbers
@@ -138,7 +138,7 @@ class Page(NamedTuple):
     matching: Sequence[Mask] = ()  # by segment, without the `post_filter`
     max_score: float | None = None
 
-    def part(self, first: int, end: int) -> Page:
+    def part(self, first: int, end: int) -> HitPage:
         """Return the page of the hits from `first` to `end`."""
         part = slice(first, end)
         return self._replace(
@@ -340,15 +340,15 @@ class Index:
                 response["suggest"] = request.suggest(self.reader.parts)
             return response
 
-    def _page(self, request: Request, query: str) -> Page:
+    def _page(self, request: Request, query: str) -> HitPage:
         """Return the hits of a request whose query is written as `query`."""
         if not request.is_plain:
             return self._sorted_page(request)
         documents, scores = self._rank_page(request, query)
         values = zip(map(decimal, scores.tolist()), self.reader.ids_of(documents), strict=True)
-        return Page(documents, scores, list(values), [{}] * len(documents), len(documents))
+        return HitPage(documents, scores, list(values), [{}] * len(documents), len(documents))
 
-    def _sorted_page(self, request: Request) -> Page:
+    def _sorted_page(self, request: Request) -> HitPage:
         """Return the hits of a request with other parts than its query, and all matching documents."""
         frame = request.frame
         clauses = RESCORED if request.rescores else BEST_FIRST if frame.sort is None else frame.sort
@@ -376,7 +376,7 @@ class Index:
                 if frame.track_scores and frame.size and mask.any():
                     max_score = max(max_score or 0, float(scores.values[mask].max()))
         firsts = np.array([part.first for part in self.reader.parts])
-        page = Page(
+        page = HitPage(
             (firsts[chosen.segments] + chosen.documents).astype(np.int32),
             *(hit_scores, chosen.values),
             [
@@ -390,7 +390,7 @@ class Index:
             page = self._rescored(page, rescore)
         return page.part(frame.first, frame.end)
 
-    def _rescored(self, page: Page, rescore: Rescore) -> Page:
+    def _rescored(self, page: HitPage, rescore: Rescore) -> HitPage:
         second = np.zeros(len(page.documents), np.float32)
         matches = np.zeros(len(page.documents), bool)
         for searcher, (_part, indices, numbers) in zip(
@@ -408,7 +408,7 @@ class Index:
             max_score=max_score,
         )
 
-    def _hits(self, request: Request, page: Page) -> list[ScoredDocument]:
+    def _hits(self, request: Request, page: HitPage) -> list[ScoredDocument]:
         """Return the hits of a page with sources, highlights and explanations."""
         frame = request.frame
         highlighter = None
