@@ -63,9 +63,20 @@ NETWORKS = [
 ]
 # fmt: on
 
-WORD_FIELDS = ["text", "text.gaps", "text.alike", "text.parts", "title", "title.any", "a.b", "o.word", "all"]
+WORD_FIELDS = [
+    "text",
+    "text.gaps",
+    "text.alike",
+    "text.parts",
+    "title",
+    "title.any",
+    "a.b",
+    "o.word",
+    "all",
+    "part.word",
+]
 POINT_FIELDS = ["place", "place", "spot"]
-VALUE_FIELDS = ["tag", "tag", "tag", "flag", "note", "same", "net", "attrs", "attrs.a"]
+VALUE_FIELDS = ["tag", "tag", "tag", "flag", "note", "same", "part.tag", "net", "attrs", "attrs.a"]
 """Keywords, a boolean, an alias, an address and a flattened field."""
 NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte", "half"]
 DATE_FIELDS = ["when", "when", "day", "loose"]
@@ -78,6 +89,12 @@ TYPES = {
     "byte": "byte",
     "half": "half_float",
 }
+NESTED_FIELDS = {
+    "part": {"word": "part.word", "tag": "part.tag", "number": "part.n", "object": "part"},
+    "part.in": {"word": "part.in.word", "tag": "part.in.tag", "number": "part.in.n", "object": "part.in"},
+    "o.item": {"word": "o.item.word", "tag": "o.item.same", "number": "o.item.n", "object": "o.item"},
+}
+"""Fields of nested objects by their path."""
 ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs", "parts"]
 """Analyzers of every mapping."""
 
@@ -220,7 +237,15 @@ def mapping(draw: Draw) -> Json:
         },
         "same": {"type": "alias", "path": draw.choice(["tag", "tag", "title.raw", "o.n", "o.word"])},
         "all": text("words", term_vector="yes", **draw.some_of({"store": lambda: True})),
-        "o": {"dynamic": False, "properties": {"word": text("words"), "n": {"type": "byte"}}},
+        "o": {
+            "dynamic": False,
+            "properties": {
+                "word": text("words"),
+                "n": {"type": "byte"},
+                "item": _nested(draw, {"same": {"type": "alias", "path": "o.item.tag"}}, text(any_analyzer)),
+            },
+        },
+        "part": _nested(draw, {"in": _nested(draw, {}, text("words"))}, text("gaps")),
         "net": {
             "type": "ip",
             **draw.some_of(
@@ -297,6 +322,22 @@ def mapping(draw: Draw) -> Json:
     }
 
 
+def _nested(draw: Draw, properties: Json, text: Json) -> Json:
+    """Return a nested object with words, a keyword and a number."""
+    number = {"type": draw.choice(["byte", "double"]), **draw.some_of({"null_value": lambda: 5}, 0.2)}
+    options = {
+        "include_in_parent": lambda: draw.choice([True, "true", False]),
+        "include_in_root": lambda: True,
+        "dynamic": lambda: False,
+    }
+    copied = draw.some_of({"copy_to": lambda: draw.choice(["all", ["o.word"]])}, 0.2)
+    return {
+        "type": "nested",
+        "properties": {"word": {**text, **copied}, "tag": {"type": "keyword"}, "n": number, **properties},
+        **draw.some_of(options, 0.25),
+    }
+
+
 def _analysis(draw: Draw) -> tuple[list[str], Json]:
     """Return the analyzers of a mapping and their definitions."""
     any_ = pieces.analyzer(draw)
@@ -361,6 +402,8 @@ def _fields(draw: Draw) -> Json:
         "word": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
         "n": lambda: maybe_nested(draw, lambda: draw.number(-5, 5)),
         "unknown": lambda: draw.choice([1, "x", {"y": [1]}, None]),
+        "item": lambda: maybe_nested(draw, lambda: _nested_object(draw, "item")),
+        "item.word": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
     }
     options = {
         "title": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
@@ -379,6 +422,9 @@ def _fields(draw: Draw) -> Json:
         "loose": lambda: maybe_nested(draw, lambda: _stored_date(draw, [*DATES, *DAYS, *NO_DATES, None])),
         "net": lambda: maybe_nested(draw, lambda: draw.choice([*ADDRESSES * 8, *NETWORKS, None])),
         "attrs": lambda: maybe_nested(draw, lambda: _attributes(draw, 0)),
+        "part": lambda: maybe_nested(draw, lambda: _nested_object(draw, "part")),
+        "part.in": lambda: maybe_nested(draw, lambda: _nested_object(draw, "in")),
+        "o.item": lambda: maybe_nested(draw, lambda: _nested_object(draw, "item")),
         "kept": lambda: draw.choice([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
         **{name: _maker(draw, name) for name in NUMBER_FIELDS},
     }
@@ -394,7 +440,12 @@ def _fields(draw: Draw) -> Json:
             [number(draw), {"x": 1}, True, [True], draw.choice(NO_DATES)]
         )
     if draw.chance(0.03):
-        name = draw.choice(["new", "new.x", "same", "text.x", "kept.x", "o", "o.new", "o.word.x", "a..b"])
+        name = draw.choice(
+            [
+                *("new", "new.x", "same", "text.x", "kept.x", "o", "o.new", "o.word.x", "a..b"),
+                *("part", "part.new", "part.in.word.x", "o.item.same", "part.in", "o.item.new.x"),
+            ]
+        )
         fields[name] = draw.choice([number(draw), {"x": 1}, {}, [], None, "x"])
     return fields
 
@@ -413,6 +464,19 @@ def _stored_date(draw: Draw, dates: list[Any]) -> Any:
     """Return a date; a fraction as text, because Elasticsearch reads it again as the next integer of a double field."""
     value = draw.choice(dates)
     return str(value) if isinstance(value, float) else value
+
+
+def _nested_object(draw: Draw, name: str) -> Any:
+    """Return a value of a nested object."""
+    inner = {
+        "word": lambda: maybe_nested(draw, lambda: scalar_text(draw)),
+        "tag": lambda: maybe_nested(draw, lambda: draw.choice([*TAGS, 5, None])),
+        "n": lambda: maybe_nested(draw, lambda: draw.choice([draw.number(-5, 5), None])),
+    }
+    if name == "part":
+        inner["in"] = lambda: maybe_nested(draw, lambda: _nested_object(draw, "in"))
+        inner["in.word"] = inner["word"]
+    return draw.some_of(inner, 0.6) if draw.chance(0.97) else draw.choice([None, {}, {"n": "5"}])
 
 
 def _maker(draw: Draw, name: str) -> Callable[[], Any]:

@@ -17,6 +17,7 @@ from tests.search.mappings import (
     FRACTIONS,
     IDS,
     INTEGERS,
+    NESTED_FIELDS,
     NETWORKS,
     NUMBER_FIELDS,
     POINT_FIELDS,
@@ -38,7 +39,7 @@ KINDS = {
     "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
     "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "query_string",
     "simple_query_string", "more_like_this", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
-    "function_score", "geo_distance", "geo_bounding_box",
+    "function_score", "geo_distance", "geo_bounding_box", "nested",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -170,7 +171,7 @@ def _rescore(draw: Draw) -> Json:
 
 def highlight(draw: Draw) -> Json:
     """Return the highlighting of some fields, of complete values or of fragments."""
-    names = [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "when", "nowhere", "t*", "*", "*.*"]
+    names = [*WORD_FIELDS, *VALUE_FIELDS, "a.c", "year", "when", "nowhere", "t*", "*", "*.*", "o.item.tag"]
     whole = draw.chance(0.3)
     fields: Json = {
         name: {}
@@ -224,7 +225,45 @@ def query(draw: Draw, depth: int = 0) -> Json:
     """Return a query, which may contain inner queries."""
     if depth == DEEPEST or draw.chance(0.35 + 0.15 * depth):
         return leaf(draw)
+    if draw.chance(0.15):
+        return nested(draw, lambda: query(draw, depth + 1))
     return compound(draw, lambda: query(draw, depth + 1))
+
+
+def nested(draw: Draw, inner: Callable[[], Json]) -> Json:
+    """Return a query of nested objects, mostly on their fields."""
+    path = draw.choice([*NESTED_FIELDS])
+    query = inner()
+    options = {
+        "score_mode": lambda: draw.choice(["avg", "sum", "min", "max", "none", "Avg", "total"]),
+        "ignore_unmapped": lambda: draw.choice([True, False, "false"]),
+    }
+    parameters = {
+        "path": path if draw.chance(0.97) else draw.choice(["o", "text", "nowhere", ""]),
+        "query": _with_fields(draw, query, NESTED_FIELDS[path]),
+    }
+    return {"nested": boosted(draw, {**parameters, **draw.some_of(options, 0.4)})}
+
+
+_OBJECT_FIELDS = ["a", "o", "kept"]
+
+
+def _with_fields(draw: Draw, value: Any, fields: Json) -> Any:
+    """Return a part of a query with most names of fields replaced by those of a nested object."""
+
+    def renamed(name: Any) -> Any:
+        field, caret, boost = name.partition("^") if isinstance(name, str) else (name, "", "")
+        kinds = {"word": WORD_FIELDS, "tag": VALUE_FIELDS, "number": NUMBER_FIELDS, "object": _OBJECT_FIELDS}
+        for kind, names in kinds.items():
+            if field in names and draw.chance(0.8):
+                return fields[kind] + caret + boost
+        return name
+
+    if isinstance(value, dict):
+        return {renamed(key): _with_fields(draw, item, fields) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_fields(draw, item, fields) for item in value]
+    return renamed(value)
 
 
 def boosted(draw: Draw, parameters: Json) -> Json:
@@ -346,7 +385,7 @@ def _query_text(draw: Draw, operators: list[str]) -> str:
 
 
 def _query_fields(draw: Draw) -> list[str]:
-    patterns = ["text*", "t*", "*", "a.*", "title.*", "tag*", "*.any", "o.*", "y*", "z*"]
+    patterns = ["text*", "t*", "*", "a.*", "part.*", "title.*", "tag*", "*.any", "o.*", "y*", "z*"]
 
     def field() -> str:
         names = [*WORD_FIELDS, *WORD_FIELDS, *VALUE_FIELDS, "nowhere", "year", "weight", *patterns]
@@ -825,6 +864,8 @@ def leaf(draw: Draw) -> Json:
                             "attrs.b",
                             "attrs.b.c",
                             "o",
+                            "part",
+                            "o.item",
                             "kept",
                             "title.raw",
                             "nowhere",

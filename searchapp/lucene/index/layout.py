@@ -10,6 +10,9 @@
         the same files, for the documents that 000007 lacks
         dead-000007.npy, dead-000007.field<n>.*.npy     deleted documents of that segment, and their terms
 
+The nested objects of a path are stored like documents: `nested<n>.parents.npy`, `nested<n>.places.npy` and
+`nested<n>.field<m>.*.npy`.
+
 An index is a list of immutable segments. The manifest is the commit point: it lists the segments kept from earlier
 versions, with the documents deleted since.
 
@@ -42,9 +45,9 @@ from searchapp.lucene.errors import (
     Refused,
     UnreadableFile,
 )
-from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.mapping import ROOT, Schema
 
-FORMAT = 7  # incremented when files of the same name change their meaning
+FORMAT = 8  # incremented when files of the same name change their meaning
 
 PROGRAM = "embedded index"
 MANIFEST = "manifest.json"
@@ -76,6 +79,14 @@ class FieldSummary(NamedTuple):
     tokens: int
 
 
+class NestedSummary(NamedTuple):
+    """The prefix of the files of a path's nested objects in a segment, their number, and their fields."""
+
+    prefix: str
+    documents: int
+    fields: Mapping[str, FieldSummary]
+
+
 class StoredFile(NamedTuple):
     """Size in bytes and SHA-256 of a file; for an array, the type and number of its elements."""
 
@@ -100,6 +111,7 @@ class Deletions(NamedTuple):
     prefix: str = ""  # name of the array of ascending document numbers
     documents: int = 0
     fields: Mapping[str, FieldSummary] = {}  # prefix of the arrays `ranks` of terms and `counts` of documents
+    nested: Mapping[str, Mapping[str, FieldSummary]] = {}  # the same for the nested objects of each path
 
 
 class KeptSegment(NamedTuple):
@@ -135,6 +147,7 @@ class IndexManifest:
     # Documents of the version's own segment, deleted ones included; `fields` and `files` also describe this segment.
     documents: int
     fields: Mapping[str, FieldSummary]
+    nested: Mapping[str, NestedSummary]  # by path, parents first
     files: Mapping[str, StoredFile]
     analysis: str  # identity of the analysis that produced the terms
     kept: Mapping[str, KeptSegment]  # segments by the names of the earlier versions that wrote them
@@ -188,11 +201,15 @@ class IndexManifest:
                 user_data=described["user_data"],
                 documents=described["documents"],
                 fields=_summaries(described["fields"]),
+                nested={
+                    path: NestedSummary(prefix, documents, _summaries(fields))
+                    for path, (prefix, documents, fields) in described["nested"].items()
+                },
                 files={name: StoredFile(*file) for name, file in described["files"].items()},
                 analysis=described["analysis"],
                 kept={
-                    name: KeptSegment(digest, Deletions(prefix, documents, _summaries(fields)))
-                    for name, (digest, (prefix, documents, fields)) in described["kept"].items()
+                    name: KeptSegment(digest, _deletions(*deletions))
+                    for name, (digest, deletions) in described["kept"].items()
                 },
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -213,7 +230,8 @@ class IndexManifest:
             segments.append(Segment(manifest, kept.deletions))
         segments.append(Segment(self, Deletions()))
         # An earlier version did not search some types of fields.
-        if any(self.schema.fields.keys() - segment.manifest.fields.keys() for segment in segments):
+        fields = self.schema.fields_of(ROOT).keys()
+        if any(fields - segment.manifest.fields.keys() for segment in segments):
             raise OldFormat(self.folder)
         return segments
 
@@ -276,6 +294,13 @@ class IndexManifest:
 
 def _summaries(described: Mapping[str, Any]) -> dict[str, FieldSummary]:
     return {name: FieldSummary(*summary) for name, summary in described.items()}
+
+
+def _deletions(
+    prefix: str, documents: int, fields: Mapping[str, Any], nested: Mapping[str, Mapping[str, Any]]
+) -> Deletions:
+    nested_fields = {path: _summaries(described) for path, described in nested.items()}
+    return Deletions(prefix, documents, _summaries(fields), nested_fields)
 
 
 def _read_json(folder: Path) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """Mappings: the fields of a create-index body, names of properties, and values of documents.
 
 A *field* has postings: `text` and its sub-field `text.prose` are two fields with one source. A dot in a name
-separates an object from its property.
+separates an object from its property. Objects of the type `nested` are documents of their own (`Block`), which only
+`nested` queries find.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -36,6 +37,10 @@ from searchapp.lucene.similarity import BM25, DEFAULT_B, DEFAULT_K1, BooleanSimi
 # Elasticsearch's defaults of `index.mapping.total_fields.limit` and `index.mapping.depth.limit`.
 MOST_FIELDS = 1_000
 DEEPEST = 20
+
+# Elasticsearch's defaults of `index.mapping.nested_fields.limit` and `index.mapping.nested_objects.limit`.
+MOST_NESTED_FIELDS = 100
+MOST_NESTED_OBJECTS = 10_000
 
 # Names of Elasticsearch's own properties of a document.
 # fmt: off
@@ -100,6 +105,10 @@ KEY_END = "\0"
 ID = "id"  # the property that hits of equal scores are sorted by
 BOOLEAN = "boolean"
 ALIAS = "alias"
+OBJECT = "object"
+NESTED = "nested"
+
+ROOT = ""  # the path of documents that are not inside a nested object
 
 # fmt: off
 _ANY_TYPE = {"type", "fields", "meta", "copy_to", "index", "store"}
@@ -134,7 +143,7 @@ _TERM_VECTORS = (
 )
 _OF_ROOT = {
     "dynamic", "_meta", "properties", "date_detection", "numeric_detection", "dynamic_date_formats",
-    "dynamic_templates",
+    "dynamic_templates", "_source",
 }
 # fmt: on
 _DYNAMIC = ("true", "false", "strict", "runtime")
@@ -149,6 +158,17 @@ def objects(name: str) -> Iterator[str]:
     """
     parts = name.split(".")
     return (".".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _scope(name: str, nested: Container[str]) -> str:
+    return next((path for path in reversed([*objects(name)]) if path in nested), ROOT)
+
+
+def _owner(member: Member, name: str) -> Member:
+    """Return the innermost member around a nested object that can have a property."""
+    while member.parent is not None and not name.startswith(f"{member.path}."):
+        member = member.parent
+    return member
 
 
 def _check_name(name: str) -> None:
@@ -280,6 +300,28 @@ class Field:
         return not self.is_number and not self.is_geometry
 
 
+@dataclass(frozen=True, slots=True)
+class NestedType:
+    """The objects of a path, of the type `nested`."""
+
+    parent: str  # path of the nested objects that contain them, or `ROOT`
+    in_parent: bool  # whether their values are also values of the parent
+    in_root: bool  # whether their values are also values of the document
+
+
+@dataclass(slots=True)
+class Member:
+    """A nested object or a document, with the values of each property, including null."""
+
+    path: str
+    parent: Member | None
+    values: defaultdict[str, list[Any]]
+
+
+# A document with its nested objects in Lucene's order: each after the objects inside it, the document last.
+Block = list[Member]
+
+
 @dataclass(frozen=True)
 class Schema:
     """The fields of an index by name, in the order of the mapping, and its analysis settings."""
@@ -296,33 +338,92 @@ class Schema:
     dynamic: Mapping[str, str] = field(default_factory=dict)  # by object; the root is ""
     copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # targets of `copy_to` by property
     default_fields: tuple[str, ...] = ("*",)  # of queries that name no fields, with boosts
+    nested: Mapping[str, NestedType] = field(
+        default_factory=dict
+    )  # by path, parents first; also in `objects`
+    most_nested: int = MOST_NESTED_OBJECTS  # of a document
 
-    def values(self, source: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the values of each property in Elasticsearch's order, including null.
+    def block(self, source: Mapping[str, Any]) -> Block:
+        """Return a document and its nested objects with their values in Elasticsearch's order.
 
         Raises:
             TypeError: the mapping lacks a property, or an object has another value.
             Refused: Elasticsearch would add a property to the mapping.
         """
-        values: defaultdict[str, list[Any]] = defaultdict(list)
-        self._collect(source, "", values)
-        return values
+        block: Block = []
+        self._complete(source, "", Member(ROOT, None, defaultdict(list)), block)
+        return block
 
-    def _collect(self, members: Mapping[str, Any], prefix: str, values: dict[str, list[Any]]) -> None:
-        for key, value in members.items():
+    def _complete(self, properties: Mapping[str, Any], prefix: str, member: Member, block: Block) -> None:
+        """Read a member and append it to the block, after the members inside it."""
+        self._collect(properties, prefix, member, block)
+        if member.parent is not None:
+            self._include(member, member.parent)
+            if len(block) == self.most_nested:
+                raise TypeError(f"it has more than {self.most_nested:,} nested objects")
+        block.append(member)
+
+    def _collect(self, properties: Mapping[str, Any], prefix: str, member: Member, block: Block) -> None:
+        """Add the values of a member's object; append nested objects inside to the block."""
+        values = member.values
+        for key, value in properties.items():
+            if self.nested and "." in key:
+                key, value = self._without_dots(prefix, key, value)
             name = prefix + key
             if name in self.sources:
                 leaves = [value] if name in self._whole else _flattened(value)
                 values[name] += leaves
                 for target in self.copies.get(name, ()):
-                    values[target] += leaves
-            elif name in self.objects:
+                    _owner(member, target).values[target] += leaves
+            elif name in self.objects and name not in self.stored:
                 for inner in filter(lambda inner: inner is not None, _flattened(value)):
                     if not isinstance(inner, Mapping):
                         raise TypeError(f"{name} is an object, but its value is {_short(inner)}")
-                    self._collect(inner, f"{name}.", values)
+                    if name in self.nested:
+                        self._complete(inner, f"{name}.", Member(name, member, defaultdict(list)), block)
+                    else:
+                        self._collect(inner, f"{name}.", member, block)
             else:
                 self._require_ignored(name)
+
+    def _without_dots(self, prefix: str, key: str, value: Any) -> tuple[str, Any]:
+        """Split a key with dots that leads into a nested object."""
+        for path in objects(prefix + key):
+            if path in self.nested and len(path) > len(prefix):
+                return path[len(prefix) :], {(prefix + key)[len(path) + 1 :]: value}
+        return key, value
+
+    def _include(self, member: Member, parent: Member) -> None:
+        """Add the values of a nested object to its parent or the document, if the mapping says so."""
+        type_, targets = self.nested[member.path], []
+        if type_.in_parent:
+            targets.append(parent)
+        if type_.in_root and not (type_.in_parent and parent.parent is None):
+            targets.append(_owner(parent, ""))
+        for target in targets:
+            for name, values in member.values.items():
+                target.values[name] += values
+
+    def scope(self, name: str) -> str:
+        """Return the path of the nested objects that have a property, or `ROOT`."""
+        return _scope(name, self.nested) if self.nested else ROOT
+
+    def fields_of(self, path: str) -> dict[str, Field]:
+        """Return the fields that nested objects of a path can have, or the document."""
+        return {name: field for name, field in self.fields.items() if path in self._paths(field.source)}
+
+    def _paths(self, name: str) -> set[str]:
+        """Return the paths whose nested objects can have the values of a property."""
+        path = self.scope(name)
+        paths = {path}
+        while path != ROOT:
+            type_ = self.nested[path]
+            paths |= {ROOT} if type_.in_root else set()
+            if not type_.in_parent:
+                break
+            path = type_.parent
+            paths.add(path)
+        return paths
 
     def _require_ignored(self, name: str) -> None:
         """Reject a property that is not read, except one that the mapping ignores."""
@@ -378,7 +479,11 @@ class Schema:
         properties: Mapping[str, Any] = {}
         limits: Mapping[str, int] = {}
         default_fields: tuple[str, ...] = ("*",)
-        most_fields = MOST_FIELDS
+        limits_of_mapping = {
+            "total_fields": MOST_FIELDS,
+            "nested_fields": MOST_NESTED_FIELDS,
+            "nested_objects": MOST_NESTED_OBJECTS,
+        }
         similarities = {"default": BM25(), "BM25": BM25(), "boolean": BooleanSimilarity()}
         with problems.at():
             known_only(mapping, {"settings", "mappings"}, "a mapping")
@@ -402,11 +507,10 @@ class Schema:
             default_fields = _default_fields(_object(settings, "query"))
         with problems.at("settings.mapping"):
             options = _object(settings, "mapping")
-            known_only(
-                options, {"total_fields", "nested_fields", "nested_objects"}, "the settings of a mapping"
-            )
-            total = _object(options, "total_fields")
-            most_fields = _natural(total.get("limit", MOST_FIELDS), "`total_fields.limit`")
+            known_only(options, set(limits_of_mapping), "the settings of a mapping")
+            for name in options:
+                limit = _object(options, name).get("limit", limits_of_mapping[name])
+                limits_of_mapping[name] = _natural(limit, f"`{name}.limit`")
         with problems.at("settings.analysis"):
             analysis = _object(settings, "analysis")
             _object(analysis, "analyzer")
@@ -420,10 +524,11 @@ class Schema:
             properties = _object(mappings, "properties")
             known_only(mappings, _OF_ROOT, "`mappings`")
             _object(mappings, "_meta")
+            _require_whole_source(_object(mappings, "_source"))
             reader.dynamic[""] = _dynamic(mappings.get("dynamic", True))
         reader.read(properties, "", "mappings.properties")
         with problems.at("mappings.properties"):
-            reader.check(most_fields)
+            reader.check(limits_of_mapping["total_fields"], limits_of_mapping["nested_fields"])
         schema = cls(
             reader.fields,
             analysis,
@@ -436,6 +541,8 @@ class Schema:
             reader.dynamic,
             reader.copies,
             default_fields,
+            reader.nested_types(),
+            limits_of_mapping["nested_objects"],
         )
         return schema, problems
 
@@ -480,6 +587,17 @@ def _dynamic(value: Any) -> str:
     return word
 
 
+def _require_whole_source(options: Mapping[str, Any]) -> None:
+    """Reject a `_source` of a mapping that stores less than the whole documents."""
+    label = "`_source` of a mapping"
+    known_only(options, {"enabled", "includes", "excludes"}, label)
+    if not parameters.flag(options.get("enabled", True), f"`enabled` in {label}"):
+        raise unsupported(f"`enabled: false` in {label}")
+    for name in ("includes", "excludes"):
+        if options.get(name):
+            raise unsupported(f"`{name}` in {label}")
+
+
 def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return parameters.mapping(parent.get(name, {}), f"`{name}` of a mapping")
 
@@ -500,6 +618,8 @@ class _FieldParser:
         self.objects: set[str] = set()
         self.dynamic: dict[str, str] = {"": "true"}
         self.copies: dict[str, tuple[str, ...]] = {}
+        self._nested: dict[str, tuple[bool, bool]] = {}  # `include_in_parent` and `include_in_root` by path
+        self._plain: set[str] = set()  # objects that are not of the type `nested`
         self._names: set[str] = set()
 
     def read(self, properties: Mapping[str, Any], prefix: str, path: str) -> None:
@@ -508,20 +628,32 @@ class _FieldParser:
             with self._problems.at(f"{path}.{key}"):
                 _check_name(name)
                 self.objects.update(objects(name))
+                self._plain.update(part for part in objects(name) if len(part) > len(prefix))
                 self._property(name, parameters.mapping(described, f"the field {name}"), f"{path}.{key}")
 
     def _property(self, name: str, described: Mapping[str, Any], path: str) -> None:
         type_ = _type(name, described)
-        if name.count(".") + 1 + (type_ == "object") > DEEPEST:
+        is_object = type_ in (OBJECT, NESTED)
+        if name.count(".") + 1 + is_object > DEEPEST:
             raise invalid(f"{name} is inside more than {DEEPEST} objects, with the document")
-        if type_ == "object" and _flag(described, "enabled", True, name):
-            self._object(name, described, path)
+        includes: set[str] = set()
+        if type_ == NESTED:
+            if name in self._nested:
+                raise unsupported(f"two definitions of the field {name}")
+            includes = {"include_in_parent", "include_in_root"}
+            in_parent, in_root = (_flag(described, flag, False, name) for flag in sorted(includes))
+            self._nested[name] = in_parent, in_root
+        elif is_object:
+            self._plain.add(name)
+        if is_object and _flag(described, "enabled", True, name):
+            self._object(name, described, path, includes)
             return
         if name in self._names:
             raise unsupported(f"two definitions of the field {name}")
         self._names.add(name)
-        if type_ == "object":
-            known_only(described, {"type", "enabled", "dynamic"}, f"the object {name}, which is not indexed")
+        if is_object:
+            known = {"type", "enabled", "dynamic", *includes}
+            known_only(described, known, f"the object {name}, which is not indexed")
             self.stored.add(name)
         elif type_ == ALIAS:
             known_only(described, {"type", "path"}, f"the alias {name}")
@@ -602,8 +734,8 @@ class _FieldParser:
             )
         self.unsearched[name + PREFIXES] = f"the prefixes of the type {TYPED}"
 
-    def _object(self, name: str, described: Mapping[str, Any], path: str) -> None:
-        known_only(described, {"type", "properties", "dynamic", "enabled"}, f"the object {name}")
+    def _object(self, name: str, described: Mapping[str, Any], path: str, known: Iterable[str]) -> None:
+        known_only(described, {"type", "properties", "dynamic", "enabled", *known}, f"the object {name}")
         self.objects.add(name)
         if "dynamic" in described:
             self.dynamic[name] = _dynamic(described["dynamic"])
@@ -615,8 +747,31 @@ class _FieldParser:
         if named:
             self.copies[name] = tuple(parameters.raw_text(target, f"`copy_to` of {name}") for target in named)
 
-    def check(self, most_fields: int) -> None:
+    def nested_types(self) -> dict[str, NestedType]:
+        """Return the nested types by path, parents first, without redundant inclusions.
+
+        Source: `org.elasticsearch.index.mapper.RootObjectMapper.fixRedundantIncludes`.
+        """
+        types: dict[str, NestedType] = {}
+        reaching_root = {ROOT}  # the paths whose values are also values of the document
+        for path in sorted(self._nested, key=lambda path: path.count(".")):
+            in_parent, in_root = self._nested[path]
+            parent = _scope(path, types)
+            if path.rpartition(".")[0] == parent:  # Elasticsearch does not look inside other objects
+                via_parent = in_parent and parent in reaching_root
+                reaching_root |= {path} if via_parent or in_root else set()
+                in_root = in_root and not via_parent
+            types[path] = NestedType(parent, in_parent, in_root)
+        return types
+
+    def check(self, most_fields: int, most_nested: int) -> None:
         """Check the names of all properties together."""
+        if both := self._plain & self._nested.keys():
+            raise invalid(f"{min(both)} is defined both as an object and as nested")
+        if len(self._nested) > most_nested:
+            raise invalid(
+                f"the mapping has {len(self._nested):,} nested objects, and at most {most_nested:,} are allowed"
+            )
         for name in sorted(self._names & self.objects):
             if name in self.stored:
                 raise unsupported(f"a field below {name}, which is not indexed,")
@@ -628,9 +783,14 @@ class _FieldParser:
             for target in targets:
                 if target not in sources - {name, ID}:
                     raise unsupported(f"`copy_to: {target}` of the field {name}, only another field")
+                scope = _scope(target, self._nested)
+                if scope != ROOT and not name.startswith(f"{scope}."):
+                    raise invalid(f"`copy_to: {target}` of the field {name} leads into a nested object")
         for name, target in self.aliases.items():
             if target not in self.fields and target not in self.unsearched:
                 raise invalid(f"the alias {name} is for {target}, which is no field")
+            if _scope(name, self._nested) != _scope(target, self._nested):
+                raise invalid(f"the alias {name} is for {target}, which is in another nested object")
         if ID in self.fields and not self.fields[ID].has_doc_values:
             raise unsupported(f"`doc_values: false` of the field {ID}, by which hits are sorted")
         if ID in self.fields and self.fields[ID].type == KEYWORD and self.fields[ID].analyzer:
@@ -739,7 +899,7 @@ def _type(name: str, described: Mapping[str, Any]) -> str:
     if type_ is None:
         if described.get("properties") is None and described.keys() != {"enabled"}:
             raise invalid(f"the field {name} has no `type`")
-        return "object"
+        return OBJECT
     return str(type_)
 
 

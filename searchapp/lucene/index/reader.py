@@ -1,4 +1,6 @@
-"""Readers of an index: `DirectoryReader` (all segments), `IndexReader` (one segment) and `FieldReader` (one field).
+"""Readers of an index: `DirectoryReader` (all segments), `SegmentReader` and `FieldReader` (one field).
+
+The documents of a segment and their nested objects of each path (`NestedReader`) are an `IndexReader` each.
 
 Each segment is searched alone with the statistics of the live documents of all segments. Therefore scores equal, bit
 for bit, those of an index built from the live documents only.
@@ -22,11 +24,27 @@ from searchapp.lucene.index import impacts
 from searchapp.lucene.index.arrays import Int64s, Mask, Numbers, StoredArray, StoredArrays, Terms
 from searchapp.lucene.index.documents import DocumentStore
 from searchapp.lucene.index.impacts import Impacts
-from searchapp.lucene.index.layout import FieldSummary, IndexManifest, Segment, refuted
-from searchapp.lucene.index.mapping import BOOLEAN, Field, Schema
+from searchapp.lucene.index.layout import (
+    Deletions,
+    FieldSummary,
+    IndexManifest,
+    NestedSummary,
+    Segment,
+    refuted,
+)
+from searchapp.lucene.index.mapping import BOOLEAN, ROOT, Field, Schema
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
 
-__all__ = ["BoundedPostings", "DirectoryReader", "FieldReader", "IndexReader", "Mask", "Numbers", "Postings"]
+__all__ = [
+    "BoundedPostings",
+    "DirectoryReader",
+    "FieldReader",
+    "IndexReader",
+    "Mask",
+    "Numbers",
+    "Postings",
+    "SegmentReader",
+]
 
 Ranking = tuple[Numbers, Float32s]  # documents and their scores, best first
 
@@ -180,8 +198,24 @@ class DeletedTerms:
         return int(self.counts[index]) if index < len(self.ranks) and self.ranks[index] == rank else 0
 
 
+class AbsentArrays:
+    """The arrays of a field that no document or nested object of an `IndexReader` can have."""
+
+    def __init__(self, documents: int) -> None:
+        self._documents = documents
+
+    def open(self, name: str) -> StoredArray:
+        part = name.rpartition(".")[2]
+        if part == "norms":
+            return StoredArray(np.zeros(self._documents, np.uint8))
+        if part.endswith("starts"):
+            return StoredArray(np.zeros(1, np.int64))
+        types = {"values": np.float64, "present": np.int32, "documents": np.int32, "positions": np.int32}
+        return StoredArray(np.empty(0, types.get(part, np.uint8)))
+
+
 class FieldReader:
-    """One field of a segment.
+    """One field of the documents of a segment, or of their nested objects of one path.
 
     Statistics cover the live documents of all segments. Methods omit deleted documents, except `bounded` and
     `positions`, whose callers skip them. Keyword fields have no frequencies, positions and norms; numeric fields have
@@ -192,7 +226,7 @@ class FieldReader:
 
     def __init__(
         self,
-        columns: StoredArrays,
+        columns: StoredArrays | AbsentArrays,
         field: Field,
         summary: FieldSummary,
         documents: int,
@@ -206,6 +240,7 @@ class FieldReader:
         `deleted` are None if no document is deleted.
         """
         self.field = field
+        self.is_absent = isinstance(columns, AbsentArrays)
         self.documents = documents
         self._live = live
         self._deleted = deleted
@@ -240,7 +275,7 @@ class FieldReader:
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
 
     def join(self, segments: Sequence[FieldReader]) -> None:
-        self._others = [segment for segment in segments if segment is not self]
+        self._others = [segment for segment in segments if segment is not self and not segment.is_absent]
         self.statistics = FieldStatistics(
             sum(segment.live_statistics.documents for segment in segments),
             sum(segment.live_statistics.tokens for segment in segments),
@@ -565,11 +600,111 @@ def _joined(values: StoredArray, parts: Sequence[slice]) -> NDArray[Any]:
 
 
 class IndexReader:
-    """An open segment."""
+    """The documents of an open segment, or their nested objects of one path."""
+
+    path: str = ROOT
+    schema: Schema
+    count: int
+    live: Mask | None  # None if no document is deleted
+    dead: Numbers | None  # deleted documents, ascending
+    fields: Mapping[str, FieldReader]
+    nested: Mapping[str, NestedReader]  # of the segment, by path
 
     others: Sequence[IndexReader]
-    whole_count: int  # documents in the index
-    is_part: bool  # whether documents of the index are deleted or in other segments
+    whole_count: int  # documents and nested objects in the index
+    is_part: bool  # whether documents or nested objects of the index are deleted or in other readers
+
+    def number(self, document: int) -> int:
+        """Return Lucene's number of a document, which explanations show."""
+        raise NotImplementedError
+
+    def documents_of(self, ids: Iterable[str]) -> Numbers:
+        """Return the documents with the ids, or the nested objects in them."""
+        raise NotImplementedError
+
+    def in_all(self, field: str) -> bool:
+        return self.fields[field].statistics.documents == self.whole_count
+
+    def live_mask(self) -> Mask:
+        return np.ones(self.count, bool) if self.live is None else self.live.copy()
+
+    def sum_of_parts(self, own_count: int, count: Callable[[IndexReader], int]) -> int:
+        return own_count + sum(map(count, self.others))
+
+    def _open_fields(
+        self,
+        columns: StoredArrays,
+        summaries: Mapping[str, FieldSummary],
+        written_schema: Schema,
+        commit_arrays: StoredArrays,
+        deletions: Mapping[str, FieldSummary],
+    ) -> None:
+        fields = {}
+        for name, field in self.schema.fields.items():
+            summary = summaries.get(name)
+            fields[name] = FieldReader(
+                AbsentArrays(self.count) if summary is None else columns,
+                field,
+                summary or FieldSummary(name, 0, 0),
+                self.count,
+                written_schema.fields[name].similarity,
+                self.live,
+                DeletedTerms.open(commit_arrays, field, deletions[name]) if name in deletions else None,
+            )
+        self.fields = fields
+
+
+class NestedReader(IndexReader):
+    """The nested objects of one path in a segment."""
+
+    def __init__(
+        self,
+        path: str,
+        segment: SegmentReader,
+        summary: NestedSummary,
+        columns: StoredArrays,
+        written_schema: Schema,
+        commit_arrays: StoredArrays,
+        deletions: Deletions,
+    ) -> None:
+        self.path = path
+        self.schema = segment.schema
+        self.count = summary.documents
+        self.nested = segment.nested
+        self._segment = segment
+        outer = segment.nested.get(self.schema.nested[path].parent, segment)
+        self._parents: Numbers = columns.open(f"{summary.prefix}.parents").all()
+        self._places = columns.open(f"{summary.prefix}.places").all()
+        if not len(self._parents) == len(self._places) == self.count:
+            raise ValueError("its files do not agree on the number of nested objects")
+        self.live = self.dead = None
+        if outer.live is not None:
+            self.live = outer.live[self._parents]
+            self.dead = np.flatnonzero(~self.live).astype(np.int32)
+        self._open_fields(
+            columns, summary.fields, written_schema, commit_arrays, deletions.nested.get(path, {})
+        )
+
+    def parents(self, path: str) -> Numbers:
+        """Return the nested object of an outer path, or the document, that contains each object; ascending."""
+        parent = self.schema.nested[self.path].parent
+        if parent == path:
+            return self._parents
+        return self.nested[parent].parents(path)[self._parents]
+
+    @cached_property
+    def _documents(self) -> Numbers:
+        return self.parents(ROOT)
+
+    def number(self, document: int) -> int:
+        return self._segment.first_number(int(self._documents[document])) + int(self._places[document])
+
+    def documents_of(self, ids: Iterable[str]) -> Numbers:
+        return np.flatnonzero(np.isin(self._documents, self._segment.documents_of(ids))).astype(np.int32)
+
+
+class SegmentReader(IndexReader):
+    """An open segment."""
 
     def __init__(
         self,
@@ -590,8 +725,9 @@ class IndexReader:
         self.schema = schema
         self.first = first
         self.count = manifest.documents
-        self.live: Mask | None = None  # None if no document is deleted
-        self.dead: Numbers | None = None  # deleted documents, ascending
+        self.live = None
+        self.dead = None
+        self.nested: dict[str, NestedReader] = {}
         self.sources = DocumentStore(self.folder)
         try:
             columns = StoredArrays(manifest)
@@ -602,20 +738,11 @@ class IndexReader:
             self.ids = Terms.open(columns.open, "ids")
             self._by_rank = columns.open("ids.documents")
             self._ranks = columns.open("ids.ranks")
-            self.fields: Mapping[str, FieldReader] = {
-                name: FieldReader(
-                    columns,
-                    field,
-                    manifest.fields[name],
-                    self.count,
-                    written_schema.fields[name].similarity,
-                    self.live,
-                    DeletedTerms.open(commit_arrays, field, deletions.fields[name])
-                    if deletions.documents
-                    else None,
+            self._open_fields(columns, manifest.fields, written_schema, commit_arrays, deletions.fields)
+            for path in schema.nested:
+                self.nested[path] = NestedReader(
+                    path, self, manifest.nested[path], columns, written_schema, commit_arrays, deletions
                 )
-                for name, field in schema.fields.items()
-            }
             lengths = {len(self.ids), len(self._by_rank), len(self._ranks), self.sources.count}
             if lengths != {self.count}:
                 raise ValueError("its files do not agree on the number of documents")
@@ -649,9 +776,6 @@ class IndexReader:
         """The documents in the bytewise order of ids."""
         return self._by_rank.all()
 
-    def in_all(self, field: str) -> bool:
-        return self.fields[field].statistics.documents == self.whole_count
-
     def document(self, document_id: str) -> int | None:
         rank = self.ids.rank(document_id)
         if rank is None:
@@ -659,25 +783,38 @@ class IndexReader:
         document = int(self._by_rank[rank : rank + 1][0])
         return document if self.live is None or self.live[document] else None
 
+    def documents_of(self, ids: Iterable[str]) -> Numbers:
+        numbers = map(self.document, ids)
+        return np.array([number for number in numbers if number is not None], np.int32)
+
+    @cached_property
+    def _nested_before(self) -> Int64s:
+        """The number of nested objects in the documents before each one, and in all."""
+        counts = np.zeros(self.count, np.int64)
+        for nested in self.nested.values():
+            counts += np.bincount(nested.parents(ROOT), minlength=self.count)
+        return np.append(0, np.cumsum(counts))
+
+    def first_number(self, document: int) -> int:
+        """Return Lucene's number of the first nested object of a document, or of the document without one."""
+        return self.first + document + (int(self._nested_before[document]) if self.nested else 0)
+
+    def number(self, document: int) -> int:
+        return self.first_number(document + 1) - 1
+
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         return self._id_cache.get(documents)
 
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
         return self.sources.sources(documents.tolist())
 
-    def live_mask(self) -> Mask:
-        return np.ones(self.count, bool) if self.live is None else self.live.copy()
-
-    def sum_of_parts(self, own_count: int, count: Callable[[IndexReader], int]) -> int:
-        return own_count + sum(map(count, self.others))
-
     def close(self) -> None:
         self.sources.close()
 
 
 def by_segment(
-    documents: NDArray[Any], segments: Sequence[IndexReader]
-) -> Iterator[tuple[IndexReader, NDArray[np.intp], NDArray[Any]]]:
+    documents: NDArray[Any], segments: Sequence[SegmentReader]
+) -> Iterator[tuple[SegmentReader, NDArray[np.intp], NDArray[Any]]]:
     """Yield each segment, the indices of its entries in `documents`, and their numbers in the segment."""
     for segment in segments:
         indices = np.flatnonzero((documents >= segment.first) & (documents < segment.first + segment.count))
@@ -704,24 +841,31 @@ class DirectoryReader:
         self.count = self.manifest.total
         self.schema = schema or self.manifest.schema
         self._stored = self.manifest.segments()
-        parts: list[IndexReader] = []
-        self.parts: Sequence[IndexReader] = parts
+        parts: list[SegmentReader] = []
+        self.parts: Sequence[SegmentReader] = parts
         try:
             commit_arrays = StoredArrays(self.manifest)
             first = 0
             for segment in [segment for segment in self._stored if segment.live] or self._stored[-1:]:
-                parts.append(IndexReader(segment, self.schema, self.manifest.schema, commit_arrays, first))
+                parts.append(SegmentReader(segment, self.schema, self.manifest.schema, commit_arrays, first))
                 first += segment.manifest.documents
             if self.count != sum(segment.live for segment in self._stored):
                 raise refuted(folder, "its segments do not agree on the number of documents")
         except BaseException:
             self.close()
             raise
-        for part in parts:
-            part.others, part.whole_count = [other for other in parts if other is not part], self.count
-            part.is_part = len(parts) > 1 or part.dead is not None
+        readers = [reader for part in parts for reader in (part, *part.nested.values())]
+        whole_count = sum(
+            reader.count - (0 if reader.dead is None else len(reader.dead)) for reader in readers
+        )
+        for reader in readers:
+            reader.others, reader.whole_count = (
+                [other for other in readers if other is not reader],
+                whole_count,
+            )
+            reader.is_part = len(readers) > 1 or reader.dead is not None
         for name in self.schema.fields:
-            fields = [part.fields[name] for part in parts]
+            fields = [reader.fields[name] for reader in readers]
             for field in fields:
                 field.join(fields)
         self.fields = parts[0].fields

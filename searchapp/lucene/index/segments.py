@@ -35,7 +35,14 @@ from searchapp.lucene.index.arrays import (
 )
 from searchapp.lucene.index.documents import FILE, stored_text
 from searchapp.lucene.index.index_settings import without_similarities
-from searchapp.lucene.index.layout import Deletions, FieldSummary, IndexManifest, Segment, digest_json
+from searchapp.lucene.index.layout import (
+    Deletions,
+    FieldSummary,
+    IndexManifest,
+    NestedSummary,
+    Segment,
+    digest_json,
+)
 from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.postings import PostingsRun, offsets
 from searchapp.lucene.records import Document
@@ -162,11 +169,9 @@ class SegmentPlan:
         for documents in kept:
             documents.segment.manifest.require_verified()  # a new version must not contain damage
         merged: list[LiveDocuments] = []
-        first = 0
         for live_segment in self.merged:
-            merged.append(LiveDocuments(*live_segment, first))
+            merged.append(LiveDocuments(*live_segment, merged[-1] if merged else None))
             live_segment.segment.manifest.verify_file(FILE)  # SQLite copies rows without comparing checksums
-            first += live_segment.live
         return kept, merged
 
 
@@ -278,18 +283,36 @@ class CollectionDiff:
 
 
 class LiveDocuments:
-    """The live documents of a segment, renumbered from `first` in the same order.
+    """The live documents of a segment, renumbered in the same order, after those of a previous segment.
 
-    Arrays are read in windows, in bounded memory.
+    The nested objects of each path are `LiveNested`. Arrays are read in windows, in bounded memory.
     """
 
-    def __init__(self, segment: Segment, mask: Mask, first: int = 0) -> None:
+    def __init__(self, segment: Segment, mask: Mask, previous: LiveDocuments | None = None) -> None:
+        self._open(segment, StoredArrays(segment.manifest), segment.manifest.fields, mask, previous)
+        self.nested: dict[str, LiveNested] = {}
+        for path, type_ in segment.manifest.schema.nested.items():
+            parents = self.nested.get(type_.parent, self)
+            self.nested[path] = LiveNested(
+                segment.manifest.nested[path], parents, previous.nested[path] if previous else None
+            )
+
+    def _open(
+        self,
+        segment: Segment,
+        stored: StoredArrays,
+        summaries: Mapping[str, FieldSummary],
+        mask: Mask,
+        previous: LiveDocuments | None,
+    ) -> None:
         self.segment = segment
         self.mask = mask
         self.count = int(np.count_nonzero(mask))
-        self.first = first
-        self._arrays = StoredArrays(segment.manifest)
-        self._numbers = np.where(mask, np.cumsum(mask, dtype=np.int32) - 1 + first, DELETED).astype(np.int32)
+        self.first: int = previous.first + previous.count if previous else 0
+        self.summaries = summaries
+        self._arrays = stored
+        numbers = np.cumsum(mask, dtype=np.int32) - 1 + self.first
+        self._numbers = np.where(mask, numbers, DELETED).astype(np.int32)
 
     def digests(self) -> Int64s:
         """Return the digests, shape `(2 * count,)`."""
@@ -396,11 +419,17 @@ class LiveDocuments:
             return Deletions()
         prefix = f"dead-{self.segment.folder.name}"
         arrays.save(folder, prefix, deleted)
-        fields = {
-            name: self._write_deleted(field, folder, f"{prefix}.{self._prefix(name)}")
-            for name, field in schema.fields.items()
+        nested = {
+            path: documents._write_deleted_fields(folder, prefix, schema)
+            for path, documents in self.nested.items()
         }
-        return Deletions(prefix, len(deleted), fields)
+        return Deletions(prefix, len(deleted), self._write_deleted_fields(folder, prefix, schema), nested)
+
+    def _write_deleted_fields(self, folder: Path, prefix: str, schema: Schema) -> dict[str, FieldSummary]:
+        return {
+            name: self._write_deleted(schema.fields[name], folder, f"{prefix}.{summary.prefix}")
+            for name, summary in self.summaries.items()
+        }
 
     def _write_deleted(self, field: Field, folder: Path, prefix: str) -> FieldSummary:
         documents = int(np.count_nonzero(~self.mask[self._field(field.name, "present").all()]))
@@ -433,10 +462,31 @@ class LiveDocuments:
         return Terms.open(self._arrays.open, prefix)
 
     def _prefix(self, name: str) -> str:
-        return self.segment.manifest.fields[name].prefix
+        return self.summaries[name].prefix
 
     def _field(self, name: str, part: str) -> StoredArray:
         return self._arrays.open(f"{self._prefix(name)}.{part}")
+
+
+class LiveNested(LiveDocuments):
+    """The nested objects of a path in the live documents of a segment."""
+
+    def __init__(self, summary: NestedSummary, outer: LiveDocuments, previous: LiveDocuments | None) -> None:
+        """Select the objects inside `outer`, the live documents or nested objects of the parent path."""
+        self._outer = outer
+        self._prefix_of_path = summary.prefix
+        self._parents = outer._arrays.open(f"{summary.prefix}.parents").all()
+        self._open(outer.segment, outer._arrays, summary.fields, outer.mask[self._parents], previous)
+
+    def parents(self) -> Numbers:
+        """Return the new numbers of the parents, shape `(count,)`."""
+        parents: Numbers = self._outer._numbers[self._parents[self.mask]]
+        return parents
+
+    def places(self) -> Numbers:
+        """Return the place of each object in its document's block, shape `(count,)`."""
+        places: Numbers = self._arrays.open(f"{self._prefix_of_path}.places").all()[self.mask]
+        return places
 
 
 def duplicate_id(document_id: str) -> Refused:

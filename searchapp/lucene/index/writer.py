@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from searchapp.lucene.index.layout import (
     FieldSummary,
     IndexManifest,
     KeptSegment,
+    NestedSummary,
     no_progress,
 )
 from searchapp.lucene.index.mapping import (
@@ -33,14 +34,23 @@ from searchapp.lucene.index.mapping import (
     FLOATS,
     ID,
     KEYWORD,
+    ROOT,
     Field,
+    Member,
     Schema,
     indexed_text,
     number,
     points,
 )
 from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
-from searchapp.lucene.index.segments import DIGESTS, LiveDocuments, SegmentPlan, digest_of, duplicate_id
+from searchapp.lucene.index.segments import (
+    DIGESTS,
+    LiveDocuments,
+    LiveNested,
+    SegmentPlan,
+    digest_of,
+    duplicate_id,
+)
 from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.records import Document
 from searchapp.lucene.similarity import BM25, FieldStatistics, encode_lengths
@@ -53,6 +63,16 @@ Entry = Any  # the values of a field in a document, see `FieldWriter.entry`
 Packed = Any  # the values of a field in a batch of documents, see `FieldWriter.pack`
 
 Indexed = tuple[str, dict[str, Any]]  # id and source of a document
+
+
+class PackedMembers(NamedTuple):
+    """The documents of a batch, or their nested objects of one path, numbered from 0."""
+
+    fields: list[Packed]
+    size: int
+    parents: list[int]  # the number of each nested object's parent in the batch
+    places: list[int]  # the place of each in its document's block
+
 
 LONGEST_TERM = 32766  # maximum bytes of a term in Lucene
 
@@ -334,6 +354,41 @@ def field_writer(
     return writer(field.bound(analyzers), prefix, folder, scratch)
 
 
+class MemberWriter:
+    """Collects the documents of a segment, or their nested objects of one path, and writes their files."""
+
+    def __init__(
+        self, fields: Sequence[FieldWriter], folder: Path, prefix: str, merged: Sequence[LiveDocuments]
+    ) -> None:
+        self.fields = fields
+        self._folder = folder
+        self._prefix = prefix
+        self._merged = merged
+        self.count = sum(documents.count for documents in merged)
+        self._parents = array("i")
+        self._places = array("i")
+
+    def add(self, packed: PackedMembers, first_parent: int) -> None:
+        for field, packed_field in zip(self.fields, packed.fields, strict=True):
+            field.add(self.count, packed_field)
+        self._parents.extend(first_parent + parent for parent in packed.parents)
+        self._places.extend(packed.places)
+        self.count += packed.size
+
+    def finish(self) -> dict[str, FieldSummary]:
+        return {field.field.name: field.finish(self.count, self._merged) for field in self.fields}
+
+    def finish_nested(self) -> NestedSummary:
+        merged = [documents for documents in self._merged if isinstance(documents, LiveNested)]
+        for part, new, old in (
+            ("parents", self._parents, [documents.parents() for documents in merged]),
+            ("places", self._places, [documents.places() for documents in merged]),
+        ):
+            numbers = np.concatenate([*old, np.frombuffer(new, np.int32)])
+            arrays.save(self._folder, f"{self._prefix}.{part}", numbers)
+        return NestedSummary(self._prefix, self.count, self.finish())
+
+
 def _refuse_long_terms(tokens: PackedTokens, field: Field) -> None:
     if max(map(len, tokens.vocabulary), default=0) * 4 <= LONGEST_TERM:
         return
@@ -362,6 +417,34 @@ def _refused(document_id: str, problem: str) -> Refused:
     return invalid(f"the document {document_id}: {problem}; nothing was changed")
 
 
+class _CollectedMembers:
+    """The documents of a batch, or their nested objects of one path, before their values are packed."""
+
+    def __init__(self, fields: Sequence[FieldWriter]) -> None:
+        self._fields = fields
+        self._entries: list[list[tuple[int, Entry]]] = [[] for _field in fields]
+        self.documents: list[int] = []  # the document of each in the batch
+        self._parents: list[int] = []
+        self._places: list[int] = []
+
+    def add(self, document: int, entries: Sequence[Entry], parent: int | None, place: int) -> None:
+        number = len(self.documents)
+        for present, entry in zip(self._entries, entries, strict=True):
+            if entry is not None:
+                present.append((number, entry))
+        self.documents.append(document)
+        if parent is not None:
+            self._parents.append(parent)
+            self._places.append(place)
+
+    def packed(self, batch: list[Indexed]) -> PackedMembers:
+        try:
+            fields = [field.pack(entries) for field, entries in zip(self._fields, self._entries, strict=True)]
+        except NotIndexable as error:
+            raise _refused(batch[self.documents[error.index]][0], error.problem) from error
+        return PackedMembers(fields, len(self.documents), self._parents, self._places)
+
+
 class IndexWriter:
     """Writes a version into an empty folder: its segment, and references to kept segments."""
 
@@ -383,12 +466,16 @@ class IndexWriter:
         self._scratch.mkdir()
         self._documents = DocumentWriter(folder)
         self._ids = Inverter(self._scratch, "ids")
-        self._fields = [
-            field_writer(field, f"field{number}", folder, self._scratch, analyzers)
-            for number, field in enumerate(schema.fields.values())
-        ]
+        self._members: dict[str, MemberWriter] = {}
+        for path_number, path in enumerate((ROOT, *schema.nested), -1):
+            prefix = f"nested{path_number}" if path != ROOT else ""
+            fields = [
+                field_writer(field, f"{prefix}.field{number}".lstrip("."), folder, self._scratch, analyzers)
+                for number, field in enumerate(schema.fields_of(path).values())
+            ]
+            merged = [segment.nested[path] if path != ROOT else segment for segment in self._merged]
+            self._members[path] = MemberWriter(fields, folder, prefix, merged)
         self._unindexed = [field.bound(analyzers) for field in schema.unindexed.values()]
-        self._added = 0
         self._id = schema.fields.get(ID) or schema.unindexed.get(ID)
         self._digests = (self._scratch / DIGESTS).open("wb")
 
@@ -429,7 +516,6 @@ class IndexWriter:
                 first, last = int(numbers[begin]), int(numbers[stop - 1]) + 1
                 for start in range(first, last, COPIED_DOCUMENTS):
                     advance(copy(start, min(start + COPIED_DOCUMENTS, last)))
-        self._added += merged.count
 
     def add_all(self, documents: Iterable[Document], advance: Advance, parallel_map: ParallelMap) -> None:
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
@@ -443,32 +529,32 @@ class IndexWriter:
 
         for packed in parallel_map(self._packed, batches()):
             chunk, batch = sent.popleft()
-            first = self._added
+            firsts = {path: members.count for path, members in self._members.items()}
             for document_id, source in batch:
                 self._add(document_id, source)
             self._digests.write(b"".join(map(digest_of, chunk)))
-            self._ids.add(PackedTokens.unique([document_id for document_id, _source in batch]), first)
-            for field, packed_field in zip(self._fields, packed, strict=True):
-                field.add(first, packed_field)
+            self._ids.add(PackedTokens.unique([document_id for document_id, _source in batch]), firsts[ROOT])
+            for (path, members), packed_members in zip(self._members.items(), packed, strict=True):
+                parent = self._schema.nested[path].parent if path != ROOT else ROOT
+                members.add(packed_members, firsts[parent])
             advance(len(batch))
 
-    def _packed(self, batch: list[Indexed]) -> list[Packed]:
-        """Return the packed values of each field; worker processes can run this part."""
-        field_entries: list[list[tuple[int, Entry]]] = [[] for _field in self._fields]
+    def _packed(self, batch: list[Indexed]) -> list[PackedMembers]:
+        """Return the packed values of each path's fields; worker processes can run this part."""
+        collected = {path: _CollectedMembers(members.fields) for path, members in self._members.items()}
         for index, (document_id, source) in enumerate(batch):
             try:
-                entries = self._entries(source)
+                for place, member in enumerate(self._schema.block(source)):
+                    entries = self._entries(member)
+                    outer = member.parent
+                    parent = None if outer is None else len(collected[outer.path].documents)
+                    collected[member.path].add(index, entries, parent, place)
             except (TypeError, OverflowError) as error:
                 raise _refused(document_id, str(error)) from error
             except Refused as error:
                 raise Refused(f"the document {document_id}: {error}; nothing was changed") from error
-            for present, entry in zip(field_entries, entries, strict=True):
-                if entry is not None:
-                    present.append((index, entry))
         try:
-            return [field.pack(entries) for field, entries in zip(self._fields, field_entries, strict=True)]
-        except NotIndexable as error:
-            raise _refused(batch[error.index][0], error.problem) from error
+            return [members.packed(batch) for members in collected.values()]
         except PatternTimeout as error:
             if len(batch) == 1:
                 raise PatternTimeout(f"the document {batch[0][0]}: {error}; nothing was changed") from error
@@ -476,8 +562,8 @@ class IndexWriter:
                 self._packed([document])
             raise
 
-    def _entries(self, source: dict[str, Any]) -> list[Entry]:
-        values = self._schema.values(source)
+    def _entries(self, member: Member) -> list[Entry]:
+        values = member.values
         for unindexed in self._unindexed:
             for value in unindexed.indexed(values.get(unindexed.source, ())):
                 _check_unindexed(value, unindexed)
@@ -485,7 +571,7 @@ class IndexWriter:
             field.entry(present)
             if (present := field.field.indexed(values.get(field.field.source, ())))
             else None
-            for field in self._fields
+            for field in self._members[member.path].fields
         ]
 
     def _add(self, document_id: str, source: dict[str, Any]) -> None:
@@ -504,16 +590,14 @@ class IndexWriter:
         if self._id and self._id.ignores(document_id):
             problem = f"its id is longer than `ignore_above` of the field {ID}, by which hits are sorted"
             raise _refused(document_id, problem)
-        self._added += 1
 
     def _finish(self, total: int, user_data: Mapping[str, Any]) -> None:
         self._write_ids(total)
         self._documents.close()
         self._digests.close()
         arrays.save(self._folder, DIGESTS, np.fromfile(self._scratch / DIGESTS, np.int64))
-        summaries = {
-            writer.field.name: writer.finish(self._documents.count, self._merged) for writer in self._fields
-        }
+        summaries = self._members[ROOT].finish()
+        nested = {path: self._members[path].finish_nested() for path in self._schema.nested}
         shutil.rmtree(self._scratch)
         kept = {
             documents.segment.folder.name: KeptSegment(
@@ -531,6 +615,7 @@ class IndexWriter:
             user_data=user_data,
             documents=self._documents.count,
             fields=summaries,
+            nested=nested,
             files=files,
             analysis=analysis.identity(),
             kept=kept,

@@ -150,7 +150,7 @@ class CombinedFields(Leaf):
             explain_idf(self._document_frequency(reader), statistics.documents),
             boost,
         )
-        weighted = f"weight({self.notation(reader.schema)} in {reader.first + document}), result of:"
+        weighted = f"weight({self.notation(reader.schema)} in {reader.number(document)}), result of:"
         return Explanation(explained.value, weighted, (explained,))
 
 

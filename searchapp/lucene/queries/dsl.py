@@ -46,6 +46,7 @@ KINDS: Mapping[str, QueryKind] = {
     "match_phrase_prefix": QueryKind("fulltext", on_shards=False),
     "more_like_this": QueryKind("more_like_this", on_shards=False),
     "multi_match": QueryKind("fulltext"),
+    "nested": QueryKind("nested", ("query",)),
     "prefix": QueryKind("term"),
     "query_string": QueryKind("query_string", on_shards=False),
     "range": QueryKind("term"),

@@ -143,8 +143,7 @@ class Ids(Leaf):
     ids: tuple[str, ...]
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
-        numbers = map(reader.document, self.ids)
-        return np.array([number for number in numbers if number is not None], np.int32)
+        return reader.documents_of(self.ids)
 
     def notation(self, schema: Schema) -> str:
         return f"_id:({' '.join(map(_printed_id, sorted(map(indexed_id, self.ids))))})"

@@ -22,7 +22,7 @@ import numpy as np
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import FLATTENED, Field, Schema, by_depth, indexed_text, source_value
-from searchapp.lucene.index.reader import Mask
+from searchapp.lucene.index.reader import Mask, SegmentReader
 from searchapp.lucene.queries.boolean import Bool, with_minimum
 from searchapp.lucene.queries.match_all import Ids, MatchNone
 from searchapp.lucene.queries.query import Boost, Leaf, Parser, Query, Wrapper, apply_boost_parameter
@@ -232,14 +232,13 @@ def _words_of_item(parser: Parser, item: Mapping[str, Any], names: Sequence[str]
     if source is None:
         document_id = parameters.raw_text(item["_id"], "`_id` of a document")
         for part in (parser.reader, *parser.reader.others):
-            number = part.document(document_id)
-            if number is not None:
+            if isinstance(part, SegmentReader) and (number := part.document(document_id)) is not None:
                 (source,) = part.sources_of(np.array([number]))
                 break
         else:
             return {}
     try:
-        values = schema.values(source)
+        values = schema.block(source)[-1].values
         texts = {stored: [*_texts(parser, stored, source, values, is_new="doc" in item)] for stored in chosen}
     except (TypeError, OverflowError) as error:
         raise unsupported(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters, similarity
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import ErrorCollector, Refused, Reported, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import KEYED, Field, Schema, objects
+from searchapp.lucene.index.mapping import KEYED, ROOT, Field, Schema, objects
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.scores import ScoreRow, ScoreRows, Scores, constant_scores, total
@@ -315,7 +315,7 @@ class ScoredLeaf(MarkedLeaf):
                 self.idf_explanation(field),
                 boost,
             )
-        place = f"{self.notation(reader.schema)} in {reader.first + document}"
+        place = f"{self.notation(reader.schema)} in {reader.number(document)}"
         description = f"weight({place}) [PerFieldSimilarity], result of:"
         return Explanation(explained.value, description, (explained,))
 
@@ -507,6 +507,8 @@ class Parser:
     reader: IndexReader
     analyzers: AnalysisRegistry
     readers: Mapping[str, QueryReader]
+    scope: str = ROOT  # the path of the nested query that is being read
+    unresolved: Query | None = None  # the last complete query before `resolved`
     _texts: list[QueryText] | None = None
     _problems: ErrorCollector | None = None
     _path: list[str] = field(default_factory=list)
@@ -592,7 +594,10 @@ class Parser:
             query = reader(self, content)
         finally:
             self._depth -= 1
-        return query if self._depth else query.resolved(self.reader)
+        if self._depth:
+            return query
+        self.unresolved = query
+        return query.resolved(self.reader)
 
     def queries(self, bodies: Any, path: str) -> tuple[Query, ...]:
         """Parse one query or a list of queries at a `path` inside the enclosing query, such as `bool.must`.

@@ -30,6 +30,8 @@ MANY_DOCUMENTS = 1 << 17
 
 CACHE_BYTES = 256 << 20  # memory for rows
 
+NESTED_SHARE = 4  # the nested objects of a path have this part of the memory of the documents around them
+
 DENSE_ROWS = 32  # rows are dense only if the cache has room for this many
 
 POSTINGS_AT_ONCE = 1 << 21  # postings scored at a time, which bounds memory
@@ -86,11 +88,21 @@ class ScoreRows:
         self._terms: dict[tuple[str, float], dict[str, ScoreRow]] = {}
         self._others: dict[Hashable, ScoreRow] = {}
         self._whole: dict[tuple[str, float], ScoreRow] = {}
+        self._nested: dict[str, ScoreRows] = {}
         self._lock = threading.Lock()
 
     @property
     def count(self) -> int:
         return self.reader.count
+
+    def nested(self, path: str) -> ScoreRows:
+        """Return the rows of the nested objects of a path."""
+        rows = self._nested.get(path)
+        if rows is None:
+            rows = self._nested.setdefault(
+                path, ScoreRows(self.reader.nested[path], self._limit // NESTED_SHARE)
+            )
+        return rows
 
     def cached(self, key: Hashable, compute: Callable[[], ScoreRow]) -> ScoreRow:
         row = self._others.get(key)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import native, similarity
 from searchapp.lucene.index.arrays import Int64s, Numbers
 from searchapp.lucene.index.impacts import EDGES
-from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Ranking
+from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Ranking, SegmentReader
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction
 from searchapp.lucene.queries.match_all import MatchNone, is_zero_match_all
 from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf, without_boosts
@@ -317,9 +317,9 @@ class _Tables:
         return len(self.tables) - 1
 
 
-def search_batch(rows: ScoreRows, requests: Sequence[Request]) -> list[Ranking | None]:
+def search_batch(rows: ScoreRows, reader: SegmentReader, requests: Sequence[Request]) -> list[Ranking | None]:
     """Return the ranking for each request of a batch; None for requests that NumPy must score."""
-    library, reader = native.library(), rows.reader
+    library = native.library()
     unanswered: list[Ranking | None] = [None] * len(requests)
     if library is None or reader.count > LARGEST_BATCHED:
         return unanswered
@@ -466,7 +466,7 @@ class DocumentBitmaps:
 class Pruner:
     """Finds the best documents of flat queries in a segment without scoring all documents."""
 
-    def __init__(self, reader: IndexReader, bitmap_bytes: int = BITMAP_BYTES) -> None:
+    def __init__(self, reader: SegmentReader, bitmap_bytes: int = BITMAP_BYTES) -> None:
         self._reader = reader
         self._bitmaps = DocumentBitmaps(reader.count, bitmap_bytes)
         self._terms: dict[tuple[str, float], dict[Hashable, _BoundedTerm | None]] = {}

@@ -188,7 +188,7 @@ class Highlighter:
         """Yield the values of a field in the order of highlights: as indexed if they are stored, otherwise by depth."""
         field = self._cache.bound(field)
         if field.is_stored:
-            values = self._schema.values(source).get(field.source, ())
+            values = self._schema.block(source)[-1].values.get(field.source, ())
             yield from (field.normalized(indexed_text(value, field)) for value in field.indexed(values))
             return
         if any(field.source in targets for targets in self._schema.copies.values()):

@@ -17,6 +17,7 @@ from searchapp.lucene.index.mapping import RESULT_WINDOW, Schema
 from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.dsl import normal_body
 from searchapp.lucene.queries.match_all import MatchNone
+from searchapp.lucene.queries.nested import may_match_nested, only_documents
 from searchapp.lucene.queries.query import (
     MOST_CLAUSES,
     MarkedLeaf,
@@ -343,6 +344,12 @@ class Request:
     )  # instead of `marked`, by fields of `highlight`
     post_filter: Query | None = None  # limits the hits and not the aggregations
     rescores: Sequence[Rescore] = ()
+    filtered: Query | None = None  # before rewriting, if Elasticsearch adds a filter of nested objects
+
+    @property
+    def explained(self) -> Query:
+        """The query that explanations show."""
+        return self.query if self.filtered is None else rewrite(self.filtered)
 
     @property
     def is_plain(self) -> bool:
@@ -384,8 +391,11 @@ class BodyReader:
         query: Query | None = None
         marked: Query | None = None
         frame: Frame | None = None
+        filtered: Query | None = None
         with problems.at():
             query, query_texts = self._parser.read(body.get("query", {"match_all": {}}))
+            if may_match_nested(self._parser.unresolved or query, self._parser.reader.schema):
+                filtered = only_documents(query)
         with problems.at():
             frame = self.frame(body)
         aggregations: Aggregations | None = None
@@ -425,6 +435,7 @@ class BodyReader:
             marked_in=marked_in,
             post_filter=post_filter,
             rescores=rescores,
+            filtered=filtered,
         )
         return request, query_texts
 

@@ -30,7 +30,7 @@ from searchapp.lucene.index.arrays import Mask, Numbers
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import IndexManifest
 from searchapp.lucene.index.mapping import ID, KEYWORD, Schema
-from searchapp.lucene.index.reader import DirectoryReader, IndexReader, Ranking, by_segment
+from searchapp.lucene.index.reader import DirectoryReader, Ranking, SegmentReader, by_segment
 from searchapp.lucene.index.segments import SegmentPlan
 from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.index.writer import write_version
@@ -157,7 +157,7 @@ RESCORED = (ScoreClause(True), DocumentClause())
 class SegmentSearcher:
     """Ranks the documents of a segment."""
 
-    def __init__(self, reader: IndexReader) -> None:
+    def __init__(self, reader: SegmentReader) -> None:
         self.reader = reader
         self.rows = ScoreRows(reader)
         self.pruner = Pruner(reader)
@@ -174,7 +174,11 @@ class SegmentSearcher:
         # `rank` rejects an invalid body again, and reports its index.
         with suppress(Refused), finite_scores():
             indices = [index for index, ranking in enumerate(rankings) if ranking is None]
-            batch = search_batch(self.rows, [requests[index] for index in indices]) if indices else []
+            batch = (
+                search_batch(self.rows, self.reader, [requests[index] for index in indices])
+                if indices
+                else []
+            )
             for index, ranking in zip(indices, batch, strict=True):
                 rankings[index] = ranking
         unanswered = rankings.count(None)
@@ -354,7 +358,7 @@ class Index:
         clauses = RESCORED if request.rescores else BEST_FIRST if frame.sort is None else frame.sort
         shows_scores = frame.track_scores or any(isinstance(clause, ScoreClause) for clause in clauses)
         is_scored = shows_scores or frame.min_score is not None
-        parts: list[tuple[IndexReader, Scores | None, Mask]] = []
+        parts: list[tuple[SegmentReader, Scores | None, Mask]] = []
         masks: list[Mask] = []
         for searcher in self.searchers:
             scores = request.query.scores(searcher.rows) if is_scored else None
@@ -422,7 +426,7 @@ class Index:
             sources: list[Any] = [None] * len(documents)
         else:
             sources = self.reader.sources_of(documents)
-        explanations = self._explanations(request.query, documents) if frame.explain else {}
+        explanations = self._explanations(request, documents) if frame.explain else {}
         return [
             ScoredDocument(
                 id_,
@@ -447,7 +451,7 @@ class Index:
     def explain(self, body: Body, document_id: str) -> Explanation | None:
         """Return the explanation of a document's score for the query of a body; None if it does not match."""
         with self._damage_reported(), finite_scores():
-            query = self.bodies.read(body).query
+            query = self.bodies.read(body).explained
             for searcher in self.searchers:
                 number = searcher.reader.document(document_id)
                 if number is not None:
@@ -585,7 +589,8 @@ class Index:
         by_c = f", {compiled} scored by compiled functions" if compiled else ""
         _log.info("%s: %s, %d of them pruned%s", self.reader.manifest.version, noun, pruned, by_c)
 
-    def _explanations(self, query: Query, documents: Numbers) -> dict[int, Explanation | None]:
+    def _explanations(self, request: Request, documents: Numbers) -> dict[int, Explanation | None]:
+        query = request.explained
         explanations: dict[int, Explanation | None] = {}
         parts = by_segment(documents, self.reader.parts)
         for searcher, (_part, indices, numbers) in zip(self.searchers, parts, strict=True):
@@ -627,7 +632,7 @@ def _report_index(done: Sequence[object]) -> Iterator[None]:
         raise RefusedQuery(len(done), *error.lines) from error
 
 
-def _commonest(masks: Sequence[tuple[IndexReader, Mask]], name: str, most: int) -> list[tuple[str, int]]:
+def _commonest(masks: Sequence[tuple[SegmentReader, Mask]], name: str, most: int) -> list[tuple[str, int]]:
     counts: Counter[bytes] = Counter()
     for reader, mask in masks:
         field = reader.fields.get(name)

@@ -33,7 +33,7 @@ from searchapp.lucene.index.mapping import (
     Schema,
     objects,
 )
-from searchapp.lucene.index.reader import IndexReader
+from searchapp.lucene.index.reader import SegmentReader
 from searchapp.lucene.queries import decay
 from searchapp.lucene.queries.scores import Scores
 
@@ -59,13 +59,13 @@ class SortClause(Protocol):
     @property
     def descending(self) -> bool: ...
 
-    def keys(self, reader: IndexReader, scores: Scores | None) -> Int64s:
+    def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:
         """Return the key of each document of a segment, shape `(documents,)`."""
 
-    def values(self, keys: Int64s, reader: IndexReader) -> list[Any]:
+    def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:
         """Return the sort values of keys as JSON; texts of several segments order like their keys."""
 
-    def after(self, value: Any, reader: IndexReader) -> int:
+    def after(self, value: Any, reader: SegmentReader) -> int:
         """Return the key of a value of `search_after`."""
 
 
@@ -75,14 +75,14 @@ class ScoreClause:
 
     descending: bool
 
-    def keys(self, reader: IndexReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
+    def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         assert scores is not None
         return float_keys(scores.values)
 
-    def values(self, keys: Int64s, reader: IndexReader) -> list[Any]:  # noqa: ARG002
+    def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:  # noqa: ARG002
         return [parameters.decimal(value) for value in _floats(keys).tolist()]
 
-    def after(self, value: Any, reader: IndexReader) -> int:  # noqa: ARG002
+    def after(self, value: Any, reader: SegmentReader) -> int:  # noqa: ARG002
         return _float_key(np.float32(_number(value, SCORE)))
 
 
@@ -92,13 +92,13 @@ class DocumentClause:
 
     descending: bool = False
 
-    def keys(self, reader: IndexReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
+    def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         return np.arange(reader.first, reader.first + reader.count)
 
-    def values(self, keys: Int64s, reader: IndexReader) -> list[Any]:  # noqa: ARG002
+    def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:  # noqa: ARG002
         return list(keys.tolist())
 
-    def after(self, value: Any, reader: IndexReader) -> int:  # noqa: ARG002
+    def after(self, value: Any, reader: SegmentReader) -> int:  # noqa: ARG002
         raise unsupported("`search_after` without a sort")
 
 
@@ -109,7 +109,7 @@ class FieldClause:
     descending: bool
     name: str
 
-    def value_counts(self, reader: IndexReader) -> NDArray[np.intp]:
+    def value_counts(self, reader: SegmentReader) -> NDArray[np.intp]:
         """Return the number of values of each document."""
         if self.name == ID:
             return np.ones(reader.count, np.intp)
@@ -130,7 +130,7 @@ class TermClause(FieldClause):
         """The key of a document without a term and without `missing`."""
         return _FIRST if self.missing_first != self.descending else _LAST
 
-    def keys(self, reader: IndexReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
+    def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         if self.name == ID:
             return reader.ranks.astype(np.int64) * 2
         field = reader.fields.get(self.name)
@@ -142,7 +142,7 @@ class TermClause(FieldClause):
             keys[documents[::end]] = ranks[::end] * 2
         return keys
 
-    def values(self, keys: Int64s, reader: IndexReader) -> list[Any]:
+    def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:
         terms = (
             reader.ids
             if self.name == ID
@@ -155,17 +155,17 @@ class TermClause(FieldClause):
             for key in keys.tolist()
         ]
 
-    def after(self, value: Any, reader: IndexReader) -> int:
+    def after(self, value: Any, reader: SegmentReader) -> int:
         if value is None:
             if self.missing is not None:
                 raise unsupported("null in `search_after` for a field with `missing`")
             return self.missing_key
         return self._term_key(parameters.raw_text(value, "a value of `search_after`"), reader)
 
-    def _is_mapped(self, reader: IndexReader) -> bool:
+    def _is_mapped(self, reader: SegmentReader) -> bool:
         return self.name in reader.fields
 
-    def _term_key(self, term: str, reader: IndexReader) -> int:
+    def _term_key(self, term: str, reader: SegmentReader) -> int:
         """Return the key of a term, which is odd for a term that the segment lacks."""
         if self.name != ID and not self._is_mapped(reader):
             return 1
@@ -185,7 +185,7 @@ class NumberClause(FieldClause):
     format: str  # the format of dates in sort values; empty for milliseconds
     is_boolean: bool = False
 
-    def keys(self, reader: IndexReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
+    def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         field = reader.fields.get(self.name)
         dtype: Any = np.int64 if self._is_integer else np.float64
         values: NDArray[Any] = np.full(reader.count, self.missing, dtype)
@@ -204,7 +204,7 @@ class NumberClause(FieldClause):
     def _is_integer(self) -> bool:
         return self.type in ("integer", "long")
 
-    def values(self, keys: Int64s, reader: IndexReader) -> list[Any]:  # noqa: ARG002
+    def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:  # noqa: ARG002
         if self.format:
             return [
                 None
@@ -217,7 +217,7 @@ class NumberClause(FieldClause):
         numbers = _floats(keys).tolist()
         return [_json_number(value, is_float=self.type == "float") for value in numbers]
 
-    def after(self, value: Any, reader: IndexReader) -> int:  # noqa: ARG002
+    def after(self, value: Any, reader: SegmentReader) -> int:  # noqa: ARG002
         if self.is_boolean and value in ("true", "false", True, False):
             return int(value in ("true", True))
         if self.pattern and isinstance(value, str):
@@ -255,7 +255,7 @@ class DistanceClause:
         """Whether Lucene sorts, by numbers with the order of distances (`LatLonPointDistanceComparator`)."""
         return (len(self.origins), self.mode, self.unit, self.descending) == (1, "min", 1.0, False)
 
-    def keys(self, reader: IndexReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
+    def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         field = reader.fields.get(self.name)
         if field is None:
             return float_keys(np.full(reader.count, np.inf))
@@ -266,14 +266,14 @@ class DistanceClause:
         numbers = np.maximum.reduce(distances) if self.mode == "max" else np.minimum.reduce(distances)
         return float_keys(decay.reduced(field, np.arange(reader.count), numbers, self.mode, np.inf))
 
-    def values(self, keys: Int64s, reader: IndexReader) -> list[Any]:  # noqa: ARG002
+    def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:  # noqa: ARG002
         numbers = _floats(keys)
         if self._sorts_by_key:
             is_finite = np.isfinite(numbers)
             numbers[is_finite] = geography.metres_of_keys(numbers[is_finite])
         return [_json_number(value, is_float=False) for value in numbers.tolist()]
 
-    def after(self, value: Any, reader: IndexReader) -> int:  # noqa: ARG002
+    def after(self, value: Any, reader: SegmentReader) -> int:  # noqa: ARG002
         raise unsupported("`search_after` with the sort by `_geo_distance`")
 
 
@@ -567,7 +567,7 @@ class SortedHits(NamedTuple):
 
 def select(
     clauses: Sequence[SortClause],
-    parts: Sequence[tuple[IndexReader, Scores | None, Mask]],
+    parts: Sequence[tuple[SegmentReader, Scores | None, Mask]],
     end: int,
     after: Sequence[Any] | None = None,
     group: TermClause | NumberClause | None = None,
@@ -601,7 +601,7 @@ def select(
 
 def _select(
     clauses: Sequence[SortClause],
-    reader: IndexReader,
+    reader: SegmentReader,
     scores: Scores | None,
     mask: Mask,
     end: int,
@@ -645,7 +645,7 @@ def _directed(clause: SortClause, keys: Int64s) -> Int64s:
 
 
 def _follow(
-    clauses: Sequence[SortClause], keys: Sequence[Int64s], after: Sequence[Any], reader: IndexReader
+    clauses: Sequence[SortClause], keys: Sequence[Int64s], after: Sequence[Any], reader: SegmentReader
 ) -> Mask:
     """Return the mask of the documents that follow a hit with the sort values `after`."""
     follows, is_equal = np.zeros(len(keys[0]), bool), np.ones(len(keys[0]), bool)

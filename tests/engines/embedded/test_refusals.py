@@ -260,7 +260,6 @@ def mapping_with(path: list[str], value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "piece"),
     [
-        (["mappings", "properties", "day"], {"type": "nested"}, "the type `nested` of the field day"),
         (["mappings", "properties", "text", "index_phrases"], True, "`index_phrases` in the field text"),
         (["mappings", "properties", "text", "similarity"], "LM", "the similarity `LM` of the field text"),
         (["mappings", "properties", "text", "copy_to"], "all", "`copy_to: all` of the field text"),
@@ -327,7 +326,7 @@ def test_all_problems_of_a_mapping_are_reported_with_their_paths(embedded: Embed
                 "id": {"type": "keyword"},
                 "text": {"type": "text", "analyzer": "englsh", "index_phrases": True, "boost": 2},
                 "body": {"type": "text", "analyzer": "englsh", "fields": {"raw": {"type": "wildcard"}}},
-                "place": {"type": "nested"},
+                "place": {"type": "percolate"},
                 "object": {"properties": {"inner": {"type": "text", "analyzer": "englsh"}}},
             },
         },
