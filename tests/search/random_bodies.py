@@ -208,7 +208,7 @@ def _highlight_parameters(draw: Draw, more: Json) -> Json:
         "fragmenter": lambda: draw.choice(["simple", "span"]),
         "require_field_match": lambda: draw.choice([True, "true", False]),
         "encoder": lambda: draw.choice(["html", "default", "x"]),
-        "max_analyzed_offset": lambda: draw.choice([-1, 1, 5, 20, 100, 10000]),
+        "max_analyzed_offset": lambda: draw.choice([1, 5, 20, 100, 10000]),
         "boundary_chars": lambda: draw.choice([".", ",! ", ""]),
         "boundary_max_scan": lambda: draw.choice([0, 5, 20, 100]),
         "phrase_limit": lambda: draw.choice([1, 10, 256]),
