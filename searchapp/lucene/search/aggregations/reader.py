@@ -380,6 +380,8 @@ def _read_date_histogram(request: _Request) -> buckets.Histogram:
         if isinstance(value, float):
             raise invalid(f"{label} has {value}, which is no integer")
         if parameters.is_number(value):
+            if abs(value) >= 2**53:
+                raise unsupported(f"{parameters.shown(value)} in {label}")
             return int(value)
         text = parameters.text(value, label)
         return int(source.format.number(request.parser, text, label))

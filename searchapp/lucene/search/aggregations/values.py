@@ -286,7 +286,7 @@ def _missing(parser: Parser, source: Source, value: Any, kind: str) -> Any:
     if source.is_keyword:
         return text.encode("utf-8", "surrogatepass")
     is_number = parameters.is_number(value)  # also of dates: milliseconds
-    number = float(value) if is_number else source.format.number(parser, text, label)
+    number = parameters.double(text) if is_number else source.format.number(parser, text, label)
     if not source.is_decimal:
         if not (abs(number) < 2**53 and number == int(number)):
             raise unsupported(f"{label} that is no integer of the field {source.field.name}")
