@@ -342,7 +342,7 @@ def _chosen(mode: str, documents: NDArray[Any], values: NDArray[Any], count: int
     has = np.flatnonzero(counts)
     lower, upper = (by_document[starts[has] + index] for index in ((counts[has] - 1) // 2, counts[has] // 2))
     with np.errstate(over="ignore", invalid="ignore"):
-        middle = (lower + upper) / 2.0
+        middle = (lower.astype(np.float64) + upper) / 2.0
     is_odd = counts[has] % 2 == 1
     chosen[has] = np.where(is_odd, lower, _rounded(middle) if is_integer else middle)
     return chosen
