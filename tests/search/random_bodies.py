@@ -281,6 +281,7 @@ def _match_parameters(draw: Draw) -> Json:
         "operator": lambda: draw.choice(["and", "or", "AND", "And"]),
         "minimum_should_match": lambda: draw.choice(MINIMUMS),
         "zero_terms_query": lambda: draw.choice(["all", "none", "ALL"]),
+        "auto_generate_synonyms_phrase_query": lambda: draw.choice([False, "false", True]),
         "analyzer": lambda: draw.choice([*ANALYZERS, "standard", "keyword", "english", "default", "nowhere"]),
         "lenient": lambda: draw.choice([True, True, False, "true"]),
     }
@@ -415,6 +416,7 @@ def simple_query_string(draw: Draw) -> Json:
         "minimum_should_match": lambda: draw.choice(MINIMUMS),
         "analyze_wildcard": lambda: draw.choice([True, False]),
         "lenient": lambda: draw.choice([True, False]),
+        "auto_generate_synonyms_phrase_query": lambda: draw.choice([False, True]),
         "quote_field_suffix": lambda: draw.choice([".gaps", ".any", ".nowhere"]),
     }
     parameters = {"query": _query_text(draw, operators), **draw.some_of(options, 0.3)}
@@ -433,6 +435,7 @@ def query_string(draw: Draw) -> Json:
         "analyze_wildcard": lambda: draw.choice([True, False]),
         "allow_leading_wildcard": lambda: draw.choice([True, False]),
         "lenient": lambda: draw.choice([True, False]),
+        "auto_generate_synonyms_phrase_query": lambda: draw.choice([False, True]),
         "quote_field_suffix": lambda: draw.choice([".gaps", ".any", ".nowhere"]),
         "quote_analyzer": lambda: draw.choice(["gaps", "alike", "nowhere"]),
         "type": lambda: draw.choice(["best_fields", "most_fields", "phrase", "bool_prefix", "phrase_prefix"]),

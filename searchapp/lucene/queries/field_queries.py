@@ -114,6 +114,7 @@ class FieldQueries:
     tie_breaker: float = 1.0
     phrase_tie_breaker: float = 0.0
     slop: int = 0  # of phrases without their own
+    generates_phrases: bool = True  # of synonyms of several words
 
     def words(self, boosts: Boosts, text: str) -> Query | None:
         return self._texts(boosts, text, self.kind, self.slop, self.analyzer, self.tie_breaker)
@@ -129,7 +130,14 @@ class FieldQueries:
 
         def of_field(field: Field) -> Query | None:
             return of_text(
-                self.parser, field, text, kind, operator=self.operator, analyzer=analyzer, slop=slop
+                self.parser,
+                field,
+                text,
+                kind,
+                operator=self.operator,
+                analyzer=analyzer,
+                slop=slop,
+                generates_phrases=self.generates_phrases,
             )
 
         return self.combined(boosts, of_field, tie_breaker)

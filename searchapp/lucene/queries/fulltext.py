@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, islice, pairwise, product
 from typing import Any, TypeVar
 
 from searchapp.lucene import parameters
@@ -21,6 +21,7 @@ from searchapp.lucene.queries.fuzzy import Fuzziness
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.phrase import MultiPhrase, Phrase, PhrasePrefix
 from searchapp.lucene.queries.query import Parser, Query, apply_boost, apply_boost_parameter, required
+from searchapp.lucene.queries.spans import Span, SpanNear, SpanOr, SpanPhrase
 from searchapp.lucene.queries.term import Synonym, of_prefix, of_value
 
 # Synonyms of several words make a graph of tokens: "united states" with "usa" over both words. As in Lucene's
@@ -122,7 +123,8 @@ def _connected(edges: list[_Edge]) -> list[_Edge]:
     return [edge for edge in edges if edge.start in reached and edge.end in reaching]
 
 
-_MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query", "lenient")
+GENERATES_PHRASES = "auto_generate_synonyms_phrase_query"
+_MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query", "lenient", GENERATES_PHRASES)
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "  # replaces an empty name of a field, which matches nothing
 _PHRASES = ("phrase", "phrase_prefix")
@@ -149,6 +151,8 @@ class _FieldMatch:
     # Whether the last term is a prefix.
     has_prefix: bool = False
     is_lenient: bool = False
+    # Whether a synonym of several words is a phrase; otherwise all its words must occur.
+    generates_phrases: bool = True
 
     @classmethod
     def read(
@@ -167,6 +171,7 @@ class _FieldMatch:
             Fuzziness.read(options),
             has_prefix,
             parameters.flag(options.get("lenient", False), f"`lenient` of `{query}`"),
+            parameters.flag(options.get(GENERATES_PHRASES, True), f"`{GENERATES_PHRASES}`"),
         )
 
     def query(self, parser: Parser, words: Any, of_terms: OfTerms | None = None) -> Query:
@@ -228,12 +233,11 @@ class _FieldMatch:
         return Bool(should=paths) if len(paths) > 1 else paths[0]
 
     def _path_query(self, field: Field, path: tuple[Step, ...]) -> Query:
-        terms = tuple(term for term, _step in path)
-        if len(terms) == 1:
-            return self._term(field, terms[0])
-        if not field.has_positions:
-            return Bool(must=tuple(self._term(field, term) for term in terms))
-        return Phrase.of(field.name, terms, accumulate((step for _term, step in path[1:]), initial=0))
+        if len(path) == 1:
+            return self._term(field, path[0][0])
+        if not field.has_positions or not self.generates_phrases:
+            return Bool(must=tuple(self._term(field, term) for term, _step in path))
+        return _path_phrase(field, path)
 
     def _ends_in_token(self, parser: Parser, text: str) -> bool:
         """Return whether no space, punctuation or removed word follows the last token: only then it is a prefix."""
@@ -254,6 +258,38 @@ def lenient_query(
         return MatchNone(late=True)
 
 
+def _path_phrase(field: Field, path: Sequence[Step], slop: int = 0) -> Query:
+    """Return the phrase of a path through a graph."""
+    positions = accumulate((step for _term, step in path[1:]), initial=0)
+    return Phrase.of(field.name, (term for term, _step in path), positions, slop)
+
+
+def _path_span(path: Sequence[Step]) -> Span:
+    """Return the span of a path; as in Elasticsearch, a gap precedes the word before it."""
+    clauses: list[Span | int] = []
+    last = None
+    for term, step in path:
+        clauses += [step - 1] if step > 1 else []
+        clauses += [] if last is None else [last]
+        last = term
+    assert last is not None
+    return SpanNear((*clauses, last)) if clauses else last
+
+
+def _graph_phrase(field: Field, parts: Sequence[GraphPart], slop: int) -> Query:
+    """Return the phrase of a token graph: a sequence of spans, or with slop one phrase for each path."""
+    if slop:
+        paths = list(islice(product(*(part.paths for part in parts)), MOST_PATHS + 1))
+        if len(paths) > MOST_PATHS:
+            raise unsupported(f"a text with more than {MOST_PATHS} paths through its synonyms")
+        return Bool(should=tuple(_path_phrase(field, [*chain(*path)], slop) for path in paths))
+    spans: list[Span] = []
+    for part in parts:
+        alternatives = tuple(path[0][0] if part.stacked else _path_span(path) for path in part.paths)
+        spans.append(SpanOr(alternatives) if len(alternatives) > 1 else alternatives[0])
+    return SpanPhrase(field.name, SpanNear(tuple(spans)) if len(spans) > 1 else spans[0])
+
+
 def of_text(
     parser: Parser,
     field: Field,
@@ -263,6 +299,7 @@ def of_text(
     operator: str = "or",
     analyzer: str | None = None,
     slop: int = 0,
+    generates_phrases: bool = True,
 ) -> Query | None:
     """Return the query for a text in a field as part of a query language; None if the analyzer leaves no term.
 
@@ -271,6 +308,7 @@ def of_text(
         operator: combines the terms, `or` or `and`.
         analyzer: None for that of the field.
         slop: of a phrase.
+        generates_phrases: whether a synonym of several words is a phrase.
     """
     empty = MatchNone(late=True)
     if kind in _PHRASES:
@@ -279,7 +317,10 @@ def of_text(
         query = phrase.query(parser, field.name, text)
     else:
         name = analyzer or field.search_analyzer
-        match = _FieldMatch(field, name, operator, None, empty, 1.0, None, kind == "bool_prefix")
+        has_prefix = kind == "bool_prefix"
+        match = _FieldMatch(
+            field, name, operator, None, empty, 1.0, None, has_prefix, generates_phrases=generates_phrases
+        )
         query = match.query(parser, text)
     return None if query is empty else query
 
@@ -356,10 +397,12 @@ class _PhraseMatch:
                 raise _not_text(field)
             return of_value(field, words)
         _refuse_analyzed_boolean(field)
-        if _graph(parser, analyzer, text) is not None:
-            raise unsupported(
-                f"a phrase on {field.name}, whose analyzer produces a synonym of several words,"
-            )
+        if (graph := _graph(parser, analyzer, text)) is not None:
+            if self.most is not None or not field.has_positions:
+                raise unsupported(
+                    f"a phrase with a prefix on {field.name}, whose analyzer produces a synonym of several words,"
+                )
+            return _graph_phrase(field, graph_parts(graph), self.slop)
         positions = parser.terms(analyzer, text)
         if not positions:
             return self.zero_terms
@@ -461,7 +504,7 @@ def _of_group(
 def read_combined_fields(parser: Parser, content: Any) -> Query:
     """Read `combined_fields`: the terms of a text in several fields, as if they were one field."""
     query = "combined_fields"
-    known = ("query", "fields", "operator", "minimum_should_match", "zero_terms_query")
+    known = ("query", "fields", "operator", "minimum_should_match", "zero_terms_query", GENERATES_PHRASES)
     options = dict(parser.options(content, query, known))
     if options.get("minimum_should_match") is None:
         options.pop("minimum_should_match", None)

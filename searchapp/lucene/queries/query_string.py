@@ -31,7 +31,7 @@ from searchapp.lucene.queries.field_queries import (
     matching_boosts,
     named_boosts,
 )
-from searchapp.lucene.queries.fulltext import NAMELESS, TIE_BREAKERS
+from searchapp.lucene.queries.fulltext import GENERATES_PHRASES, NAMELESS, TIE_BREAKERS
 from searchapp.lucene.queries.fuzzy import MOST_EDITS
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.number_range import NumberRange, bounds_of_dates, time_zone
@@ -325,6 +325,7 @@ def read_simple_query_string(parser: Parser, content: Any) -> Query:
         "lenient",
         "minimum_should_match",
         "quote_field_suffix",
+        GENERATES_PHRASES,
         *FUZZY,
     )
     options = parser.options(content, name, known)
@@ -346,6 +347,7 @@ def read_simple_query_string(parser: Parser, content: Any) -> Query:
         parameters.flag(options.get("lenient", EVERY_FIELD in named), "`lenient`"),
         analyzes_wildcards,
         fuzziness_of(options),
+        generates_phrases=parameters.flag(options.get(GENERATES_PHRASES, True), f"`{GENERATES_PHRASES}`"),
     )
     suffix = _suffix_of(options)
     simple = _SimpleParser(
@@ -723,7 +725,7 @@ def read_query_string(parser: Parser, content: Any) -> Query:
     known = (
         "query", "default_field", "fields", "default_operator", "analyzer", "quote_analyzer", "allow_leading_wildcard",
         "analyze_wildcard", "lenient", "type", "tie_breaker", "escape", "phrase_slop", "minimum_should_match",
-        "quote_field_suffix", "fuzziness", "time_zone", *FUZZY,
+        "quote_field_suffix", "fuzziness", "time_zone", GENERATES_PHRASES, *FUZZY,
     )  # fmt: skip
     options = parser.options(content, name, known)
     parameters.without_null(options, known, f"the query `{name}`")
@@ -754,6 +756,7 @@ def read_query_string(parser: Parser, content: Any) -> Query:
         tie_breaker=tie_breaker,
         phrase_tie_breaker=tie_breaker,
         slop=parameters.integer(options.get("phrase_slop", 0), "`phrase_slop`"),
+        generates_phrases=parameters.flag(options.get(GENERATES_PHRASES, True), f"`{GENERATES_PHRASES}`"),
     )
     boosts = matching_boosts(parser, named or ({EVERY_FIELD: 1.0} if takes_all else {}))
     if not text.strip(TRIMMED):

@@ -57,10 +57,6 @@ def index(embedded: EmbeddedEngine) -> Any:
             "the pattern `*d` for the names of fields",
         ),
         (
-            {"simple_query_string": {"query": "a", "auto_generate_synonyms_phrase_query": False}},
-            "`auto_generate_synonyms_phrase_query` in the query `simple_query_string`",
-        ),
-        (
             {"simple_query_string": {"query": "(" * 60 + "a" + ")" * 60, "fields": ["text"]}},
             "more than 50 nested parts",
         ),
