@@ -97,7 +97,7 @@ def _documents(span: Span, documents_of: Mapping[str, Numbers]) -> Numbers:
 
 def _notation(span: Span | int, field: str) -> str:
     if isinstance(span, int):
-        return f"SpanGap({field}:{span})"
+        return f"SpanGap(:{span})"  # without the field, as Lucene prints it
     if isinstance(span, str):
         return f"{field}:{span}"
     clauses = ", ".join(_notation(clause, field) for clause in span.clauses)
