@@ -76,6 +76,7 @@ WORD_FIELDS = [
     "part.word",
 ]
 POINT_FIELDS = ["place", "place", "spot"]
+RANGE_FIELDS = {"span": "integer_range", "reach": "double_range", "days": "date_range"}
 VALUE_FIELDS = ["tag", "tag", "tag", "flag", "note", "same", "part.tag", "net", "attrs", "attrs.a"]
 """Keywords, a boolean, an alias, an address and a flattened field."""
 NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte", "half"]
@@ -279,6 +280,7 @@ def mapping(draw: Draw) -> Json:
                 {"ignore_z_value": lambda: draw.chance(0.5), "store": lambda: True, **unvalued}, 0.1
             ),
         },
+        **{name: {"type": type_, **draw.some_of(unvalued, 0.1)} for name, type_ in RANGE_FIELDS.items()},
         "spot": {
             "type": "geo_point",
             "ignore_malformed": True,
@@ -414,6 +416,7 @@ def _fields(draw: Draw) -> Json:
         "note": lambda: maybe_nested(draw, lambda: draw.choice([*TAGS, "abcd", "😀😀", "ééé", 0.1, None])),
         "hidden": lambda: maybe_nested(draw, lambda: draw.choice([True, "true", "5", 5, "", None])),
         "place": lambda: draw.choice([point(draw, 0.002), None, draw.several(lambda: point(draw, 0.002), 3)]),
+        **{name: _ranges(draw, name) for name in RANGE_FIELDS},
         "spot": lambda: draw.choice(
             [point(draw, 0.01), None, [1000, -1000], draw.several(lambda: point(draw), 3)]
         ),
@@ -477,6 +480,23 @@ def _nested_object(draw: Draw, name: str) -> Any:
         inner["in"] = lambda: maybe_nested(draw, lambda: _nested_object(draw, "in"))
         inner["in.word"] = inner["word"]
     return draw.some_of(inner, 0.6) if draw.chance(0.97) else draw.choice([None, {}, {"n": "5"}])
+
+
+def _ranges(draw: Draw, name: str) -> Callable[[], Any]:
+    """Return a function that makes ranges, few of which end before they begin."""
+    values: list[Any] = (
+        ["2020-01-01", "2020-02", "2020-02-29T23:59:59.999Z", "2021"] if name == "days" else [1, 2, 5, 7]
+    )
+
+    def make() -> Json:
+        low, high = sorted((draw.choice(values[:-1]), draw.choice(values[1:])), key=values.index)
+        bounds = {
+            draw.choice(["gte", "gte", "gte", "gt"]): low,
+            draw.choice(["lte", "lte", "lte", "lt"]): high,
+        }
+        return {key: value for key, value in bounds.items() if len(key) == 2 or low != high}
+
+    return lambda: draw.choice([make(), [make(), make()], None, {}])
 
 
 def _maker(draw: Draw, name: str) -> Callable[[], Any]:

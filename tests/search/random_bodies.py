@@ -21,6 +21,7 @@ from tests.search.mappings import (
     NETWORKS,
     NUMBER_FIELDS,
     POINT_FIELDS,
+    RANGE_FIELDS,
     TAGS,
     VALUE_FIELDS,
     WORD_FIELDS,
@@ -742,6 +743,8 @@ def range_(draw: Draw) -> Json:
     """Return a range of numbers, dates or terms, whose bounds may be named twice or null."""
     if draw.chance(0.4):
         return _date_range(draw)
+    if draw.chance(0.2):
+        return _range_of_ranges(draw)
     field = draw.choice(
         [*NUMBER_FIELDS, *NUMBER_FIELDS, *VALUE_FIELDS, "a.c", "text", "title.raw", "nowhere"]
     )
@@ -756,6 +759,24 @@ def range_(draw: Draw) -> Json:
         bounds[bound] = value
     relation = {"relation": lambda: draw.choice(["within", "CONTAINS", "intersects", "disjoint"])}
     return {"range": {field: boosted(draw, {**bounds, **draw.some_of(relation, 0.05)})}}
+
+
+def _range_of_ranges(draw: Draw) -> Json:
+    """Return a range or a value for fields of ranges."""
+    field = draw.choice([*RANGE_FIELDS])
+
+    def value() -> Any:
+        if field == "days":
+            return draw.choice(
+                ["2020-01-01", "2020-02", "2020-02-29||+1d/d", "2021", "2020-02-29T23:59:59.999Z"]
+            )
+        return draw.choice([1, 2, 3, 5, 7, "2", 1.5, "x"])
+
+    if draw.chance(0.2):
+        return {"term": {field: boosted(draw, {"value": value()})}}
+    options = {draw.choice(["gt", "gte"]): value, draw.choice(["lt", "lte"]): value}
+    relation = draw.choice(["intersects", "within", "CONTAINS"])
+    return {"range": {field: boosted(draw, {**draw.some_of(options, 0.8), "relation": relation})}}
 
 
 def _date_range(draw: Draw) -> Json:
@@ -863,6 +884,7 @@ def leaf(draw: Draw) -> Json:
                             *DATE_FIELDS,
                             *VALUE_FIELDS,
                             *POINT_FIELDS,
+                            *RANGE_FIELDS,
                             "a",
                             "attrs.b",
                             "attrs.b.c",

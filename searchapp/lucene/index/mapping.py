@@ -61,6 +61,13 @@ FLOATS: Mapping[str, type[np.floating[Any]]] = {
 }
 DATE = "date"
 GEO_POINT = "geo_point"
+RANGES = {  # the types of their bounds
+    "integer_range": "integer",
+    "long_range": "long",
+    "float_range": "float",
+    "double_range": "double",
+    "date_range": DATE,
+}
 
 # Elasticsearch's limits for the `meta` of a field, in entries and in characters.
 MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
@@ -82,9 +89,9 @@ _WITHOUT_EFFECT = frozenset([
 
 # Types whose values are stored and neither checked nor searched. Elasticsearch does not return the values of vectors.
 UNSEARCHED = frozenset([
-    "aggregate_metric_double", "annotated_text", "binary", "completion", "date_nanos", "date_range",
-    "double_range", "float_range", "geo_shape", "histogram",
-    "icu_collation_keyword", "integer_range", "ip_range", "join", "long_range", "murmur3", "percolator",
+    "aggregate_metric_double", "annotated_text", "binary", "completion", "date_nanos",
+    "geo_shape", "histogram",
+    "icu_collation_keyword", "ip_range", "join", "murmur3", "percolator",
     "point", "rank_feature", "rank_features", "shape", "token_count", "version",
 ])  # fmt: skip
 
@@ -135,6 +142,7 @@ _PARAMETERS = {
         "index_options", "similarity", "split_queries_on_whitespace",
     },
     GEO_POINT: _OF_VALUES | {"ignore_malformed", "ignore_z_value"},
+    **dict.fromkeys(RANGES, (_OF_VALUES - {"null_value"}) | {"coerce", "format", "locale"}),
     **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
 _TERM_VECTORS = (
@@ -295,9 +303,19 @@ class Field:
         return self.type == GEO_POINT
 
     @property
+    def is_range(self) -> bool:
+        """Whether it has ranges of numbers or dates."""
+        return self.type in RANGES
+
+    @property
+    def of_bounds(self) -> Field:
+        """The field of the bounds of ranges."""
+        return replace(self, type=RANGES[self.type])
+
+    @property
     def has_postings(self) -> bool:
         """Whether its values are stored as terms."""
-        return not self.is_number and not self.is_geometry
+        return not (self.is_number or self.is_geometry or self.is_range)
 
 
 @dataclass(frozen=True, slots=True)
@@ -659,7 +677,7 @@ class _FieldParser:
             known_only(described, {"type", "path"}, f"the alias {name}")
             self.aliases[name] = parameters.raw_text(described.get("path"), f"`path` of the alias {name}")
         elif type_ in UNSEARCHED or (
-            type_ == GEO_POINT and described.keys() & {"fields", "copy_to", "script"}
+            type_ in (GEO_POINT, *RANGES) and described.keys() & {"fields", "copy_to", "script"}
         ):
             if "copy_to" in described:
                 raise unsupported(f"`copy_to` of the field {name}, whose type is {type_}")
@@ -678,7 +696,7 @@ class _FieldParser:
     def _add(self, name: str, source: str, described: Mapping[str, Any], path: str) -> None:
         """Read a field or a sub-field of the property `source`."""
         type_ = _type(name, described)
-        if type_ in UNSEARCHED or (type_ == GEO_POINT and name != source):
+        if type_ in UNSEARCHED or (type_ in (GEO_POINT, *RANGES) and name != source):
             self.unsearched[name] = f"the type {type_}"
             return
         if type_ == TYPED:
@@ -915,7 +933,7 @@ def _check_sub_field(name: str, inner: str, described: Any) -> None:
 
 def _unread_date(field: Field, described: Mapping[str, Any]) -> str:
     """Return why the values of a date field are stored and not searched; empty if they are searched."""
-    if field.type != DATE:
+    if field.type not in (DATE, "date_range"):
         return ""
     locale = parameters.raw_text(described.get("locale", "en"), f"`locale` of {field.name}")
     if locale not in _LOCALES:
@@ -1170,6 +1188,60 @@ def points(value: Any, field: Field) -> list[int]:
                 problem = f"{field.name} is a geo_point field, but its value is {_short(item)}: {error}"
                 raise TypeError(problem) from error
     return encoded
+
+
+def range_of(value: Any, field: Field) -> tuple[Any, Any]:
+    """Return the first and the last value of a range (`RangeFieldMapper.parseRange`)."""
+    bounds = field.of_bounds
+    if not isinstance(value, Mapping) or value.keys() - {"gt", "gte", "lt", "lte"}:
+        raise TypeError(f"{field.name} is a {field.type} field, but its value is {_short(value)}")
+    low, high = value_limits(bounds)
+    for name, bound in value.items():
+        if bound is None:
+            continue
+        if bounds.type == DATE:
+            end = _date_bound(bound, bounds, round_up=name in ("gt", "lte"))
+        elif (end := number(bound, bounds)) is None:
+            raise TypeError(f"{field.name} is a {field.type} field, but has an empty bound")
+        if name in ("gt", "gte"):
+            low = next_value(end, bounds, 1) if name == "gt" else end
+        else:
+            high = next_value(end, bounds, -1) if name == "lt" else end
+    if low > high:
+        raise TypeError(f"{field.name} has a range that ends before it begins")
+    return low, high
+
+
+def value_limits(field: Field) -> tuple[Any, Any]:
+    """Return the least and the greatest number of a field."""
+    if field.type in FLOATS:
+        return -math.inf, math.inf
+    bits = INTEGERS.get(field.type, 63)
+    return -(1 << bits), (1 << bits) - 1
+
+
+def next_value(value: Any, field: Field, step: int) -> Any:
+    """Return the next number of a field, upwards with the step 1 and downwards with -1."""
+    if field.type in FLOATS:
+        if field.type == "float":
+            return float(np.nextafter(np.float32(value), np.float32(step * math.inf)))
+        return math.nextafter(value, step * math.inf)
+    if value == value_limits(field)[step > 0]:
+        raise unsupported(f"the open bound {value} for {field.name}")  # Elasticsearch's integers overflow
+    return value + step
+
+
+def _date_bound(value: Any, field: Field, *, round_up: bool) -> int:
+    def no_time() -> int:
+        raise ValueError("`now` is not possible in a document")
+
+    try:
+        return date_formats(field.format).calculate(
+            indexed_text(value, field), no_time, None, round_up=round_up
+        )
+    except (TypeError, ValueError) as error:
+        problem = f"{field.name} is a range of dates, but a bound is {_short(value)}: {error}"
+        raise TypeError(problem) from error
 
 
 def _listed_points(value: Any, field: Field) -> Sequence[Any]:

@@ -259,6 +259,8 @@ class FieldReader:
         self._documents = load("documents")
         if not field.has_postings:
             self._values = load("values")
+            if field.is_range:
+                self._highs = load("highs")
             return
         self.terms = Terms.open(columns.open, summary.prefix)
         self._starts = load("starts")
@@ -539,6 +541,10 @@ class FieldReader:
         values = [segment._live_values for segment in (self, *self._others)]
         ends = [int(part[index]) for part in values if len(part) for index in (0, -1)]
         return (min(ends), max(ends)) if ends else None
+
+    def documents_with_ranges(self, accepts: Callable[[NDArray[Any], NDArray[Any]], Mask]) -> Numbers:
+        """Return the documents with a range whose lows and highs a function accepts."""
+        return self._only_live(self._documents.all()[accepts(self._values.all(), self._highs.all())])
 
     @property
     def index_values(self) -> NDArray[Any]:

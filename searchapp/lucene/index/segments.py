@@ -328,11 +328,11 @@ class LiveDocuments:
         norms: NDArray[np.uint8] = self._field(name, "norms").all()[self.mask]
         return norms
 
-    def values(self, name: str) -> tuple[NDArray[Any], Numbers]:
-        """Return the numbers of a field, and the new numbers of their documents."""
+    def values(self, name: str, *parts: str) -> list[NDArray[Any]]:
+        """Return the new numbers of the documents of a field's values, and the arrays of the values."""
         documents = self._numbers[self._field(name, "documents").all()]
         is_live = documents >= 0
-        return self._field(name, "values").all()[is_live], documents[is_live]
+        return [documents[is_live], *(self._field(name, part).all()[is_live] for part in parts)]
 
     def ids(self, scratch: Path) -> PostingsRun:
         """Return the ids as terms with one posting each; store large arrays in the folder `scratch`."""

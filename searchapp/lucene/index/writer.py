@@ -41,6 +41,7 @@ from searchapp.lucene.index.mapping import (
     indexed_text,
     number,
     points,
+    range_of,
 )
 from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
 from searchapp.lucene.index.segments import (
@@ -327,10 +328,10 @@ class _NumberWriter(FieldWriter):
             self._documents.extend([first + index] * len(numbers))
 
     def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
-        pairs = [segment.values(self.field.name) for segment in merged]
+        pairs = [segment.values(self.field.name, "values") for segment in merged]
         new_values = np.frombuffer(self._values, self._values.typecode)
-        pairs.append((new_values, np.frombuffer(self._documents, np.int32)))
-        values, value_documents = map(np.concatenate, zip(*pairs, strict=True))
+        pairs.append([np.frombuffer(self._documents, np.int32), new_values])
+        value_documents, values = map(np.concatenate, zip(*pairs, strict=True))
         order = np.lexsort((value_documents, ~np.signbit(values), values))  # -0.0 before 0.0, as in Lucene
         self._save("values", values[order])
         self._save("documents", value_documents[order])
@@ -343,6 +344,32 @@ class _PointWriter(_NumberWriter):
         return [point for value in values for point in points(value, self.field)] or None
 
 
+class _RangeWriter(FieldWriter):
+    def __init__(self, field: Field, prefix: str, folder: Path, scratch: Path) -> None:
+        super().__init__(field, prefix, folder, scratch)
+        kind = "d" if field.of_bounds.type in FLOATS else "q"
+        self._parts = {"documents": array("i"), "values": array(kind), "highs": array(kind)}
+
+    def entry(self, values: list[Any]) -> list[tuple[Any, Any]]:
+        return [range_of(value, self.field) for value in values]
+
+    def add(self, first: int, packed: list[tuple[int, list[Any]]]) -> None:
+        for index, ranges in packed:
+            self._present.append(first + index)
+            for low, high in ranges:
+                self._parts["documents"].append(first + index)
+                self._parts["values"].append(low)
+                self._parts["highs"].append(high)
+
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
+        old = [segment.values(self.field.name, "values", "highs") for segment in merged]
+        new = [np.frombuffer(part, part.typecode) for part in self._parts.values()]
+        for name, pieces in zip(self._parts, zip(*old, new, strict=True), strict=True):
+            self._save(name, np.concatenate(pieces))
+        present = self._finish_present(merged)
+        return FieldSummary(self._prefix, present, present)
+
+
 def field_writer(
     field: Field, prefix: str, folder: Path, scratch: Path, analyzers: AnalysisRegistry
 ) -> FieldWriter:
@@ -350,6 +377,8 @@ def field_writer(
     if field.is_text:
         return _TextWriter(field, prefix, folder, scratch, analyzers)
     of_keywords = _CountedKeywordWriter if field.is_counted else _KeywordWriter
+    if field.is_range:
+        return _RangeWriter(field, prefix, folder, scratch)
     writer = _PointWriter if field.is_geometry else _NumberWriter if field.is_number else of_keywords
     return writer(field.bound(analyzers), prefix, folder, scratch)
 
@@ -402,8 +431,8 @@ def _refuse_long_terms(tokens: PackedTokens, field: Field) -> None:
 
 def _check_unindexed(value: Any, field: Field) -> None:
     """Reject a value that Elasticsearch rejects in a field with `index: false`."""
-    if field.is_geometry:
-        points(value, field)
+    if field.is_geometry or field.is_range:
+        (points if field.is_geometry else range_of)(value, field)
         return
     if field.is_number:
         number(value, field)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import geography, parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.geography import Point
-from searchapp.lucene.index.mapping import BOOLEAN, DATE, SCALED, Field
+from searchapp.lucene.index.mapping import BOOLEAN, DATE, GEO_POINT, SCALED, Field
 from searchapp.lucene.index.reader import FieldReader, IndexReader
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries import number_range
@@ -156,7 +156,7 @@ def read_decay(parser: Parser, shape: str, described: Any) -> Decay:
     if unknown:
         raise invalid(f"{label} on {name} has the unknown parameter {', '.join(sorted(unknown))}")
     parameters.without_null(options, tuple(options), f"{label} on {name}")
-    field = parser.field(name, geometry=True)
+    field = parser.field(name, GEO_POINT)
     if field is None:
         raise invalid(f"{label} on {name}, which is not in the mapping")
     if field.has_postings or field.type == SCALED:  # Elasticsearch takes booleans as numbers

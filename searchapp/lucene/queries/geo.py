@@ -162,7 +162,7 @@ def _options(
 
 def _field(parser: Parser, name: str, query: str, options: Mapping[str, Any]) -> Field | None:
     """Return a field of points; None for an unknown one, if the query ignores it."""
-    field = parser.field(name, geometry=True)
+    field = parser.field(name, GEO_POINT)
     if field is None and not parameters.flag(options.get("ignore_unmapped", False), "`ignore_unmapped`"):
         raise invalid(f"the query `{query}` on {name}, which is not in the mapping")
     if field is not None and field.type != GEO_POINT:

@@ -183,7 +183,7 @@ def _sortable(value: np.floating[Any]) -> int:
 def of_number(field: Field, value: Any) -> Query:
     """Return the query for documents with a number, or with a date of an incomplete one, such as of one day."""
     if field.type == DATE:
-        return NumberRange(field.name, *_date_bounds(field, value, value))
+        return NumberRange(field.name, *date_bounds(field, value, value))
     parsed = NumberValue.read(value, f"the number for {field.name}")
     if field.type == SCALED:
         scaled = rounded(_scaled(parsed, field))
@@ -393,7 +393,7 @@ def bounds_of_dates(
     zone: dates.Zone | None,
 ) -> tuple[int, int]:
     """Return the first and the last date between two bounds, see `of_dates`."""
-    return _date_bounds(
+    return date_bounds(
         field,
         bounds.get(low),
         bounds.get(high),
@@ -404,7 +404,7 @@ def bounds_of_dates(
     )
 
 
-def _date_bounds(
+def date_bounds(
     field: Field,
     low: Any,
     high: Any,

@@ -626,10 +626,12 @@ class Parser:
             raise Reported
         return tuple(queries)
 
-    def field(self, name: str, *, geometry: bool = False) -> Field | None:
+    def field(self, name: str, *types: str) -> Field | None:
         """Return a field; None for an unknown field, which matches nothing in Elasticsearch.
 
-        `geometry`: whether the query accepts a field of points.
+        Args:
+            name: of the field or of an alias
+            types: those of points and ranges that the query accepts
         """
         if not name:
             raise invalid("the name of a field is empty")
@@ -642,7 +644,7 @@ class Parser:
         name = schema.aliases.get(name, name)
         field = schema.fields.get(name)
         if field is not None and not field.is_keyed:
-            if field.is_geometry and not geometry:
+            if (field.is_geometry or field.is_range) and field.type not in types:
                 raise unsupported(f"queries on {name} (the type {field.type})")
             return field.bound(self.analyzers)
         for part in objects(name):

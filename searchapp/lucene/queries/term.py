@@ -27,12 +27,13 @@ from searchapp.lucene.index.mapping import (
     IP,
     KEYED,
     PREFIXES,
+    RANGES,
     Field,
     Schema,
     indexed_text,
 )
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
-from searchapp.lucene.queries import ip_range, number_range
+from searchapp.lucene.queries import ip_range, number_range, ranges
 from searchapp.lucene.queries.match_all import Exists, MatchNone
 from searchapp.lucene.queries.query import (
     EVERYWHERE,
@@ -132,9 +133,13 @@ def read_term(parser: Parser, content: Any) -> Query:
     if isinstance(value, list | tuple):  # Elasticsearch searches for a term that no document has
         raise unsupported("a list as `term` of the query `term`")
     parameters.term(value, f"the term for {name}")
-    field = parser.field(name)
+    field = parser.field(name, *RANGES)
     if field is None:
         return MatchNone()
+    if field.is_range:
+        bounds = {"gte": value, "lte": value}
+        query = ranges.between(parser, field, bounds, "gte", "lte", None, None, "intersects")
+        return apply_boost_parameter(query, options, "term")
     holder, key = (options, key) if isinstance(content[name], Mapping) else (content, name)
     return apply_boost_parameter(parser.read_text(holder, key, partial(of_value, field)), options, "term")
 
@@ -417,15 +422,13 @@ class TermRange(MultiTerm):
         return f"{self.field}:{'{['[self.has_low]}{low} TO {high}{'}]'[self.has_high]}"
 
 
-RELATIONS = ("intersects", "contains", "within")
-
-
 def read_range(parser: Parser, content: Any) -> Query:
     """Read `range`: terms, numbers or dates between bounds; without bounds, all documents with a value."""
     name, options = parameters.single(content, "the query `range`")
     options = parser.options(options, "range", ("gt", "gte", "lt", "lte", "format", "time_zone", "relation"))
-    if "relation" in options:  # without an effect on values that are no ranges
-        parameters.choice(options["relation"], RELATIONS, "`relation` of the query `range`")
+    relation = parameters.choice(
+        options.get("relation", "intersects"), ranges.RELATIONS, "`relation` of the query `range`"
+    )
     bounds = {bound: value for bound, value in options.items() if bound in ("gt", "gte", "lt", "lte")}
     # Both are checked for all types of fields.
     formats, zone = number_range.date_format(options), number_range.time_zone(options)
@@ -434,14 +437,16 @@ def read_range(parser: Parser, content: Any) -> Query:
             raise unsupported(f"{value!r} as `{bound}` of the query `range`, only a value")
         if value is not None:
             parameters.term(value, f"`{bound}` for {name}")
-    field = parser.field(name)
+    field = parser.field(name, *RANGES)
     if field is None:
         return MatchNone()
     # Of two bounds on one side the last one counts, even if it is null.
     low = next((bound for bound in reversed(bounds) if bound in ("gt", "gte")), "gte")
     high = next((bound for bound in reversed(bounds) if bound in ("lt", "lte")), "lte")
     has_bounds = bounds.get(low) is not None or bounds.get(high) is not None
-    if field.type == DATE:
+    if field.is_range and has_bounds:
+        query = ranges.between(parser, field, bounds, low, high, formats, zone, relation)
+    elif field.type == DATE:
         query = number_range.of_dates(parser, field, bounds, low, high, formats, zone)
     else:
         query = between(field, bounds, low, high) if has_bounds else Constant(of_existing(field))
