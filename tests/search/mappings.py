@@ -96,7 +96,7 @@ NESTED_FIELDS = {
     "o.item": {"word": "o.item.word", "tag": "o.item.same", "number": "o.item.n", "object": "o.item"},
 }
 """Fields of nested objects by their path."""
-ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs", "parts"]
+ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs", "parts", "graph"]
 """Analyzers of every mapping."""
 
 
@@ -356,6 +356,7 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
         "alike": {**lower, "filter": ["lowercase", "beginnings"]},
         "any": {"tokenizer": "any", "char_filter": [*char_filters], "filter": [*filters], **some_gap},
         "synonyms": {**lower, "filter": ["lowercase", "same"], **some_gap},
+        "graph": {**lower, "filter": ["lowercase", *draw.choice([[], ["little"]]), "wide"], **some_gap},
         "pairs": {**lower, "filter": ["lowercase", "pairs"]},
         "parts": {**lower, "filter": ["parts", "lowercase"], **some_gap},
     }
@@ -368,6 +369,11 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
             "same": {
                 "type": "synonym",
                 "synonyms": ["united states, usa", "a b, c", "ring => b c", "foxes, é"],
+            },
+            "wide": {
+                "type": "synonym_graph",
+                "synonyms": ["united states, usa, a c", "a b, c", "ring => b c, x", "foxes, é", "c a b, x"],
+                "lenient": True,
             },
             "pairs": pieces.shingle(draw),
             "parts": pieces.word_delimiter(draw),
