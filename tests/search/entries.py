@@ -12,7 +12,7 @@ from searchapp.lucene.analysis import registry
 from searchapp.lucene.index import mapping as types
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.queries.dsl import KINDS
-from searchapp.lucene.queries.function_score import _FUNCTION
+from searchapp.lucene.queries.function_score import FUNCTIONS
 
 Json = dict[str, Any]
 
@@ -27,8 +27,8 @@ def known() -> set[str]:
     """Return the entries of queries, functions and types of fields."""
     return {
         *(f"query {name}" for name in KINDS),
-        *(f"function {name}" for name in _FUNCTION),
-        *(f"type {name}" for name in types._PARAMETERS),
+        *(f"function {name}" for name in FUNCTIONS),
+        *(f"type {name}" for name in types.PARAMETERS),
     }
 
 
@@ -44,7 +44,7 @@ def used(body: Json, mapping: Json, schema: Schema) -> set[str]:
     """Return the entries that a body uses, by its keys and texts, and those of the fields that it names."""
     words = set(_words(body))
     entries = {f"query {name}" for name in words & KINDS.keys()}
-    entries |= {f"function {name}" for name in words.intersection(_FUNCTION)}
+    entries |= {f"function {name}" for name in words.intersection(FUNCTIONS)}
     analysis = mapping["settings"].get("analysis", {})
     for name in words & schema.fields.keys():
         field = schema.fields[name]

@@ -120,7 +120,7 @@ ROOT = ""  # the path of documents that are not inside a nested object
 # fmt: off
 _ANY_TYPE = {"type", "fields", "meta", "copy_to", "index", "store"}
 _OF_VALUES = _ANY_TYPE | {"doc_values", "null_value"}
-_PARAMETERS = {
+PARAMETERS = {
     TEXT: _ANY_TYPE | {
         "analyzer", "search_analyzer", "search_quote_analyzer", "similarity", "term_vector",
         "eager_global_ordinals", "fielddata", "index_options", "norms", "position_increment_gap",
@@ -722,7 +722,7 @@ class _FieldParser:
 
     def _add_typed(self, name: str, source: str, described: Mapping[str, Any], path: str) -> None:
         """Read a field of the type `search_as_you_type` as several text fields."""
-        known_only(described, _PARAMETERS[TYPED], f"the field {name}")
+        known_only(described, PARAMETERS[TYPED], f"the field {name}")
         size = _natural(described.get("max_shingle_size", 3), f"`max_shingle_size` of {name}")
         if not 2 <= size <= 4:
             raise invalid(f"`max_shingle_size` of {name} is {size}, but must be from 2 to 4")
@@ -820,9 +820,9 @@ class _FieldParser:
             )
 
     def _field(self, name: str, source: str, kind: str, described: Mapping[str, Any]) -> Field:
-        if kind not in _PARAMETERS:
+        if kind not in PARAMETERS:
             raise unsupported(f"the type `{kind}` of the field {name}")
-        known_only(described, _PARAMETERS[kind], f"the field {name}")
+        known_only(described, PARAMETERS[kind], f"the field {name}")
         _check_meta(_object(described, "meta"), name)
         for flag in ("doc_values", "eager_global_ordinals", "fielddata"):
             _flag(described, flag, True, name)

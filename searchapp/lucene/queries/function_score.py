@@ -330,7 +330,7 @@ def _float(explanation: Explanation) -> np.float32:
 SCORE_MODES = ("multiply", "sum", "avg", "first", "max", "min")
 LARGEST = 3.4028234663852886e38  # the greatest float32, the default of `max_boost`
 
-_FUNCTION = ("weight", "field_value_factor", *decay.SHAPES)
+FUNCTIONS = ("weight", "field_value_factor", *decay.SHAPES)
 
 _REJECTED = {
     "script_score": "`script_score` (use `field_value_factor`, `gauss`, `exp` or `linear`)",
@@ -340,14 +340,14 @@ _REJECTED = {
 
 def read_function_score(parser: Parser, content: Any) -> Query:
     """Read `function_score`."""
-    known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
+    known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *FUNCTIONS)
     described = parameters.mapping(content, "the query `function_score`")
     # Elasticsearch ignores parameters that are null.
     present = {name: value for name, value in described.items() if value is not None}
     _reject_functions(present)
     options = parser.options(present, "function_score", known)
     query = parser.query(options["query"]) if "query" in options else MatchAll()
-    own = [name for name in _FUNCTION if name in options]
+    own = [name for name in FUNCTIONS if name in options]
     if len(own) + ("functions" in options) > 1:
         raise invalid("`function_score` has several functions: list them in `functions`")
     listed = [{name: options[name] for name in own}] if own else options.get("functions", ())
@@ -394,16 +394,16 @@ def _reject_functions(options: Mapping[str, Any]) -> None:
 def _function(parser: Parser, described: Any) -> ScoreFunction:
     options = parameters.mapping(described, "a function of `function_score`")
     _reject_functions(options)
-    known_only(options, {"filter", *_FUNCTION}, "a function of `function_score`")
-    for name in ("filter", *_FUNCTION):
+    known_only(options, {"filter", *FUNCTIONS}, "a function of `function_score`")
+    for name in ("filter", *FUNCTIONS):
         if isinstance(options.get(name), list | tuple):  # Elasticsearch reads its elements
             raise unsupported(f"a list as `{name}` of a function")
     weight = options.get("weight")
-    named = [name for name in _FUNCTION[1:] if options.get(name) is not None]
+    named = [name for name in FUNCTIONS[1:] if options.get(name) is not None]
     if len(named) > 1:
         raise invalid(f"a function of `function_score` has both {' and '.join(named)}")
     if weight is None and not named:
-        raise invalid(f"a function of `function_score` has none of {', '.join(_FUNCTION)}")
+        raise invalid(f"a function of `function_score` has none of {', '.join(FUNCTIONS)}")
     condition = None if options.get("filter") is None else _filter(parser, options["filter"])
     if weight is not None:
         weight = parameters.boost(weight, "a function")
