@@ -15,12 +15,17 @@ from searchapp.lucene.analysis import registry
 from searchapp.lucene.index import mapping
 from searchapp.lucene.queries.dsl import KINDS
 from searchapp.lucene.queries.function_score import FUNCTIONS
+from searchapp.lucene.search import request
+from searchapp.lucene.search.aggregations.reader import READERS as AGGREGATIONS
 
 TARGET = Path(__file__).parents[1] / "docs" / "reference" / "engines.md"
 BEGIN, END = "<!-- features: begin -->", "<!-- features: end -->"
 
 # Types of the module mapper-extras, which the server of the tests lacks.
-NOT_COMPARED = frozenset({mapping.SCALED})
+NOT_COMPARED = frozenset({mapping.SCALED, mapping.TYPED})
+
+# On several shards, the server counts the first terms of each shard, and adds fractions in another order.
+AGGREGATIONS_ON_ONE_SHARD = frozenset({"terms", "sum", "avg", "stats", "extended_stats"})
 
 
 class Row(NamedTuple):
@@ -31,9 +36,17 @@ class Row(NamedTuple):
     on_one_shard: frozenset[str] = frozenset()
 
 
+PARTS = (request.KNOWN | request.READ_WITH_QUERY) - request.WITHOUT_EFFECT.keys()
+
 ROWS = (
     Row("queries", KINDS, frozenset(name for name, kind in KINDS.items() if not kind.on_shards)),
     Row("functions of `function_score`", FUNCTIONS),
+    Row(
+        "parts of search bodies",
+        (request.KNOWN | request.READ_WITH_QUERY) - request.WITHOUT_EFFECT.keys(),
+        frozenset({"rescore", "suggest"}),
+    ),
+    Row("aggregations", AGGREGATIONS, AGGREGATIONS_ON_ONE_SHARD),
     Row("types of fields", [*mapping.PARAMETERS, mapping.ALIAS, "object"]),
     Row("char filters", registry.CHAR_FILTERS),
     Row("tokenizers", registry.TOKENIZERS),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -15,14 +14,12 @@ import pytest
 import yaml
 
 import searchapp
-from scripts import architecture, settings_reference, tools_reference
+from scripts import architecture, engine_features, settings_reference, tools_reference
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
 from searchapp.cli import RENAMED_OPTIONS
 from searchapp.cli.commands import HEADINGS
 from searchapp.config.resolution import PROJECT_FILE, USER_FILE, read_project_file, read_user_file, resolve
-from searchapp.lucene.analysis import registry
-from searchapp.lucene.queries.dsl import KINDS as QUERIES
 from searchapp.ranking import fusion
 from searchapp.ranking.signals import KINDS, signal_class
 from searchapp.ranking.templates import WEIGHT, WINDOW, meanings
@@ -88,29 +85,9 @@ def test_all_modules_in_documents_exist(pattern: str) -> None:
                 assert hasattr(import_module(module), name), f"{document.name} imports {name} from {module}"
 
 
-def rows_of_support() -> dict[str, set[str]]:
-    """Return the names in the table of supported features of the embedded engine, by its first column."""
-    text = (ROOT / "docs" / "reference" / "engines.md").read_text(encoding="utf-8")
-    section = text.partition("## What the embedded engine supports")[2]
-    table = section.partition("|---|---|\n")[2].partition("\n\n")[0]
-    cells = (re.split(r"(?<!\\)\|", line) for line in table.splitlines())
-    # Brackets after a name list its supported options.
-    return {cell[1].strip(): set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", cell[2]))) for cell in cells}
-
-
-@pytest.mark.parametrize(
-    ("row", "supported"),
-    [
-        ("queries", QUERIES),
-        ("char filters", registry.CHAR_FILTERS),
-        ("tokenizers", registry.TOKENIZERS),
-        ("token filters", [*registry.TOKEN_FILTERS, *registry.SYNONYMS]),
-    ],
-)
-def test_the_page_on_engines_lists_all_supported_features(row: str, supported: Iterable[str]) -> None:
-    assert rows_of_support()[row] == set(supported), (
-        f"correct the row {row!r} of the table in docs/reference/engines.md"
-    )
+def test_the_page_on_engines_lists_all_features() -> None:
+    text = engine_features.TARGET.read_text(encoding="utf-8")
+    assert engine_features.updated(text) == text, "run python -m scripts.engine_features"
 
 
 def test_all_options_have_a_help_text() -> None:

@@ -131,7 +131,9 @@ class Recipe:
 # The types of `multi_match` that score each field by its own words.
 _TYPES_BY_FIELD = (None, "best_fields", "bool_prefix", "most_fields")
 
-_SHARD_INDEPENDENT_FUNCTIONS = frozenset({"filter", "query", "weight", "field_value_factor"})
+_SHARD_INDEPENDENT_FUNCTIONS = frozenset(
+    {"filter", "query", "weight", "field_value_factor", "gauss", "exp", "linear"}
+)
 
 
 def shard_warnings(recipe: Recipe, shards: int, *, is_foreign: bool = False) -> Iterator[str]:

@@ -50,14 +50,16 @@ DEFAULT_SIZE = 10
 
 LARGEST_SCORE = float(np.finfo(np.float32).max)
 
-_KNOWN = {
-    *("query", "size", "from", "sort", "_source", "track_total_hits"),
-    *("highlight", "explain", "track_scores", "search_after", "min_score", "collapse"),
-    *("timeout", "version", "profile", "stored_fields"),
-}
+KNOWN = frozenset(
+    {
+        *("query", "size", "from", "sort", "_source", "track_total_hits"),
+        *("highlight", "explain", "track_scores", "search_after", "min_score", "collapse"),
+        *("timeout", "version", "profile", "stored_fields"),
+    }
+)
 
 # The parts that are read with the query, because they contain queries or depend on the time.
-_READ_WITH_QUERY = frozenset({"aggs", "aggregations", "suggest", "post_filter", "rescore"})
+READ_WITH_QUERY = frozenset({"aggs", "aggregations", "suggest", "post_filter", "rescore"})
 
 TRACKED_HITS = 10_000  # the default of `track_total_hits`
 
@@ -284,12 +286,12 @@ class Frame:
         source: SourceFilter | None = None
         highlight: Mapping[str, HighlightOptions] | None = None
         with problems.at():
-            known_only(body, _KNOWN, "a search body")
+            known_only(body, KNOWN, "a search body")
         with problems.at():
             sort = None if _is_best_first(written := body.get("sort")) else read_sort(written, schema)
-        for name in _WITHOUT_EFFECT.keys() & body.keys():
+        for name in WITHOUT_EFFECT.keys() & body.keys():
             with problems.at(name):
-                _WITHOUT_EFFECT[name](body[name], f"`{name}`")
+                WITHOUT_EFFECT[name](body[name], f"`{name}`")
         if body.get("min_score") is not None:
             with problems.at("min_score"):
                 min_score = parameters.to_float32(parameters.any_number(body["min_score"], "`min_score`"))
@@ -446,7 +448,7 @@ class BodyReader:
         query = self._templates.rewritten(written)
         if query is not None:
             frame = self.frame(normal)
-            if frame.highlight is None and body.keys().isdisjoint(_READ_WITH_QUERY):
+            if frame.highlight is None and body.keys().isdisjoint(READ_WITH_QUERY):
                 return Request(query, query, frame)
         request, query_texts = self._read(normal, body)
         if written is not None and request.frame.highlight is None and not request.depends_on_time:
@@ -455,7 +457,7 @@ class BodyReader:
 
     def frame(self, body: Body) -> Frame:
         """Read the parts of a search body without queries."""
-        rest = {key: value for key, value in body.items() if key != "query" and key not in _READ_WITH_QUERY}
+        rest = {key: value for key, value in body.items() if key != "query" and key not in READ_WITH_QUERY}
         written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
         last = self._last_frame
         if last is None or last[0] != written:
@@ -503,7 +505,7 @@ def _empty_list(value: Any, label: str) -> None:
         raise unsupported(f"{label} with names")
 
 
-_WITHOUT_EFFECT: Mapping[str, Callable[[Any, str], None]] = {
+WITHOUT_EFFECT: Mapping[str, Callable[[Any, str], None]] = {
     "timeout": _duration,
     "version": _false,
     "profile": _false,

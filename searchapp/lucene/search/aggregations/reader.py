@@ -99,7 +99,7 @@ def _read_named(parser: Parser, name: str, content: Any, path: str, is_outermost
         with problems.at():
             inner = read_aggregations(parser, options[key], f"{path}.{key}", is_outermost=False)
     kind = kinds[0]
-    reader = _READERS.get(kind)
+    reader = READERS.get(kind)
     aggregation = None
     with problems.at(f"{path}.{kind}"):
         if reader is None:
@@ -556,7 +556,7 @@ _METRICS: Mapping[str, Callable[[_Request], Any]] = {
     **dict.fromkeys(("min", "max", "sum", "avg", "value_count", "cardinality"), _read_metric),
     **dict.fromkeys(("stats", "extended_stats"), _read_stats),
 }
-_READERS: Mapping[str, Callable[[_Request], Any]] = {
+READERS: Mapping[str, Callable[[_Request], Any]] = {
     **_METRICS,
     "terms": _read_terms,
     "histogram": _read_histogram,
