@@ -47,7 +47,7 @@ ROWS = (
         frozenset({"rescore", "suggest"}),
     ),
     Row("aggregations", AGGREGATIONS, AGGREGATIONS_ON_ONE_SHARD),
-    Row("types of fields", [*mapping.PARAMETERS, mapping.ALIAS, "object"]),
+    Row("types of fields", [*mapping.PARAMETERS, mapping.ALIAS, "nested", "object"]),
     Row("char filters", registry.CHAR_FILTERS),
     Row("tokenizers", registry.TOKENIZERS),
     Row("token filters", [*registry.TOKEN_FILTERS, *registry.SYNONYMS]),
