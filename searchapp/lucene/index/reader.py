@@ -32,7 +32,7 @@ from searchapp.lucene.index.layout import (
     Segment,
     refuted,
 )
-from searchapp.lucene.index.mapping import BOOLEAN, ROOT, Field, Schema
+from searchapp.lucene.index.mapping import BOOLEAN, FLOATS, ROOT, Field, Schema
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
 
 __all__ = [
@@ -201,8 +201,9 @@ class DeletedTerms:
 class AbsentArrays:
     """The arrays of a field that no document or nested object of an `IndexReader` can have."""
 
-    def __init__(self, documents: int) -> None:
+    def __init__(self, documents: int, *, has_fractions: bool) -> None:
         self._documents = documents
+        self._number = np.float64 if has_fractions else np.int64
 
     def open(self, name: str) -> StoredArray:
         part = name.rpartition(".")[2]
@@ -210,7 +211,7 @@ class AbsentArrays:
             return StoredArray(np.zeros(self._documents, np.uint8))
         if part.endswith("starts"):
             return StoredArray(np.zeros(1, np.int64))
-        types = {"values": np.float64, "present": np.int32, "documents": np.int32, "positions": np.int32}
+        types = {"values": self._number, "present": np.int32, "documents": np.int32, "positions": np.int32}
         return StoredArray(np.empty(0, types.get(part, np.uint8)))
 
 
@@ -649,7 +650,7 @@ class IndexReader:
         for name, field in self.schema.fields.items():
             summary = summaries.get(name)
             fields[name] = FieldReader(
-                AbsentArrays(self.count) if summary is None else columns,
+                AbsentArrays(self.count, has_fractions=field.type in FLOATS) if summary is None else columns,
                 field,
                 summary or FieldSummary(name, 0, 0),
                 self.count,

@@ -30,6 +30,7 @@ from searchapp.lucene.queries.query import (
     apply_boost_parameter,
     explain,
     required,
+    rewrite,
 )
 from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.queries.term import Term, TermInSet
@@ -112,7 +113,9 @@ class Nested(Query):
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         """Return the explanation, which contains that of the best object, or of the worst with `min`."""
         nested, parents, _scope = self._objects(rows, None)
-        query, boost = (Constant(self.query), np.float32(0)) if self.mode == "none" else (self.query, boost)
+        query, boost = (
+            (rewrite(Constant(self.query)), np.float32(0)) if self.mode == "none" else (self.query, boost)
+        )
         first, end = parents.searchsorted([document, document + 1]).tolist()
         objects = [query.explanation(nested, number, boost) for number in range(first, end)]
         matching = [explanation for explanation in objects if explanation is not None]

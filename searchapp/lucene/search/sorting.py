@@ -29,6 +29,7 @@ from searchapp.lucene.index.mapping import (
     INTEGERS,
     KEYED,
     KEYWORD,
+    ROOT,
     Field,
     Schema,
     objects,
@@ -472,6 +473,8 @@ def _field(name: str, options: Mapping[str, Any], schema: Schema) -> Field:
             raise unsupported(f"sorting by {name} ({schema.unsearched[part]})")
         if schema.aliases.get(part, part) + KEYED in schema.fields:
             raise unsupported(f"sorting by {name}, which is flattened,")
+    if schema.scope(name) != ROOT:
+        raise unsupported(f"sorting by {name}, which is in nested objects,")
     field = schema.fields.get(name)
     if field is None:
         type_ = options.get("unmapped_type")
