@@ -16,7 +16,7 @@ from searchapp.lucene.index import mapping
 from searchapp.lucene.queries.dsl import KINDS
 from searchapp.lucene.queries.function_score import FUNCTIONS
 from searchapp.lucene.search import request
-from searchapp.lucene.search.aggregations.reader import READERS as AGGREGATIONS
+from searchapp.lucene.search.aggregations.parsers import READERS as AGGREGATIONS
 
 TARGET = Path(__file__).parents[1] / "docs" / "reference" / "engines.md"
 BEGIN, END = "<!-- features: begin -->", "<!-- features: end -->"

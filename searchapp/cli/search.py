@@ -254,7 +254,7 @@ def search(
 
 def _answer(settings: Settings, task: Task, path: Path, *, as_json: bool) -> None:
     from searchapp.app.index import open_index
-    from searchapp.cli.answers import print_answer, read_body
+    from searchapp.cli.search_bodies import print_answer, read_body
     from searchapp.ranking.recipes import body_shard_warnings
 
     body = read_body(path)

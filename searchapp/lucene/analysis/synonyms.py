@@ -31,7 +31,7 @@ class _SynonymSlot:
     words: list[tuple[str, int | None, int]] = field(default_factory=list)
 
 
-class _Rules:
+class _SynonymRules:
     """The phrases of the rules and what replaces them."""
 
     def __init__(self, entries: Mapping[TermTuple, _SynonymEntry]) -> None:
@@ -58,7 +58,7 @@ class SynonymFilter(StreamFilter):
 
     branches: ClassVar[bool] = True
 
-    def __init__(self, rules: _Rules) -> None:
+    def __init__(self, rules: _SynonymRules) -> None:
         self._rules = rules
 
     def apply(self, tokens: TokenStream) -> TokenStream:
@@ -118,7 +118,7 @@ class SynonymGraphFilter(StreamFilter):
 
     branches: ClassVar[bool] = True
 
-    def __init__(self, rules: _Rules) -> None:
+    def __init__(self, rules: _SynonymRules) -> None:
         self._rules = rules
 
     def apply(self, tokens: TokenStream) -> TokenStream:
@@ -178,7 +178,7 @@ def synonym_filter(
     options: Options,
     filters: Sequence[AnyFilter],
     terms: AnalyzesTerms,
-    make: Callable[[_Rules], StreamFilter],
+    make: Callable[[_SynonymRules], StreamFilter],
 ) -> StreamFilter:
     """Make a filter from rules in Solr's format: `couch, sofa` and `i-pod, i pod => ipod`.
 
@@ -212,7 +212,7 @@ def synonym_filter(
                     if source and target:
                         entries[source].keep |= keep
                         entries[source].phrases[target] = None
-    return make(_Rules(dict(entries)))
+    return make(_SynonymRules(dict(entries)))
 
 
 def _synonym_pairs(

@@ -172,7 +172,7 @@ def _scope(name: str, nested: Container[str]) -> str:
     return next((path for path in reversed([*objects(name)]) if path in nested), ROOT)
 
 
-def _owner(member: Member, name: str) -> Member:
+def _owner(member: BlockMember, name: str) -> BlockMember:
     """Return the innermost member around a nested object that can have a property."""
     while member.parent is not None and not name.startswith(f"{member.path}."):
         member = member.parent
@@ -328,16 +328,16 @@ class NestedType:
 
 
 @dataclass(slots=True)
-class Member:
+class BlockMember:
     """A nested object or a document, with the values of each property, including null."""
 
     path: str
-    parent: Member | None
+    parent: BlockMember | None
     values: defaultdict[str, list[Any]]
 
 
 # A document with its nested objects in Lucene's order: each after the objects inside it, the document last.
-Block = list[Member]
+Block = list[BlockMember]
 
 
 @dataclass(frozen=True)
@@ -369,10 +369,12 @@ class Schema:
             Refused: Elasticsearch would add a property to the mapping.
         """
         block: Block = []
-        self._complete(source, "", Member(ROOT, None, defaultdict(list)), block)
+        self._complete(source, "", BlockMember(ROOT, None, defaultdict(list)), block)
         return block
 
-    def _complete(self, properties: Mapping[str, Any], prefix: str, member: Member, block: Block) -> None:
+    def _complete(
+        self, properties: Mapping[str, Any], prefix: str, member: BlockMember, block: Block
+    ) -> None:
         """Read a member and append it to the block, after the members inside it."""
         self._collect(properties, prefix, member, block)
         if member.parent is not None:
@@ -381,7 +383,7 @@ class Schema:
                 raise TypeError(f"it has more than {self.most_nested:,} nested objects")
         block.append(member)
 
-    def _collect(self, properties: Mapping[str, Any], prefix: str, member: Member, block: Block) -> None:
+    def _collect(self, properties: Mapping[str, Any], prefix: str, member: BlockMember, block: Block) -> None:
         """Add the values of a member's object; append nested objects inside to the block."""
         values = member.values
         for key, value in properties.items():
@@ -398,7 +400,7 @@ class Schema:
                     if not isinstance(inner, Mapping):
                         raise TypeError(f"{name} is an object, but its value is {_short(inner)}")
                     if name in self.nested:
-                        self._complete(inner, f"{name}.", Member(name, member, defaultdict(list)), block)
+                        self._complete(inner, f"{name}.", BlockMember(name, member, defaultdict(list)), block)
                     else:
                         self._collect(inner, f"{name}.", member, block)
             else:
@@ -411,7 +413,7 @@ class Schema:
                 return path[len(prefix) :], {(prefix + key)[len(path) + 1 :]: value}
         return key, value
 
-    def _include(self, member: Member, parent: Member) -> None:
+    def _include(self, member: BlockMember, parent: BlockMember) -> None:
         """Add the values of a nested object to its parent or the document, if the mapping says so."""
         type_, targets = self.nested[member.path], []
         if type_.in_parent:

@@ -35,8 +35,8 @@ from searchapp.lucene.index.mapping import (
     ID,
     KEYWORD,
     ROOT,
+    BlockMember,
     Field,
-    Member,
     Schema,
     indexed_text,
     number,
@@ -591,7 +591,7 @@ class IndexWriter:
                 self._packed([document])
             raise
 
-    def _entries(self, member: Member) -> list[Entry]:
+    def _entries(self, member: BlockMember) -> list[Entry]:
         values = member.values
         for unindexed in self._unindexed:
             for value in unindexed.indexed(values.get(unindexed.source, ())):

@@ -29,7 +29,7 @@ _IDEOGRAPHS = "\U00020000-\U0002ee5d\U0002f800-\U000323af"  # with unassigned co
 
 
 @dataclass(frozen=True)
-class _Rules:
+class _BreakRules:
     """Automata over categories; a row of a table has the next state for each category, in base 36."""
 
     ignored: str  # the content of brackets
@@ -42,14 +42,14 @@ class _Rules:
 
 
 @cache
-def _sentence_rules() -> _Rules:
+def _sentence_rules() -> _BreakRules:
     blank = "\\t\\r\\f\\n\u2028" + category_set("Zs")
     categories = [
         *(",", "\u2029", ".\uff0e", "\"'", "!?\u3002\uff01\uff1f", "\u0964\u0965", blank),
         *(category_set(*names) for names in (["Ps", "Pi"], ["Pe", "Pf"], ["N"], ["Ll"])),
         *(category_set("L") + _IDEOGRAPHS, "\\s\\S"),
     ]
-    return _Rules(
+    return _BreakRules(
         category_set("Mn", "Me", "Cf"),
         categories,
         (0, 1, 2, 3, 4, 7, 12, 11, 10, 9, 6, 5, 8),
@@ -89,7 +89,7 @@ def _sentence_rules() -> _Rules:
 
 
 @cache
-def _word_rules() -> _Rules:
+def _word_rules() -> _BreakRules:
     categories = [
         *(
             "\u3099-\u309a",
@@ -103,7 +103,7 @@ def _word_rules() -> _Rules:
         *("\\n\\f\u2028\u2029", "\\t", "\u00ad", ",\u066b", f"\u2027{category_set('Pd', 'Pc')}"),
         *(category_set("L", "Mc") + _IDEOGRAPHS, category_set("Cc"), "\\s\\S"),
     ]
-    return _Rules(
+    return _BreakRules(
         category_set("Cf").replace("\\U000000ad", ""),
         categories,
         (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 4, 0, 20),
@@ -131,7 +131,7 @@ def _word_rules() -> _Rules:
 class _Automata:
     """Rules prepared for use, with the category of each known character."""
 
-    def __init__(self, rules: _Rules) -> None:
+    def __init__(self, rules: _BreakRules) -> None:
         self._rules = rules
         self._ignored = re.compile(f"[{rules.ignored}]")
         self._patterns = [re.compile(f"[{content}]") for content in rules.categories]

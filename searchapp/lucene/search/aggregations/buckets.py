@@ -23,7 +23,7 @@ from searchapp.lucene.search.aggregations.values import (
     MOST_BUCKETS,
     Column,
     Documents,
-    Source,
+    ValueSource,
     of_sortable,
     sortable,
 )
@@ -31,7 +31,7 @@ from searchapp.lucene.search.aggregations.values import (
 Key = Any  # of a bucket: an ordinal, an integer or a double
 
 
-class Aggregation(Protocol):
+class Aggregator(Protocol):
     """An aggregation of a request."""
 
     def compute(self, index: Documents, documents: Int64s | None) -> Json:
@@ -155,10 +155,10 @@ def ordered(
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TermBuckets:
     """`terms`: a bucket for each value of a field, or for the most frequent ones."""
 
-    source: Source
+    source: ValueSource
     inner: Inner
     size: int
     shard_size: int
@@ -245,7 +245,7 @@ class Terms:
 class Histogram:
     """`histogram` and `date_histogram`: a bucket for each interval."""
 
-    source: Source
+    source: ValueSource
     inner: Inner
     order: Order
     least: int  # `min_doc_count`
@@ -333,7 +333,7 @@ class Range:
 class Ranges:
     """`range` and `date_range`: a bucket for each range, which may overlap."""
 
-    source: Source
+    source: ValueSource
     inner: Inner
     ranges: Sequence[Range]
     is_keyed: bool
@@ -412,7 +412,7 @@ class Global:
 class Missing:
     """`missing`: the documents without a value; none if a value replaces the missing ones."""
 
-    source: Source
+    source: ValueSource
     inner: Inner
     has_replacement: bool
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.arrays import Int64s
-from searchapp.lucene.search.aggregations.values import Documents, Source, of_sortable, sortable
+from searchapp.lucene.search.aggregations.values import Documents, ValueSource, of_sortable, sortable
 
 Json = dict[str, Any]
 
@@ -55,7 +55,7 @@ class Metric:
     """An aggregation of one value: `min`, `max`, `sum`, `avg`, `value_count` or `cardinality`."""
 
     kind: str
-    source: Source
+    source: ValueSource
     threshold: int = 0  # `precision_threshold` of `cardinality`
 
     def compute(self, index: Documents, documents: Int64s | None) -> Json:
@@ -91,7 +91,7 @@ class Stats:
     """The aggregations `stats` and `extended_stats`."""
 
     kind: str
-    source: Source
+    source: ValueSource
     sigma: float | None = None  # of the bounds of `extended_stats`; None for `stats`
 
     def compute(self, index: Documents, documents: Int64s | None) -> Json:
@@ -154,7 +154,7 @@ _P2 = 25  # bits of a hash that linear counting distinguishes
 _MOST_THRESHOLD = 40_000
 
 
-def _cardinality(values: NDArray[Any], source: Source, index: Documents, threshold: int) -> int:
+def _cardinality(values: NDArray[Any], source: ValueSource, index: Documents, threshold: int) -> int:
     """Return the number of distinct values as `HyperLogLogPlusPlus` estimates it with linear counting."""
     values = of_sortable(np.unique(sortable(values))) if source.is_decimal else np.unique(values)
     entries = math.ceil(min(threshold, _MOST_THRESHOLD) / 0.75)

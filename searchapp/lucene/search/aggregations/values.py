@@ -172,7 +172,7 @@ class ValueFormat(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ValueSource:
     """The values that an aggregation reads (`ValuesSource`)."""
 
     field: Field | None  # None if the mapping lacks it
@@ -232,7 +232,7 @@ class Source:
 
 def read_source(
     parser: Parser, options: Mapping[str, Any], kind: str, *, keywords: bool = False, has_zone: bool = False
-) -> Source:
+) -> ValueSource:
     """Read `field`, `missing`, `format` and `time_zone` of an aggregation."""
     if options.get("field") is None:
         raise invalid(f"the aggregation `{kind}` lacks `field`")
@@ -259,10 +259,10 @@ def read_source(
             raise unsupported(f"`time_zone` of the aggregation `{kind}` ({error})") from error
     pattern = _pattern(field, options, kind)
     format_ = ValueFormat(pattern, zone, field is not None and field.type == BOOLEAN)
-    source = Source(field, format_)
+    source = ValueSource(field, format_)
     if options.get("missing") is None:
         return source
-    return Source(field, format_, _missing(parser, source, options["missing"], kind))
+    return ValueSource(field, format_, _missing(parser, source, options["missing"], kind))
 
 
 def _pattern(field: Field | None, options: Mapping[str, Any], kind: str) -> str | None:
@@ -278,7 +278,7 @@ def _pattern(field: Field | None, options: Mapping[str, Any], kind: str) -> str 
     return field.format if field is not None and field.type == DATE else None
 
 
-def _missing(parser: Parser, source: Source, value: Any, kind: str) -> Any:
+def _missing(parser: Parser, source: ValueSource, value: Any, kind: str) -> Any:
     label = f"`missing` of the aggregation `{kind}`"
     text = parameters.text(value, label)
     if source.field is None:

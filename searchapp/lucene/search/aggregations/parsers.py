@@ -31,7 +31,7 @@ from searchapp.lucene.search.aggregations.buckets import (
 )
 from searchapp.lucene.search.aggregations.metrics import Json
 from searchapp.lucene.search.aggregations.rounding import CALENDAR, Rounding, milliseconds
-from searchapp.lucene.search.aggregations.values import Source, read_source
+from searchapp.lucene.search.aggregations.values import ValueSource, read_source
 
 _INNER = ("aggs", "aggregations")
 
@@ -242,7 +242,7 @@ _NUMBERS_OF_STATS = (
 # Buckets
 
 
-def _read_terms(request: _Request) -> buckets.Terms:
+def _read_terms(request: _Request) -> buckets.TermBuckets:
     known = {
         *(
             "field",
@@ -273,7 +273,7 @@ def _read_terms(request: _Request) -> buckets.Terms:
     if options.get("execution_hint") is not None:
         parameters.raw_text(options["execution_hint"], request.of("execution_hint"))
     accepts = _read_accepted(request, source, options)
-    return buckets.Terms(
+    return buckets.TermBuckets(
         source,
         request.inner,
         size,
@@ -298,7 +298,7 @@ def _natural(options: Mapping[str, Any], name: str, default: int, request: _Requ
 _Accepts = Callable[[Sequence[bytes] | NDArray[Any]], Mask]
 
 
-def _read_accepted(request: _Request, source: Source, options: Mapping[str, Any]) -> _Accepts | None:
+def _read_accepted(request: _Request, source: ValueSource, options: Mapping[str, Any]) -> _Accepts | None:
     """Return the function that tells which keys `include` and `exclude` accept; None if they accept all."""
     tests = {
         name: _membership(request, source, options[name], name)
@@ -317,7 +317,7 @@ def _read_accepted(request: _Request, source: Source, options: Mapping[str, Any]
     return accepts
 
 
-def _membership(request: _Request, source: Source, value: Any, name: str) -> _Accepts:
+def _membership(request: _Request, source: ValueSource, value: Any, name: str) -> _Accepts:
     label = request.of(name)
     if isinstance(value, Mapping):
         raise unsupported(f"partitions in {label}")
@@ -430,7 +430,7 @@ def _read_bounds(
 def _histogram(
     request: _Request,
     options: Mapping[str, Any],
-    source: Source,
+    source: ValueSource,
     rounded: Callable[[NDArray[Any]], NDArray[Any]],
     following: Callable[[Any], Any],
     bounds: tuple[Any, Any],
@@ -467,7 +467,7 @@ def _read_ranges(request: _Request) -> buckets.Ranges:
     return buckets.Ranges(source, request.inner, ranges, is_keyed)
 
 
-def _range(request: _Request, source: Source, content: Any) -> buckets.Range:
+def _range(request: _Request, source: ValueSource, content: Any) -> buckets.Range:
     label = request.of("ranges")
     options = parameters.mapping(content, label)
     known_only(options, {"key", "from", "to"}, label)
@@ -489,7 +489,7 @@ def _range(request: _Request, source: Source, content: Any) -> buckets.Range:
     return buckets.Range(parameters.raw_text(key, label), low, high, *shown)
 
 
-def _end(request: _Request, source: Source, value: Any, label: str) -> float:
+def _end(request: _Request, source: ValueSource, value: Any, label: str) -> float:
     if request.kind == "range" and not isinstance(value, str):
         return _double(value, label)
     if source.field is None:
