@@ -264,12 +264,17 @@ class ExpressionReader:
         self._position = 0
 
     def read(self) -> Expression:
-        if not self._text:
-            return EPSILON
+        if not self._text:  # Lucene's automaton of no characters in both cases matches nothing
+            return NOTHING if self._is_case_insensitive else EPSILON
         expression = self._union()
         if self._position < len(self._text):
             raise self._error("end expected")
         return expression
+
+    def _empty_part(self) -> Expression:
+        if self._is_case_insensitive:  # whether Lucene's matches depends on the parts around it
+            raise unsupported("an empty part of a regular expression with `case_insensitive`")
+        return EPSILON
 
     def _error(self, problem: str) -> Exception:
         return invalid(
@@ -393,10 +398,12 @@ class ExpressionReader:
             if end < 0:
                 raise self._error('`"` expected')
             self._position = end + 1
+            if end == start:
+                return self._empty_part()
             return _concatenation(*(Characters(self._range_of(c)) for c in self._text[start:end]))
         if self._match("("):
             if self._match(")"):
-                return EPSILON
+                return self._empty_part()
             expression = self._union()
             if not self._match(")"):
                 raise self._error("`)` expected")

@@ -19,12 +19,14 @@ from searchapp.lucene.index.mapping import (
     BOOLEAN,
     FLATTENED,
     IP,
+    KEYED,
     KEYWORD,
     TEXT,
     Field,
     Schema,
     by_depth,
     indexed_text,
+    objects,
     shown_text,
     source_value,
 )
@@ -103,6 +105,8 @@ class Highlighter:
                     raise unsupported(f"several `highlight` for {canonical} and its aliases")
             elif own.no_match_size > 0 and (canonical in schema.stored or canonical in schema.unindexed):
                 raise unsupported(f"`no_match_size` for {canonical}, which is not indexed")
+            elif own.no_match_size > 0 and any(part + KEYED in schema.fields for part in objects(canonical)):
+                raise unsupported(f"`no_match_size` for {canonical}, a key of a flattened field,")
 
     def _named(self, options: Mapping[str, HighlightOptions]) -> dict[str, tuple[str, HighlightOptions]]:
         """Return options, with the pattern that they are for, by the names of fields and aliases."""
