@@ -36,7 +36,7 @@ from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.index.writer import write_version
 from searchapp.lucene.parameters import decimal
 from searchapp.lucene.queries.dsl import readers
-from searchapp.lucene.queries.query import Parser, Query
+from searchapp.lucene.queries.query import Constant, Parser, Query, rewrite
 from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Explanation, ScoredDocument
 from searchapp.lucene.search.aggregations import Documents, aggregate
@@ -358,11 +358,13 @@ class Index:
         clauses = RESCORED if request.rescores else BEST_FIRST if frame.sort is None else frame.sort
         shows_scores = frame.track_scores or any(isinstance(clause, ScoreClause) for clause in clauses)
         is_scored = shows_scores or frame.min_score is not None
+        # Without scores, Lucene omits boosts, on which the `min_score` of a `function_score` depends.
+        unscored = rewrite(Constant(request.query))
         parts: list[tuple[SegmentReader, Scores | None, Mask]] = []
         masks: list[Mask] = []
         for searcher in self.searchers:
             scores = request.query.scores(searcher.rows) if is_scored else None
-            mask = request.query.matching(searcher.rows) if scores is None else scores.mask()
+            mask = unscored.matching(searcher.rows) if scores is None else scores.mask()
             if frame.min_score is not None and scores is not None:
                 mask = mask & (scores.values >= np.float32(frame.min_score))
             masks.append(mask)
