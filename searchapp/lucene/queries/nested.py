@@ -19,6 +19,8 @@ from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.mapping import ROOT, Schema
 from searchapp.lucene.index.reader import IndexReader, Mask, Numbers
 from searchapp.lucene.queries.boolean import Bool, TermsDisjunction
+from searchapp.lucene.queries.geo import GeoBox
+from searchapp.lucene.queries.ip_range import IpRange
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.number_range import NumberRange
 from searchapp.lucene.queries.query import (
@@ -188,7 +190,7 @@ def _may_match(query: Query, may_match_field: Callable[[str], bool]) -> bool:
         return False
     if isinstance(query, NumberRange) and query.is_point:
         return True
-    if isinstance(query, Term | TermsDisjunction | TermInSet | NumberRange):
+    if isinstance(query, Term | TermsDisjunction | TermInSet | NumberRange | IpRange | GeoBox):
         return may_match_field(query.field)
     if isinstance(query, Nested):
         return query.scope != ROOT
