@@ -82,12 +82,13 @@ def _part(leaving: dict[int, list[_Edge]], start: int, end: int) -> GraphPart:
 
 
 def _paths(leaving: dict[int, list[_Edge]], start: int, end: int) -> Iterator[tuple[Step, ...]]:
-    if start == end:
-        yield ()
-        return
-    for edge in leaving[start]:
-        for rest in _paths(leaving, edge.end, end):
-            yield (edge.step, *rest)
+    paths: list[tuple[int, tuple[Step, ...]]] = [(start, ())]  # a stack: a path may have 1,000 steps
+    while paths:
+        state, steps = paths.pop()
+        if state == end:
+            yield steps
+        else:
+            paths += [(edge.end, (*steps, edge.step)) for edge in reversed(leaving[state])]
 
 
 def _edges(tokens: Sequence[tuple[str, int, int]]) -> Iterator[_Edge]:
