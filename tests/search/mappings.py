@@ -76,10 +76,15 @@ WORD_FIELDS = [
     "part.word",
 ]
 POINT_FIELDS = ["place", "place", "spot"]
-RANGE_FIELDS = {"span": "integer_range", "reach": "double_range", "days": "date_range"}
+RANGE_FIELDS = {
+    "span": ["integer_range", "long_range"],
+    "reach": ["double_range", "float_range"],
+    "days": ["date_range"],
+}
+"""Fields of ranges with their types."""
 VALUE_FIELDS = ["tag", "tag", "tag", "flag", "note", "same", "part.tag", "net", "attrs", "attrs.a"]
 """Keywords, a boolean, an alias, an address and a flattened field."""
-NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte", "half"]
+NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte", "half", "half"]
 DATE_FIELDS = ["when", "when", "day", "loose"]
 TYPES = {
     "year": "integer",
@@ -280,7 +285,10 @@ def mapping(draw: Draw) -> Json:
                 {"ignore_z_value": lambda: draw.chance(0.5), "store": lambda: True, **unvalued}, 0.1
             ),
         },
-        **{name: {"type": type_, **draw.some_of(unvalued, 0.1)} for name, type_ in RANGE_FIELDS.items()},
+        **{
+            name: {"type": draw.choice(types), **draw.some_of(unvalued, 0.1)}
+            for name, types in RANGE_FIELDS.items()
+        },
         "spot": {
             "type": "geo_point",
             "ignore_malformed": True,

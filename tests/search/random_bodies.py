@@ -674,7 +674,7 @@ def regexp(draw: Draw) -> Json:
 def match_phrase(draw: Draw) -> Json:
     """Return a phrase query, whose last term may be a prefix."""
     words_ = draw.choice([WORDS, WORDS[:7]])  # few words, so that they are repeated
-    text = " ".join(draw.several(lambda: draw.choice(words_), 6))
+    text = " ".join(draw.several(lambda: draw.choice(words_), draw.choice([2, 6]), draw.choice([0, 1, 1])))
     options = {
         "zero_terms_query": lambda: draw.choice(["all", "none"]),
         "analyzer": lambda: draw.choice(ANALYZERS),
@@ -807,7 +807,22 @@ def _on_points(draw: Draw, value: Any) -> Json:
 
 def geo_distance(draw: Draw) -> Json:
     """Return a query for points around another one."""
-    lengths = ["10km", "0.1mm", "100mi", 5e6, "20015km", "20100km", "1e5", "12 nmi", "0", "-1km", "x", 112]
+    lengths = [
+        "10km",
+        "0.1mm",
+        "100mi",
+        5e6,
+        "5000km",
+        "9000km",
+        "20015km",
+        "20100km",
+        "1e5",
+        "12 nmi",
+        "0",
+        "-1km",
+        "x",
+        112,
+    ]
     options = {
         "unit": lambda: draw.choice(["km", "mi", "yd", "inch", "X"]),
         "distance_type": lambda: draw.choice(["arc", "plane", "x"]),
@@ -838,11 +853,19 @@ def geo_bounding_box(draw: Draw) -> Json:
     return {"geo_bounding_box": _on_points(draw, draw.choice(boxes))}
 
 
+_SELDOM_WITH_HITS: list[Callable[[Draw], Json]] = [
+    *(geo_distance, geo_distance, geo_bounding_box, _range_of_ranges, _range_of_ranges),
+    *(combined_fields, match_phrase, more_like_this),
+]
+
+
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 36)
+    kind = draw.number(0, 42)
     if kind < 7:
         return match(draw)
+    if kind > 36:
+        return draw.choice(_SELDOM_WITH_HITS)(draw)
     simple = {
         7: multi_match,
         8: multi_match,
@@ -975,7 +998,7 @@ def _function(draw: Draw, inner: Any) -> Json:
             ),
         }
         function["field_value_factor"] = value | draw.some_of(options, 0.7)
-    if draw.chance(0.4):
+    if draw.chance(0.6):
         function = _decay(draw)
     if kind:
         function["weight"] = draw.choice(FACTORS)
