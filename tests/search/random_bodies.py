@@ -807,22 +807,8 @@ def _on_points(draw: Draw, value: Any) -> Json:
 
 def geo_distance(draw: Draw) -> Json:
     """Return a query for points around another one."""
-    lengths = [
-        "10km",
-        "0.1mm",
-        "100mi",
-        5e6,
-        "5000km",
-        "9000km",
-        "20015km",
-        "20100km",
-        "1e5",
-        "12 nmi",
-        "0",
-        "-1km",
-        "x",
-        112,
-    ]
+    valid = ["10km", "0.1mm", "100mi", 5e6, "5000km", "9000km", "20015km", "20100km", "1e5", "12 nmi", 112]
+    lengths = [*valid, *valid, "0", "-1km", "x"]
     options = {
         "unit": lambda: draw.choice(["km", "mi", "yd", "inch", "X"]),
         "distance_type": lambda: draw.choice(["arc", "plane", "x"]),
@@ -1010,14 +996,14 @@ def _function(draw: Draw, inner: Any) -> Json:
 def _decay(draw: Draw) -> Json:
     """Return a decay function on a number, a date or a point, mostly a valid one."""
     field = draw.choice([*NUMBER_FIELDS, *DATE_FIELDS, *POINT_FIELDS, "nowhere"])
-    origins, lengths = [*INTEGERS, *FRACTIONS[:5], "5"], [1, 2.5, "5", 0.3, 1000, 0]
+    origins, lengths = [*INTEGERS, *FRACTIONS[:5], "5"], [*[1, 2.5, "5", 0.3, 1000] * 3, 0]
     if field in DATE_FIELDS:
-        origins, lengths = [date(draw)], ["10d", "36h", "90m", "5000d", "1 D", "5M", 10, "100ms"]
+        origins, lengths = [date(draw)], [*["10d", "36h", "90m", "5000d", "100ms"] * 3, "1 D", "5M", 10]
     elif field in POINT_FIELDS:
-        origins, lengths = [point(draw)], ["10km", "1000mi", 1e6, "5", "km"]
+        origins, lengths = [point(draw)], [*["10km", "1000mi", 1e6, "5"] * 3, "km"]
     options = {
         "offset": lambda: draw.choice([*lengths, 0, "-1"]),
-        "decay": lambda: draw.choice([0.5, 0.33, 0.9, "0.1", draw.fraction(0, 1), 0, 1]),
+        "decay": lambda: draw.choice([*[0.5, 0.33, 0.9, "0.1", draw.fraction(0, 1)] * 3, 0, 1]),
     }
     decayed = {"origin": draw.choice(origins), "scale": draw.choice(lengths), **draw.some_of(options, 0.3)}
     mode = {"multi_value_mode": lambda: draw.choice(["min", "max", "avg", "sum", "MEDIAN"])}
