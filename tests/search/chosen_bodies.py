@@ -26,7 +26,7 @@ from tests.engines.embedded import (
     test_synonyms,
 )
 from tests.engines.embedded.conftest import MAPPING, ORDER, body
-from tests.search import options
+from tests.search import object_bodies, options
 from tests.search.comparing import Json
 from tests.search.drawing import Draw
 from tests.search.options import match
@@ -56,6 +56,7 @@ def by_hand() -> dict[str, Json]:
         "frames": _case(MAPPING, test_queries.DOCUMENTS, _frames()),
         "options": _case(MAPPING, test_queries.DOCUMENTS, options.bodies()),
         "ties": _case(MAPPING, tied_documents(), _ties()),
+        "objects": _case(object_bodies.MAPPING, object_bodies.documents(), object_bodies.bodies()),
     }
 
 
