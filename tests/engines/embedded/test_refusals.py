@@ -50,6 +50,7 @@ def index(embedded: EmbeddedEngine) -> Any:
         ({"regexp": {"tag": ".*a.{12}"}}, "an automaton of more than 1,024 states"),
         ({"regexp": {"tag": "(" * 400 + "a" + ")" * 400}}, "the deeply nested regular expression"),
         ({"regexp": {"tag": {"value": "é", "case_insensitive": True}}}, "`case_insensitive` for 'é'"),
+        ({"regexp": {"tag": {"value": "a()", "case_insensitive": True}}}, "an empty part of a regular"),
         ({"regexp": {"tag": {"value": "a", "max_determinized_states": 5}}}, "`max_determinized_states: 5`"),
         ({"wildcard": {"tag": "*a" + "?" * 40}}, "more than 8 `?` after a `*`"),
         (

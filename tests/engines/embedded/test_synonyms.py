@@ -213,6 +213,11 @@ def test_a_token_graph_is_split_at_positions_that_no_token_spans() -> None:
     ]
 
 
+def test_a_path_of_a_token_graph_may_have_1000_tokens() -> None:
+    (part,) = fulltext.graph_parts([("all", 0, 1000), *(("a", position, 1) for position in range(1000))])
+    assert [len(path) for path in part.paths] == [1, 1000]
+
+
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
