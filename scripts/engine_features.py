@@ -17,15 +17,13 @@ from searchapp.lucene.queries.dsl import KINDS
 from searchapp.lucene.queries.function_score import FUNCTIONS
 from searchapp.lucene.search import request
 from searchapp.lucene.search.aggregations.parsers import READERS as AGGREGATIONS
+from searchapp.ranking.recipes import AGGREGATIONS_ON_ONE_SHARD
 
 TARGET = Path(__file__).parents[1] / "docs" / "reference" / "engines.md"
 BEGIN, END = "<!-- features: begin -->", "<!-- features: end -->"
 
 # Types of the module mapper-extras, which the server of the tests lacks.
 NOT_COMPARED = frozenset({mapping.SCALED, mapping.TYPED})
-
-# On several shards, the server counts the first terms of each shard, and adds fractions in another order.
-AGGREGATIONS_ON_ONE_SHARD = frozenset({"terms", "sum", "avg", "stats", "extended_stats"})
 
 
 class Row(NamedTuple):

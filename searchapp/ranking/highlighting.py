@@ -524,6 +524,7 @@ _INNER = {
     "constant_score": ("filter",),
     "boosting": ("positive",),
     "function_score": ("query",),
+    "nested": ("query",),
 }
 
 # The parameters of a `match` that matches unchanged words one by one.

@@ -131,6 +131,12 @@ class Recipe:
 # The types of `multi_match` that score each field by its own words.
 _TYPES_BY_FIELD = (None, "best_fields", "bool_prefix", "most_fields")
 
+# The parts of a body that determine hits and scores.
+_RANKING = ("query", "post_filter", "rescore")
+
+# A server counts the first terms of each shard, and adds fractions in another order.
+AGGREGATIONS_ON_ONE_SHARD = frozenset({"terms", "sum", "avg", "stats", "extended_stats"})
+
 _SHARD_INDEPENDENT_FUNCTIONS = frozenset(
     {"filter", "query", "weight", "field_value_factor", "gauss", "exp", "linear"}
 )
@@ -140,22 +146,49 @@ def shard_warnings(recipe: Recipe, shards: int, *, is_foreign: bool = False) -> 
     """Yield a sentence for each of the recipe's templates whose ranking may depend on the number of shards."""
     templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
     for name, template in templates.items():
-        yield from body_shard_warnings(name, template.body, shards, is_foreign=is_foreign)
+        ranking = {key: template.body[key] for key in _RANKING if key in template.body}
+        yield from body_shard_warnings(name, ranking, shards, is_foreign=is_foreign)
 
 
 def body_shard_warnings(
     name: str, body: Mapping[str, Any], shards: int, *, is_foreign: bool = False
 ) -> Iterator[str]:
-    """Yield a sentence if the ranking of the search body `name` may depend on the number of shards."""
+    """Yield a sentence for each effect of the number of shards on the answer to the search body `name`."""
     if shards == 1:
         return
     or_else = "" if is_foreign else ", or index with --shards 1"
-    reason = "its `rescore`" if body.get("rescore") else shard_dependence(body.get("query", {}))
-    if reason is not None:
+    for effect, reason in _shard_effects(body):
         yield (
-            f"{name} may rank differently on these {shards} shards than on one, because of "
+            f"{name} may {effect} on these {shards} shards than on one, because of "
             f"{reason}: see docs/reference/engines.md{or_else}"
         )
+
+
+def _shard_effects(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what the number of shards may change in an answer, with the part of the body that causes it."""
+    if (reason := ranking_shard_dependence(body)) is not None:
+        yield "rank differently", reason
+    if body.get("suggest"):
+        yield "suggest other terms", "its `suggest`"
+    kinds = {kind for key in ("aggs", "aggregations") for kind in _aggregations(body.get(key))}
+    if dependent := sorted(kinds & AGGREGATIONS_ON_ONE_SHARD):
+        yield "count differently", f"its aggregation `{dependent[0]}`"
+
+
+def _aggregations(content: Any) -> Iterator[str]:
+    """Yield the types of aggregations, also of inner ones."""
+    for aggregation in content.values() if isinstance(content, Mapping) else ():
+        if isinstance(aggregation, Mapping):
+            yield from aggregation
+            for key in ("aggs", "aggregations"):
+                yield from _aggregations(aggregation.get(key))
+
+
+def ranking_shard_dependence(body: Mapping[str, Any]) -> str | None:
+    """Return the part of a search body whose hits or scores may depend on the number of shards, if any."""
+    if body.get("rescore"):
+        return "its `rescore`"
+    return shard_dependence(body.get("query")) or shard_dependence(body.get("post_filter"))
 
 
 def shard_dependence(query: Any) -> str | None:

@@ -279,6 +279,24 @@ def test_a_recipe_that_depends_on_shards_has_a_warning_on_several_shards() -> No
     assert warning.startswith(
         "mine.json may rank differently on these 3 shards than on one, because of its `more_like_this`"
     )
+    aggregations = {"a": {"filter": {"match_all": {}}, "aggs": {"b": {"terms": {"field": "tag"}}}}}
+    sent = {"query": MATCH, "post_filter": DEPENDENT[0][0], "aggs": aggregations, "suggest": {"s": {}}}
+    warnings = list(recipes.body_shard_warnings("mine.json", sent, 3))
+    assert [warning.partition("mine.json may ")[2].partition(" on ")[0] for warning in warnings] == [
+        "rank differently",
+        "suggest other terms",
+        "count differently",
+    ]
+    assert not list(recipes.body_shard_warnings("mine.json", {"query": NESTED}, 3))
+
+
+NESTED: Json = {"nested": {"path": "part", "query": {"bool": {"must": MATCH, "filter": YEARS}}}}
+
+
+def test_clauses_inside_nested_queries_are_protected_as_outside() -> None:
+    inner = NESTED["nested"]["query"]
+    safe = shard_safe({"query": NESTED}, frozenset())["query"]
+    assert safe["nested"]["query"] == shard_safe({"query": inner}, frozenset())["query"] != inner
 
 
 @pytest.mark.parametrize("name", names())

@@ -209,7 +209,7 @@ def first_difference(ours: Outcome, theirs: Outcome) -> str | None:
 
 
 def _ids_and_scores(hits: list[Json]) -> list[Json]:
-    return [{name: hit[name] for name in ("id", "score")} for hit in hits]
+    return [{name: hit[name] for name in ("id", "score")} for hit in hits if hit["id"] != ANSWER]
 
 
 def segment_difference(ours: Outcome, theirs: Outcome) -> str | None:

@@ -24,7 +24,7 @@ from searchapp.errors import SearchappError
 from searchapp.files import digest_json
 from searchapp.lucene.queries.dsl import normal_body
 from searchapp.model import Document
-from searchapp.ranking.recipes import shard_dependence
+from searchapp.ranking.recipes import ranking_shard_dependence
 from tests.search import comparing, entries, mappings, older_version, random_bodies
 from tests.search.comparing import REFUSED, UNSUPPORTED, Json, Outcome
 from tests.search.drawing import Draw
@@ -233,7 +233,7 @@ class ComparedEngines(EnginePair):
         pairs = [
             (body, outcome)
             for body, outcome in zip(case["bodies"], ours, strict=True)
-            if shard_dependence(body.get("query", {})) is None
+            if ranking_shard_dependence(body) is None
         ]
         sent = [dict(index._sent_body({**body, "explain": False})) for body, _outcome in pairs]
         for (body, outcome), theirs in zip(pairs, self._search_server(self._version, sent), strict=True):

@@ -196,6 +196,7 @@ _INSIDE: Mapping[str, tuple[str, ...]] = {
     "constant_score": ("filter",),
     "function_score": ("query",),
     "boosting": ("positive",),
+    "nested": ("query",),
 }
 
 
