@@ -6,11 +6,12 @@ import csv
 import gzip
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.conftest import SAMPLES, Cli, read_rankings
 
 OWN = SAMPLES / "own"
 RECIPES = ("bm25", "half", "neighbours", "words")
@@ -195,6 +196,83 @@ def test_a_field_of_the_mapping_can_be_searched(cli: Cli, task: Path) -> None:
     assert cli("index", task).code == 0
     hits = cli("search", task, "fish", "--recipe", "kind", "--json").json["hits"]
     assert [hit["id"] for hit in hits] == ["r32", "r33", "r34"]
+
+
+NESTED_TASK = """name = "NAME"
+mapping = "mapping.json"
+[documents]
+file = "documents.jsonl"
+fields = ["parts"]
+[topics.dev]
+file = "topics.tsv"
+[recipes.parts]
+about = "x"
+template = "parts.json"
+"""
+
+
+def write_nested_task(folder: Path, name: str, documents: Mapping[int, int]) -> Path:
+    """Write a task on nested objects; `documents` has a number for each, which gives its objects."""
+    folder.mkdir(exist_ok=True)
+    of = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
+    parts = {"name": {"type": "text"}, "grams": {"type": "integer"}, "of": of}
+    properties = {
+        "id": {"type": "keyword"},
+        "text": {"type": "text"},
+        "parts": {"type": "nested", "properties": parts},
+    }
+    inner = {"nested": {"path": "parts.of", "query": {"term": {"parts.of.name": "lemon"}}}}
+    words = {"match": {"parts.name": "{{topic.text}}"}}
+    some = {"bool": {"must": words, "filter": {"range": {"parts.grams": {"gte": 3}}}, "should": inner}}
+    nested = {"nested": {"path": "parts", "score_mode": "max", "query": some}}
+    query = {"bool": {"should": [{"match": {"text": "{{topic.text}}"}}, nested]}}
+    names = ["red lentil", "onion", "onion and carrot", "soup", "garlic"]
+    lines = [
+        {
+            "id": f"d{number}",
+            "text": f"soup {'lentil ' * (value % 4)}",
+            "parts": [
+                {
+                    "name": names[(value + part) % 5],
+                    "grams": value % 7,
+                    "of": [{"name": "lemon"}] * (part % 3),
+                }
+                for part in range(value % 5)
+            ],
+        }
+        for number, value in documents.items()
+    ]
+    (folder / "mapping.json").write_text(json.dumps({"mappings": {"properties": properties}}))
+    (folder / "parts.json").write_text(json.dumps({"query": query}))
+    (folder / "topics.tsv").write_text("id\ttext\nq1\tonion soup\nq2\tlentil\n")
+    (folder / "documents.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "task.toml").write_text(NESTED_TASK.replace("NAME", name))
+    return folder / "task.toml"
+
+
+def test_changed_documents_with_nested_objects_rank_as_in_a_new_index(cli: Cli, tmp_path: Path) -> None:
+    def answers(path: Path) -> list[object]:
+        out = path.with_name("run")
+        assert cli("rank", path, "--split", "dev", "--recipe", "parts", "--out", out, "--overwrite").code == 0
+        hits = cli("search", path, "onion", "--recipe", "parts", "--json").json["hits"]
+        return [read_rankings(out), hits, cli("search", path, "--body", body, "--json").json["hits"]]
+
+    body = tmp_path / "body.json"
+    query = {"nested": {"path": "parts", "query": {"match": {"parts.name": "lentil"}}}}
+    body.write_text(json.dumps({"query": query, "size": 90, "highlight": {"fields": {"parts.name": {}}}}))
+    documents = dict.fromkeys(range(90), 0) | {number: number * number for number in range(80)}
+    changed = write_nested_task(tmp_path / "changed", "changed", documents)
+    assert cli("index", changed).code == 0
+    for step in range(1, 4):
+        documents |= {number: number + step for number in range(step, 90, 17)} | {100 + step: 4}
+        del documents[7 * step]
+        write_nested_task(changed.parent, "changed", documents)
+        assert cli("index", changed).code == 0
+        new = write_nested_task(tmp_path / f"new{step}", f"new{step}", documents)
+        assert cli("index", new).code == 0
+        assert answers(changed) == answers(new) != [{}, [], []]
+    shown = cli("search", changed, "--document", "d103").stdout
+    assert '"grams": ' in shown and '"of": [{"name": "lemon"}]' in shown
 
 
 def test_a_body_of_another_application_orders_by_score_and_then_by_id(cli: Cli, task: Path) -> None:

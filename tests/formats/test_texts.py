@@ -27,13 +27,16 @@ def read(
 
 def test_ids_texts_and_fields_are_read_from_their_columns(tmp_path: Path) -> None:
     layout = TextLayout("jsonl", id="_id", text=("title", "body"), fields={"kind": "Kind"})
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"_id": 7, "title": "T", "body": "B", "Kind": [1, "x"]},
         {"_id": "8", "title": "", "body": "C", "Kind": None},
+        {"_id": "9", "title": "D", "Kind": [{"a": [{"b": 1}, None]}, {"a": None}]},
     ]
     texts, problems = read(tmp_path, rows, layout)
-    assert texts == [("line 1", "7", "T\nB", {"kind": [1, "x"]}), ("line 2", "8", "C", {})]
-    assert problems == []
+    assert texts[:2] == [("line 1", "7", "T\nB", {"kind": [1, "x"]}), ("line 2", "8", "C", {})]
+    assert texts[2].fields == {"kind": rows[2]["Kind"]} and problems == []
+    _, problems = read(tmp_path, rows[2:], layout, complete=True)
+    assert problems[:2] == ["line 1: wrong type: Kind has an object, not a string, number or boolean"] * 2
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ def test_ids_texts_and_fields_are_read_from_their_columns(tmp_path: Path) -> Non
             {"id": "2", "text": "\ud800"},
             "lone surrogate: text has an escape that is half of a surrogate pair",
         ),
-        ({"id": "2", "text": "x", "Kind": {"a": 1}}, "wrong type: Kind has an object, not a string"),
+        ({"id": "2", "text": "x", "Kind": [[1]]}, "wrong type: Kind has a list, not a string"),
         ({"id": "2", "text": "x", "Kind": 1e999}, "not JSON: there is no Infinity in JSON"),
     ],
 )

@@ -53,9 +53,9 @@ def read_texts(
 ) -> Iterator[TextRecord]:
     """Read the texts of a file, in order, and add their ids to `seen`, the ids of earlier files.
 
-    An id is text or an integer. Another field is text, a number, a boolean or a list of these. A field that is
-    missing, null or an empty cell is omitted; with `complete`, an empty cell is empty text, and a missing key or null
-    is a problem. Of several columns of text, each may be missing in some objects.
+    An id is text or an integer. Another field is text, a number, a boolean, an object of these or a list. A field that
+    is missing, null or an empty cell is omitted; with `complete`, an empty cell is empty text, and a missing key, null
+    or an object is a problem. Of several columns of text, each may be missing in some objects.
     """
     unseen: set[str] = set()
     if records.has_keys(layout.format):
@@ -123,19 +123,29 @@ class _TextReader(json_files.EntryReader):
             elif complete and value is None:
                 self.wrong("wrong type", f"{column} is null, but templates need a value")
             elif value is not None and (value != "" or complete):
-                self._check_field(column, value)
+                self._check_field(column, value, may_have_objects=not complete)
                 fields[name] = value
         return fields
 
-    def _check_field(self, column: str, value: Any) -> None:
-        for item in value if isinstance(value, list) else [value]:
-            if not isinstance(item, str | int | float):
+    def _check_field(self, column: str, value: Any, *, may_have_objects: bool) -> None:
+        items = _items(value)
+        while items:
+            item = items.pop()
+            if isinstance(item, dict) and may_have_objects:
+                for key, inner in item.items():
+                    self.check_encodable(key, column)
+                    items += (value for value in _items(inner) if value is not None)
+            elif not isinstance(item, str | int | float):
                 kind = json_files.type_name(item)
                 self.wrong("wrong type", f"{column} has {kind}, not a string, number or boolean")
             elif isinstance(item, float) and not math.isfinite(item):
                 self.wrong("number out of range", column)
             elif isinstance(item, str):
                 self.check_encodable(item, column)
+
+
+def _items(value: Any) -> list[Any]:
+    return value[::-1] if isinstance(value, list) else [value]
 
 
 TREC = "trec"
