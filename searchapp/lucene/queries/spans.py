@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import count
+from itertools import chain, count
+from operator import itemgetter
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from searchapp.lucene.queries.scores import most_of_a_rare_term
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Explanation, Token
 
-Interval = tuple[int, int]  # first position and the one after the last
+Interval = tuple[int, int, tuple[int, ...]]
+"""The first position, the one after the last, and the positions of the words."""
+
 PositionsOf = Callable[[str], Sequence[int]]
 
 
@@ -54,9 +57,10 @@ def _terms(span: Span | int) -> Iterator[str]:
 def _intervals(span: Span, positions: PositionsOf) -> list[Interval]:
     """Return the intervals of a span in a document, in Lucene's order and with its repetitions."""
     if isinstance(span, str):
-        return [(position, position + 1) for position in positions(span)]
+        return [(position, position + 1, (position,)) for position in positions(span)]
     if isinstance(span, SpanOr):
-        return list(heapq.merge(*(_intervals(clause, positions) for clause in span.clauses)))
+        lists = (_intervals(clause, positions) for clause in span.clauses)
+        return list(heapq.merge(*lists, key=itemgetter(0, 1)))
     return list(_sequences(span, positions))
 
 
@@ -64,17 +68,17 @@ def _sequences(near: SpanNear, positions: PositionsOf) -> Iterator[Interval]:
     """Yield the intervals of consecutive clauses: for each first one, only the next interval of each other."""
     first, *others = near.clauses
     lists = [clause if isinstance(clause, int) else iter(_intervals(clause, positions)) for clause in others]
-    current: list[Interval] = [(-1, -1)] * len(lists)
+    current: list[Interval] = [(-1, -1, ())] * len(lists)
     starts = (
-        ((start, start + first) for start in count())
+        ((start, start + first, ()) for start in count())
         if isinstance(first, int)
         else _intervals(first, positions)
     )
-    for start, end in starts:
+    for start, end, words in starts:
         is_match = True
         for number, intervals in enumerate(lists):
             if isinstance(intervals, int):
-                current[number] = end, end + intervals
+                current[number] = end, end + intervals, ()
             else:
                 while current[number][0] < end:
                     following = next(intervals, None)
@@ -84,7 +88,7 @@ def _sequences(near: SpanNear, positions: PositionsOf) -> Iterator[Interval]:
             is_match &= current[number][0] == end
             end = current[number][1]
         if is_match:
-            yield start, end
+            yield start, end, words + tuple(chain.from_iterable(words for _start, _end, words in current))
 
 
 def _documents(span: Span, documents_of: Mapping[str, Numbers]) -> Numbers:
@@ -123,7 +127,7 @@ class SpanPhrase(ScoredLeaf):
     def _postings(self, field: FieldReader, document: int | None) -> Postings:
         """Return the documents, or only one, with the number of occurrences."""
         none = np.empty(0, np.int32)
-        found = {term: field.positions(term) for term in set(_terms(self.span))}
+        found = {term: field.positions(term) for term in self.terms}
         lists = {term: positions.all() for term, positions in found.items() if positions is not None}
         documents_of = {term: lists[term][0] if term in lists else none for term in found}
         documents = _documents(self.span, documents_of)
@@ -155,7 +159,7 @@ class SpanPhrase(ScoredLeaf):
         return np.float32(sum(float(term.idf(field)) for term in self._present(field)))
 
     def _present(self, field: FieldReader) -> list[Term]:
-        terms = sorted(set(_terms(self.span)))
+        terms = sorted(self.terms)
         return [Term(self.field, term) for term in terms if field.document_frequency(term)]
 
     def idf_explanation(self, field: FieldReader) -> Explanation:
@@ -168,10 +172,17 @@ class SpanPhrase(ScoredLeaf):
     def notation(self, _schema: Schema) -> str:
         return _notation(self.span, self.field)
 
-    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
+    @property
+    def terms(self) -> set[str]:
+        return set(_terms(self.span))
+
+    def occurrences(self, tokens: Iterable[Token]) -> list[Interval]:
+        """Return the occurrences among tokens in Lucene's order and with its repetitions."""
         by_term: defaultdict[str, list[int]] = defaultdict(list)
         for token in tokens:
             by_term[token.term].append(token.position)
-        intervals = _intervals(self.span, lambda term: sorted(by_term.get(term, ())))
-        spans = [(start, end - 1) for start, end in intervals]
+        return _intervals(self.span, lambda term: sorted(by_term.get(term, ())))
+
+    def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
+        spans = [(start, end - 1) for start, end, _words in self.occurrences(tokens)]
         return dict.fromkeys(_terms(self.span), spans) if spans else {}

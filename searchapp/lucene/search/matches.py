@@ -1,7 +1,7 @@
 """Occurrences of a query in the text of a field of a document, with offsets.
 
 Source: org.apache.lucene.search.{Matches, MatchesUtils, DisjunctionMatchesIterator, ExactPhraseMatcher,
-SloppyPhraseMatcher} and the method `matches` of weights
+SloppyPhraseMatcher}, org.apache.lucene.queries.spans.SpanWeight, and the method `matches` of weights
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from searchapp.lucene.analysis.characters import replace_halves
+from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction
 from searchapp.lucene.queries.boosting import Boosting
@@ -19,6 +20,7 @@ from searchapp.lucene.queries.function_score import FunctionScore
 from searchapp.lucene.queries.fuzzy import expanded_fuzzy
 from searchapp.lucene.queries.phrase import Heap, MultiPhrase, PhrasePrefix, SloppyMatcher
 from searchapp.lucene.queries.query import Leaf, MarkedLeaf, Query, rewrite
+from searchapp.lucene.queries.spans import SpanPhrase
 from searchapp.lucene.queries.term import Synonym, Term
 from searchapp.lucene.records import Token
 
@@ -31,6 +33,7 @@ class Match(NamedTuple):
     start: int
     end: int
     label: str  # identifies the query of which this is an occurrence
+    words: tuple[Match, ...] = ()  # the occurrences to mark instead of this one
 
 
 class FieldMatcher:
@@ -54,7 +57,8 @@ class FieldMatcher:
 
     def matches(self, query: Query) -> list[Match]:
         """Return the occurrences of a query before rewriting, by ascending position."""
-        return self._matches(rewrite(self._expanded(query))) or []
+        matches = self._matches(rewrite(self._expanded(query))) or []
+        return [word for match in matches for word in match.words or (match,)]
 
     def _expanded(self, query: Query) -> Query:
         """Replace the queries that stand for indexed terms by those for terms of this text, as for an index of it."""
@@ -117,9 +121,26 @@ class FieldMatcher:
                 matches = self._sloppy(leaf) if leaf.slop else self._exact(leaf)
                 label = " ".join(term for terms in leaf.terms for term in terms)
                 return [Match(*match, label) for match in matches]
+            case SpanPhrase():
+                return list(self._of_spans(leaf))
         # Other leaves stand for terms without an order of positions.
         terms = leaf.term_spans([token for tokens in self._tokens.values() for token in tokens])
         return self._of_terms(sorted(terms), leaf.notation(self._schema))
+
+    def _of_spans(self, phrase: SpanPhrase) -> Iterator[Match]:
+        """Yield the occurrences of a phrase of a token graph, with those of their words."""
+        words: dict[int, Match] = {}
+        tokens = [(term, token) for term in phrase.terms for token in self._tokens.get(term, ())]
+        for term, token in tokens:
+            if token.position in words:
+                raise unsupported(
+                    "highlights of phrases of a token graph in texts with several words at a position"
+                )
+            words[token.position] = Match(token.position, token.position, token.start, token.end, term)
+        label = phrase.notation(self._schema)
+        for first, after, positions in phrase.occurrences(token for _term, token in tokens):
+            inner = tuple(words[position] for position in positions)
+            yield Match(first, after - 1, inner[0].start, inner[-1].end, label, inner)
 
     def _of_terms(self, terms: Iterable[str], label: str) -> list[Match]:
         lists = [self._tokens[term] for term in terms if term in self._tokens]
