@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from searchapp.lucene.queries import boolean
+from tests.search.comparing import Json, Outcome, comparable_between_versions
 
 NEW_IN_LUCENE_10 = (boolean._inline_required,)
 """Rewriting rules of `bool` that Lucene 9.12 doesn't have.
@@ -25,3 +27,33 @@ def rewriting() -> Iterator[None]:
             boolean, "_RULES", tuple(rule for rule in boolean._RULES if rule not in NEW_IN_LUCENE_10)
         )
         yield
+
+
+def comparable(body: Json, outcome: Outcome) -> Outcome:
+    """Return the outcome of a body without descriptions and highlights that depend on the server's version."""
+    outcome = comparable_between_versions(outcome)
+    if isinstance(outcome, str) or not _has_other_highlights(body.get("highlight")):
+        return outcome
+    return [{name: value for name, value in hit.items() if name != "highlights"} for hit in outcome]
+
+
+def _has_other_highlights(highlight: Any) -> bool:
+    """Whether 8.19 has other fragments of the type `plain`, or ignores `matched_fields`."""
+    try:
+        fields = highlight["fields"]
+        several = [
+            {**highlight, **(options or {})}
+            for named in (fields if isinstance(fields, list) else [fields])
+            for options in named.values()
+        ]
+    except (KeyError, TypeError, AttributeError):
+        return False  # no highlights, or invalid ones
+    return any(
+        "matched_fields" in options
+        or (
+            options.get("type") == "plain"
+            and options.get("fragmenter") != "simple"
+            and str(options.get("number_of_fragments")) != "0"
+        )
+        for options in several
+    )

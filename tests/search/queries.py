@@ -166,11 +166,11 @@ class ComparedEngines(EnginePair):
     def outcomes(self, index: EmbeddedIndex, body: Json) -> tuple[Outcome, Outcome]:
         """Return the outcomes of a body in the embedded engine and on the server's latest index."""
         ours, theirs = comparing.embedded_outcome(index, body), self._server_outcomes([body])[0]
-        return self._comparable(ours), self._comparable(theirs)
+        return self._comparable(body, ours), self._comparable(body, theirs)
 
-    def _comparable(self, outcome: Outcome) -> Outcome:
-        """Return an outcome without descriptions that depend on the server's version."""
-        return comparing.comparable_between_versions(outcome) if self._is_older else outcome
+    def _comparable(self, body: Json, outcome: Outcome) -> Outcome:
+        """Return the outcome of a body without what depends on the server's version."""
+        return older_version.comparable(body, outcome) if self._is_older else outcome
 
     def _with_smaller_body(self, index: EmbeddedIndex, difference: Difference) -> Difference:
         differences = [difference]
@@ -251,7 +251,7 @@ class ComparedEngines(EnginePair):
 
     def _unexpected_difference(self, body: Json, ours: Outcome, theirs: Outcome) -> str | None:
         """Return the difference of two outcomes of a body, None if there is none or it is allowed."""
-        text = comparing.unexpected_difference(self._comparable(ours), self._comparable(theirs))
+        text = comparing.unexpected_difference(self._comparable(body, ours), self._comparable(body, theirs))
         return None if text and (_is_eager(body, theirs) or self._has_invalid_query(body, ours)) else text
 
     def _build(self, case: Case) -> tuple[list[Document] | None, str]:

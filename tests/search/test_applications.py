@@ -10,11 +10,15 @@ import pytest
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine, Index
 from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch.client import Server as ServerVersion
 from searchapp.engines.embedded import EmbeddedEngine
 from tests.search import applications
 from tests.search.applications import Application, ranking
 from tests.search.comparing import comparable_answer
 from tests.server.rest import Server
+
+CHANGED = {("code_host", "searches.file")}
+"""Searches of a field with the tokenizer `path_hierarchy`, whose lengths are other ones in 8.19."""
 
 RECORD = "after a change of the embedded engine, run `python -m tests.search.applications`"
 
@@ -55,7 +59,10 @@ def test_accepted_searches_have_the_same_hits_on_both_engines(
         if not application.is_indexed:
             return
         our_index = built(application, ours)
+        is_older = ServerVersion(theirs.info().version).is_older
         for path, body in application.compared():
+            if is_older and (application.name, path) in CHANGED:
+                continue
             if path not in application.rejected:
                 request = ranking(body) if path in application.ranked else body
                 answers = [comparable_answer(index.answer(request)) for index in (our_index, their_index)]
