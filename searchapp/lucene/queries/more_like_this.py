@@ -21,7 +21,15 @@ import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import FLATTENED, Field, Schema, by_depth, indexed_text, source_value
+from searchapp.lucene.index.mapping import (
+    FLATTENED,
+    ROOT,
+    Field,
+    Schema,
+    by_depth,
+    indexed_text,
+    source_value,
+)
 from searchapp.lucene.index.reader import Mask, SegmentReader
 from searchapp.lucene.queries.boolean import Bool, with_minimum
 from searchapp.lucene.queries.match_all import Ids, MatchNone
@@ -238,12 +246,17 @@ def _words_of_item(parser: Parser, item: Mapping[str, Any], names: Sequence[str]
         else:
             return {}
     try:
-        values = schema.block(source)[-1].values
-        texts = {stored: [*_texts(parser, stored, source, values, is_new="doc" in item)] for stored in chosen}
+        block = schema.block(source)
+        texts = {
+            stored: [*_texts(parser, stored, source, block[-1].values, is_new="doc" in item)]
+            for stored in chosen
+        }
     except (TypeError, OverflowError) as error:
         raise unsupported(
             f"a document in the query `more_like_this` that can't be indexed ({error})"
         ) from error
+    if len(block) > 1 and ("doc" in item or any(schema.scope(stored.name) != ROOT for stored in chosen)):
+        raise unsupported("the fields of nested objects of a document in the query `more_like_this`")
     words = {
         stored.name: Counter(_terms(parser, stored.analyzer or "keyword", texts[stored])) for stored in chosen
     }
