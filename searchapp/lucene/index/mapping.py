@@ -403,7 +403,7 @@ class Schema:
                         self._complete(inner, f"{name}.", BlockMember(name, member, defaultdict(list)), block)
                     else:
                         self._collect(inner, f"{name}.", member, block)
-            else:
+            elif name not in self.aliases or _flattened(value):  # an empty list has no value
                 self._require_ignored(name)
 
     def _without_dots(self, prefix: str, key: str, value: Any) -> tuple[str, Any]:

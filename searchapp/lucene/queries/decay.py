@@ -185,7 +185,10 @@ def _measures(parser: Parser, field: Field, options: Mapping[str, Any]) -> tuple
     label = f"for {field.name}"
     texts = [options["scale"], options.get("offset", "0")]
     if field.type == DATE:
-        origin = float(number_range.date_of(parser, field, options.get("origin", "now")))
+        written = options.get("origin", "now")
+        # Elasticsearch reads the notation of a double, which may have an exponent.
+        text = printed(written, np.float64) if isinstance(written, float) else written
+        origin = float(number_range.date_of(parser, field, text))
         scale, offset = (_milliseconds(parameters.raw_text(text, f"a time {label}")) for text in texts)
         return origin, scale, offset
     if field.is_geometry:
