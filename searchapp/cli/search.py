@@ -190,7 +190,7 @@ def search(
         others = (words, filter_, recipe, why, document, saved, out, topic)
         flags = (list_saved, explain, full, overwrite, size != 10, from_ != 1)
         if any(other is not None for other in others) or any(flags):
-            raise UsageError("--body excludes WORDS and all options but --json")
+            raise UsageError("--body takes no WORDS and no option but --json: leave them out")
         _answer(settings, load(task), body, as_json=as_json)
         return
     if document is not None and why is not None:
