@@ -47,7 +47,7 @@ from searchapp.lucene.errors import (
 )
 from searchapp.lucene.index.mapping import ROOT, Schema
 
-FORMAT = 8  # incremented when files of the same name change their meaning
+FORMAT = 7  # incremented when files of the same name change their meaning
 
 PROGRAM = "embedded index"
 MANIFEST = "manifest.json"
@@ -203,7 +203,7 @@ class IndexManifest:
                 fields=_summaries(described["fields"]),
                 nested={
                     path: NestedSummary(prefix, documents, _summaries(fields))
-                    for path, (prefix, documents, fields) in described["nested"].items()
+                    for path, (prefix, documents, fields) in described.get("nested", {}).items()
                 },
                 files={name: StoredFile(*file) for name, file in described["files"].items()},
                 analysis=described["analysis"],
@@ -297,7 +297,7 @@ def _summaries(described: Mapping[str, Any]) -> dict[str, FieldSummary]:
 
 
 def _deletions(
-    prefix: str, documents: int, fields: Mapping[str, Any], nested: Mapping[str, Mapping[str, Any]]
+    prefix: str, documents: int, fields: Mapping[str, Any], nested: Mapping[str, Mapping[str, Any]] = {}
 ) -> Deletions:
     nested_fields = {path: _summaries(described) for path, described in nested.items()}
     return Deletions(prefix, documents, _summaries(fields), nested_fields)

@@ -80,7 +80,10 @@ def _rescore(written: Any, path: str, parser: Parser) -> Rescore:
     problems = ErrorCollector()
     query: Query | None = None
     with problems.at(path):
-        known_only(parameters.mapping(written, "`rescore`"), {"window_size", "query"}, "`rescore`")
+        parameters.mapping(written, "`rescore`")
+    problems.raise_if_any()
+    with problems.at(path):
+        known_only(written, {"window_size", "query"}, "`rescore`")
         window = parameters.integer(written.get("window_size", 10), "`window_size`")
         if not 0 < window <= RESULT_WINDOW:
             raise invalid(f"`window_size` must be from 1 to {RESULT_WINDOW:,}, not {window}")

@@ -265,7 +265,7 @@ def test_a_newer_format_is_rejected(embedded: EmbeddedEngine) -> None:
     for content in (newer, newer | {"digest": digest_json(newer)}):
         (folder / MANIFEST).write_text(json.dumps(content), "utf-8")
         with pytest.raises(
-            EngineRefused, match=rf"{folder} has the format 99, but this version reads 8: use"
+            EngineRefused, match=rf"{folder} has the format 99, but this version reads 7: use"
         ):
             embedded.open("rings")
 
