@@ -40,7 +40,6 @@ from searchapp.lucene.analysis.tokenizers import (
     standard_tokenizer,
     whitespace_tokenizer,
 )
-from searchapp.lucene.analysis.url_email import url_email_tokenizer
 from searchapp.lucene.analysis.word_delimiter import WordDelimiterFilter, WordDelimiterGraphFilter
 from searchapp.lucene.errors import BadSettings, ErrorCollector, NotSupported, Undefined
 
@@ -173,11 +172,17 @@ BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
 }
 
 
+# The patterns of each of these two take longer to compile than all others together.
 def _html_strip_filter(options: Options) -> CharFilter:
-    # Its patterns take longer to compile than all others together.
     from searchapp.lucene.analysis.html_strip import HtmlStripFilter
 
     return HtmlStripFilter(options)
+
+
+def _url_email_tokenizer(options: Options) -> Tokenizer:
+    from searchapp.lucene.analysis.url_email import url_email_tokenizer
+
+    return url_email_tokenizer(options)
 
 
 Piece = TypeVar("Piece")
@@ -199,7 +204,7 @@ TOKENIZERS: Final[Makers[Tokenizer]] = {
     "pattern": tokenizers.pattern_tokenizer,
     "simple_pattern": tokenizers.simple_pattern_tokenizer,
     "standard": tokenizers.standard_tokenizer,
-    "uax_url_email": url_email_tokenizer,
+    "uax_url_email": _url_email_tokenizer,
     "whitespace": tokenizers.whitespace_tokenizer,
 }
 TOKEN_FILTERS: Final[Makers[AnyFilter]] = {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from searchapp.lucene.queries.query import (
 )
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Body
-from searchapp.lucene.search.aggregations import Aggregations, read_aggregations
 from searchapp.lucene.search.highlight_options import (
     HighlightOptions,
     read_highlight,
@@ -44,7 +43,10 @@ from searchapp.lucene.search.sorting import (
     read_sort,
 )
 from searchapp.lucene.search.source_filter import SourceFilter
-from searchapp.lucene.search.suggest import Suggest, read_suggest
+
+if TYPE_CHECKING:
+    from searchapp.lucene.search.aggregations import Aggregations
+    from searchapp.lucene.search.suggest import Suggest
 
 DEFAULT_SIZE = 10
 
@@ -404,9 +406,13 @@ class BodyReader:
         suggest: Suggest | None = None
         for key in ("aggs", "aggregations"):
             if key in body:
+                from searchapp.lucene.search.aggregations import read_aggregations  # slow to import
+
                 with problems.at():
                     aggregations = read_aggregations(self._parser, body[key], key)
         if "suggest" in body:
+            from searchapp.lucene.search.suggest import read_suggest
+
             with problems.at():
                 suggest = read_suggest(body["suggest"], self._parser)
         marked_in: Mapping[str, Query] = {}

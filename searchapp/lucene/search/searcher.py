@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import accumulate, count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,6 @@ from searchapp.lucene.queries.dsl import readers
 from searchapp.lucene.queries.query import Constant, Parser, Query, rewrite
 from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Explanation, ScoredDocument
-from searchapp.lucene.search.aggregations import Documents, aggregate
 from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
 from searchapp.lucene.search.highlight import Highlighter, TokenCache
 from searchapp.lucene.search.request import BodyReader, Frame, Request
@@ -47,6 +46,9 @@ from searchapp.lucene.search.rescoring import Rescore
 from searchapp.lucene.search.sorting import DocumentClause, ScoreClause, TermClause, select
 from searchapp.lucene.search.spelling import SimilarTerm, similar_terms
 from searchapp.lucene.similarity import ONE, Float32s
+
+if TYPE_CHECKING:
+    from searchapp.lucene.search.aggregations import Aggregations, Documents
 
 _log = logging.getLogger("searchapp.requests")
 
@@ -233,7 +235,7 @@ class Index:
         self.reader = reader
         self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, readers()))
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
-        self._documents = Documents(reader, [searcher.rows for searcher in self.searchers])
+        self._documents: Documents | None = None  # of aggregations, which cache values
         # The last query and its scores, because its next page is often requested.
         self._last_scores: tuple[str, list[Scores]] | None = None
 
@@ -338,11 +340,17 @@ class Index:
                 }
             }
             if request.aggregations:
-                matching = np.concatenate(page.matching)
-                response["aggregations"] = aggregate(request.aggregations, self._documents, matching)
+                response["aggregations"] = self._aggregated(request.aggregations, page.matching)
             if request.suggest is not None:
                 response["suggest"] = request.suggest(self.reader.parts)
             return response
+
+    def _aggregated(self, aggregations: Aggregations, matching: Sequence[Mask]) -> dict[str, Any]:
+        from searchapp.lucene.search.aggregations import Documents, aggregate  # slow to import
+
+        if self._documents is None:
+            self._documents = Documents(self.reader, [searcher.rows for searcher in self.searchers])
+        return aggregate(aggregations, self._documents, np.concatenate(matching))
 
     def _page(self, request: Request, query: str) -> HitPage:
         """Return the hits of a request whose query is written as `query`."""
