@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,11 +51,8 @@ class _SynonymRules:
         return next((phrase for phrase in phrases if phrase in self.entries), None)
 
 
-class SynonymFilter(StreamFilter):
-    """Replace phrases by synonyms or add them, the longest phrase first (Lucene's `SynonymFilter`).
-
-    The words of a synonym overlay the following tokens one by one, unlike `synonym_graph`.
-    """
+class _RuleFilter(StreamFilter):
+    """Replaces the tokens of a text in which a rule may match."""
 
     branches: ClassVar[bool] = True
 
@@ -62,8 +60,20 @@ class SynonymFilter(StreamFilter):
         self._rules = rules
 
     def apply(self, tokens: TokenStream) -> TokenStream:
-        if not self._rules.may_match(tokens.terms):
-            return tokens
+        return tokens.with_rows(self.rows(tokens)) if self._rules.may_match(tokens.terms) else tokens
+
+    @abstractmethod
+    def rows(self, tokens: TokenStream) -> list[TokenRow]:
+        """Return the tokens with synonyms."""
+
+
+class SynonymFilter(_RuleFilter):
+    """Replace phrases by synonyms or add them, the longest phrase first (Lucene's `SynonymFilter`).
+
+    The words of a synonym overlay the following tokens one by one, unlike `synonym_graph`.
+    """
+
+    def rows(self, tokens: TokenStream) -> list[TokenRow]:
         terms, spans = tokens.terms, tokens.spans or [(0, 0)] * len(tokens.terms)
         rows: list[TokenRow] = []
         position = previous = -1
@@ -81,7 +91,7 @@ class SynonymFilter(StreamFilter):
             start, end = spans[min(i, len(spans) - 1)]
             for word, last, length in slot.words:
                 rows.append((word, position, length, (start, end if last is None else spans[last][1]), False))
-        return tokens.with_rows(rows)
+        return rows
 
     def _slots(self, terms: Sequence[str]) -> list[_SynonymSlot]:
         slots = [_SynonymSlot() for _ in terms]
@@ -107,7 +117,7 @@ class SynonymFilter(StreamFilter):
                     slots[index].words.append((word, None, 1))
 
 
-class SynonymGraphFilter(StreamFilter):
+class SynonymGraphFilter(_RuleFilter):
     """Add synonyms as side paths of a token graph, or replace phrases by them, the longest phrase first.
 
     The positions of a match and its synonyms are the nodes of all paths one after the other, so that a path of n
@@ -116,14 +126,7 @@ class SynonymGraphFilter(StreamFilter):
     Source: org.apache.lucene.analysis.synonym.SynonymGraphFilter
     """
 
-    branches: ClassVar[bool] = True
-
-    def __init__(self, rules: _SynonymRules) -> None:
-        self._rules = rules
-
-    def apply(self, tokens: TokenStream) -> TokenStream:
-        if not self._rules.may_match(tokens.terms):
-            return tokens
+    def rows(self, tokens: TokenStream) -> list[TokenRow]:
         originals = list(tokens.rows())
         rows: list[TokenRow] = []
         node, next_node = -1, 0
@@ -148,7 +151,7 @@ class SynonymGraphFilter(StreamFilter):
             node = side_path_rows[-1][1]
             next_node = node + 1
             index += len(phrase)
-        return tokens.with_rows(rows)
+        return rows
 
 
 def _side_paths(paths: Sequence[Sequence[tuple[str, Span, bool]]], start: int) -> Iterator[TokenRow]:
