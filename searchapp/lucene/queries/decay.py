@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import geography, parameters
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.geography import Point
+from searchapp.lucene.index.doc_values import one_of_each
 from searchapp.lucene.index.mapping import BOOLEAN, DATE, GEO_POINT, SCALED, Field
 from searchapp.lucene.index.reader import FieldReader, IndexReader
 from searchapp.lucene.parameters import printed
@@ -115,25 +116,8 @@ def reduced(
     rows[documents] = np.arange(len(documents))
     rows = rows[field.doc_values()[0]]
     numbers, rows = numbers[rows >= 0], rows[rows >= 0]
-    order = np.lexsort((numbers, rows))
-    numbers, rows = numbers[order], rows[order]
-    counts = np.bincount(rows, minlength=len(documents))
-    has_value = counts > 0
-    first, counts_present = (np.cumsum(counts) - counts)[has_value], counts[has_value]
-    result = np.full(len(documents), missing)
-    if mode in ("sum", "avg"):
-        sums = np.bincount(rows, numbers, len(documents))[
-            has_value
-        ]  # adds in ascending order, as Elasticsearch
-        result[has_value] = sums / counts_present if mode == "avg" else sums
-    elif mode == "median":
-        middle = numbers[first + (counts_present - 1) // 2]
-        result[has_value] = np.where(
-            counts_present % 2, middle, (middle + numbers[first + counts_present // 2]) / 2
-        )
-    else:
-        result[has_value] = numbers[first if mode == "min" else first + counts_present - 1]
-    return result
+    ascending = numbers.argsort(kind="stable")
+    return one_of_each(mode, rows[ascending], numbers[ascending], len(documents), missing)
 
 
 def read_decay(parser: Parser, shape: str, described: Any) -> Decay:

@@ -21,6 +21,7 @@ from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsuppo
 from searchapp.lucene.geography import Point
 from searchapp.lucene.index.arrays import Int64s, Mask
 from searchapp.lucene.index.dates import date_formats, printed
+from searchapp.lucene.index.doc_values import as_longs, of_sortable, one_of_each, sortable
 from searchapp.lucene.index.mapping import (
     BOOLEAN,
     DATE,
@@ -78,10 +79,10 @@ class ScoreClause:
 
     def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         assert scores is not None
-        return float_keys(scores.values)
+        return sortable(scores.values)
 
     def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:  # noqa: ARG002
-        return [parameters.decimal(value) for value in _floats(keys).tolist()]
+        return [parameters.decimal(value) for value in of_sortable(keys).tolist()]
 
     def after(self, value: Any, reader: SegmentReader) -> int:  # noqa: ARG002
         return _float_key(np.float32(_number(value, SCORE)))
@@ -193,13 +194,13 @@ class NumberClause(FieldClause):
         if field is not None:
             documents, numbers = field.doc_values()
             if self._is_integer and numbers.dtype == np.float64:
-                numbers = _as_longs(numbers)
-            chosen = _chosen(self.mode, documents, numbers.astype(dtype), reader.count)
+                numbers = as_longs(numbers)
+            chosen = one_of_each(self.mode, documents, numbers.astype(dtype), reader.count)
             if self.type in _NARROW:
                 with np.errstate(over="ignore"):
                     chosen = chosen.astype(_NARROW[self.type])
             values[documents] = chosen[documents]
-        return values if self._is_integer else float_keys(values)
+        return values if self._is_integer else sortable(values)
 
     @property
     def _is_integer(self) -> bool:
@@ -215,7 +216,7 @@ class NumberClause(FieldClause):
             ]
         if self._is_integer:
             return list(keys.tolist())
-        numbers = _floats(keys).tolist()
+        numbers = of_sortable(keys).tolist()
         return [_json_number(value, is_float=self.type == "float") for value in numbers]
 
     def after(self, value: Any, reader: SegmentReader) -> int:  # noqa: ARG002
@@ -259,16 +260,16 @@ class DistanceClause:
     def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         field = reader.fields.get(self.name)
         if field is None:
-            return float_keys(np.full(reader.count, np.inf))
+            return sortable(np.full(reader.count, np.inf))
         _documents, points = field.doc_values()
         distances = [geography.sort_keys(*geography.decoded(points), origin) for origin in self.origins]
         if not self._sorts_by_key:
             distances = [geography.metres_of_keys(keys) / self.unit for keys in distances]
         numbers = np.maximum.reduce(distances) if self.mode == "max" else np.minimum.reduce(distances)
-        return float_keys(decay.reduced(field, np.arange(reader.count), numbers, self.mode, np.inf))
+        return sortable(decay.reduced(field, np.arange(reader.count), numbers, self.mode, np.inf))
 
     def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:  # noqa: ARG002
-        numbers = _floats(keys)
+        numbers = of_sortable(keys)
         if self._sorts_by_key:
             is_finite = np.isfinite(numbers)
             numbers[is_finite] = geography.metres_of_keys(numbers[is_finite])
@@ -292,61 +293,8 @@ def _json_number(value: float, *, is_float: bool) -> Any:
     return parameters.decimal(value) if is_float else value
 
 
-def float_keys(values: NDArray[np.floating[Any]]) -> Int64s:
-    """Return integers that order like doubles in Java: -0.0 precedes 0.0."""
-    bits = values.astype(np.float64).view(np.int64)
-    return np.asarray(bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF)))
-
-
 def _float_key(value: np.floating[Any]) -> int:
-    return int(float_keys(np.array([value]))[0])
-
-
-def _floats(keys: Int64s) -> NDArray[np.float64]:
-    """Return the doubles of `float_keys`."""
-    return np.ascontiguousarray(keys ^ ((keys >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))).view(np.float64)
-
-
-def _as_longs(numbers: NDArray[Any]) -> Int64s:
-    """Cast doubles as Java does, towards zero and within the range of long."""
-    with np.errstate(invalid="ignore"):
-        longs = numbers.astype(np.int64)
-    longs[numbers >= 2.0**63] = _extreme("long", False)
-    longs[numbers <= -(2.0**63)] = _extreme("long", True)
-    return longs
-
-
-def _rounded(values: NDArray[np.float64]) -> Int64s:
-    """Round half up to integers, as `Math.round` does."""
-    whole = np.floor(values)
-    return _as_longs(whole + (values - whole >= 0.5))
-
-
-def _chosen(mode: str, documents: NDArray[Any], values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return the number of each document by the mode; 0 without one. `values` are ascending."""
-    chosen = np.zeros(count, values.dtype)
-    counts = np.bincount(documents, minlength=count)
-    if mode in ("min", "max") or counts.max(initial=0) < 2:
-        end = -1 if mode == "min" else 1  # the last assignment to a document counts
-        chosen[documents[::end]] = values[::end]
-        return chosen
-    is_integer = values.dtype == np.int64
-    if mode != "median":
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.add.at(chosen, documents, values)
-            if mode == "sum":
-                return chosen
-            means = chosen / np.maximum(counts, 1)
-            return np.where(counts > 1, _rounded(means), chosen) if is_integer else means
-    by_document = values[np.argsort(documents, kind="stable")]
-    starts = np.cumsum(counts) - counts
-    has = np.flatnonzero(counts)
-    lower, upper = (by_document[starts[has] + index] for index in ((counts[has] - 1) // 2, counts[has] // 2))
-    with np.errstate(over="ignore", invalid="ignore"):
-        middle = (lower.astype(np.float64) + upper) / 2.0
-    is_odd = counts[has] % 2 == 1
-    chosen[has] = np.where(is_odd, lower, _rounded(middle) if is_integer else middle)
-    return chosen
+    return int(sortable(np.array([value]))[0])
 
 
 def _extreme(type_: str, is_least: bool) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene.index.arrays import Int64s, Mask
+from searchapp.lucene.index.doc_values import of_sortable, sortable
 from searchapp.lucene.queries.query import Query
 from searchapp.lucene.search.aggregations.metrics import Json
 from searchapp.lucene.search.aggregations.rounding import Rounding
@@ -24,8 +25,6 @@ from searchapp.lucene.search.aggregations.values import (
     Column,
     Documents,
     ValueSource,
-    of_sortable,
-    sortable,
 )
 
 Key = Any  # of a bucket: an ordinal, an integer or a double

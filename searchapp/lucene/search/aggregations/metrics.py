@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.arrays import Int64s
-from searchapp.lucene.search.aggregations.values import Documents, ValueSource, of_sortable, sortable
+from searchapp.lucene.index.doc_values import of_sortable, sortable
+from searchapp.lucene.search.aggregations.values import Documents, ValueSource
 
 Json = dict[str, Any]
 

@@ -294,14 +294,3 @@ def _missing(parser: Parser, source: ValueSource, value: Any, kind: str) -> Any:
     if not math.isfinite(number):
         raise unsupported(f"{number} as {label}")
     return number
-
-
-def sortable(values: NDArray[Any]) -> Int64s:
-    """Return doubles as integers of the same order, -0.0 before 0.0 (`NumericUtils.doubleToSortableLong`)."""
-    bits = np.ascontiguousarray(values, np.float64).view(np.int64)
-    return np.asarray(bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF))
-
-
-def of_sortable(keys: Int64s) -> NDArray[np.float64]:
-    """Return the doubles of `sortable` integers."""
-    return np.asarray((keys ^ ((keys >> 63) & 0x7FFFFFFFFFFFFFFF)).view(np.float64))
