@@ -208,6 +208,11 @@ def first_difference(ours: Outcome, theirs: Outcome) -> str | None:
     return f"ours:   {short(ours)}\ntheirs: {short(theirs)}"
 
 
+def has_hits(outcome: Outcome) -> bool:
+    """Whether an outcome has hits, besides the rest of the answer."""
+    return not isinstance(outcome, str) and any(hit["id"] != ANSWER for hit in outcome)
+
+
 def _ids_and_scores(hits: list[Json]) -> list[Json]:
     return [{name: hit[name] for name in ("id", "score")} for hit in hits if hit["id"] != ANSWER]
 

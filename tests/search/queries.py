@@ -155,8 +155,7 @@ class ComparedEngines(EnginePair):
             if difference:
                 yield Difference({**case, "bodies": []}, difference)
             if index is not None:
-                chosen = {**case, "bodies": _mostly_with_hits(index, case["bodies"])}
-                self._count(chosen, index)
+                chosen = {**case, "bodies": self._mostly_with_hits(index, case)}
                 differences = [
                     self._with_smaller_body(index, entry) for entry in self._compare(index, chosen)
                 ]
@@ -240,14 +239,21 @@ class ComparedEngines(EnginePair):
             if text := comparing.segment_difference(outcome, theirs):
                 yield Difference({**case, "bodies": [body]}, f"on {self._shards} shards, {text}")
 
-    def _count(self, case: Case, index: EmbeddedIndex) -> None:
-        """Count the bodies, and those with hits by the entries of the registries that they use."""
-        schema = index.index.reader.schema
-        for body in case["bodies"]:
-            self.bodies += 1
-            if _has_hits(index, body):
-                self.with_hits += 1
-                self.counts.update(entries.used(body, case["mapping"], schema))
+    def _mostly_with_hits(self, index: EmbeddedIndex, case: Case) -> list[Json]:
+        """Return the bodies with hits among the first ones of the others, and count them."""
+        have_hits = [comparing.has_hits(comparing.embedded_outcome(index, body)) for body in case["bodies"]]
+        others = int(sum(have_hits) * (1 - WITH_HITS) / WITH_HITS)
+        chosen = []
+        for body, has_hits in zip(case["bodies"], have_hits, strict=True):
+            if has_hits:
+                self.counts.update(entries.used(body, case["mapping"], index.index.reader.schema))
+            else:
+                others -= 1
+            if has_hits or others >= 0:
+                chosen.append(body)
+        self.bodies += len(chosen)
+        self.with_hits += sum(have_hits)
+        return chosen
 
     def _unexpected_difference(self, body: Json, ours: Outcome, theirs: Outcome) -> str | None:
         """Return the difference of two outcomes of a body, None if there is none or it is allowed."""
@@ -331,22 +337,6 @@ class ComparedEngines(EnginePair):
             return [comparing.server_outcome(answer.json(), bodies[0])]
         half = len(bodies) // 2  # an invalid body makes the whole request fail
         return self._search_server(index, bodies[:half]) + self._search_server(index, bodies[half:])
-
-
-def _has_hits(index: EmbeddedIndex, body: Json) -> bool:
-    outcome = comparing.embedded_outcome(index, body)
-    return not isinstance(outcome, str) and bool(outcome)
-
-
-def _mostly_with_hits(index: EmbeddedIndex, bodies: Sequence[Json]) -> list[Json]:
-    """Return the bodies with hits among the first ones of the others."""
-    have_hits = [_has_hits(index, body) for body in bodies]
-    others = int(sum(have_hits) * (1 - WITH_HITS) / WITH_HITS)
-    return [
-        body
-        for number, (body, has_hits) in enumerate(zip(bodies, have_hits, strict=True))
-        if has_hits or number - sum(have_hits[:number]) < others
-    ]
 
 
 def _normalized(body: Json) -> Json:
