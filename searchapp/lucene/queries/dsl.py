@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_float
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -58,13 +58,11 @@ KINDS: Mapping[str, QueryKind] = {
 }
 
 
-@cache
-def readers() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Import and return the reader of each query (`QueryReader`)."""
-    return {
-        name: getattr(import_module(f"{__package__}.{kind.module}"), f"read_{name}")
-        for name, kind in KINDS.items()
-    }
+@lru_cache
+def reader(name: str) -> Callable[[Any, Any], Any] | None:
+    """Import the module of a query, and return its reader (`QueryReader`); None for an unknown query."""
+    kind = KINDS.get(name)
+    return None if kind is None else getattr(import_module(f"{__package__}.{kind.module}"), f"read_{name}")
 
 
 _TRIMMED = "".join(map(chr, range(0x21)))

@@ -506,7 +506,7 @@ class Parser:
 
     reader: IndexReader
     analyzers: AnalysisRegistry
-    readers: Mapping[str, QueryReader]
+    reader_of: Callable[[str], QueryReader | None]  # by the name of a query
     scope: str = ROOT  # the path of the nested query that is being read
     unresolved: Query | None = None  # the last complete query before `resolved`
     _texts: list[QueryText] | None = None
@@ -584,7 +584,7 @@ class Parser:
     def query(self, body: Any) -> Query:
         """Parse one query object."""
         name, content = parameters.single(body, "a query")
-        reader = self.readers.get(name)
+        reader = self.reader_of(name)
         if reader is None:
             raise unsupported(f"the query `{name}`")
         self._depth += 1

@@ -10,7 +10,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.analysis.characters import utf16_length, utf16_units
@@ -33,9 +33,11 @@ from searchapp.lucene.index.mapping import (
 from searchapp.lucene.queries.query import MarkedLeaf, Query
 from searchapp.lucene.records import Token
 from searchapp.lucene.search.highlight_options import HighlightOptions
-from searchapp.lucene.search.matches import FieldMatcher, Match
 from searchapp.lucene.search.plain_highlights import MarkedLeaves, plain_highlights
 from searchapp.lucene.search.unified_highlights import SEPARATOR, unified_highlights
+
+if TYPE_CHECKING:
+    from searchapp.lucene.search.matches import Match
 
 CACHED_TOKENS = 100_000  # about 20 MB, for some hundred documents
 
@@ -167,6 +169,8 @@ class Highlighter:
         source: Mapping[str, Any],
         document: int,
     ) -> list[str]:
+        from searchapp.lucene.search.matches import FieldMatcher  # imports most queries
+
         names = [*dict.fromkeys(options.matched_fields), field.name]  # a repeated field counts twice
         if not options.field_match:
             raise unsupported("`require_field_match: false` of the highlighter `unified`")

@@ -34,7 +34,6 @@ from searchapp.lucene.search.highlight_options import (
     read_highlight,
     read_highlight_queries,
 )
-from searchapp.lucene.search.rescoring import Rescore, read_rescores
 from searchapp.lucene.search.sorting import (
     NumberClause,
     SortClause,
@@ -46,6 +45,7 @@ from searchapp.lucene.search.source_filter import SourceFilter
 
 if TYPE_CHECKING:
     from searchapp.lucene.search.aggregations import Aggregations
+    from searchapp.lucene.search.rescoring import Rescore
     from searchapp.lucene.search.suggest import Suggest
 
 DEFAULT_SIZE = 10
@@ -424,6 +424,8 @@ class BodyReader:
             with problems.at():
                 post_filter = rewrite(self._parser.query_at("post_filter", body["post_filter"]))
         if body.get("rescore") is not None:
+            from searchapp.lucene.search.rescoring import read_rescores
+
             with problems.at():
                 rescores = read_rescores(body["rescore"], self._parser)
             with problems.at("rescore"):

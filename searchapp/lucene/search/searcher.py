@@ -35,20 +35,20 @@ from searchapp.lucene.index.segments import SegmentPlan
 from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.index.writer import write_version
 from searchapp.lucene.parameters import decimal
-from searchapp.lucene.queries.dsl import readers
+from searchapp.lucene.queries import dsl
 from searchapp.lucene.queries.query import Constant, Parser, Query, rewrite
 from searchapp.lucene.queries.scores import ScoreRows, Scores
 from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Explanation, ScoredDocument
 from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
 from searchapp.lucene.search.highlight import Highlighter, TokenCache
 from searchapp.lucene.search.request import BodyReader, Frame, Request
-from searchapp.lucene.search.rescoring import Rescore
 from searchapp.lucene.search.sorting import DocumentClause, ScoreClause, TermClause, select
 from searchapp.lucene.search.spelling import SimilarTerm, similar_terms
 from searchapp.lucene.similarity import ONE, Float32s
 
 if TYPE_CHECKING:
     from searchapp.lucene.search.aggregations import Aggregations, Documents
+    from searchapp.lucene.search.rescoring import Rescore
 
 _log = logging.getLogger("searchapp.requests")
 
@@ -233,7 +233,7 @@ class Index:
 
     def _open(self, reader: DirectoryReader) -> None:
         self.reader = reader
-        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, readers()))
+        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, dsl.reader))
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
         self._documents: Documents | None = None  # of aggregations, which cache values
         # The last query and its scores, because its next page is often requested.

@@ -13,7 +13,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from searchapp.lucene.analysis.options import JAVA_WHITESPACE
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.search.break_iterator import DONE, BreakIterator
 from searchapp.lucene.search.highlight_options import HighlightOptions, encoded
-from searchapp.lucene.search.matches import Match
+
+if TYPE_CHECKING:
+    from searchapp.lucene.search.matches import Match
 
 SEPARATOR = "\0"  # between the values of a field
 
