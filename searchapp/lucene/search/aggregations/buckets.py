@@ -41,7 +41,7 @@ class Aggregator(Protocol):
 class Named:
     """An aggregation with its `meta`."""
 
-    aggregation: Any
+    aggregation: Aggregator
     meta: Mapping[str, Any] | None = None
 
     def compute(self, index: Documents, documents: Int64s | None) -> Json:

@@ -100,7 +100,7 @@ def _read_named(parser: Parser, name: str, content: Any, path: str, is_outermost
             inner = read_aggregations(parser, options[key], f"{path}.{key}", is_outermost=False)
     kind = kinds[0]
     reader = READERS.get(kind)
-    aggregation = None
+    aggregation: buckets.Aggregator | None = None
     with problems.at(f"{path}.{kind}"):
         if reader is None:
             raise unsupported(f"the aggregation `{kind}`")
@@ -108,6 +108,7 @@ def _read_named(parser: Parser, name: str, content: Any, path: str, is_outermost
             raise invalid(f"the aggregation `{kind}` has inner aggregations")
         aggregation = reader(_Request(parser, kind, options[kind], inner, f"{path}.{kind}", is_outermost))
     problems.raise_if_any()
+    assert aggregation is not None
     return Named(aggregation, meta)
 
 
@@ -552,11 +553,11 @@ def _read_missing(request: _Request) -> buckets.Missing:
     return buckets.Missing(source, request.inner, options.get("missing") is not None)
 
 
-_METRICS: Mapping[str, Callable[[_Request], Any]] = {
+_METRICS: Mapping[str, Callable[[_Request], buckets.Aggregator]] = {
     **dict.fromkeys(("min", "max", "sum", "avg", "value_count", "cardinality"), _read_metric),
     **dict.fromkeys(("stats", "extended_stats"), _read_stats),
 }
-READERS: Mapping[str, Callable[[_Request], Any]] = {
+READERS: Mapping[str, Callable[[_Request], buckets.Aggregator]] = {
     **_METRICS,
     "terms": _read_terms,
     "histogram": _read_histogram,
