@@ -400,8 +400,9 @@ class _PhraseMatch:
         _refuse_analyzed_boolean(field)
         if (graph := _graph(parser, analyzer, text)) is not None:
             if self.most is not None or not field.has_positions:
+                phrase = "phrase with a prefix" if field.has_positions else "phrase without positions"
                 raise unsupported(
-                    f"a phrase with a prefix on {field.name}, whose analyzer produces a synonym of several words,"
+                    f"a {phrase} on {field.name}, whose analyzer produces a synonym of several words,"
                 )
             return _graph_phrase(field, graph_parts(graph), self.slop)
         positions = parser.terms(analyzer, text)
