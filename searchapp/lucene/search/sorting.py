@@ -10,7 +10,7 @@ A key is an integer of 64 bits, which orders like the value, also in descending 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -344,6 +344,8 @@ def read_collapse(value: Any, schema: Schema) -> TermClause | NumberClause:
         isinstance(clause, NumberClause) and (clause.is_boolean or clause.pattern)
     ):
         raise invalid(f"hits can't be collapsed by {name}, only by a keyword or numeric field")
+    if isinstance(clause, NumberClause) and clause.type == "float":
+        return replace(clause, type="double")  # as which Elasticsearch writes the groups
     return clause
 
 
