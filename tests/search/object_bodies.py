@@ -144,6 +144,26 @@ def parts() -> Iterator[Json]:
         "rescore": {"window_size": 5, "query": {"rescore_query": {"match_phrase": {"text": "a ring"}}}},
         "sort": [],
     }
+    of_tags: Json = {"terms": {"field": "tag"}, "aggs": {"objects": {"nested": {"path": "part"}}}}
+    of_numbers: Json = {
+        "terms": {"field": "part.n"},
+        "aggs": {"documents": {"reverse_nested": {}, "aggs": {"tags": of_tags}}},
+    }
+    inner: Json = {
+        "nested": {"path": "part.in"},
+        "aggs": {"outer": {"reverse_nested": {"path": "part"}, "aggs": {"numbers": of_numbers}}},
+    }
+    rings: Json = {
+        "filter": {"match": {"part.word": "ring"}},
+        "aggs": {"inner": inner, "sum": {"sum": {"field": "part.n"}}},
+    }
+    yield {"aggs": {"parts": {"nested": {"path": "part"}, "aggs": {"numbers": of_numbers, "rings": rings}}}}
+    yield {
+        "aggs": {
+            "tags": {**of_tags, "terms": {"field": "tag", "order": {"objects": "desc"}}},
+            "inner": {"nested": {"path": "part.in"}},
+        }
+    }
     yield {"_source": ["part.w*", "attributes"]}
     yield {"_source": {"excludes": ["*.n", "pl*"]}}
     for total in (True, False, 3):

@@ -12,6 +12,7 @@ from tests.search.mappings import (
     DATES,
     DAYS,
     FORMATS,
+    NESTED_FIELDS,
     NUMBER_FIELDS,
     TAGS,
     VALUE_FIELDS,
@@ -20,7 +21,7 @@ from tests.search.mappings import (
     number,
 )
 
-DEEPEST = 3
+DEEPEST = 4
 
 KEYWORDS = [*VALUE_FIELDS, "a.c", "title.raw", "id"]
 ANY_FIELDS = [*KEYWORDS, *NUMBER_FIELDS, *DATE_FIELDS, "o.n", "nowhere"]
@@ -33,23 +34,37 @@ DATE_FORMATS = ["yyyy-MM-dd", "epoch_millis", "yyyy", "MMM uuuu", "date_time_no_
 DIRECTIONS = ["asc", "desc", "desc", "DESC"]
 
 
-def aggregations(draw: Draw, depth: int = 0) -> Json:
-    """Return some aggregations by name, also inside each other."""
+def aggregations(draw: Draw, depth: int = 0, path: str = "") -> Json:
+    """Return some aggregations by name, also inside each other, mostly on fields of the nested objects of a path."""
     count = draw.number(1, 3 if depth == 0 else 2)
-    return {name: aggregation(draw, depth) for name in ["x", "y", "é z"][:count]}
+    return {name: aggregation(draw, depth, path) for name in ["x", "y", "é z"][:count]}
 
 
-def aggregation(draw: Draw, depth: int) -> Json:
+def aggregation(draw: Draw, depth: int, path: str) -> Json:
     """Return an aggregation, mostly a valid one."""
+
+    def on_path(options: Json) -> Json:
+        return random_bodies.with_fields(draw, options, NESTED_FIELDS[path]) if path else options
+
     if draw.chance(0.35):
         kind = draw.choice(METRICS)
-        content: Json = {kind: metric(draw, kind)}
+        content: Json = {kind: on_path(metric(draw, kind))}
         return {**content, **draw.some_of({"meta": lambda: {"a": [1, {"b": None}]}}, 0.1)}
+    kinds = [*BUCKETS, "nested", *(["reverse_nested"] * 4 if path else [])]
+    if draw.chance(0.95):  # only valid ones here
+        absent = {"global": depth > 0, "reverse_nested": not path, "nested": path in ("part.in", "o.item")}
+        kinds = [kind for kind in kinds if not absent.get(kind)]
+    kind = draw.choice(kinds)
+    options, inner_path = on_path(BUCKETS[kind](draw)), path
+    if kind == "nested":
+        if path == "part" and draw.chance(0.9):
+            options["path"] = "part.in"
+        inner_path = options["path"] if options["path"] in NESTED_FIELDS else path
+    elif kind == "reverse_nested":
+        inner_path = options.get("path", "")
     inner: Json = {}
     if depth < DEEPEST - 1 and draw.chance(0.5):
-        inner = {draw.choice(["aggs", "aggregations"]): aggregations(draw, depth + 1)}
-    kind = draw.choice(list(BUCKETS) if depth == 0 or draw.chance(0.05) else list(BUCKETS)[:-1])
-    options = BUCKETS[kind](draw)
+        inner = {draw.choice(["aggs", "aggregations"]): aggregations(draw, depth + 1, inner_path)}
     if kind in ("terms", "histogram", "date_histogram") and draw.chance(0.4):
         options["order"] = order(draw, next(iter(inner.values()), {}))
     if draw.chance(0.02):
@@ -65,7 +80,7 @@ def order(draw: Draw, inner: Json) -> Any:
             return draw.choice(["_key", "_count"])
         name = draw.choice(list(aggregations))
         (kind, *_others) = (key for key in aggregations[name] if key != "meta")
-        if kind in ("filter", "missing") and draw.chance(0.7):
+        if kind in ("filter", "missing", "nested", "reverse_nested") and draw.chance(0.7):
             more = path(aggregations[name].get("aggs", {}))
             return name if more.startswith("_") else f"{name}>{more}"
         if kind in ("stats", "extended_stats"):
@@ -280,6 +295,14 @@ BUCKETS: dict[str, Callable[[Draw], Json]] = {
     "filter": query,
     "filters": filters,
     "missing": lambda draw: {"field": draw.choice(ANY_FIELDS), **draw.some_of({"missing": lambda: 5}, 0.1)},
+    "nested": lambda draw: {
+        "path": draw.choice([*NESTED_FIELDS])
+        if draw.chance(0.97)
+        else draw.choice(["o", "tag", "nowhere", ""])
+    },
+    "reverse_nested": lambda draw: draw.some_of(
+        {"path": lambda: draw.choice(["part", "part", "o.item"])}, 0.4
+    ),
     "global": lambda draw: {},
 }
 """The parameters of the aggregations of buckets; the last one may not be inside others."""

@@ -241,7 +241,7 @@ def nested(draw: Draw, inner: Callable[[], Json]) -> Json:
     }
     parameters = {
         "path": path if draw.chance(0.97) else draw.choice(["o", "text", "nowhere", ""]),
-        "query": _with_fields(draw, query, NESTED_FIELDS[path]),
+        "query": with_fields(draw, query, NESTED_FIELDS[path]),
     }
     return {"nested": boosted(draw, {**parameters, **draw.some_of(options, 0.4)})}
 
@@ -249,7 +249,7 @@ def nested(draw: Draw, inner: Callable[[], Json]) -> Json:
 _OBJECT_FIELDS = ["a", "o", "kept"]
 
 
-def _with_fields(draw: Draw, value: Any, fields: Json) -> Any:
+def with_fields(draw: Draw, value: Any, fields: Json) -> Any:
     """Return a part of a query with most names of fields replaced by those of a nested object."""
 
     def renamed(name: Any) -> Any:
@@ -261,9 +261,9 @@ def _with_fields(draw: Draw, value: Any, fields: Json) -> Any:
         return name
 
     if isinstance(value, dict):
-        return {renamed(key): _with_fields(draw, item, fields) for key, item in value.items()}
+        return {renamed(key): with_fields(draw, item, fields) for key, item in value.items()}
     if isinstance(value, list):
-        return [_with_fields(draw, item, fields) for item in value]
+        return [with_fields(draw, item, fields) for item in value]
     return renamed(value)
 
 

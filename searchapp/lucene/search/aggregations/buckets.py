@@ -366,7 +366,7 @@ class Filter:
 
 def matching(query: Query, index: Documents, documents: Int64s | None) -> Int64s | None:
     """Return those of several documents that match a query."""
-    return None if documents is None else documents[index.matching(query)[documents]]
+    return None if documents is None else documents[index.matching(query, documents)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,7 @@ class Filters:
         if self.other is not None:
             rest = documents
             if documents is not None:
-                masks = [index.matching(query)[documents] for _name, query in self.queries]
+                masks = [index.matching(query, documents) for _name, query in self.queries]
                 rest = documents[~np.logical_or.reduce(masks)]
             buckets.append((self.other, bucket(self.inner, index, rest)))
         if not self.is_named:
@@ -404,7 +404,7 @@ class Global:
     inner: Inner
 
     def compute(self, index: Documents, documents: Int64s | None) -> Json:  # noqa: ARG002
-        return bucket(self.inner, index, index.live)
+        return bucket(self.inner, index, index.live_documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,4 +420,32 @@ class Missing:
             documents = documents[:0]
         elif documents is not None and self.source.field is not None:
             documents = documents[self.source.column(index).is_missing(documents)]
+        return bucket(self.inner, index, documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """`nested`: the nested objects of a path in the documents, or in the objects of an outer path."""
+
+    path: str | None  # None if the mapping lacks it
+    outer: str
+    inner: Inner
+
+    def compute(self, index: Documents, documents: Int64s | None) -> Json:
+        if self.path is None or documents is None:
+            return bucket(self.inner, index, None)
+        return bucket(self.inner, index, index.objects(self.path, self.outer, documents))
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseNested:
+    """`reverse_nested`: the documents, or the objects of an outer path, around nested objects of a path."""
+
+    path: str
+    outer: str
+    inner: Inner
+
+    def compute(self, index: Documents, documents: Int64s | None) -> Json:
+        if documents is not None and self.path != self.outer:
+            documents = index.containers(self.path, self.outer, documents)
         return bucket(self.inner, index, documents)

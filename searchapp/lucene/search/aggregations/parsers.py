@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.arrays import Mask
+from searchapp.lucene.index.mapping import ROOT
 from searchapp.lucene.queries.query import Parser, Query, rewrite
 from searchapp.lucene.queries.regexp import ALL, FLAGS, compile_expression
 from searchapp.lucene.search.aggregations import buckets, metrics
@@ -45,7 +46,8 @@ class _Request:
     options: Any
     inner: Inner
     path: str
-    is_outermost: bool
+    outer: Sequence[str]  # the types of the aggregations around it
+    inner_scope: str  # the path of the nested objects that inner aggregations read, see `Parser.scope`
 
     def read_options(self, known: Collection[str]) -> Mapping[str, Any]:
         options = parameters.mapping(self.options, self.label)
@@ -63,7 +65,7 @@ class _Request:
         return rewrite(self.parser.query_at(path, body))
 
 
-def read_aggregations(parser: Parser, body: Any, path: str, *, is_outermost: bool = True) -> Inner:
+def read_aggregations(parser: Parser, body: Any, path: str, outer: Sequence[str] = ()) -> Inner:
     """Read the object at a path of a search body that defines aggregations by name.
 
     Raises:
@@ -74,12 +76,12 @@ def read_aggregations(parser: Parser, body: Any, path: str, *, is_outermost: boo
     with problems.at(path):
         for name, content in parameters.mapping(body, "`aggs`").items():
             with problems.at():
-                aggregations[name] = _read_named(parser, name, content, f"{path}.{name}", is_outermost)
+                aggregations[name] = _read_named(parser, name, content, f"{path}.{name}", outer)
     problems.raise_if_any()
     return aggregations
 
 
-def _read_named(parser: Parser, name: str, content: Any, path: str, is_outermost: bool) -> Named:
+def _read_named(parser: Parser, name: str, content: Any, path: str, outer: Sequence[str]) -> Named:
     problems = ErrorCollector()
     inner: Inner = {}
     meta: Mapping[str, Any] | None = None
@@ -95,10 +97,19 @@ def _read_named(parser: Parser, name: str, content: Any, path: str, is_outermost
         if "meta" in options:
             meta = parameters.mapping(options["meta"], f"`meta` of the aggregation {name}")
     problems.raise_if_any()
-    for key in inner_names:
-        with problems.at():
-            inner = read_aggregations(parser, options[key], f"{path}.{key}", is_outermost=False)
-    kind = kinds[0]
+    kind, scope = kinds[0], parser.scope
+    inner_scope = scope
+    with problems.at(f"{path}.{kind}"):
+        if kind in _OF_NESTED:
+            inner_scope = _read_scope(parser, kind, options[kind], outer)
+    problems.raise_if_any()
+    parser.scope = inner_scope
+    try:
+        for key in inner_names:
+            with problems.at():
+                inner = read_aggregations(parser, options[key], f"{path}.{key}", (*outer, kind))
+    finally:
+        parser.scope = scope
     reader = READERS.get(kind)
     aggregation: buckets.Aggregator | None = None
     with problems.at(f"{path}.{kind}"):
@@ -106,7 +117,9 @@ def _read_named(parser: Parser, name: str, content: Any, path: str, is_outermost
             raise unsupported(f"the aggregation `{kind}`")
         if inner and kind in _METRICS:
             raise invalid(f"the aggregation `{kind}` has inner aggregations")
-        aggregation = reader(_Request(parser, kind, options[kind], inner, f"{path}.{kind}", is_outermost))
+        aggregation = reader(
+            _Request(parser, kind, options[kind], inner, f"{path}.{kind}", outer, inner_scope)
+        )
     problems.raise_if_any()
     assert aggregation is not None
     return Named(aggregation, meta)
@@ -195,9 +208,7 @@ def _number(request: _Request, path: str) -> Callable[[Json], float] | None:
     inner = request.inner
     for name in outer:
         named = inner.get(name)
-        if named is None or not isinstance(
-            named.aggregation, buckets.Filter | buckets.Global | buckets.Missing
-        ):
+        if named is None or not isinstance(named.aggregation, _SINGLE):
             raise invalid(f"`{path}` in {request.of('order')}: {name} is no aggregation of a single bucket")
         inner = named.aggregation.inner
     name, metric = (last, "") if last in inner else last.rpartition(".")[::2]
@@ -209,7 +220,7 @@ def _number(request: _Request, path: str) -> Callable[[Json], float] | None:
         and metric in _NUMBERS_OF_STATS[: None if aggregation.sigma else 5]
     ):
         entry = kind = metric
-    elif isinstance(aggregation, buckets.Filter | buckets.Missing) and metric in ("", "doc_count", "_count"):
+    elif isinstance(aggregation, _SINGLE) and metric in ("", "doc_count", "_count"):
         entry, kind = "doc_count", ""
     else:
         raise invalid(f"`{path}` in {request.of('order')} is no number of an inner aggregation")
@@ -223,6 +234,8 @@ def _number(request: _Request, path: str) -> Callable[[Json], float] | None:
 
     return number
 
+
+_SINGLE = buckets.Filter | buckets.Missing | buckets.Nested | buckets.ReverseNested
 
 _NUMBERS_OF_STATS = (
     *(
@@ -523,10 +536,13 @@ def _read_filters(request: _Request) -> buckets.Filters:
         raise invalid(f"{request.of('filters')} is empty")
     problems = ErrorCollector()
     queries: list[tuple[str, Query]] = []
-    for name, body in named.items():
+    names = (
+        sorted(named, key=lambda name: name.encode("utf-16-be", "surrogatepass")) if is_named else [*named]
+    )
+    for name in names:
         with problems.at():
             place = f".{name}" if is_named else f"[{name}]"
-            queries.append((name, request.query(f"{request.path}.filters{place}", body)))
+            queries.append((name, request.query(f"{request.path}.filters{place}", named[name])))
     problems.raise_if_any()
     has_other = parameters.flag(
         options.get("other_bucket", "other_bucket_key" in options), request.of("other_bucket")
@@ -542,7 +558,7 @@ def _read_filters(request: _Request) -> buckets.Filters:
 
 def _read_global(request: _Request) -> buckets.Global:
     request.read_options(())
-    if not request.is_outermost:
+    if request.outer:
         raise invalid(f"{request.label} is inside another aggregation")
     return buckets.Global(request.inner)
 
@@ -553,9 +569,41 @@ def _read_missing(request: _Request) -> buckets.Missing:
     return buckets.Missing(source, request.inner, options.get("missing") is not None)
 
 
+def _read_scope(parser: Parser, kind: str, content: Any, outer: Sequence[str]) -> str:
+    """Return the path of the nested objects that `nested` or `reverse_nested` leads to, or `ROOT`."""
+    label, nested, scope = f"the aggregation `{kind}`", parser.reader.schema.nested, parser.scope
+    options = parameters.mapping(content, label)
+    known_only(options, {"path"}, label)
+    path = options.get("path", ROOT)
+    if not isinstance(path, str) or (kind == "nested" and not options):
+        raise invalid(f"`path` of {label} must be the path of nested objects, not {path!r}")
+    if kind == "nested":
+        if path in nested and scope != ROOT and not path.startswith(f"{scope}."):
+            raise unsupported(f"{label} for {path} inside that for {scope}, which does not contain it,")
+        return path if path in nested else scope
+    if "nested" not in outer:
+        raise invalid(f"{label} is not inside the aggregation `nested`")
+    if options and not (path in nested and f"{scope}.".startswith(f"{path}.")):
+        raise invalid(f"`path` of {label}: the objects of {scope} are not inside nested objects of {path}")
+    return path
+
+
+def _read_nested(request: _Request) -> buckets.Nested:
+    is_known = request.inner_scope != request.parser.scope
+    return buckets.Nested(request.inner_scope if is_known else None, request.parser.scope, request.inner)
+
+
+def _read_reverse_nested(request: _Request) -> buckets.ReverseNested:
+    return buckets.ReverseNested(request.parser.scope, request.inner_scope, request.inner)
+
+
 _METRICS: Mapping[str, Callable[[_Request], buckets.Aggregator]] = {
     **dict.fromkeys(("min", "max", "sum", "avg", "value_count", "cardinality"), _read_metric),
     **dict.fromkeys(("stats", "extended_stats"), _read_stats),
+}
+_OF_NESTED: Mapping[str, Callable[[_Request], buckets.Aggregator]] = {
+    "nested": _read_nested,
+    "reverse_nested": _read_reverse_nested,
 }
 READERS: Mapping[str, Callable[[_Request], buckets.Aggregator]] = {
     **_METRICS,
@@ -567,4 +615,5 @@ READERS: Mapping[str, Callable[[_Request], buckets.Aggregator]] = {
     "filters": _read_filters,
     "global": _read_global,
     "missing": _read_missing,
+    **_OF_NESTED,
 }

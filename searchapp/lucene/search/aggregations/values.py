@@ -15,8 +15,8 @@ from searchapp.lucene import parameters
 from searchapp.lucene.errors import NotSupported, invalid, unsupported
 from searchapp.lucene.index import dates
 from searchapp.lucene.index.arrays import Int64s, Mask
-from searchapp.lucene.index.mapping import BOOLEAN, DATE, FLOATS, INTEGERS, KEYWORD, Field
-from searchapp.lucene.index.reader import DirectoryReader, FieldReader
+from searchapp.lucene.index.mapping import BOOLEAN, DATE, FLOATS, INTEGERS, KEYWORD, ROOT, Field
+from searchapp.lucene.index.reader import DirectoryReader, FieldReader, IndexReader
 from searchapp.lucene.queries.query import Parser, Query
 from searchapp.lucene.queries.scores import ScoreRows
 
@@ -36,8 +36,9 @@ class Column:
     terms: Sequence[bytes] = ()  # of keywords, in bytewise order
 
     @classmethod
-    def of(cls, reader: DirectoryReader, name: str) -> Column:
-        fields = [part.fields[name] for part in reader.parts]
+    def of(cls, readers: Sequence[IndexReader], firsts: Int64s, name: str) -> Column:
+        """Read a field; `firsts` has the first number of each reader, and the number after the last one."""
+        fields = [reader.fields[name] for reader in readers]
         terms: Sequence[bytes] = ()
         if fields[0].field.type == KEYWORD:
             by_segment = [_live_terms(field) for field in fields]
@@ -59,13 +60,11 @@ class Column:
         else:
             pairs = [field.live_numbers() for field in fields]
         documents = np.concatenate(
-            [part.first + own for part, (own, _values) in zip(reader.parts, pairs, strict=True)]
+            [first + own for first, (own, _values) in zip(firsts[:-1], pairs, strict=True)]
         )
         values = np.concatenate([own for _documents, own in pairs])
         order = np.argsort(documents, kind="stable")
-        size = reader.parts[-1].first + reader.parts[-1].count
-        starts = np.append(0, np.cumsum(np.bincount(documents, minlength=size)))
-        return cls(starts, values[order], terms)
+        return cls(_starts(documents, firsts), values[order], terms)
 
     def pairs(self, documents: Int64s) -> tuple[Int64s, NDArray[Any]]:
         """Return each value of documents, with its document."""
@@ -79,6 +78,10 @@ class Column:
         return np.asarray(self.starts[documents] == self.starts[documents + 1])
 
 
+def _starts(documents: Int64s, firsts: Int64s) -> Int64s:
+    return np.append(0, np.cumsum(np.bincount(documents, minlength=int(firsts[-1]))))
+
+
 def _live_terms(field: FieldReader) -> list[bytes]:
     counts = np.diff(field.starts)
     return [term for term, count in zip(field.terms, counts.tolist(), strict=True) if count]
@@ -90,30 +93,65 @@ def _repeated(terms: Sequence[bytes], ordinals: Mapping[bytes, int], field: Fiel
 
 
 class Documents:
-    """The documents of an index, by their numbers in the index; caches their values."""
+    """The documents of an index, then its nested objects of each path, by consecutive numbers; caches their values."""
 
     def __init__(self, reader: DirectoryReader, rows: Sequence[ScoreRows]) -> None:
-        self._reader = reader
-        self._rows = rows
+        nested = {path: [segment.nested(path) for segment in rows] for path in reader.schema.nested}
+        self._rows = {ROOT: rows, **nested}
+        self._readers = [segment.reader for segments in self._rows.values() for segment in segments]
+        self._firsts = np.append(0, np.cumsum([part.count for part in self._readers]))
+        self._first = dict(zip(self._rows, self._firsts[:: len(rows)].tolist(), strict=False))
         self._columns: dict[str, Column] = {}
-        self._masks: dict[int, tuple[Query, Mask]] = {}  # of the present request
+        self._parents: dict[tuple[str, str], Int64s] = {}
+        self._objects: dict[tuple[str, str], Column] = {}
+        self._masks: dict[tuple[int, str], tuple[Query, Mask]] = {}  # of the present request
         self._buckets = 0  # of the present request
 
     def column(self, name: str) -> Column:
         if name not in self._columns:
-            self._columns[name] = Column.of(self._reader, name)
+            self._columns[name] = Column.of(self._readers, self._firsts, name)
         return self._columns[name]
 
     @cached_property
     def live(self) -> Int64s:
-        return np.flatnonzero(np.concatenate([part.live_mask() for part in self._reader.parts]))
+        """The documents and nested objects that are not deleted."""
+        return np.flatnonzero(np.concatenate([reader.live_mask() for reader in self._readers]))
 
-    def matching(self, query: Query) -> Mask:
-        """Return the mask of the documents that match a query of the request."""
-        if id(query) not in self._masks:
-            mask = np.concatenate([query.matching(rows) for rows in self._rows])
-            self._masks[id(query)] = query, mask
-        return self._masks[id(query)][1]
+    @property
+    def live_documents(self) -> Int64s:
+        return self.live[: np.searchsorted(self.live, self._firsts[len(self._rows[ROOT])])]
+
+    def parents(self, path: str, outer: str) -> Int64s:
+        """Return the document or the object of an outer path around each nested object of a path; ascending."""
+        if (path, outer) not in self._parents:
+            begin = list(self._rows).index(outer) * len(self._rows[ROOT])
+            parents = [
+                first + segment.reader.nested[path].parents(outer)
+                for first, segment in zip(self._firsts[begin:], self._rows[ROOT], strict=False)
+            ]
+            self._parents[path, outer] = np.concatenate(parents)
+        return self._parents[path, outer]
+
+    def objects(self, path: str, outer: str, documents: Int64s) -> Int64s:
+        """Return the nested objects of a path in documents, or in objects of an outer path."""
+        if (path, outer) not in self._objects:
+            parents = self.parents(path, outer)
+            numbers = self._first[path] + np.arange(len(parents))
+            self._objects[path, outer] = Column(_starts(parents, self._firsts), numbers)
+        return self._objects[path, outer].pairs(documents)[1]
+
+    def containers(self, path: str, outer: str, objects: Int64s) -> Int64s:
+        """Return the documents, or the objects of an outer path, around nested objects of a path."""
+        return np.unique(self.parents(path, outer)[objects - self._first[path]])
+
+    def matching(self, query: Query, documents: Int64s) -> Mask:
+        """Return which of several documents, or nested objects of one path, match a query of the request."""
+        number = documents[0] if len(documents) else 0
+        path = next(path for path, first in reversed(self._first.items()) if first <= number)
+        if (id(query), path) not in self._masks:
+            mask = np.concatenate([query.matching(rows) for rows in self._rows[path]])
+            self._masks[id(query), path] = query, mask
+        return np.asarray(self._masks[id(query), path][1][documents - self._first[path]])
 
     def begin_request(self) -> None:
         self._masks.clear()
