@@ -177,6 +177,8 @@ def _validation(options: Mapping[str, Any]) -> str:
 def read_geo_distance(parser: Parser, content: Any) -> Query:
     """Read `geo_distance`."""
     known = ("distance", "unit", "distance_type")
+    if isinstance(content, Mapping):  # whose parameters without a value have no effect
+        content = {key: value for key, value in content.items() if value is not None}
     name, value, options = _options(parser, content, "geo_distance", known)
     if "distance_type" in options:  # without an effect
         parameters.choice(options["distance_type"], ("arc", "plane"), "`distance_type`")
