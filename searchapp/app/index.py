@@ -376,7 +376,8 @@ def indexed_mapping(task: Task) -> dict[str, Any]:
             )
     stored = dict.fromkeys(("text", *foreign.fields), NOT_INDEXED)
     copied = {"id": {"type": "keyword"}, **stored, **properties}
-    return {**mapping, "mappings": {**mapping["mappings"], "properties": copied}}
+    # The properties include the fields that documents have added to the other program's mapping.
+    return {**mapping, "mappings": {**mapping["mappings"], "dynamic": False, "properties": copied}}
 
 
 def mapping_digests(task: Task) -> set[str]:

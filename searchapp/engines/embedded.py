@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
@@ -369,7 +369,7 @@ class EmbeddedEngine:
         parallel_map = partial(processes.map_in_processes, worth_it=worth_it)
         try:
             write_version(
-                *(versions, spec.mapping, _read(documents), spec.documents),
+                *(versions, spec.mapping, _Documents(documents), spec.documents),
                 *(describe, carried, advance, parallel_map),
             )
         except OSError as error:
@@ -452,12 +452,19 @@ class EmbeddedEngine:
         return IndexFolder(self._folder / f"{self._prefix}-{name}")
 
 
-def _read(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield documents; report an error of their file as such."""
-    try:
-        yield from documents
-    except OSError as error:
-        raise SearchappError(f"{error.filename or 'the documents'} can't be read: {reason(error)}") from error
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """Documents that report an error of their file as such."""
+
+    documents: Iterable[Document]
+
+    def __iter__(self) -> Iterator[Document]:
+        try:
+            yield from self.documents
+        except OSError as error:
+            raise SearchappError(
+                f"{error.filename or 'the documents'} can't be read: {reason(error)}"
+            ) from error
 
 
 def _stored_versions(name: str, versions: IndexFolder) -> Iterator[StoredVersion]:

@@ -275,6 +275,37 @@ def test_changed_documents_with_nested_objects_rank_as_in_a_new_index(cli: Cli, 
     assert '"grams": ' in shown and '"of": [{"name": "lemon"}]' in shown
 
 
+def test_first_document_in_order_decides_the_type_of_an_unmapped_field(cli: Cli, tmp_path: Path) -> None:
+    def ids(query: Mapping[str, object]) -> list[str]:
+        (tmp_path / "body.json").write_text(json.dumps({"query": query}))
+        hits = cli("search", task, "--body", tmp_path / "body.json", "--json").json["hits"]["hits"]
+        return [hit["_id"] for hit in hits]
+
+    def index(*sizes: object) -> str:
+        lines = [
+            {"id": f"d{n}", "text": "soup", "size": size, "at": "2020-01-02"} for n, size in enumerate(sizes)
+        ]
+        (tmp_path / "documents.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return cli("index", task, "--replace").stderr
+
+    properties = {"id": {"type": "keyword"}, "text": {"type": "text"}}
+    (tmp_path / "mapping.json").write_text(
+        json.dumps({"mappings": {"dynamic": True, "properties": properties}})
+    )
+    task = tmp_path / "task.toml"
+    task.write_text(
+        'name = "added"\nmapping = "mapping.json"\n[documents]\nfile = "documents.jsonl"\nfields = ["size", "at"]\n'
+    )
+    half = {"term": {"size": 1.5}}
+    index(None, "1.5", 2, 1.5)
+    assert ids({"term": {"size.keyword": "1.5"}}) == ["d1", "d3"]
+    assert ids({"range": {"at": {"gte": "2020-01-02"}}}) == ["d0", "d1", "d2", "d3"]
+    index(None, "1.5", 3, 1.5)
+    assert ids({"term": {"size.keyword": "3"}}) == ["d2"]
+    assert "reused" not in index(1.0, "1.5", 3, 1.5) and ids(half) == ["d1", "d3"]
+    assert "reused" not in index(2, "1.5", 3, 1.5) and ids(half) == []
+
+
 def test_a_body_of_another_application_orders_by_score_and_then_by_id(cli: Cli, task: Path) -> None:
     template = {
         "query": {"constant_score": {"filter": {"match": {"text": "{{query}}"}}}},

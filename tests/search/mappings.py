@@ -101,6 +101,27 @@ NESTED_FIELDS = {
     "o.item": {"word": "o.item.word", "tag": "o.item.same", "number": "o.item.n", "object": "o.item"},
 }
 """Fields of nested objects by their path."""
+ADDED_FIELDS = [
+    *(
+        "tag",
+        "flag",
+        "note",
+        "net",
+        "attrs",
+        "place",
+        "spot",
+        "title",
+        "part",
+        "o",
+        "a",
+        "a.b",
+        "kept",
+        "days",
+        "span",
+    ),
+    *(*DATE_FIELDS, *NUMBER_FIELDS),
+]
+"""Fields that dynamic mapping adds, if a mapping lacks them."""
 ANALYZERS = ["words", "gaps", "alike", "any", "synonyms", "pairs", "parts", "graph"]
 """Analyzers of every mapping."""
 
@@ -328,7 +349,55 @@ def mapping(draw: Draw) -> Json:
                 0.2,
             ),
         },
-        "mappings": {"dynamic": draw.choice(["strict", False]), "properties": properties},
+        "mappings": {**_dynamic(draw, properties), "properties": properties},
+    }
+
+
+def _dynamic(draw: Draw, properties: Json) -> Json:
+    """Return the options of dynamic mapping; remove some properties that it adds again."""
+    if draw.chance(0.6):
+        return {"dynamic": draw.choice(["strict", False])}
+    targets = {"all", "hidden", properties["same"]["path"].partition(".")[0]}
+    for name in draw.several(lambda: draw.choice(ADDED_FIELDS), 8):
+        if name not in targets:
+            properties.pop(name, None)
+    options = {
+        "date_detection": lambda: draw.choice([True, False, "false"]),
+        "numeric_detection": lambda: draw.choice([True, "true", False]),
+        "dynamic_date_formats": lambda: draw.choice(
+            ["none", "yyyy/MM/dd", [DAY_FORMAT, "year"], ["strict_date"]]
+        ),
+        "dynamic_templates": lambda: [{str(number): _template(draw)} for number in range(draw.number(0, 3))],
+    }
+    return {**draw.some_of({"dynamic": lambda: draw.choice([True, "true"])}), **draw.some_of(options, 0.3)}
+
+
+def _template(draw: Draw) -> Json:
+    conditions = {
+        "match_mapping_type": lambda: draw.choice(
+            ["string", "long", "double", "date", "object", "*", ["long", "boolean"]]
+        ),
+        "unmatch": lambda: draw.choice(["t*", ["day", "word"]]),
+        "path_match": lambda: draw.choice(["*.*", "o.*", "part.in.*", "*"]),
+        "path_unmatch": lambda: draw.choice(["*.n", "tag"]),
+        "match_pattern": lambda: "simple",
+    }
+    mapping = draw.choice(
+        [
+            {"type": "keyword"},
+            {"type": "{dynamic_type}", "store": True},
+            {"doc_values": False},
+            {"type": "text", "analyzer": "gaps", "meta": {"{name}": "{dynamic_type}"}},
+            {"type": "object", "dynamic": False},
+            {"type": "nested"},
+            {"type": "flattened"},
+            {"type": "double"},
+        ]
+    )
+    return {
+        "match": draw.choice(["*", "*e*", "n*", ["w*", "tag"]]),
+        **draw.some_of(conditions, 0.4),
+        "mapping": mapping,
     }
 
 

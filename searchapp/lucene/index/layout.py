@@ -45,6 +45,7 @@ from searchapp.lucene.errors import (
     Refused,
     UnreadableFile,
 )
+from searchapp.lucene.index.dynamic import Added, completed
 from searchapp.lucene.index.mapping import ROOT, Schema
 
 FORMAT = 7  # incremented when files of the same name change their meaning
@@ -151,6 +152,7 @@ class IndexManifest:
     files: Mapping[str, StoredFile]
     analysis: str  # identity of the analysis that produced the terms
     kept: Mapping[str, KeptSegment]  # segments by the names of the earlier versions that wrote them
+    added: Added  # fields of documents that `mapping` lacks
 
     @property
     def version(self) -> str:
@@ -159,7 +161,11 @@ class IndexManifest:
 
     @cached_property
     def schema(self) -> Schema:
-        return Schema.of(self.mapping)
+        return self.schema_of(self.mapping)
+
+    def schema_of(self, mapping: Mapping[str, Any]) -> Schema:
+        """Return the schema of the mapping, which may have other similarities."""
+        return Schema.of(completed(mapping, self.added))
 
     @cached_property
     def digest(self) -> str:
@@ -167,6 +173,8 @@ class IndexManifest:
 
     def _json(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "folder"}
+        if not self.added:
+            del values["added"]  # an earlier version did not write it
         return {"searchapp": PROGRAM, "format": FORMAT, **values}
 
     @property
@@ -211,6 +219,7 @@ class IndexManifest:
                     name: KeptSegment(digest, _deletions(*deletions))
                     for name, (digest, deletions) in described["kept"].items()
                 },
+                added=described.get("added", {}),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CorruptIndex(folder, f"{MANIFEST} is incomplete") from error

@@ -179,7 +179,7 @@ def _owner(member: BlockMember, name: str) -> BlockMember:
     return member
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
     """Reject a name that Elasticsearch rejects or interprets otherwise."""
     parts = name.split(".")
     if len(parts) > 1 and not parts[-1]:
@@ -360,6 +360,7 @@ class Schema:
         default_factory=dict
     )  # by path, parents first; also in `objects`
     most_nested: int = MOST_NESTED_OBJECTS  # of a document
+    most_fields: int = MOST_FIELDS
 
     def block(self, source: Mapping[str, Any]) -> Block:
         """Return a document and its nested objects with their values in Elasticsearch's order.
@@ -387,30 +388,33 @@ class Schema:
         """Add the values of a member's object; append nested objects inside to the block."""
         values = member.values
         for key, value in properties.items():
-            if self.nested and "." in key:
+            if "." in key and (self.nested or self._of_objects):
                 key, value = self._without_dots(prefix, key, value)
             name = prefix + key
             if name in self.sources:
-                leaves = [value] if name in self._whole else _flattened(value)
+                leaves = [value] if name in self._whole else leaves_of(value)
                 values[name] += leaves
                 for target in self.copies.get(name, ()):
                     _owner(member, target).values[target] += leaves
             elif name in self.objects and name not in self.stored:
-                for inner in filter(lambda inner: inner is not None, _flattened(value)):
+                for inner in filter(lambda inner: inner is not None, leaves_of(value)):
                     if not isinstance(inner, Mapping):
                         raise TypeError(f"{name} is an object, but its value is {_short(inner)}")
                     if name in self.nested:
                         self._complete(inner, f"{name}.", BlockMember(name, member, defaultdict(list)), block)
                     else:
                         self._collect(inner, f"{name}.", member, block)
-            elif name not in self.aliases or _flattened(value):  # an empty list has no value
-                self._require_ignored(name)
+            elif name not in self.aliases or leaves_of(value):  # an empty list has no value
+                self._require_ignored(name, value)
 
     def _without_dots(self, prefix: str, key: str, value: Any) -> tuple[str, Any]:
-        """Split a key with dots that leads into a nested object."""
+        """Split a key with dots that leads into a nested object or into the value of a field."""
         for path in objects(prefix + key):
-            if path in self.nested and len(path) > len(prefix):
-                return path[len(prefix) :], {(prefix + key)[len(path) + 1 :]: value}
+            if len(path) > len(prefix) and (path in self.nested or path in self._of_objects):
+                inner = (prefix + key)[len(path) + 1 :]
+                for part in reversed(inner.split(".") if path in self._of_objects else [inner]):
+                    value = {part: value}
+                return path[len(prefix) :], value
         return key, value
 
     def _include(self, member: BlockMember, parent: BlockMember) -> None:
@@ -445,11 +449,15 @@ class Schema:
             paths.add(path)
         return paths
 
-    def _require_ignored(self, name: str) -> None:
+    def dynamic_of(self, name: str) -> str:
+        """Return what the mapping says about a property that it lacks, one of `DYNAMIC`."""
+        return next(self.dynamic[part] for part in (*reversed([*objects(name)]), "") if part in self.dynamic)
+
+    def _require_ignored(self, name: str, value: Any) -> None:
         """Reject a property that is not read, except one that the mapping ignores."""
         if name in self.stored:
             return
-        _check_name(name)
+        check_name(name)
         for part in (*objects(name), name):
             if part in self.stored:
                 return
@@ -457,20 +465,29 @@ class Schema:
                 raise TypeError(f"{part} is a field, but {name} makes it an object")
             if part in self.aliases:
                 raise TypeError(f"{part} is an alias, which documents can't have")
-        dynamic = next(
-            self.dynamic[part] for part in (*reversed([*objects(name)]), "") if part in self.dynamic
-        )
+        dynamic = self.dynamic_of(name)
         if dynamic == "strict":
             raise TypeError(f"the mapping has no field {name}")
-        if dynamic != "false":
+        if dynamic != "false" and any(leaf is not None for leaf in leaves_of(value)):
+            kind = "runtime field" if dynamic == "runtime" else "field"
             raise unsupported(
-                f"adding the field {name} to the mapping (define it, or set `dynamic: false` to ignore it)"
+                f"adding the {kind} {name} to the mapping (define it, or set `dynamic: false` to ignore it)"
             )
 
     @cached_property
     def sources(self) -> frozenset[str]:
         """The properties whose values are read."""
         return frozenset(field.source for field in (*self.fields.values(), *self.unindexed.values()))
+
+    @cached_property
+    def _of_objects(self) -> frozenset[str]:
+        """The properties whose values may be objects."""
+        indexed = (*self.fields.values(), *self.unindexed.values())
+        return frozenset(
+            field.source
+            for field in indexed
+            if field.type == FLATTENED or field.is_geometry or field.is_range
+        )
 
     @cached_property
     def _whole(self) -> frozenset[str]:
@@ -529,6 +546,7 @@ class Schema:
             options = _object(settings, "mapping")
             known_only(options, set(limits_of_mapping), "the settings of a mapping")
             for name in options:
+                known_only(_object(options, name), {"limit"}, f"the settings `index.mapping.{name}`")
                 limit = _object(options, name).get("limit", limits_of_mapping[name])
                 limits_of_mapping[name] = _natural(limit, f"`{name}.limit`")
         with problems.at("settings.analysis"):
@@ -563,6 +581,7 @@ class Schema:
             default_fields,
             reader.nested_types(),
             limits_of_mapping["nested_objects"],
+            limits_of_mapping["total_fields"],
         )
         return schema, problems
 
@@ -646,7 +665,7 @@ class _FieldParser:
         for key, described in properties.items():
             name = f"{prefix}{key}"
             with self._problems.at(f"{path}.{key}"):
-                _check_name(name)
+                check_name(name)
                 self.objects.update(objects(name))
                 self._plain.update(part for part in objects(name) if len(part) > len(prefix))
                 self._property(name, parameters.mapping(described, f"the field {name}"), f"{path}.{key}")
@@ -1051,10 +1070,10 @@ def _similarity(name: str, options: Any) -> dict[str, BM25]:
 # Values
 
 
-def _flattened(value: Any) -> list[Any]:
+def leaves_of(value: Any) -> list[Any]:
     """Return the values of a property, depth first, with nulls."""
     return (
-        [leaf for item in value for leaf in _flattened(item)] if isinstance(value, list | tuple) else [value]
+        [leaf for item in value for leaf in leaves_of(item)] if isinstance(value, list | tuple) else [value]
     )
 
 
@@ -1063,7 +1082,7 @@ def _keyed_leaves(value: Mapping[str, Any], path: tuple[str, ...], most: int) ->
     if len(path) + 1 > most and path:
         raise TypeError(f"a flattened value has more than {most} nested objects")
     for key, inner in value.items():
-        for leaf in _flattened(inner):
+        for leaf in leaves_of(inner):
             if isinstance(leaf, Mapping):
                 yield from _keyed_leaves(leaf, (*path, key), most)
             else:

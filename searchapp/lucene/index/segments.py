@@ -11,7 +11,7 @@ import hashlib
 import logging
 import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ from searchapp.lucene.index.arrays import (
     find_sorted,
 )
 from searchapp.lucene.index.documents import FILE, stored_text
+from searchapp.lucene.index.dynamic import FieldGuesser
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import (
     Deletions,
@@ -204,6 +205,7 @@ class CollectionDiff:
         self._is_new: list[Mask] = []
         self._new: list[Document] | None = []
         self._new_bytes = 0
+        self._guesser = FieldGuesser(mapping)
 
     @classmethod
     def of(cls, folder: Path, mapping: Mapping[str, Any]) -> CollectionDiff | None:
@@ -230,6 +232,8 @@ class CollectionDiff:
 
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
         for document in documents:
+            with suppress(Refused):  # the writer rejects the document
+                self._guesser.read_all([document])
             self._pending.append(document)
             if len(self._pending) == CHUNK:
                 self._look_up()
@@ -244,6 +248,12 @@ class CollectionDiff:
         """Return the plan after the comparison, or None if all documents have changed; `merged` keeps no segment."""
         if not self._is_live.any():
             _log.info("%s: no document can be reused, because all have changed", self._manifest.folder.name)
+            return None
+        if self._guesser.added != self._manifest.added:
+            _log.info(
+                "%s: no document can be reused, because documents add other fields to the mapping",
+                self._manifest.folder.name,
+            )
             return None
         is_new = np.concatenate([np.empty(0, bool), *self._is_new])
         ends = np.cumsum([segment.manifest.documents for segment in self._segments])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from searchapp.lucene.errors import IndexReplaced, PatternTimeout, Refused, inva
 from searchapp.lucene.index import arrays, impacts
 from searchapp.lucene.index.arrays import Numbers, StoredArray, Terms, describe_file
 from searchapp.lucene.index.documents import DocumentWriter, stored_text
+from searchapp.lucene.index.dynamic import Added, added_fields, completed
 from searchapp.lucene.index.layout import (
     CHECKSUMS,
     Advance,
@@ -126,7 +128,8 @@ def write_version(
 ) -> None:
     """Write a new version of an index, and make it live.
 
-    `user_data` maps the name of the version to the data stored with it. See `IndexWriter.write`.
+    `user_data` maps the name of the version to the data stored with it. `documents` are iterated twice if the mapping
+    is dynamic. See `IndexWriter.write`.
 
     Raises:
         LuceneError: the mapping or a document is rejected, or another process writes the index.
@@ -137,8 +140,11 @@ def write_version(
     schema, analyzers = read_mapping(mapping)
     if plan and plan.version != live_name:
         raise IndexReplaced(f"{folder.folder.name}-{plan.version}")
+    added = plan.manifest.added if plan else added_fields(mapping, documents)
+    if added:
+        schema, analyzers = read_mapping(completed(mapping, added))
     with folder.building(live_name) as version:
-        writer = IndexWriter(version, mapping, schema, analyzers, plan)
+        writer = IndexWriter(version, mapping, schema, analyzers, plan, added)
         writer.write(
             documents, total, user_data(f"{folder.folder.name}-{version.name}"), advance, parallel_map
         )
@@ -484,12 +490,14 @@ class IndexWriter:
         schema: Schema,
         analyzers: AnalysisRegistry,
         plan: SegmentPlan | None = None,
+        added: Added = MappingProxyType({}),
     ) -> None:
-        """Prepare to write; with a `plan` analyze only new documents."""
+        """Prepare to write; with a `plan` analyze only new documents. `added` are fields that `mapping` lacks."""
         self._folder = folder
         self._plan = plan
         self._kept, self._merged = plan.open() if plan else ([], [])
         self._mapping = mapping
+        self._added = added
         self._schema = schema
         self._scratch = folder / SCRATCH
         self._scratch.mkdir()
@@ -648,6 +656,7 @@ class IndexWriter:
             files=files,
             analysis=analysis.identity(),
             kept=kept,
+            added=self._added,
         )
         checksums = [checksum for name, _file in manifest.with_checksums() for checksum in described[name][1]]
         arrays.save(self._folder, CHECKSUMS.removesuffix(arrays.SUFFIX), np.array(checksums, np.uint32))

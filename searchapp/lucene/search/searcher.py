@@ -29,7 +29,7 @@ from searchapp.lucene.errors import (
 from searchapp.lucene.index.arrays import Mask, Numbers
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import IndexManifest
-from searchapp.lucene.index.mapping import ID, KEYWORD, Schema
+from searchapp.lucene.index.mapping import ID, KEYWORD
 from searchapp.lucene.index.reader import DirectoryReader, Ranking, SegmentReader, by_segment
 from searchapp.lucene.index.segments import SegmentPlan
 from searchapp.lucene.index.versions import IndexFolder
@@ -269,7 +269,7 @@ class Index:
                 raise Refused(
                     f"{version} was built with another mapping, which differs in more than its similarities"
                 )
-            return DirectoryReader(version, Schema.of(mapping), manifest)
+            return DirectoryReader(version, manifest.schema_of(mapping), manifest)
 
         reader = IndexFolder(folder).read_live(read)
         if reader is None:

@@ -261,6 +261,8 @@ class _GradeReader(json_files.EntryReader):
 def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name: str) -> dict[str, Any]:
     """Return the mapping `name` of a task file in canonical form; fields that it lacks are stored, not indexed.
 
+    With `dynamic: true` in the mapping, engines add these fields.
+
     Raises:
         DataError: the mapping is invalid, or lacks id or text.
     """
@@ -279,7 +281,8 @@ def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name
             with problems.at(f"{path}: mappings.properties.{key}"):
                 raise DataError(f"the mapping {name} must have a property {key} of type {kind}")
     problems.raise_if_any()
-    stored = {field: NOT_INDEXED for field in fields if field not in properties}
+    is_dynamic = mappings.get("dynamic") in (True, "true")
+    stored = {field: NOT_INDEXED for field in fields if field not in properties and not is_dynamic}
     return {
         **mapping,
         "mappings": {"dynamic": "strict", **mappings, "properties": {**properties, **stored}},
