@@ -100,6 +100,46 @@ def test_an_own_mapping_indexes_its_fields(tmp_path: Path) -> None:
     assert mappings["properties"]["kind"] == {"type": "object", "enabled": False}
 
 
+def _task_with_words(folder: Path, words: bytes, name: str = "lists/stop.txt", **more: object) -> Task:
+    (folder / "lists").mkdir(exist_ok=True)
+    (folder / "lists" / "stop.txt").write_bytes(words)
+    filters = {
+        "filter.few.type": "stop",
+        "filter.few.stopwords_path": name,
+        "filter.same": {"type": "synonym", "synonyms_path": "lists/stop.txt"},
+        **more,
+    }
+    properties = {"id": {"type": "keyword"}, "text": {"type": "text"}}
+    mapping = {"settings": {"index.analysis": filters}, "mappings": {"properties": properties}}
+    (folder / "own.json").write_text(json.dumps(mapping))
+    return task_of(folder, 'mapping = "own.json"\n' + MINIMAL)
+
+
+def test_word_lists_are_part_of_the_mapping(tmp_path: Path) -> None:
+    # Elasticsearch 9.4.3 has the same tokens with such files in its own folder.
+    words = "# a\nof\r\n \t\n  the \rfoo #x\n\n #x\nx\u2028y".encode()
+    mapping = _task_with_words(tmp_path, words).index_mapping()
+    few, same = mapping["settings"]["analysis"]["filter"].values()
+    assert few == {"type": "stop", "stopwords": ["of", "the", "foo #x", "#x", "x\u2028y"]}
+    assert same["synonyms"] == ["# a", "of", " \t", "  the ", "foo #x", " #x", "x\u2028y"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "more", "message"),
+    [
+        (b"a\n\xe9\n", "lists/stop.txt", {}, r"stop\.txt: line 2: not UTF-8"),
+        (b"", "stop.txt", {}, "`stopwords_path` of filter.few: .*stop.txt can't be read: no such file"),
+        (b"", "../stop.txt", {}, "outside of the folder"),
+        (b"", "lists/stop.txt", {"filter.few.stopwords": ["a"]}, "both `stopwords` and `stopwords_path`"),
+    ],
+)
+def test_an_unreadable_word_list_is_rejected(
+    tmp_path: Path, words: bytes, name: str, more: dict[str, object], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        _task_with_words(tmp_path, words, name, **more).index_mapping()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

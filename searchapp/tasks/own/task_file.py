@@ -22,6 +22,7 @@ from searchapp.model import ForeignIndex, Markup
 from searchapp.resources import without_description
 from searchapp.tasks import OWN, shipped_names
 from searchapp.tasks.base import JUDGING_DEPTH, TEXT_FIELDS, TaskInfo
+from searchapp.tasks.own.word_lists import with_word_lists
 from searchapp.text import choices_hint
 
 
@@ -259,16 +260,16 @@ class _GradeReader(json_files.EntryReader):
 
 
 def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name: str) -> dict[str, Any]:
-    """Return the mapping `name` of a task file in canonical form; fields that it lacks are stored, not indexed.
+    """Return the mapping `name` of a task file in canonical form, with the word lists beside its file `path`.
 
-    With `dynamic: true` in the mapping, engines add these fields.
+    Fields that it lacks are stored, not indexed. With `dynamic: true` in the mapping, engines add these fields.
 
     Raises:
-        DataError: the mapping is invalid, or lacks id or text.
+        DataError: the mapping is invalid, or lacks id or text, or a word list can't be read.
     """
     try:
-        mapping = canonical(without_description(mapping))
-    except BadSettings as error:
+        mapping = with_word_lists(canonical(without_description(mapping)), path.parent)
+    except (BadSettings, DataError) as error:
         raise DataError(f"{path}: the mapping {name}: {error}") from error
     mappings = mapping.get("mappings")
     mappings = mappings if isinstance(mappings, dict) else {}

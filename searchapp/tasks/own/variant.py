@@ -106,7 +106,8 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
         if name is None:
             return of_task
         fields = of_task["mappings"]["properties"]
-        return own_mapping(resources.read_json(path.parent / name), fields, path, name)
+        file = path.parent / name
+        return own_mapping(resources.read_json(file), fields, file, name)
 
     @cache
     def documents() -> dict[str, Any]:
