@@ -40,7 +40,7 @@ KINDS = {
     "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
     "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "query_string",
     "simple_query_string", "more_like_this", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
-    "function_score", "geo_distance", "geo_bounding_box", "nested",
+    "function_score", "geo_distance", "geo_bounding_box", "nested", "terms_set",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -739,6 +739,24 @@ def terms(draw: Draw) -> Json:
     return {"terms": boosted(draw, {field: values})}
 
 
+def terms_set(draw: Draw) -> Json:
+    """Return a query for several terms, of which a field has the number of required ones."""
+    (field, values), *_boost = terms(draw)["terms"].items()
+    fields = [*NUMBER_FIELDS, *NUMBER_FIELDS, "o.n", "flag", "when", "nowhere", "tag"]
+    minimum: Json = (
+        {"minimum_should_match_field": draw.choice(fields)}
+        if draw.chance(0.7)
+        else {"minimum_should_match": draw.choice(MINIMUMS)}
+    )
+    words = [*WORDS[:8], *TAGS[:3]]
+    if draw.chance(0.5):
+        field, values = (
+            draw.choice([*WORD_FIELDS, *VALUE_FIELDS]),
+            draw.several(lambda: draw.choice(words), 6, 1),
+        )
+    return {"terms_set": {field: boosted(draw, {"terms": values, **minimum})}}
+
+
 def range_(draw: Draw) -> Json:
     """Return a range of numbers, dates or terms, whose bounds may be named twice or null."""
     if draw.chance(0.4):
@@ -847,10 +865,10 @@ _SELDOM_WITH_HITS: list[Callable[[Draw], Json]] = [
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 42)
+    kind = draw.number(0, 43)
     if kind < 7:
         return match(draw)
-    if kind > 36:
+    if kind > 37:
         return draw.choice(_SELDOM_WITH_HITS)(draw)
     simple = {
         7: multi_match,
@@ -878,6 +896,7 @@ def leaf(draw: Draw) -> Json:
         33: more_like_this,
         34: geo_distance,
         35: geo_bounding_box,
+        36: terms_set,
     }
     if kind in simple:
         return simple[kind](draw)

@@ -54,6 +54,7 @@ KINDS: Mapping[str, QueryKind] = {
     "simple_query_string": QueryKind("query_string", on_shards=False),
     "term": QueryKind("term"),
     "terms": QueryKind("boolean"),
+    "terms_set": QueryKind("terms_set"),
     "wildcard": QueryKind("term"),
 }
 

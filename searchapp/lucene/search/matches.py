@@ -18,10 +18,12 @@ from searchapp.lucene.queries.boosting import Boosting
 from searchapp.lucene.queries.combined import CombinedFields
 from searchapp.lucene.queries.function_score import FunctionScore
 from searchapp.lucene.queries.fuzzy import expanded_fuzzy
+from searchapp.lucene.queries.match_all import MatchAll
 from searchapp.lucene.queries.phrase import Heap, MultiPhrase, PhrasePrefix, SloppyMatcher
 from searchapp.lucene.queries.query import Leaf, MarkedLeaf, Query, rewrite
 from searchapp.lucene.queries.spans import SpanPhrase
 from searchapp.lucene.queries.term import Synonym, Term
+from searchapp.lucene.queries.terms_set import Covering
 from searchapp.lucene.records import Token
 
 
@@ -86,6 +88,10 @@ class FieldMatcher:
                 return self._matches(query.as_bool())
             case Bool():
                 return self._of_bool(query)
+            case Covering():
+                found = [part for clause in query.clauses if (part := self._matches(clause)) is not None]
+                as_many = Covering((MatchAll(),) * len(found), query.minimum)
+                return self._union(found) if self._has(as_many) else None
             case DisMax():
                 return self._union(map(self._matches, query.queries))
             case Boosting():
