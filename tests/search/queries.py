@@ -35,7 +35,7 @@ from tests.server.rest import Server
 BODIES_AN_INDEX = 200
 """An index has many bodies, because indexing on the server takes much longer than searching."""
 
-CANDIDATES = 500
+CANDIDATES = 1500
 """Bodies of an index in a search for differences, which compares most of those with hits."""
 
 WITH_HITS = 0.6

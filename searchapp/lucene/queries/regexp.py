@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
-from typing import Any, TypeAlias
+from functools import cached_property, lru_cache
+from itertools import chain, pairwise
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,27 @@ _CLASSES = {"d": "0-9", "s": r"\t\n\r ", "w": "0-9A-Z_a-z"}
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]  # first and last code points, ascending and disjoint
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass_transform(frozen_default=True)
+def _expression(kind: type[T]) -> type[T]:
+    """Make a class a frozen dataclass whose objects, keys of the table of states, compute their hash once."""
+    kind = dataclass(frozen=True)(kind)
+    compute = kind.__hash__
+
+    def cached(expression: T) -> int:
+        values = expression.__dict__
+        if "hash" not in values:
+            values["hash"] = compute(expression)
+        value: int = values["hash"]
+        return value
+
+    kind.__hash__ = cached  # type: ignore[method-assign,assignment]
+    return kind
+
+
+@_expression
 class Characters:
     """One of a set of characters."""
 
@@ -52,7 +71,7 @@ class Characters:
 
     is_nullable = False  # whether the empty text matches
 
-    @property
+    @cached_property
     def edges(self) -> set[int]:
         """The code points at which the derivative changes."""
         return {edge for first, last in self.ranges for edge in (first, last + 1)}
@@ -62,7 +81,7 @@ class Characters:
         return EPSILON if any(first <= character <= last for first, last in self.ranges) else NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@_expression
 class Digits:
     """A fixed number of digits with a value between two bounds."""
 
@@ -72,7 +91,7 @@ class Digits:
 
     is_nullable = False
 
-    @property
+    @cached_property
     def edges(self) -> set[int]:
         return set(range(ord("0"), ord("9") + 2))
 
@@ -84,17 +103,17 @@ class Digits:
         return _digits(max(0, self.low - value), min(unit - 1, self.high - value), self.count - 1)
 
 
-@dataclass(frozen=True, slots=True)
+@_expression
 class Concatenation:
     """Expressions one after another."""
 
     parts: tuple[Expression, ...]
 
-    @property
+    @cached_property
     def is_nullable(self) -> bool:
         return all(part.is_nullable for part in self.parts)
 
-    @property
+    @cached_property
     def edges(self) -> set[int]:
         edges: set[int] = set()
         for part in self.parts:
@@ -103,16 +122,19 @@ class Concatenation:
                 break
         return edges
 
+    @cached_property
+    def rest(self) -> Expression:
+        """What follows the first part."""
+        return self.parts[1] if len(self.parts) == 2 else Concatenation(self.parts[1:])
+
     def after(self, character: int) -> Expression:
-        alternatives = []
-        for index, part in enumerate(self.parts):
-            alternatives.append(_concatenation(part.after(character), *self.parts[index + 1 :]))
-            if not part.is_nullable:
-                break
-        return _union(*alternatives)
+        if not self.parts:
+            return NOTHING
+        following = _concatenation(self.parts[0].after(character), self.rest)
+        return _union(following, self.rest.after(character)) if self.parts[0].is_nullable else following
 
 
-@dataclass(frozen=True, slots=True)
+@_expression
 class Repetition:
     """An expression several times."""
 
@@ -120,11 +142,11 @@ class Repetition:
     least: int
     most: int | None
 
-    @property
+    @cached_property
     def is_nullable(self) -> bool:
         return not self.least or self.inner.is_nullable
 
-    @property
+    @cached_property
     def edges(self) -> set[int]:
         return self.inner.edges
 
@@ -135,17 +157,17 @@ class Repetition:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@_expression
 class Union:
     """One of several expressions."""
 
     parts: frozenset[Expression]
 
-    @property
+    @cached_property
     def is_nullable(self) -> bool:
         return any(part.is_nullable for part in self.parts)
 
-    @property
+    @cached_property
     def edges(self) -> set[int]:
         return set().union(*(part.edges for part in self.parts))
 
@@ -153,17 +175,17 @@ class Union:
         return _union(*(part.after(character) for part in self.parts))
 
 
-@dataclass(frozen=True, slots=True)
+@_expression
 class Intersection:
     """Several expressions at once."""
 
     parts: frozenset[Expression]
 
-    @property
+    @cached_property
     def is_nullable(self) -> bool:
         return all(part.is_nullable for part in self.parts)
 
-    @property
+    @cached_property
     def edges(self) -> set[int]:
         return set().union(*(part.edges for part in self.parts))
 
@@ -171,17 +193,17 @@ class Intersection:
         return _intersection(*(part.after(character) for part in self.parts))
 
 
-@dataclass(frozen=True, slots=True)
+@_expression
 class Complement:
     """What an expression does not match."""
 
     inner: Expression
 
-    @property
+    @cached_property
     def is_nullable(self) -> bool:
         return not self.inner.is_nullable
 
-    @property
+    @cached_property
     def edges(self) -> set[int]:
         return self.inner.edges
 
@@ -199,10 +221,11 @@ ANY = Characters(((0, END - 1),))
 def _concatenation(*parts: Expression) -> Expression:
     if NOTHING in parts:
         return NOTHING
-    flat: list[Expression] = []
-    for part in parts:
-        flat += part.parts if isinstance(part, Concatenation) else [part]
-    return flat[0] if len(flat) == 1 else Concatenation(tuple(flat))
+    parts = tuple(part for part in parts if part != EPSILON)
+    if len(parts) == 1:
+        return parts[0]
+    lists = (part.parts if isinstance(part, Concatenation) else (part,) for part in parts)
+    return Concatenation(tuple(chain.from_iterable(lists)))
 
 
 def _repetition(inner: Expression, least: int, most: int | None) -> Expression:
