@@ -110,7 +110,7 @@ def parts_of_answers(draw: Draw) -> Json:
             },
         ),
         "stored_fields": list,
-        "timeout": lambda: draw.choice(["2s", "-1", "100ms"]),
+        "timeout": lambda: draw.choice(["10m", "-1", "100000ms"]),
     }
     chosen = draw.some_of(parts, 0.2)
     if draw.chance(0.2):

@@ -1095,8 +1095,14 @@ def source_value(source: Any, path: Sequence[str], null_value: Any = None) -> An
     Source: `XContentMapValues.extractValue`.
     """
     if isinstance(source, list | tuple):
-        values = [source_value(item, path, null_value) for item in source]
-        return [value for value in values if value is not None]
+        values: list[Any] = []
+        for item in source:
+            value = source_value(item, path, null_value)
+            if isinstance(value, list | tuple) and path:  # lists of objects are joined
+                values += value
+            elif value is not None:
+                values.append(value)
+        return values
     if not path:
         return null_value if source is None else source
     if not isinstance(source, Mapping):
@@ -1106,9 +1112,10 @@ def source_value(source: Any, path: Sequence[str], null_value: Any = None) -> An
         key = ".".join(path[:end])
         if key in source:
             value = source[key]
-            found.append(null_value if value is None else source_value(value, path[end:], null_value))
-    present = [value for value in found if value is not None]
-    return present[0] if len(present) == 1 else present or None
+            inner = null_value if value is None else source_value(value, path[end:], null_value)
+            if value is None or inner is not None:
+                found.append(inner)
+    return found[0] if len(found) == 1 else found or None
 
 
 def by_depth(value: Any) -> Iterator[Any]:

@@ -23,6 +23,7 @@ from searchapp.lucene.index.reader import IndexReader, Mask, Numbers, Postings
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries.boolean import DisMax
 from searchapp.lucene.queries.query import (
+    Boost,
     Leaf,
     Query,
     apply_boost,
@@ -166,6 +167,15 @@ class Blended(DisMax):
 
     def rewritten(self) -> Query:
         return DisMax(self.queries, self.tie_breaker)
+
+    def notation(self, schema: Schema) -> str:
+        terms = (
+            f"{query.query.notation(schema)}^{printed(query.boost)}"
+            if isinstance(query, Boost)
+            else query.notation(schema)
+            for query in self.queries
+        )
+        return f"blended(terms:[{', '.join(terms)}])"
 
 
 def blended(

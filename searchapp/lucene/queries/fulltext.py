@@ -517,7 +517,8 @@ def read_combined_fields(parser: Parser, content: Any) -> Query:
     if not isinstance(described, str | list | tuple):
         raise invalid(f"`fields` of the query `{query}` must be a list of names, not {described!r}")
     boosts = _field_boosts(described, query)
-    if any(boost < 1 for boost in boosts.values()):
+    each = [described] if isinstance(described, str) else described  # also of a name that is repeated
+    if any(boost < 1 for name in each for boost in _field_boosts([name], query).values()):
         raise invalid(f"the boost of a field of the query `{query}` must be at least 1")
     named = [(parser.field(name or NAMELESS), boost) for name, boost in boosts.items()]
     fields = [(field, boost) for field, boost in named if field is not None]

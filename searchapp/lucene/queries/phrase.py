@@ -294,6 +294,12 @@ class PhrasePrefix(MultiPhrase):
             return NONE
         return MultiPhrase(self.field, (*self.terms[:-1], tuple(terms)), self.positions, self.slop)
 
+    def notation(self, schema: Schema) -> str:
+        words = [terms[0] if len(terms) == 1 else f"({' '.join(terms)})" for terms in self.terms[:-1]]
+        last = " ".join(f"{term}*" for term in self.terms[-1])
+        words.append(last if len(self.terms[-1]) == 1 else f"({last})")
+        return f'{self.field}:"{" ".join(words)}"' + (f"~{self.slop}" if self.slop else "")
+
     def term_spans(self, tokens: Sequence[Token]) -> Mapping[str, PositionSpans]:
         phrase = self.expanded_among(sorted({token.term for token in tokens}))
         return {} if isinstance(phrase, MatchNone) else phrase.term_spans(tokens)

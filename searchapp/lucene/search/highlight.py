@@ -169,28 +169,40 @@ class Highlighter:
         source: Mapping[str, Any],
         document: int,
     ) -> list[str]:
-        from searchapp.lucene.search.matches import FieldMatcher  # imports most queries
+        from searchapp.lucene.search.matches import (
+            FieldMatcher,
+            has_nested,
+            word_matches,
+        )  # imports most queries
 
         names = [*dict.fromkeys(options.matched_fields), field.name]  # a repeated field counts twice
         if not options.field_match:
             raise unsupported("`require_field_match: false` of the highlighter `unified`")
         if options.no_match_size <= 0 and not any(_marked_leaves(query, name) for name in names):
             return []
+        marks_words = has_nested(query)
+        if marks_words and len(names) > 1:
+            raise unsupported("`matched_fields` of the highlighter `unified` beside the query `nested`")
         # Values that contain the separator are analyzed in parts.
         texts = [part for text in self._texts(field, source) for part in text.split(SEPARATOR)]
         lists: list[list[Match]] = []
+        frequencies: Mapping[str, int] = {}
         for name in names:
             own = self._schema.fields.get(name)
             if own is None or not _marked_leaves(query, name):
                 continue
             tokens = self._joined_tokens(own, texts, options.max_offset)
-            matcher = FieldMatcher(name, tokens, lambda part: self._has(part, document), self._schema)
-            lists.append(matcher.matches(query))
+            if marks_words:
+                marked, frequencies = word_matches(query, name, [*tokens], self._schema)
+            else:
+                matcher = FieldMatcher(name, tokens, lambda part: self._has(part, document), self._schema)
+                marked = matcher.matches(query)
+            lists.append(marked)
         matches = iter(lists[0]) if len(lists) == 1 else heapq.merge(*lists, key=lambda match: match[2:])
         if (most := options.max_offset) is not None:
             matches = takewhile(lambda match: match.start <= most, matches)
         text = utf16_units(SEPARATOR.join(texts))
-        return unified_highlights(text, matches, options, is_tokenized=field.is_text)
+        return unified_highlights(text, matches, frequencies, options, is_tokenized=field.is_text)
 
     def _texts(self, field: Field, source: Mapping[str, Any]) -> Iterator[str]:
         """Yield the values of a field in the order of highlights: as indexed if they are stored, otherwise by depth."""

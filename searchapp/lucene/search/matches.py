@@ -6,7 +6,7 @@ SloppyPhraseMatcher}, org.apache.lucene.queries.spans.SpanWeight, and the method
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,10 +19,11 @@ from searchapp.lucene.queries.combined import CombinedFields
 from searchapp.lucene.queries.function_score import FunctionScore
 from searchapp.lucene.queries.fuzzy import expanded_fuzzy
 from searchapp.lucene.queries.match_all import MatchAll
+from searchapp.lucene.queries.nested import Nested
 from searchapp.lucene.queries.phrase import Heap, MultiPhrase, PhrasePrefix, SloppyMatcher
 from searchapp.lucene.queries.query import Leaf, MarkedLeaf, Query, rewrite
 from searchapp.lucene.queries.spans import SpanPhrase
-from searchapp.lucene.queries.term import Synonym, Term
+from searchapp.lucene.queries.term import MultiTerm, Synonym, Term
 from searchapp.lucene.queries.terms_set import Covering
 from searchapp.lucene.records import Token
 
@@ -150,12 +151,7 @@ class FieldMatcher:
 
     def _of_terms(self, terms: Iterable[str], label: str) -> list[Match]:
         lists = [self._tokens[term] for term in terms if term in self._tokens]
-        return merged(
-            [
-                [Match(token.position, token.position, token.start, token.end, label) for token in tokens]
-                for tokens in lists
-            ]
-        )
+        return merged([[Match(*_place(token), label) for token in tokens] for tokens in lists])
 
     def _alternatives(self, terms: Sequence[str]) -> list[Token]:
         """Return the tokens of any of the terms."""
@@ -193,6 +189,56 @@ class FieldMatcher:
                 min(first.start for first in firsts),
                 max(last.end for last in lasts),
             )
+
+
+def has_nested(query: Query) -> bool:
+    """Return whether Elasticsearch marks the words of a query (`word_matches`) instead of its occurrences."""
+    children = query.children()
+    if isinstance(query, FunctionScore | Boosting):  # only the query that it scores
+        children = children[:1]
+    return isinstance(query, Nested) or any(map(has_nested, children))
+
+
+def word_matches(
+    query: Query, field: str, tokens: Sequence[Token], schema: Schema
+) -> tuple[list[Match], dict[str, int]]:
+    """Return the words of a query in a text that need not match it, and the frequency of each label.
+
+    Source: org.apache.lucene.search.uhighlight.{MemoryIndexOffsetStrategy, PhraseHelper}
+    """
+    spans_of: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    sets: dict[str, set[str]] = {}  # the words of each query for a set of terms
+    is_limited = False  # by the positions of phrases
+    leaves = [leaf for leaf, _boost in query.leaves() if isinstance(leaf, MarkedLeaf) and leaf.field == field]
+    for leaf in leaves:
+        if isinstance(leaf, MultiTerm):
+            sets[leaf.notation(schema)] = set(leaf.term_spans(tokens))
+            continue
+        if isinstance(leaf, SpanPhrase | PhrasePrefix) or (isinstance(leaf, MultiPhrase) and leaf.slop):
+            raise unsupported(
+                "highlights of phrases with slop, a prefix or a token graph beside the query `nested`"
+            )
+        is_limited = is_limited or isinstance(leaf, MultiPhrase)
+        for term, spans in leaf.term_spans(tokens).items():
+            spans_of[term] += spans
+    if is_limited and _contains(query, (FunctionScore, CombinedFields)):
+        raise unsupported("highlights of phrases and scored or combined queries beside the query `nested`")
+
+    def labels(token: Token) -> Iterator[str]:
+        if any(first <= token.position <= last for first, last in spans_of.get(token.term, ())):
+            yield token.term
+        yield from (label for label, words in sets.items() if token.term in words)
+
+    found = [Match(*_place(token), label) for token in tokens for label in labels(token)]
+    return sorted(found, key=lambda match: match[2:5]), Counter(match.label for match in found)
+
+
+def _contains(query: Query, kinds: tuple[type, ...]) -> bool:
+    return isinstance(query, kinds) or any(_contains(child, kinds) for child in query.children())
+
+
+def _place(token: Token) -> tuple[int, int, int, int]:
+    return token.position, token.position, token.start, token.end
 
 
 def merged(lists: Sequence[list[Match]]) -> list[Match]:

@@ -162,7 +162,7 @@ class TermClause(FieldClause):
             if self.missing is not None:
                 raise unsupported("null in `search_after` for a field with `missing`")
             return self.missing_key
-        return self._term_key(parameters.raw_text(value, "a value of `search_after`"), reader)
+        return self._term_key(_term_text(value, "a value of `search_after`"), reader)
 
     def _is_mapped(self, reader: SegmentReader) -> bool:
         return self.name in reader.fields
@@ -453,8 +453,17 @@ def _term_clause(
     if mode not in ("min", "max"):
         raise invalid(f"`mode: {mode}` in the sort by {field.name}, which is no number")
     is_end = missing in ("_first", "_last")
-    term = None if is_end else parameters.raw_text(missing, "`missing`")
+    term = None if is_end else _term_text(missing, "`missing`")
     return TermClause(descending, field.name, mode == "max", term, missing == "_first")
+
+
+def _term_text(value: Any, label: str) -> str:
+    """Return the term of a JSON value; a fraction as Java prints the double."""
+    return (
+        parameters.printed(value, np.float64)
+        if isinstance(value, float)
+        else parameters.raw_text(value, label)
+    )
 
 
 def _number_clause(

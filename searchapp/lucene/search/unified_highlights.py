@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -146,13 +146,19 @@ class _Passage:
 
 
 def unified_highlights(
-    text: str, matches: Iterable[Match], options: HighlightOptions, *, is_tokenized: bool
+    text: str,
+    matches: Iterable[Match],
+    frequencies: Mapping[str, int],
+    options: HighlightOptions,
+    *,
+    is_tokenized: bool,
 ) -> list[str]:
     """Return the best passages of a text with marked matches.
 
     Args:
         text: the values of a field as UTF-16 code units, separated by `SEPARATOR`.
         matches: occurrences of the query; in one field by ascending position.
+        frequencies: those of the labels of matches in the text, which are 1 for occurrences of whole queries.
         is_tokenized: whether an analyzer divides the text.
     """
     if not text:
@@ -160,7 +166,11 @@ def unified_highlights(
     most = options.fragments
     is_whole = not most or not is_tokenized
     passages = _passages(
-        text, matches, most or 2**31 - 2, _Splitting(text, _boundaries(options, is_whole=is_whole))
+        text,
+        matches,
+        frequencies,
+        most or 2**31 - 2,
+        _Splitting(text, _boundaries(options, is_whole=is_whole)),
     )
     if not passages and options.no_match_size > 0:
         passages = _beginning(text, options.no_match_size)
@@ -184,14 +194,20 @@ def _boundaries(options: HighlightOptions, *, is_whole: bool) -> Callable[[str],
     return lambda text: BreakIterator(kind, text)
 
 
-def _passages(text: str, matches: Iterable[Match], most: int, boundaries: _Boundaries) -> list[_Passage]:
+def _passages(
+    text: str,
+    matches: Iterable[Match],
+    frequencies: Mapping[str, int],
+    most: int,
+    boundaries: _Boundaries,
+) -> list[_Passage]:
     """Return at most the given number of passages by ascending start."""
     length = len(text)
     best: list[tuple[float, int, int]] = []  # a heap of score, start and number
     passages: list[_Passage] = []
 
     def add(passage: _Passage) -> None:
-        passage.score = _score(passage, length)
+        passage.score = _score(passage, length, frequencies)
         if len(best) == most and passage.score < best[0][0]:
             return
         heapq.heappush(best, (passage.score, passage.start, len(passages)))
@@ -224,17 +240,17 @@ def _passages(text: str, matches: Iterable[Match], most: int, boundaries: _Bound
 _K1, _B, _PIVOT, _ONE = np.float32(1.2), np.float32(0.75), np.float32(87), np.float32(1)
 
 
-def _score(passage: _Passage, length: int) -> float:
+def _score(passage: _Passage, length: int, frequencies: Mapping[str, int]) -> float:
     """Return the score of a passage of a text: BM25 with the text as the collection, as float32."""
     counts: dict[str, int] = {}
     for match in passage.matches:
         counts[match.label] = counts.get(match.label, 0) + 1
     documents = _ONE + np.float32(length) / _PIVOT
-    weight = (_K1 + _ONE) * np.float32(math.log(1 + (float(documents) + 0.5) / 1.5))
     norm = _K1 * ((_ONE - _B) + _B * (np.float32(passage.end - passage.start) / _PIVOT))
     score = 0.0
-    for count in counts.values():
-        frequency = np.float32(count)
+    for label, count in counts.items():
+        idf = math.log(1 + (float(documents) + 0.5) / (frequencies.get(label, 1) + 0.5))
+        weight, frequency = (_K1 + _ONE) * np.float32(idf), np.float32(count)
         score += float(frequency / (frequency + norm) * weight)
     score *= float(_ONE + _ONE / np.float32(math.log(_PIVOT + np.float32(passage.start))))
     return float(np.float32(score))
