@@ -143,7 +143,7 @@ class Highlighter:
         document: int,
     ) -> list[str]:
         if not field.has_postings or field.type in (IP, FLATTENED):
-            if options.no_match_size > 0 or (field.has_postings and not options.field_match):
+            if options.no_match_size > 0 or not options.field_match:
                 raise unsupported(
                     f"`no_match_size` or `require_field_match` for {field.name}, which is {field.type},"
                 )
