@@ -147,6 +147,8 @@ class Highlighter:
                 raise unsupported(
                     f"`no_match_size` or `require_field_match` for {field.name}, which is {field.type},"
                 )
+            if field.type == FLATTENED and _marked_leaves(query, field.name):
+                raise unsupported(f"highlights of {field.name}, which is flattened,")
             return []
         if options.type == "unified":
             return self._unified(field, options, query, source, document)
