@@ -41,7 +41,7 @@ class Covering(Query):
 
     def rewritten(self) -> Query:
         if isinstance(self.minimum, int):
-            return Bool(should=self.clauses, minimum=self.minimum)
+            return Bool(should=self.clauses, minimum=max(1, self.minimum))
         return super(Covering, self).rewritten()
 
     def _required(self, rows: ScoreRows) -> NDArray[np.float64]:
@@ -68,7 +68,8 @@ class Covering(Query):
 
     def notation(self, schema: Schema) -> str:
         clauses = ", ".join(sorted(clause.notation(schema) for clause in self.clauses))
-        return f"CoveringQuery(queries=[{clauses}], minimumNumberMatch=long({self.minimum}))"
+        kind = "constant" if isinstance(self.minimum, int) else "long"
+        return f"CoveringQuery(queries=[{clauses}], minimumNumberMatch={kind}({self.minimum}))"
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         """Return the explanation, which lists the clauses that don't match too."""
