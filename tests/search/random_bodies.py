@@ -131,6 +131,8 @@ _SORTED_FIELDS = [
 
 
 def _sort_clause(draw: Draw) -> Any:
+    if draw.chance(0.15):
+        return _nested_sort_clause(draw)
     name = draw.choice([*_SORTED_FIELDS, "_score", "_score"])
     if draw.chance(0.3):
         return name
@@ -150,6 +152,31 @@ def _sort_clause(draw: Draw) -> Any:
             "format": lambda: draw.choice(["uuuu", "epoch_millis", "strict_date_optional_time", "x"]),
         }
     return {name: draw.some_of(options, 0.3)}
+
+
+def _nested_sort_clause(draw: Draw) -> Json:
+    """Return a sort by a field of nested objects, mostly a valid one."""
+    path = draw.choice([*NESTED_FIELDS, "part.in"])
+
+    def nested(path: str) -> Json:
+        of_path = {"path": path if draw.chance(0.97) else draw.choice(["o", "text", "nowhere", ""])}
+        filter_ = {"filter": lambda: with_fields(draw, query(draw, DEEPEST - 1), NESTED_FIELDS[path])}
+        return {**of_path, **draw.some_of(filter_, 0.4)}
+
+    most = draw.some_of({"max_children": lambda: draw.choice([0, 1, 1, 2, 3, "2", 1.7, -1])}, 0.3)
+    inner = nested(path)
+    outer = {**nested("part"), "nested": inner} if path == "part.in" and draw.chance(0.5) else inner
+    name = NESTED_FIELDS[path][draw.choice(["tag", "number", "number", "number"])]
+    if draw.chance(0.05):
+        name = draw.choice([*NUMBER_FIELDS, *VALUE_FIELDS, "part.in.n", "nowhere"])
+    options: dict[str, Callable[[], Any]] = {
+        "order": lambda: draw.choice(["asc", "desc"]),
+        "mode": lambda: draw.choice(["min", "max", "sum", "avg", "median"]),
+        "missing": lambda: draw.choice(["_first", "_last", 3, -2.5, "b", "3", 1e10]),
+        "unmapped_type": lambda: draw.choice(["long", "keyword"]),
+        "numeric_type": lambda: draw.choice(["long", "double"]),
+    }
+    return {name: {"nested": {**outer, **most}, **draw.some_of(options, 0.3)}}
 
 
 def _source_pattern(draw: Draw) -> str:

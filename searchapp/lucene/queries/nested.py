@@ -159,7 +159,7 @@ def read_nested(parser: Parser, content: Any) -> Query:
         query = parser.query(required(options, "query", "nested"))
     finally:
         parser.scope = outer
-    if _may_match(query, lambda field: _is_outside(field, path, schema)):
+    if may_match_others(query, path, schema):
         query = Bool(must=(query,), filter=(OfPath(path),))
     return apply_boost_parameter(Nested(query, path, outer, mode), options, "nested")
 
@@ -167,6 +167,11 @@ def read_nested(parser: Parser, content: Any) -> Query:
 def may_match_nested(query: Query, schema: Schema) -> bool:
     """Return whether Elasticsearch filters the hits of a query, because it may match nested objects."""
     return bool(schema.nested) and _may_match(query, lambda field: schema.scope(field) != ROOT)
+
+
+def may_match_others(query: Query, path: str, schema: Schema) -> bool:
+    """Return whether Elasticsearch expects that a query matches other objects or documents than those of a path."""
+    return _may_match(query, lambda field: _is_outside(field, path, schema))
 
 
 def only_documents(query: Query) -> Query:

@@ -13,7 +13,7 @@ import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import ErrorCollector, Refused, invalid, known_only, unsupported
-from searchapp.lucene.index.mapping import RESULT_WINDOW, Schema
+from searchapp.lucene.index.mapping import RESULT_WINDOW
 from searchapp.lucene.queries.boolean import TermsDisjunction
 from searchapp.lucene.queries.dsl import normal_body
 from searchapp.lucene.queries.match_all import MatchNone
@@ -277,7 +277,7 @@ class Frame:
         return {"total": {"value": value, "relation": relation}}
 
     @classmethod
-    def of(cls, body: Body, schema: Schema) -> Frame:
+    def of(cls, body: Body, parser: Parser) -> Frame:
         problems = ErrorCollector()
         first, size, explain, track_scores = 0, 0, False, False
         tracked: float | None = None
@@ -290,7 +290,7 @@ class Frame:
         with problems.at():
             known_only(body, KNOWN, "a search body")
         with problems.at():
-            sort = None if _is_best_first(written := body.get("sort")) else read_sort(written, schema)
+            sort = None if _is_best_first(written := body.get("sort")) else read_sort(written, parser)
         for name in WITHOUT_EFFECT.keys() & body.keys():
             with problems.at(name):
                 WITHOUT_EFFECT[name](body[name], f"`{name}`")
@@ -299,7 +299,7 @@ class Frame:
                 min_score = parameters.to_float32(parameters.any_number(body["min_score"], "`min_score`"))
         if body.get("collapse") is not None:
             with problems.at("collapse"):
-                collapse = read_collapse(body["collapse"], schema)
+                collapse = read_collapse(body["collapse"], parser.reader.schema)
                 if "search_after" in body:
                     raise unsupported("`search_after` with `collapse`")
         with problems.at("from"):
@@ -468,8 +468,9 @@ class BodyReader:
         rest = {key: value for key, value in body.items() if key != "query" and key not in READ_WITH_QUERY}
         written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
         last = self._last_frame
-        if last is None or last[0] != written:
-            last = self._last_frame = written, Frame.of(rest, self._parser.reader.schema)
+        # Filters of nested objects may contain dates such as `now`.
+        if last is None or last[0] != written or "nested" in written:
+            last = self._last_frame = written, Frame.of(rest, self._parser)
         return last[1]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import geography, parameters
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.geography import Point
-from searchapp.lucene.index.arrays import Int64s, Mask
+from searchapp.lucene.index.arrays import Int64s, Mask, Terms
 from searchapp.lucene.index.dates import date_formats, printed
 from searchapp.lucene.index.doc_values import as_longs, of_sortable, one_of_each, sortable
 from searchapp.lucene.index.mapping import (
@@ -35,9 +36,11 @@ from searchapp.lucene.index.mapping import (
     Schema,
     objects,
 )
-from searchapp.lucene.index.reader import SegmentReader
+from searchapp.lucene.index.reader import FieldReader, SegmentReader
 from searchapp.lucene.queries import decay
-from searchapp.lucene.queries.scores import Scores
+from searchapp.lucene.queries.nested import may_match_others
+from searchapp.lucene.queries.query import Parser, Query, rewrite
+from searchapp.lucene.queries.scores import ScoreRows, Scores
 
 SCORE = "_score"
 
@@ -105,18 +108,58 @@ class DocumentClause:
 
 
 @dataclass(frozen=True, slots=True)
+class NestedObjects:
+    """The nested objects of a path whose values sort the documents around them."""
+
+    path: str
+    filters: tuple[tuple[str, Query], ...]  # for the objects of the path and of outer ones, by path
+    most: int  # the number of objects with values that count in a document
+
+    def documents_of(self, objects: NDArray[Any], reader: SegmentReader) -> tuple[NDArray[Any], Mask]:
+        """Return the document of each of the objects that values belong to, and whether the value counts."""
+        nested = reader.nested[self.path]
+        rows, documents = ScoreRows(reader), nested.parents(ROOT)
+        matches = np.ones(nested.count, bool)
+        for path, query in self.filters:
+            mask = query.matching(rows.nested(path))
+            matches &= mask if path == self.path else mask[nested.parents(path)]
+        counted = np.unique(objects[matches[objects]])
+        places = np.arange(len(counted)) - np.searchsorted(documents[counted], documents[counted])
+        return documents[objects], np.isin(objects, counted[places < self.most])
+
+
+@dataclass(frozen=True, slots=True)
 class FieldClause:
     """Sorts by a field."""
 
     descending: bool
     name: str
+    nested: NestedObjects | None = dataclass_field(default=None, kw_only=True)
+
+    def _field(self, reader: SegmentReader) -> FieldReader | None:
+        return (reader.nested[self.nested.path] if self.nested else reader).fields.get(self.name)
+
+    def _doc_values(
+        self, reader: SegmentReader, *, ascending: bool = True
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the document of each value, and the values ascending, or those of nested objects by object."""
+        field = self._field(reader)
+        if field is None:
+            return np.empty(0, np.int32), np.empty(0, np.int64)
+        owners, values = field.doc_values()
+        if self.nested is None:
+            return owners, values
+        if not ascending:
+            order = np.argsort(owners, kind="stable")
+            owners, values = owners[order], values[order]
+        documents, counts = self.nested.documents_of(owners, reader)
+        return documents[counts], values[counts]
 
     def value_counts(self, reader: SegmentReader) -> NDArray[np.intp]:
         """Return the number of values of each document."""
         if self.name == ID:
             return np.ones(reader.count, np.intp)
-        field = reader.fields.get(self.name)
-        return np.bincount([] if field is None else field.doc_values()[0], minlength=reader.count)
+        return np.bincount(self._doc_values(reader)[0], minlength=reader.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +178,15 @@ class TermClause(FieldClause):
     def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
         if self.name == ID:
             return reader.ranks.astype(np.int64) * 2
-        field = reader.fields.get(self.name)
         missing = self.missing_key if self.missing is None else self._term_key(self.missing, reader)
         keys = np.full(reader.count, missing, np.int64)
-        if field is not None:
-            documents, ranks = field.doc_values()
-            end = 1 if self.is_greatest else -1  # the last assignment to a document counts
-            keys[documents[::end]] = ranks[::end] * 2
+        documents, ranks = self._doc_values(reader)
+        end = 1 if self.is_greatest else -1  # the last assignment to a document counts
+        keys[documents[::end]] = ranks[::end] * 2
         return keys
 
     def values(self, keys: Int64s, reader: SegmentReader) -> list[Any]:
-        terms = (
-            reader.ids
-            if self.name == ID
-            else reader.fields[self.name].terms
-            if self._is_mapped(reader)
-            else ()
-        )
+        terms = self._terms(reader)
         return [
             (self.missing if key % 2 or abs(key) == _LAST else terms[key // 2].decode())
             for key in keys.tolist()
@@ -164,14 +199,14 @@ class TermClause(FieldClause):
             return self.missing_key
         return self._term_key(_term_text(value, "a value of `search_after`"), reader)
 
-    def _is_mapped(self, reader: SegmentReader) -> bool:
-        return self.name in reader.fields
+    def _terms(self, reader: SegmentReader) -> Terms | tuple[()]:
+        field = self._field(reader)
+        return reader.ids if self.name == ID else () if field is None else field.terms
 
     def _term_key(self, term: str, reader: SegmentReader) -> int:
         """Return the key of a term, which is odd for a term that the segment lacks."""
-        if self.name != ID and not self._is_mapped(reader):
+        if not isinstance(terms := self._terms(reader), Terms):
             return 1
-        terms = reader.ids if self.name == ID else reader.fields[self.name].terms
         rank = terms.insertion(term, is_after=False)
         return 2 * rank - (rank == len(terms) or terms[rank] != term.encode())
 
@@ -188,18 +223,16 @@ class NumberClause(FieldClause):
     is_boolean: bool = False
 
     def keys(self, reader: SegmentReader, scores: Scores | None) -> Int64s:  # noqa: ARG002
-        field = reader.fields.get(self.name)
         dtype: Any = np.int64 if self._is_integer else np.float64
         values: NDArray[Any] = np.full(reader.count, self.missing, dtype)
-        if field is not None:
-            documents, numbers = field.doc_values()
-            if self._is_integer and numbers.dtype == np.float64:
-                numbers = as_longs(numbers)
-            chosen = one_of_each(self.mode, documents, numbers.astype(dtype), reader.count)
-            if self.type in _NARROW:
-                with np.errstate(over="ignore"):
-                    chosen = chosen.astype(_NARROW[self.type])
-            values[documents] = chosen[documents]
+        documents, numbers = self._doc_values(reader, ascending=self.mode in ("min", "max"))
+        if self._is_integer and numbers.dtype == np.float64:
+            numbers = as_longs(numbers)
+        chosen = one_of_each(self.mode, documents, numbers.astype(dtype), reader.count)
+        if self.type in _NARROW:
+            with np.errstate(over="ignore"):
+                chosen = chosen.astype(_NARROW[self.type])
+        values[documents] = chosen[documents]
         return values if self._is_integer else sortable(values)
 
     @property
@@ -307,8 +340,8 @@ def _extreme(type_: str, is_least: bool) -> Any:
 # Reading
 
 
-def read_sort(sort: Any, schema: Schema) -> list[SortClause]:
-    """Read the `sort` of a search body.
+def read_sort(sort: Any, parser: Parser) -> list[SortClause]:
+    """Read the `sort` of a search body; the parser reads filters of nested objects.
 
     Raises:
         Refused: clauses are invalid or unsupported; a line for each, with its JSON path.
@@ -324,7 +357,7 @@ def read_sort(sort: Any, schema: Schema) -> list[SortClause]:
             continue
         for name, options in written.items() if isinstance(written, Mapping) else [(written, {})]:
             with problems.at(path):
-                clauses.append(_clause(name, options, schema))
+                clauses.append(_clause(name, options, parser.reader.schema, parser))
     problems.raise_if_any()
     return clauses
 
@@ -350,7 +383,7 @@ def read_collapse(value: Any, schema: Schema) -> TermClause | NumberClause:
 
 
 def _clause(
-    name: str, written: Any, schema: Schema
+    name: str, written: Any, schema: Schema, parser: Parser | None = None
 ) -> ScoreClause | TermClause | NumberClause | DistanceClause:
     options = (
         {"order": written} if isinstance(written, str) else parameters.mapping(written, f"the sort by {name}")
@@ -366,18 +399,60 @@ def _clause(
         return ScoreClause(descending)
     if name == "_id":
         raise invalid("`_id` can't be sorted by: use the field `id`")
-    if options.get("nested") is not None:
-        raise unsupported(f"`nested` in the sort by {name}")
-    field = Field(ID, KEYWORD, ID) if name == ID else _field(name, options, schema)
+    nested: NestedObjects | None = None
+    if "nested" in options and parser is not None:
+        nested = _nested_objects(name, options["nested"], parser)
+    field = Field(ID, KEYWORD, ID) if name == ID else _field(name, options, schema, nested)
     mode = options.get("mode")
     mode = ("max" if descending else "min") if mode is None else parameters.choice(mode, _MODES, "`mode`")
     missing = options.get("missing")
     missing = "_last" if missing is None else missing
     if field.type not in _SORTED_TYPES:
         raise unsupported(f"sorting by {name}, whose type is {field.type}")
-    if field.type == KEYWORD:
-        return _term_clause(field, descending, mode, missing, options)
-    return _number_clause(field, descending, mode, missing, options)
+    if nested is not None and (mode == "median" or name == ID):
+        raise unsupported(f"`nested` in the sort by {name} with `mode: {mode}`")
+    read = _term_clause if field.type == KEYWORD else _number_clause
+    return replace(read(field, descending, mode, missing, options), nested=nested)
+
+
+def _nested_objects(name: str, written: Any, parser: Parser) -> NestedObjects:
+    """Read `nested` of a sort, which may have another one inside.
+
+    Source: org.elasticsearch.search.sort.{NestedSortBuilder, SortBuilder}.
+    """
+    label, schema = f"`nested` in the sort by {name}", parser.reader.schema
+    filters: list[tuple[str, Query]] = []
+    outer, most = ROOT, parameters.LARGEST_INTEGER
+    while True:
+        options = parameters.mapping(written, label)
+        known_only(options, {"path", "filter", "max_children", "nested"}, label)
+        if "path" not in options:
+            raise unsupported(f"{label} without a `path`")
+        path = parameters.raw_text(options["path"], f"`path` of {label}")
+        if path not in schema.nested:
+            raise invalid(f"{label}: the mapping has no nested objects at the `path` {path}")
+        if outer != ROOT and not path.startswith(f"{outer}."):
+            raise unsupported(f"{label} for {path} inside that for {outer}, which does not contain it,")
+        if "max_children" in options:
+            if outer != ROOT:
+                raise invalid(f"`max_children` in the inner {label}")
+            most = parameters.integer(options["max_children"], f"`max_children` of {label}")
+        if "filter" in options:
+            scope, parser.scope = parser.scope, path
+            try:
+                query = parser.query_at(f"{name}.nested.filter", options["filter"])
+            finally:
+                parser.scope = scope
+            is_elsewhere = any(name in schema.fields_of(other) for other in schema.nested if other != path)
+            # Elasticsearch does not restrict the filter to the objects of the path.
+            if ("nested" in options or is_elsewhere) and may_match_others(
+                parser.unresolved or query, path, schema
+            ):
+                raise unsupported(f"`filter` of {label}, which may match other objects than those of {path},")
+            filters.append((path, rewrite(query)))
+        if "nested" not in options:
+            return NestedObjects(path, tuple(filters), most)
+        written, outer = options["nested"], path
 
 
 def _distance_clause(options: Mapping[str, Any], schema: Schema) -> DistanceClause:
@@ -415,7 +490,7 @@ def _distance_clause(options: Mapping[str, Any], schema: Schema) -> DistanceClau
     return clause
 
 
-def _field(name: str, options: Mapping[str, Any], schema: Schema) -> Field:
+def _field(name: str, options: Mapping[str, Any], schema: Schema, nested: NestedObjects | None) -> Field:
     """Return the field to sort by: of `unmapped_type` if there is none."""
     name = schema.aliases.get(name, name)
     for part in (name, *objects(name)):
@@ -423,8 +498,8 @@ def _field(name: str, options: Mapping[str, Any], schema: Schema) -> Field:
             raise unsupported(f"sorting by {name} ({schema.unsearched[part]})")
         if schema.aliases.get(part, part) + KEYED in schema.fields:
             raise unsupported(f"sorting by {name}, which is flattened,")
-    if schema.scope(name) != ROOT:
-        raise unsupported(f"sorting by {name}, which is in nested objects,")
+    if schema.scope(name) != ROOT and nested is None:
+        raise invalid(f"the sort by {name} lacks `nested`, because {name} is in nested objects")
     field = schema.fields.get(name)
     if field is None:
         type_ = options.get("unmapped_type")
