@@ -584,6 +584,8 @@ def _missing(value: Any, type_: str, name: str) -> float:
     number: float = parameters.any_number(value, label) if isinstance(value, str) else value
     if type_ == "float":
         return float(np.float32(number))
+    if type_ == "double" and isinstance(value, str):
+        return parameters.double(value)
     if type_ == "double":
         return float(number)
     least, greatest = _extreme(type_, True), _extreme(type_, False)
