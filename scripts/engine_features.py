@@ -48,7 +48,7 @@ ROWS = (
     Row("types of fields", [*mapping.PARAMETERS, mapping.ALIAS, "nested", "object"]),
     Row("char filters", registry.CHAR_FILTERS),
     Row("tokenizers", registry.TOKENIZERS),
-    Row("token filters", [*registry.TOKEN_FILTERS, *registry.SYNONYMS]),
+    Row("token filters", [*registry.TOKEN_FILTERS, *registry.SYNONYMS, registry.MULTIPLEXER]),
     Row("analyzers", [*registry.BUILT_IN, "custom"]),
 )
 

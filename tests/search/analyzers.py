@@ -51,6 +51,11 @@ def case(draw: Draw) -> Case:
         }
     if kind < 6:
         return {"analyzer": pieces.with_html(draw), "texts": draw.several(lambda: texts.html(draw), 20, 1)}
+    if kind == 8:
+        return {
+            "analyzer": pieces.with_scripts(draw),
+            "texts": draw.several(lambda: texts.scripts(draw), 8, 1),
+        }
     if kind == 7:
         return {
             "analyzer": pieces.with_types(draw),

@@ -27,10 +27,15 @@ STEMMERS = [
     *LANGUAGES, "german2", "light_french", "lightGerman", "light_italian", "light_portuguese", "light_spanish",
     "minimal_french", "minimal_german",
 ]
+SCRIPTS = [
+    "arabic_normalization", "hindi_normalization", "indic_normalization", "persian_normalization",
+    "sorani_normalization",
+]
 WITHOUT_SETTINGS = [
     "german_normalization",
     "apostrophe", "cjk_width", "decimal_digit", "keyword_repeat", "keyword_repeat", "remove_duplicates",
     "remove_duplicates", "reverse", "uppercase", "scandinavian_folding", "scandinavian_normalization", "flatten_graph",
+    *SCRIPTS,
 ]
 FLAGS = ["", "CASE_INSENSITIVE", "DOTALL", "MULTILINE", "CASE_INSENSITIVE|DOTALL", "dotall", "LITERAL", "|MULTILINE|"]
 ESCAPED_TAGS = ["b", "P", "br", "Script", "style", "foo", "é", "KBD", "ſtyle", "scrıpt", "scrİpt", "ﬆyle"]
@@ -245,6 +250,7 @@ def filter_(draw: Draw) -> Settings:
         },
         lambda: pattern_capture(draw),
         lambda: decompounder(draw),
+        lambda: multiplexer(draw),
         lambda: {
             "type": "limit",
             **draw.some_of(
@@ -320,6 +326,26 @@ def pattern_capture(draw: Draw) -> Settings:
     }
 
 
+def multiplexer(draw: Draw) -> Settings:
+    """Return settings of a `multiplexer` filter of filters without settings."""
+    names = [
+        "lowercase",
+        "porter_stem",
+        "reverse",
+        "uppercase",
+        "asciifolding",
+        "stop",
+        "shingle",
+        *WITHOUT_SETTINGS,
+    ]
+    chains = draw.several(lambda: ", ".join(draw.several(lambda: draw.choice(names), 3, 1)), 3)
+    return {
+        "type": "multiplexer",
+        "filters": chains,
+        **draw.some_of({"preserve_original": lambda: flag(draw)}),
+    }
+
+
 def decompounder(draw: Draw) -> Settings:
     """Return settings of a `dictionary_decompounder` filter."""
     sizes = ("min_word_size", "min_subword_size", "max_subword_size")
@@ -334,7 +360,9 @@ def decompounder(draw: Draw) -> Settings:
 def normalizing_filter(draw: Draw) -> Settings:
     """Return settings of a token filter for a normalizer."""
     return draw.any_of(
-        lambda: {"type": draw.choice(["lowercase", "asciifolding", "trim", "cjk_width", "decimal_digit"])},
+        lambda: {
+            "type": draw.choice(["lowercase", "asciifolding", "trim", "cjk_width", "decimal_digit", *SCRIPTS])
+        },
         lambda: {"type": "elision", "articles": draw.choice(["l,the", ["don", "L"]])},
         lambda: {
             "type": "pattern_replace",
@@ -447,6 +475,16 @@ def with_synonyms(draw: Draw) -> Settings:
             {"type": "stop", "stopwords": ["red", "y"]},
             *([draw.choice(after)] if draw.chance(0.5) else []),
         ],
+    }
+
+
+def with_scripts(draw: Draw) -> Settings:
+    """Return an analyzer of Arabic and Indian scripts."""
+    names = draw.several(lambda: draw.choice([*SCRIPTS, "decimal_digit"]), 3, 1)
+    return {
+        "char_filter": [],
+        "tokenizer": {"type": "whitespace"},
+        "filter": [{"type": name} for name in names],
     }
 
 

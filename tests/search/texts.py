@@ -100,6 +100,42 @@ def sentence(draw: Draw, word: Callable[[], str]) -> str:
     return "".join(draw.several(lambda: f"{word()}{draw.choice(marks)}", 40, 1))
 
 
+def scripts(draw: Draw, maximum: int = 30) -> str:
+    """Return words of letters and marks of one Arabic or Indian script each, many of which form other letters."""
+
+    def word() -> str:
+        block = draw.choice([0x600, *range(0x900, 0xD80, 0x80)])
+        parts = [
+            0x05,
+            0x06,
+            0x09,
+            0x12,
+            0x28,
+            0x3C,
+            0x3E,
+            0x41,
+            0x45,
+            0x46,
+            0x47,
+            0x4D,
+            0x55,
+            0x57,
+            0x72,
+            0x73,
+        ]
+        arabic = [0x27, 0x31, 0x43, 0x47, 0x49, 0x4A, 0x4E, 0x54, 0xA9, 0xBE, 0xC0, 0xCC]
+
+        def letter() -> str:
+            if draw.chance(0.1):
+                return draw.choice("\u200c\u200d\u0640x")
+            few = arabic if block == 0x600 else parts
+            return chr(block + (draw.choice(few) if draw.chance(0.6) else draw.number(0, 0x7F)))
+
+        return "".join(draw.several(letter, 8, 1))
+
+    return " ".join(draw.several(word, maximum))
+
+
 def html(draw: Draw, maximum: int = 24) -> str:
     """Return pieces of HTML in any order, mostly malformed."""
     return "".join(draw.several(lambda: draw.choice(MARKUP), maximum))

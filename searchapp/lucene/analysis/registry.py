@@ -16,7 +16,14 @@ from searchapp.lucene.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, N
 from searchapp.lucene.analysis.char_filters import CharFilter
 from searchapp.lucene.analysis.characters import fold, lower
 from searchapp.lucene.analysis.flatten_graph import FlattenGraphFilter
-from searchapp.lucene.analysis.options import LIMITS, Options
+from searchapp.lucene.analysis.options import LIMITS, TRIMMED, Options
+from searchapp.lucene.analysis.scripts import (
+    normalized_arabic,
+    normalized_hindi,
+    normalized_indic,
+    normalized_persian,
+    normalized_sorani,
+)
 from searchapp.lucene.analysis.stemmers import porter, possessive_english
 from searchapp.lucene.analysis.synonyms import SynonymFilter, SynonymGraphFilter, synonym_filter
 from searchapp.lucene.analysis.token_filters import (
@@ -207,7 +214,21 @@ TOKENIZERS: Final[Makers[Tokenizer]] = {
     "uax_url_email": _url_email_tokenizer,
     "whitespace": tokenizers.whitespace_tokenizer,
 }
+_NORMALIZATIONS = {
+    "arabic_normalization": normalized_arabic,
+    "hindi_normalization": normalized_hindi,
+    "indic_normalization": normalized_indic,
+    "persian_normalization": normalized_persian,
+    "sorani_normalization": normalized_sorani,
+}
+
+
+def _normalization(name: str) -> Callable[[Options], TermFilter]:
+    return lambda _options: change_terms(_NORMALIZATIONS[name])
+
+
 TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
+    **{name: _normalization(name) for name in _NORMALIZATIONS},
     "apostrophe": token_filters.apostrophe,
     "cjk_bigram": stream_filters.CjkBigramFilter,
     "asciifolding": token_filters.asciifolding,
@@ -258,6 +279,10 @@ _UNCHANGING: Final = ("fingerprint", "keyword", "whitespace")  # built-in analyz
 # The filters whose settings are analyzed by the preceding components.
 SYNONYMS: Final = {"synonym": SynonymFilter, "synonym_graph": SynonymGraphFilter}
 
+MULTIPLEXER: Final = "multiplexer"  # the filter type that applies other filters of the settings
+
+_REMOVING: Final = ("keep", "length", "stop")  # filters that remove tokens
+
 DEFAULT: Final = "default"  # the analyzer of fields without one; by default the standard analyzer
 
 # Types of the pieces of a normalizer, which Elasticsearch applies to prefixes, patterns and ranges on text too.
@@ -268,6 +293,7 @@ NORMALIZING: Final[Mapping[str, frozenset[str]]] = {
             *("asciifolding", "cjk_width", "decimal_digit", "elision", "german_normalization"),
             *("lowercase", "pattern_replace", "scandinavian_folding", "scandinavian_normalization", "trim"),
             "uppercase",
+            *_NORMALIZATIONS,
         }
     ),
 }
@@ -314,10 +340,18 @@ class AnalysisRegistry:
         self._synonyms = {
             name: settings for name, settings in filters.items() if settings.get("type") in SYNONYMS
         }
-        others = {name: settings for name, settings in filters.items() if name not in self._synonyms}
+        multiplexers = {
+            name: settings for name, settings in filters.items() if settings.get("type") == MULTIPLEXER
+        }
+        others = {
+            name: settings
+            for name, settings in filters.items()
+            if name not in {*self._synonyms, *multiplexers}
+        }
         self._char_filters = self._pieces("char_filter", char_filter_settings, CHAR_FILTERS, problems)
         self._tokenizers = self._pieces("tokenizer", tokenizer_settings, TOKENIZERS, problems)
         self._filters = self._pieces("filter", others, TOKEN_FILTERS, problems)
+        self._filters |= self._pieces("filter", multiplexers, {MULTIPLEXER: self._multiplexer}, problems)
         self._analyzers: dict[str, Analyzer] = {}
         for name, settings in analyzers.items():
             with problems.at(f"settings.analysis.analyzer.{name}"), suppress(_Broken):
@@ -468,6 +502,26 @@ class AnalysisRegistry:
         before = Analyzer(name, tokenizer, preceding, replacing)
         filter_ = synonym_filter(options, [piece for _, piece in preceding], before.terms, make)
         options.finish()
+        return filter_
+
+    def _multiplexer(self, options: Options) -> AnyFilter:
+        branches: list[list[TermFilter]] = [[]] if options.boolean("preserve_original", True) else []
+        names: list[str] = []
+        for written in options.strings("filters", []):
+            names = [name.strip(TRIMMED) for name in written.split(",")]
+            branches.append([self._branch_filter(name, options) for name in names if name])
+        # The positions between two values of a field would depend on the increments of all chains.
+        removing = [name for name in names if self._types["filter"].get(name, name) in _REMOVING]
+        if len(branches) > 1 and removing:
+            raise options.not_supported(f"the filter `{removing[0]}` in the last of several chains")
+        return stream_filters.MultiplexerFilter(branches)
+
+    def _branch_filter(self, name: str, options: Options) -> TermFilter:
+        if name in self._synonyms:
+            raise options.not_supported(f"the filter `{name}`")
+        filter_ = self._find_piece(self._filters, "filter", name, TOKEN_FILTERS)
+        if isinstance(filter_, StreamFilter | token_filters.LeavingHalves):
+            raise options.not_supported(f"the filter `{name}`, which reads or makes several tokens,")
         return filter_
 
     def _pieces(

@@ -14,8 +14,10 @@ from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import Options
 from searchapp.lucene.analysis.token_filters import (
     NO_WORDS,
+    Outcome,
     RepeatFilter,
     StreamFilter,
+    TermFilter,
     TermMemo,
     TokenRow,
     TokenStream,
@@ -48,6 +50,42 @@ class LimitFilter(StreamFilter):
         # A filter that removed tokens before the last one reports them again at the end of the text.
         kept.trailing = tokens.trailing if self._reads_all else max(gap, 0)
         return kept
+
+
+class MultiplexerFilter(StreamFilter):
+    """Apply several chains of filters to each token, and put their distinct results on its position.
+
+    Source: org.elasticsearch.analysis.common.MultiplexerTokenFilterFactory
+    """
+
+    keeps_types: ClassVar[bool] = True
+    reads_marks: ClassVar[bool] = True
+
+    def __init__(self, branches: Sequence[Sequence[TermFilter]]) -> None:
+        self._branches = branches or [[]]
+
+    def apply(self, tokens: TokenStream) -> TokenStream:
+        rows: list[TokenRow] = []
+        indices: list[int] = []
+        seen: set[str] = set()
+        position = -1
+        for index, (term, place, length, span, marked) in enumerate(tokens.rows()):
+            if place != position:
+                position, seen = place, set()
+            for branch in self._branches:
+                outcome: Outcome = (term, marked)
+                for filter_ in branch:
+                    outcome = outcome and filter_(*outcome)
+                if outcome and outcome[0] not in seen:
+                    seen.add(outcome[0])
+                    rows.append((outcome[0], place, length, span, outcome[1]))
+                    indices.append(index)
+        if not tokens.terms:
+            return tokens
+        types = tokens.types and [tokens.types[index] for index in indices]
+        # Tokens that earlier filters removed at the end do not count.
+        trailing = position - (rows[-1][1] if rows else -1)
+        return replace(tokens.with_rows(rows), types=types, trailing=trailing)
 
 
 class FingerprintFilter(StreamFilter):

@@ -111,6 +111,7 @@ class StreamFilter(ABC):
     """A token filter that reads several tokens at a time, or makes several tokens of one."""
 
     keeps_types: ClassVar[bool] = False  # whether it carries `TokenStream.types` over
+    reads_marks: ClassVar[bool] = False  # whether it reads keyword marks
 
     @abstractmethod
     def apply(self, tokens: TokenStream) -> TokenStream:
@@ -344,6 +345,7 @@ def stream_filters(
             run, has_chain = (), True
         if filter_ is not None:
             stages.insert(0, filter_)
+            has_chain = has_chain or filter_.reads_marks
     return stages
 
 
