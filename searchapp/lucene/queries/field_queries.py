@@ -28,19 +28,6 @@ EVERY_FIELD = "*"
 _WITHOUT_TERMS = ("the type binary", "the type geo_point")
 
 
-def named_boosts(described: Any, query: str) -> dict[str, float]:
-    """Return names and patterns of fields with their boosts (`QueryParserHelper.parseFieldsAndWeights`)."""
-    label = f"a field of the query `{query}`"
-    boosts: dict[str, float] = {}
-    for described_field in parameters.listed(described, f"`fields` of the query `{query}`"):
-        text = parameters.raw_text(described_field, label)
-        name, caret, number = text.partition("^")
-        boost = parameters.any_number(number, f"the boost of {label}") if caret else 1.0
-        # Elasticsearch looks for the name with its boost: `a^2, a` is a^2, but `a^2, a^3` is a^3.
-        boosts[name] = multiply_boosts(boost, boosts.get(text, 1.0))
-    return {name: parameters.boost(boost, f"{label}, {name},") for name, boost in boosts.items()}
-
-
 def matching_boosts(
     parser: Parser, named: Boosts, suffix: str = "", *, takes_all: bool = False
 ) -> dict[str, float]:

@@ -20,7 +20,14 @@ from searchapp.lucene.queries.combined import FEW_FREQUENCIES, STEP, CombinedFie
 from searchapp.lucene.queries.fuzzy import Fuzziness
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.phrase import MultiPhrase, Phrase, PhrasePrefix
-from searchapp.lucene.queries.query import Parser, Query, apply_boost, apply_boost_parameter, required
+from searchapp.lucene.queries.query import (
+    Parser,
+    Query,
+    apply_boost,
+    apply_boost_parameter,
+    multiply_boosts,
+    required,
+)
 from searchapp.lucene.queries.spans import Span, SpanNear, SpanOr, SpanPhrase
 from searchapp.lucene.queries.term import Synonym, of_prefix, of_value
 
@@ -516,9 +523,10 @@ def read_combined_fields(parser: Parser, content: Any) -> Query:
     described = options.get("fields", ())
     if not isinstance(described, str | list | tuple):
         raise invalid(f"`fields` of the query `{query}` must be a list of names, not {described!r}")
-    boosts = _field_boosts(described, query)
-    each = [described] if isinstance(described, str) else described  # also of a name that is repeated
-    if any(boost < 1 for name in each for boost in _field_boosts([name], query).values()):
+    boosts = named_boosts(described, query)
+    if not boosts:
+        raise unsupported(f"the query `{query}` without fields")
+    if any(boost < 1 for boost in boosts.values()):
         raise invalid(f"the boost of a field of the query `{query}` must be at least 1")
     named = [(parser.field(name or NAMELESS), boost) for name, boost in boosts.items()]
     fields = [(field, boost) for field, boost in named if field is not None]
@@ -555,6 +563,19 @@ def _require_distinct(fields: Sequence[Field | None], query: str) -> None:
     names = [field.name for field in fields if field is not None]
     if len(set(names)) < len(names):
         raise unsupported(f"a field and its alias in one query `{query}`")
+
+
+def named_boosts(described: Any, query: str) -> dict[str, float]:
+    """Return names and patterns of fields with their boosts (`QueryParserHelper.parseFieldsAndWeights`)."""
+    label = f"a field of the query `{query}`"
+    boosts: dict[str, float] = {}
+    for described_field in parameters.listed(described, f"`fields` of the query `{query}`"):
+        text = parameters.raw_text(described_field, label)
+        name, caret, number = text.partition("^")
+        boost = parameters.any_number(number, f"the boost of {label}") if caret else 1.0
+        # Elasticsearch looks for the name with its boost: `a^2, a` is a^2, but `a^2, a^3` is a^3.
+        boosts[name] = multiply_boosts(boost, boosts.get(text, 1.0))
+    return {name: parameters.boost(boost, f"{label}, {name},") for name, boost in boosts.items()}
 
 
 def _field_boosts(described: Any, query: str) -> dict[str, float]:

@@ -29,9 +29,8 @@ from searchapp.lucene.queries.field_queries import (
     fuzziness_of,
     joined,
     matching_boosts,
-    named_boosts,
 )
-from searchapp.lucene.queries.fulltext import GENERATES_PHRASES, NAMELESS, TIE_BREAKERS
+from searchapp.lucene.queries.fulltext import GENERATES_PHRASES, NAMELESS, TIE_BREAKERS, named_boosts
 from searchapp.lucene.queries.fuzzy import MOST_EDITS
 from searchapp.lucene.queries.match_all import MatchAll, MatchNone
 from searchapp.lucene.queries.number_range import NumberRange, bounds_of_dates, time_zone
