@@ -40,7 +40,7 @@ KINDS = {
     "match", "multi_match", "combined_fields", "match_phrase", "match_phrase_prefix", "term", "terms", "range",
     "exists", "prefix", "ids", "wildcard", "regexp", "fuzzy", "match_bool_prefix", "query_string",
     "simple_query_string", "more_like_this", "match_all", "match_none", "bool", "dis_max", "constant_score", "boosting",
-    "function_score", "geo_distance", "geo_bounding_box", "nested", "terms_set",
+    "function_score", "geo_distance", "geo_bounding_box", "nested", "terms_set", "distance_feature",
 }  # fmt: skip
 """The names of all queries."""
 
@@ -784,6 +784,20 @@ def terms_set(draw: Draw) -> Json:
     return {"terms_set": {field: boosted(draw, {"terms": values, **minimum})}}
 
 
+def distance_feature(draw: Draw) -> Json:
+    """Return a query that scores the distance of dates or points from an origin."""
+    field = draw.choice([*DATE_FIELDS, *POINT_FIELDS, *POINT_FIELDS, "year", "text", "nowhere"])
+    is_place = field in POINT_FIELDS
+    parameters = {
+        "field": field,
+        "origin": point(draw) if is_place or draw.chance(0.05) else date(draw),
+        "pivot": draw.choice(["1km", "10mi", "100", "0.5m", "20000 km", "1e3", "0m"])
+        if is_place
+        else draw.choice(["1d", "7d", "36h", "1ms", "20000d", "90 m", "0s", "5"]),
+    }
+    return {"distance_feature": boosted(draw, parameters)}
+
+
 def range_(draw: Draw) -> Json:
     """Return a range of numbers, dates or terms, whose bounds may be named twice or null."""
     if draw.chance(0.4):
@@ -892,10 +906,10 @@ _SELDOM_WITH_HITS: list[Callable[[Draw], Json]] = [
 
 def leaf(draw: Draw) -> Json:
     """Return a query without inner queries."""
-    kind = draw.number(0, 43)
+    kind = draw.number(0, 44)
     if kind < 7:
         return match(draw)
-    if kind > 37:
+    if kind > 38:
         return draw.choice(_SELDOM_WITH_HITS)(draw)
     simple = {
         7: multi_match,
@@ -924,6 +938,7 @@ def leaf(draw: Draw) -> Json:
         34: geo_distance,
         35: geo_bounding_box,
         36: terms_set,
+        37: distance_feature,
     }
     if kind in simple:
         return simple[kind](draw)

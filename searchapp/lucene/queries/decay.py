@@ -173,7 +173,7 @@ def _measures(parser: Parser, field: Field, options: Mapping[str, Any]) -> tuple
         # Elasticsearch reads the notation of a double, which may have an exponent.
         text = printed(written, np.float64) if isinstance(written, float) else written
         origin = float(number_range.date_of(parser, field, text))
-        scale, offset = (_milliseconds(parameters.raw_text(text, f"a time {label}")) for text in texts)
+        scale, offset = (milliseconds(parameters.raw_text(text, f"a time {label}")) for text in texts)
         return origin, scale, offset
     if field.is_geometry:
         try:
@@ -210,7 +210,7 @@ _MILLISECONDS = {
 _TIME = re.compile(r"([+-]?\d+)\s*(nanos|micros|ms|s|m|h|d)|(0+)|-0*1", re.ASCII)
 
 
-def _milliseconds(text: str) -> float:
+def milliseconds(text: str) -> float:
     """Read a time such as `10d` (`TimeValue.parseTimeValue`)."""
     trimmed = text.strip()
     match = _TIME.fullmatch(trimmed.lower() if not trimmed.endswith("M") else trimmed)

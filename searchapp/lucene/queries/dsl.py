@@ -32,6 +32,7 @@ KINDS: Mapping[str, QueryKind] = {
     "combined_fields": QueryKind("fulltext", on_shards=False),
     "constant_score": QueryKind("match_all", (), ("filter",)),
     "dis_max": QueryKind("boolean", ("queries",)),
+    "distance_feature": QueryKind("distance_feature"),
     "exists": QueryKind("boolean"),
     "function_score": QueryKind("function_score", ("query",)),
     "fuzzy": QueryKind("fuzzy", on_shards=False),

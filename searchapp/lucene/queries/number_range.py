@@ -436,11 +436,11 @@ def date_bounds(
     return first, last
 
 
-def date_of(parser: Parser, field: Field, value: Any) -> int:
+def date_of(parser: Parser, field: Field, value: Any, *, round_up: bool = False) -> int:
     """Return the date of a value that may have date math, in the format of a field."""
     text = parameters.raw_text(value, f"a date for {field.name}")
     try:
-        return dates.date_formats(field.format).calculate(text, lambda: parser.now, None, round_up=False)
+        return dates.date_formats(field.format).calculate(text, lambda: parser.now, None, round_up=round_up)
     except ValueError as error:
         raise invalid(f"{parameters.shown(value)!r} is no date for {field.name}: {error}") from error
 

@@ -16,6 +16,7 @@ from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction
 from searchapp.lucene.queries.boosting import Boosting
 from searchapp.lucene.queries.combined import CombinedFields
+from searchapp.lucene.queries.distance_feature import DistanceFeature
 from searchapp.lucene.queries.function_score import FunctionScore
 from searchapp.lucene.queries.fuzzy import expanded_fuzzy
 from searchapp.lucene.queries.match_all import MatchAll
@@ -99,7 +100,7 @@ class FieldMatcher:
                 return self._matches(query.positive)
             case FunctionScore(min_score=None):
                 return self._matches(query.query)
-            case FunctionScore():  # Elasticsearch has no occurrences of it
+            case FunctionScore() | DistanceFeature():  # Elasticsearch has no occurrences of it
                 return [] if self._has(query) else None
         (child,) = query.children()
         return self._matches(child)

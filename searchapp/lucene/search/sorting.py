@@ -499,7 +499,7 @@ def _field(name: str, options: Mapping[str, Any], schema: Schema, nested: Nested
         if schema.aliases.get(part, part) + KEYED in schema.fields:
             raise unsupported(f"sorting by {name}, which is flattened,")
     if schema.scope(name) != ROOT and nested is None:
-        raise invalid(f"the sort by {name} lacks `nested`, because {name} is in nested objects")
+        raise unsupported(f"sorting by {name}, which is in nested objects, without `nested`")
     field = schema.fields.get(name)
     if field is None:
         type_ = options.get("unmapped_type")
