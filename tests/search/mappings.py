@@ -279,6 +279,7 @@ def mapping(draw: Draw) -> Json:
                 {
                     "null_value": lambda: draw.choice(["::1", "10.0.0.1", "x"]),
                     "copy_to": lambda: "all",
+                    "ignore_malformed": lambda: draw.choice([True, True, "true"]),
                     **unvalued,
                 },
                 0.2,
@@ -506,7 +507,9 @@ def _fields(draw: Draw) -> Json:
         "when": lambda: maybe_nested(draw, lambda: _stored_date(draw, [*DATES, None])),
         "day": lambda: maybe_nested(draw, lambda: _stored_date(draw, DAYS)),
         "loose": lambda: maybe_nested(draw, lambda: _stored_date(draw, [*DATES, *DAYS, *NO_DATES, None])),
-        "net": lambda: maybe_nested(draw, lambda: draw.choice([*ADDRESSES * 8, *NETWORKS, None])),
+        "net": lambda: maybe_nested(
+            draw, lambda: draw.choice([*ADDRESSES * 8, *NETWORKS, 5, True, {"a": 1}, None])
+        ),
         "attrs": lambda: maybe_nested(draw, lambda: _attributes(draw, 0)),
         "part": lambda: maybe_nested(draw, lambda: _nested_object(draw, "part")),
         "part.in": lambda: maybe_nested(draw, lambda: _nested_object(draw, "in")),

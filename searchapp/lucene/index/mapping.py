@@ -216,7 +216,7 @@ class Field:
     typed: str = ""  # the field of the type `search_as_you_type` that this one belongs to
     depth_limit: int = DEEPEST  # of the objects in a flattened value
     format: str = DEFAULT_FORMAT  # of dates
-    ignores_malformed: bool = False  # whether values that are no dates or points are left out
+    ignores_malformed: bool = False  # whether values that are no dates, points or addresses are left out
     ignores_height: bool = True  # whether points may have a third coordinate
     path: str = ""  # JSON path in the create-index body
 
@@ -254,7 +254,9 @@ class Field:
         return replace(self, normalize=lambda text: f"{key}{KEY_END}{text}")
 
     def ignores(self, value: Any) -> bool:
-        """Whether a value is too long to be indexed."""
+        """Whether a value is too long to be indexed, or a text or number that is no address."""
+        if self.type == IP and self.ignores_malformed and not isinstance(value, Mapping):
+            return not _is_address(value)
         return self.ignore_above is not None and utf16_length(indexed_text(value, self)) > self.ignore_above
 
     def bound(self, analyzers: AnalysisRegistry) -> Field:
@@ -848,7 +850,7 @@ class _FieldParser:
         for flag in ("doc_values", "eager_global_ordinals", "fielddata"):
             _flag(described, flag, True, name)
         for flag, value in (("coerce", True), ("ignore_malformed", False)):
-            if _flag(described, flag, value, name) != value and kind not in (DATE, GEO_POINT):
+            if _flag(described, flag, value, name) != value and kind not in (DATE, GEO_POINT, IP):
                 raise unsupported(f"`{flag}: {str(not value).lower()}` of the field {name}")
         if kind != TEXT:
             return self._exact(name, source, kind, described)
@@ -1147,6 +1149,14 @@ def indexed_text(value: Any, field: Field) -> str:
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return parameters.json_text(value)
     raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
+
+
+def _is_address(value: Any) -> bool:
+    try:
+        addresses.number_of(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def shown_text(value: Any, field: Field) -> str:

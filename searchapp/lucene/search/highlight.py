@@ -216,6 +216,8 @@ class Highlighter:
         if any(field.source in targets for targets in self._schema.copies.values()):
             raise unsupported(f"highlights of {field.name}, into which other fields are copied,")
         for value in by_depth(source_value(source, field.source.split("."), field.null_value)):
+            if field.type == IP and field.ignores(value):
+                continue
             text = shown_text(value, field)
             if field.type == BOOLEAN:  # Elasticsearch compares these with the terms T and F
                 text = "true" if text == "T" else "false"
