@@ -55,7 +55,7 @@ CAPTURES = [
 ]
 TYPES = [
     "<ALPHANUM>", "<NUM>", "<EMOJI>", "<HANGUL>", "<HIRAGANA>", "<IDEOGRAPHIC>", "<KATAKANA>", "<SOUTHEAST_ASIAN>",
-    "<URL>", "<EMAIL>", "<DOUBLE>", "<SINGLE>", "word",
+    "<URL>", "<EMAIL>", "<DOUBLE>", "<SINGLE>", "word", "<HOST>", "<APOSTROPHE>", "<ACRONYM>", "<CJ>", "<COMPANY>",
 ]
 SUBWORDS = ["foxes", "fox", "es", "running", "run", "ing", "the", "united", "unit", "ted", "a", "😀", "Gen", "ion"]
 TYPE_RULES = [
@@ -303,15 +303,16 @@ def with_types(draw: Draw) -> Settings:
     return {
         "char_filter": draw.several(lambda: char_filter(draw), 1),
         "tokenizer": draw.any_of(
-            lambda: {"type": draw.choice(["standard", "uax_url_email"])},
+            lambda: {"type": draw.choice(["standard", "uax_url_email", "classic"])},
             lambda: {
-                "type": draw.choice(["standard", "uax_url_email"]),
+                "type": draw.choice(["standard", "uax_url_email", "classic"]),
                 "max_token_length": draw.number(2, 60),
             },
         ),
         "filter": [
             *([filter_(draw)] if draw.chance(0.3) else []),
-            *([cjk_bigram(draw)] if draw.chance(0.6) else []),
+            *([cjk_bigram(draw)] if draw.chance(0.4) else []),
+            *([{"type": "classic"}] if draw.chance(0.4) else []),
             *([filter_(draw)] if draw.chance(0.3) else []),
         ],
     }

@@ -256,8 +256,11 @@ class Analyzer:
             filtered = char_filter.replace(filtered)
             steps.append(AnalysisStep("char_filter", name, text=filtered))
         tokens = self._tokens_with_offsets(text)
+        filters = list(self._filters)
+        while filters and not filters[0][0]:  # a part of the tokenizer
+            tokens = stream_filters([filters.pop(0)[1]])[0].apply(tokens)
         steps.append(AnalysisStep("tokenizer", self._tokenizer_name, tokens=tuple(_as_tokens(tokens))))
-        for name, filter_ in self._filters:
+        for name, filter_ in filters:
             stage = filter_ if isinstance(filter_, StreamFilter) else TermChain((filter_,))
             tokens = stage.apply(tokens)
             steps.append(AnalysisStep("filter", name, tokens=tuple(_as_tokens(tokens))))

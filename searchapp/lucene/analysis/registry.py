@@ -33,6 +33,7 @@ from searchapp.lucene.analysis.token_filters import (
     StreamFilter,
     TermFilter,
     change_terms,
+    keep_terms,
     lowercase,
     mark_keywords,
     stem_terms,
@@ -179,11 +180,23 @@ BUILT_IN: Final[Mapping[str, Callable[[Options], Parts]]] = {
 }
 
 
-# The patterns of each of these two take longer to compile than all others together.
+# The patterns of each of these take longer to compile than all others together.
 def _html_strip_filter(options: Options) -> CharFilter:
     from searchapp.lucene.analysis.html_strip import HtmlStripFilter
 
     return HtmlStripFilter(options)
+
+
+def _classic_tokenizer(options: Options) -> Tokenizer:
+    from searchapp.lucene.analysis.classic import classic_tokenizer
+
+    return classic_tokenizer(options)
+
+
+def _classic_filter(options: Options) -> AnyFilter:
+    from searchapp.lucene.analysis.classic import ClassicFilter
+
+    return ClassicFilter(options)
 
 
 def _url_email_tokenizer(options: Options) -> Tokenizer:
@@ -202,6 +215,7 @@ CHAR_FILTERS: Final[Makers[CharFilter]] = {
 }
 TOKENIZERS: Final[Makers[Tokenizer]] = {
     "char_group": tokenizers.char_group_tokenizer,
+    "classic": _classic_tokenizer,
     "edge_ngram": partial(tokenizers.gram_tokenizer, edge=True),
     "keyword": tokenizers.keyword_tokenizer,
     "letter": tokenizers.letter_tokenizer,
@@ -233,6 +247,7 @@ TOKEN_FILTERS: Final[Makers[AnyFilter]] = {
     "cjk_bigram": stream_filters.CjkBigramFilter,
     "asciifolding": token_filters.asciifolding,
     "cjk_width": token_filters.cjk_width,
+    "classic": _classic_filter,
     "common_grams": stream_filters.CommonGramsFilter,
     "decimal_digit": token_filters.decimal_digit,
     "dictionary_decompounder": stream_filters.dictionary_decompounder,
@@ -443,6 +458,8 @@ class AnalysisRegistry:
                     (piece, self._find_piece(self._char_filters, "char_filter", piece, CHAR_FILTERS))
                 )
         filters: list[tuple[str, AnyFilter]] = []
+        if tokenizer is not None and tokenizer.skips_tokens:
+            filters.append(("", keep_terms(bool)))
         for index, piece in enumerate(filter_names):
             with problems.at(f"{path}.filter[{index}]"), suppress(_Broken):
                 if is_normalizer:

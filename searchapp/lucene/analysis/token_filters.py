@@ -75,7 +75,7 @@ class TokenStream:
         )
 
     def with_rows(self, rows: Sequence[TokenRow]) -> TokenStream:
-        """Return the stream with other tokens."""
+        """Return the stream with other tokens, without their types."""
         terms, positions, lengths, spans, keywords = map(list, zip(*rows, strict=True)) if rows else ([],) * 5
         return replace(
             self,
@@ -84,6 +84,7 @@ class TokenStream:
             lengths=lengths,
             spans=None if self.spans is None else spans,
             keywords=keywords,
+            types=None,
         )
 
     def keep(self, indices: Sequence[int]) -> TokenStream:

@@ -37,6 +37,9 @@ class Tokenizer:
     # Maximum length of a token in code units, at which the tokenizer stops reading; None if it always reads on.
     stops_after: int | None = None
 
+    # Whether empty terms stand for tokens that it skips, with their positions.
+    skips_tokens = False
+
     def terms(self, text: str) -> list[str]:
         text, spans = self.cut(text)
         return [joined_units(text[start:end]) for start, end in spans]
