@@ -523,7 +523,7 @@ def read_combined_fields(parser: Parser, content: Any) -> Query:
     described = options.get("fields", ())
     if not isinstance(described, str | list | tuple):
         raise invalid(f"`fields` of the query `{query}` must be a list of names, not {described!r}")
-    boosts = named_boosts(described, query)
+    boosts = named_boosts([described] if isinstance(described, str) else described, query)
     if not boosts:
         raise unsupported(f"the query `{query}` without fields")
     if any(boost < 1 for boost in boosts.values()):

@@ -32,6 +32,7 @@ from searchapp.lucene.index.mapping import (
 )
 from searchapp.lucene.index.reader import Mask, SegmentReader
 from searchapp.lucene.queries.boolean import Bool, with_minimum
+from searchapp.lucene.queries.fulltext import NAMELESS
 from searchapp.lucene.queries.match_all import Ids, MatchNone
 from searchapp.lucene.queries.query import Boost, Leaf, Parser, Query, Wrapper, apply_boost_parameter
 from searchapp.lucene.queries.scores import ScoreRows, Scores
@@ -406,7 +407,8 @@ def _fields(parser: Parser, options: Mapping[str, Any], *, needs_field: bool) ->
     fails = parameters.flag(options.get("fail_on_unsupported_field", True), "`fail_on_unsupported_field`")
     fields = []
     for name in named:
-        found = parser.field(parameters.name(name, f"a field of the query `{query}`"))
+        name = parameters.raw_text(name, f"a field of the query `{query}`")
+        found = parser.field(name or NAMELESS)
         if found is None:
             raise unsupported(f"the unknown field {name} in the query `{query}`")
         if found.has_terms and found.type != FLATTENED:
