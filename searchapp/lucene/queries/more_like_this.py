@@ -74,7 +74,7 @@ class MoreLikeThis(Wrapper):
         return self.query.scores(rows, boost, scope)
 
     def notation(self, schema: Schema) -> str:
-        return self.query.notation(schema)
+        raise unsupported("the explanation of the query `more_like_this` inside `boosting`")
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
         return self.query.explanation(rows, document, boost)

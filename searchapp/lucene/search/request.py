@@ -268,11 +268,19 @@ class Frame:
         """Return whether the number of returned hits is the total, or the total is not reported."""
         return self.tracked is None or (self.first == 0 and self.after is None and hits < self.size)
 
-    def reported_total(self, matching: int) -> dict[str, Any]:
-        """Return the `total` of a response, given the number of all matching documents."""
+    def reported_total(self, matching: int, *, is_empty: bool) -> dict[str, Any]:
+        """Return the `total` of a response.
+
+        Args:
+            matching: the number of all matching documents
+            is_empty: whether the index has no documents
+        """
         if self.tracked is None:
             return {}
-        is_lower_bound = matching > self.tracked
+        counts_nothing = (
+            self.tracked == 0 and self.size == 0 and not is_empty
+        )  # Lucene stops before the first document
+        is_lower_bound = matching > self.tracked or counts_nothing
         value, relation = (self.tracked, "gte") if is_lower_bound else (matching, "eq")
         return {"total": {"value": value, "relation": relation}}
 

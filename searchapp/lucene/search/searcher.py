@@ -334,7 +334,9 @@ class Index:
                 page = page._replace(matching=masks, total=sum(map(np.count_nonzero, masks)))
             response: dict[str, Any] = {
                 "hits": {
-                    **request.frame.reported_total(int(page.total)),
+                    **request.frame.reported_total(
+                        int(page.total), is_empty=not any(part.reader.count for part in self.searchers)
+                    ),
                     "max_score": page.max_score,
                     "hits": [_hit_json(hit) for hit in hits],
                 }
