@@ -186,7 +186,8 @@ class ValueFormat(NamedTuple):
 
     def key(self, value: float) -> str:
         """Return a number as the key of an object."""
-        return self.text(value) or parameters.printed(value, np.float64)
+        plain = str(value) if isinstance(value, int) else parameters.printed(value, np.float64)
+        return self.text(value) or plain
 
     def as_string(self, name: str, value: float) -> dict[str, str]:
         """Return an entry of an answer with the text of a value, none if it is shown only as a number."""
