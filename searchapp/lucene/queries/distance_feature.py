@@ -62,12 +62,8 @@ class DistanceFeature(Query):
 
     def notation(self, schema: Schema) -> str:  # Lucene omits the name of the field
         if isinstance(self.origin, Point):
-            numbers = (printed(number, np.float64) for number in (*self.origin, self.pivot))
-            return (
-                "LatLonPointDistanceFeatureQuery(field=,originLat={},originLon={},pivotDistance={})".format(
-                    *numbers
-                )
-            )
+            lat, lon, pivot = (printed(number, np.float64) for number in (*self.origin, self.pivot))
+            return f"LatLonPointDistanceFeatureQuery(field=,originLat={lat},originLon={lon},pivotDistance={pivot})"
         return f"LongDistanceFeatureQuery(field=,origin={self.origin},pivotDistance={int(self.pivot)})"
 
     def explanation(self, rows: ScoreRows, document: int, boost: np.float32) -> Explanation | None:
@@ -88,9 +84,8 @@ class DistanceFeature(Query):
                 "distance": float(distances[nearest]),
             }
         else:
-            nearest = (
-                len(values) - 1 - int(distances[::-1].argmin())
-            )  # the later one of two equally distant dates
+            # The later one of two equally distant dates.
+            nearest = len(values) - 1 - int(distances[::-1].argmin())
             formula = "abs(value - origin)"
             details = {"origin": self.origin, "current value": int(values[nearest])}
         description = (
