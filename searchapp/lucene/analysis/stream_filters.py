@@ -299,6 +299,8 @@ def _characters(term: str, start: int, end: int) -> Iterator[tuple[str, int, int
 def dictionary_decompounder(options: Options) -> StreamFilter:
     """Make a filter of type `dictionary_decompounder`, which adds the known words inside a word on its position.
 
+    The longest known word at a character counts, and the next one begins behind it, whatever `only_longest_match` is.
+
     Source: org.apache.lucene.analysis.compound.DictionaryCompoundWordTokenFilter
     """
     options.refuse("word_list_path")
@@ -306,7 +308,7 @@ def dictionary_decompounder(options: Options) -> StreamFilter:
     is_word = word_set(options, "word_list")
     least = options.integer("min_word_size", 5)
     shortest, longest = options.integer("min_subword_size", 2), options.integer("max_subword_size", 15)
-    takes_longest = options.boolean("only_longest_match", False)
+    options.boolean("only_longest_match", False)
     for name, size in (
         ("min_word_size", least),
         ("min_subword_size", shortest),
@@ -317,13 +319,14 @@ def dictionary_decompounder(options: Options) -> StreamFilter:
 
     def parts(term: str, keyword: bool) -> list[tuple[str, bool]]:
         units = utf16_units(term)
-        words: list[str] = []
-        if len(units) >= least:
-            for start in range(len(units) - shortest + 1):
-                sizes = range(shortest, min(longest, len(units) - start) + 1)
-                found = [joined_units(units[start : start + size]) for size in sizes]
-                known = [word for word in found if is_word(word)]
-                words += known[-1:] if takes_longest else known
-        return [(word, keyword) for word in (term, *words)]
+        words = [term]
+        start = 0
+        while len(units) >= least and start <= len(units) - shortest:
+            sizes = range(shortest, min(longest, len(units) - start) + 1)
+            found = [joined_units(units[start : start + size]) for size in sizes]
+            known = [word for word in found if is_word(word)]
+            words += known[-1:]
+            start += max(utf16_length(known[-1]) if known else 1, 1)
+        return [(word, keyword) for word in words]
 
     return RepeatFilter(parts)
