@@ -139,13 +139,13 @@ def test_fields_that_are_kept_are_rejected_only_in_queries(tmp_path: Path) -> No
                 engine.build("bad", spec_of(bad, mapping), bad)
 
 
-def test_properties_that_elasticsearch_would_map_are_rejected(tmp_path: Path) -> None:
+def test_runtime_fields_that_elasticsearch_would_add_are_rejected(tmp_path: Path) -> None:
     mapping = copy.deepcopy(MAPPING)
-    del mapping["mappings"]["dynamic"]
+    mapping["mappings"]["dynamic"] = "runtime"
     documents = [Document("1", "a", {"new": 1})]
     with closing(open_engine(Settings(home=tmp_path))) as engine:
         with pytest.raises(
-            EngineRefused, match="the document 1: .* support adding the field new to the mapping"
+            EngineRefused, match="the document 1: .* support adding the runtime field new to the mapping"
         ):
             engine.build("new", spec_of(documents, mapping), documents)
 
