@@ -214,7 +214,9 @@ def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progr
         shortfall=shortfall,
         warnings=(
             *request.recipe.raised(request.depth),
-            *recipes.shard_warnings(request.recipe, index.info.shards, is_foreign=index.info.is_foreign),
+            *recipes.shard_warnings(
+                request.recipe, task.index_mapping(), index.info.shards, is_foreign=index.info.is_foreign
+            ),
             *_foreign_warnings(task, engine, index.info, manifest),
             *(withheld_warnings(counts, split) if split else ()),
         ),

@@ -291,7 +291,11 @@ class TaskSearcher:
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
         info = self.index.info
-        return tuple(recipes.shard_warnings(self.recipe(recipe), info.shards, is_foreign=info.is_foreign))
+        return tuple(
+            recipes.shard_warnings(
+                self.recipe(recipe), self._mapping, info.shards, is_foreign=info.is_foreign
+            )
+        )
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
         """Return the hits of a request, best first, with their matches.

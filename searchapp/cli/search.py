@@ -259,7 +259,7 @@ def _answer(settings: Settings, task: Task, path: Path, *, as_json: bool) -> Non
 
     body = read_body(path)
     with closing(open_engine(settings)) as engine, closing(open_index(task, engine)) as index:
-        warn_all(body_shard_warnings(path.name, body, index.info.shards))
+        warn_all(body_shard_warnings(path.name, body, task.index_mapping(), index.info.shards))
         answer = index.answer(body)
     if as_json:
         print_json({"task": task.name, **answer})

@@ -142,37 +142,53 @@ _SHARD_INDEPENDENT_FUNCTIONS = frozenset(
 )
 
 
-def shard_warnings(recipe: Recipe, shards: int, *, is_foreign: bool = False) -> Iterator[str]:
+def shard_warnings(
+    recipe: Recipe, mapping: Mapping[str, Any], shards: int, *, is_foreign: bool = False
+) -> Iterator[str]:
     """Yield a sentence for each of the recipe's templates whose ranking may depend on the number of shards."""
     templates = {query.template.name: query.template for signal in recipe.signals for query in signal.queries}
     for name, template in templates.items():
         ranking = {key: template.body[key] for key in _RANKING if key in template.body}
-        yield from body_shard_warnings(name, ranking, shards, is_foreign=is_foreign)
+        yield from body_shard_warnings(name, ranking, mapping, shards, is_foreign=is_foreign)
 
 
 def body_shard_warnings(
-    name: str, body: Mapping[str, Any], shards: int, *, is_foreign: bool = False
+    name: str, body: Mapping[str, Any], mapping: Mapping[str, Any], shards: int, *, is_foreign: bool = False
 ) -> Iterator[str]:
     """Yield a sentence for each effect of the number of shards on the answer to the search body `name`."""
     if shards == 1:
         return
     or_else = "" if is_foreign else ", or index with --shards 1"
-    for effect, reason in _shard_effects(body):
+    for effect, reason in _shard_effects(body, mapping):
         yield (
             f"{name} may {effect} on these {shards} shards than on one, because of "
             f"{reason}: see docs/reference/engines.md{or_else}"
         )
 
 
-def _shard_effects(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what the number of shards may change in an answer, with the part of the body that causes it."""
+def _shard_effects(body: Mapping[str, Any], mapping: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what the number of shards may change in an answer, with its cause in the body or the mapping."""
     if (reason := ranking_shard_dependence(body)) is not None:
         yield "rank differently", reason
+    if synonyms := sorted(_synonym_filters(mapping)):
+        yield (
+            "rank differently",
+            f"the synonyms `{synonyms[0]}` of the mapping, where queries are analyzed with them",
+        )
     if body.get("suggest"):
         yield "suggest other terms", "its `suggest`"
     kinds = {kind for key in ("aggs", "aggregations") for kind in _aggregations(body.get(key))}
     if dependent := sorted(kinds & AGGREGATIONS_ON_ONE_SHARD):
         yield "count differently", f"its aggregation `{dependent[0]}`"
+
+
+def _synonym_filters(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of filters whose terms a shard scores by those that it has."""
+    settings = mapping.get("settings", {})
+    analysis = settings.get("analysis") or settings.get("index", {}).get("analysis") or {}
+    for name, described in analysis.get("filter", {}).items():
+        if str(described.get("type")) in ("synonym", "synonym_graph"):
+            yield name
 
 
 def _aggregations(content: Any) -> Iterator[str]:
