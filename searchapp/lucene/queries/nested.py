@@ -139,7 +139,7 @@ class Nested(Query):
 def read_nested(parser: Parser, content: Any) -> Query:
     """Read `nested`."""
     options = parser.options(content, "nested", ("path", "query", "score_mode", "ignore_unmapped"))
-    path = parameters.name(required(options, "path", "nested"), "`path` of the query `nested`")
+    path = parameters.raw_text(required(options, "path", "nested"), "`path` of the query `nested`")
     mode = parameters.raw_text(options.get("score_mode", "avg"), "`score_mode` of the query `nested`")
     if mode not in MODES:
         raise invalid(f"`score_mode` of the query `nested` must be {' or '.join(MODES)}, not {mode!r}")
