@@ -298,8 +298,9 @@ def of_existing(field: Field) -> Query:
     """Return the query for documents with a value in a field, or with a key in a flattened field."""
     if field.is_keyed:
         return Prefix(field.name, field.normalized(""))
-    has_keys = field.type == FLATTENED and field.has_doc_values
-    return Exists(field.name + KEYED if has_keys else field.name)
+    if field.type == FLATTENED and not field.has_doc_values:  # an empty object exists there
+        raise unsupported(f"`exists` on {field.name}, which is flattened with `doc_values: false`,")
+    return Exists(field.name + KEYED if field.type == FLATTENED else field.name)
 
 
 # Lucene rejects patterns with large automata, which grow exponentially with the number of `?` after a `*`.
