@@ -18,7 +18,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.client import Server as ServerVersion
-from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
+from searchapp.engines.elasticsearch.searching import search_header
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import SearchappError
 from searchapp.files import digest_json
@@ -324,7 +324,7 @@ class ComparedEngines(EnginePair):
     def _search_server(self, index: str, bodies: Sequence[Json]) -> list[Outcome]:
         if not bodies:
             return []
-        lines = [line for body in bodies for line in ({"search_type": SEARCH_TYPE}, _normalized(body))]
+        lines = [line for body in bodies for line in (search_header(body), _normalized(body))]
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
         answer = self._server.request("POST", f"/{index}/_msearch", content, timeout=300)
         responses = answer.json().get("responses")

@@ -121,10 +121,24 @@ def normal_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
     normal = normal_form(query)
     if normal is not query:
         body = {**body, "query": normal}
+    if "knn" in body:
+        body = {**body, "knn": _normal_sections(body["knn"])}
     if body.get("rescore"):  # which Elasticsearch allows without a sort only
         return {name: value for name, value in body.items() if name != "sort"} if sort in BY_SCORE else body
     total = total_order(sort)
     return body if total is sort else {**body, "sort": total}
+
+
+# With a filter that matches few documents, Elasticsearch also returns documents without a vector, which have the score
+# 0, from segments where another document has one.
+def _normal_sections(knn: Any) -> Any:
+    """Return sections `knn` whose filters require a vector."""
+    if isinstance(knn, list | tuple):
+        return list(map(_normal_sections, knn))
+    if not isinstance(knn, Mapping) or not knn.get("filter") or not isinstance(knn.get("field"), str):
+        return knn
+    filters = knn["filter"] if isinstance(knn["filter"], list | tuple) else [knn["filter"]]
+    return {**knn, "filter": [*filters, {"exists": {"field": knn["field"]}}]}
 
 
 # The sorts by score alone.

@@ -631,7 +631,7 @@ class Parser:
 
         Args:
             name: of the field or of an alias
-            types: those of points and ranges that the query accepts
+            types: those of points, ranges and vectors that the query accepts
         """
         if not name:
             raise invalid("the name of a field is empty")
@@ -644,7 +644,7 @@ class Parser:
         name = schema.aliases.get(name, name)
         field = schema.fields.get(name)
         if field is not None and not field.is_keyed:
-            if (field.is_geometry or field.is_range) and field.type not in types:
+            if (field.is_geometry or field.is_range or field.is_vector) and field.type not in types:
                 raise unsupported(f"queries on {name} (the type {field.type})")
             return field.bound(self.analyzers)
         for part in objects(name):

@@ -48,6 +48,7 @@ from searchapp.lucene.similarity import ONE, Float32s
 
 if TYPE_CHECKING:
     from searchapp.lucene.search.aggregations import Aggregations, Documents
+    from searchapp.lucene.search.knn import Section
     from searchapp.lucene.search.rescoring import Rescore
 
 _log = logging.getLogger("searchapp.requests")
@@ -233,11 +234,27 @@ class Index:
 
     def _open(self, reader: DirectoryReader) -> None:
         self.reader = reader
-        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, dsl.reader))
+        self._nearest: dict[Section, Query] = {}  # of the sections `knn` of a batch of bodies
+        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, dsl.reader), self._find_nearest)
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
         self._documents: Documents | None = None  # of aggregations, which cache values
         # The last query and its scores, because its next page is often requested.
         self._last_scores: tuple[str, list[Scores]] | None = None
+
+    def _find_nearest(self, sections: Sequence[Section]) -> Mapping[Section, Query]:
+        """Return the documents of sections `knn`; those of a batch are found together."""
+        from searchapp.lucene.search.knn import find_nearest  # slow to import
+
+        new = [section for section in sections if section not in self._nearest]
+        return {**self._nearest, **find_nearest(new, [searcher.rows for searcher in self.searchers])}
+
+    def _prepare_nearest(self, bodies: Iterable[Body]) -> None:
+        sections: list[Section] = []
+        for body in bodies:
+            if body.get("knn"):
+                with suppress(Refused), finite_scores():
+                    sections += self.bodies.sections(body)
+        self._nearest = dict(self._find_nearest(sections)) if sections else {}
 
     @classmethod
     def create(cls, folder: Path, mapping: Mapping[str, Any], documents: Iterable[Document] = ()) -> Index:
@@ -318,7 +335,7 @@ class Index:
         """Return the hits of a search body with sources, highlights and, on request, explanations."""
         with self._damage_reported(), finite_scores():
             request = self.bodies.read(body)
-            return self._hits(request, self._page(request, repr(body.get("query"))))
+            return self._hits(request, self._page(request, _written_query(body)))
 
     def answer(self, body: Body) -> dict[str, Any]:
         """Return the response to a search body as JSON, without the time, the shards and the index's name.
@@ -327,7 +344,7 @@ class Index:
         """
         with self._damage_reported(), finite_scores():
             request = self.bodies.read(body)
-            page = self._page(request, repr(body.get("query")))
+            page = self._page(request, _written_query(body))
             hits = self._hits(request, page)
             if request.is_plain and (request.aggregations or not request.frame.is_total(len(hits))):
                 masks = [request.query.matching(searcher.rows) for searcher in self.searchers]
@@ -436,24 +453,29 @@ class Index:
             sources: list[Any] = [None] * len(documents)
         else:
             sources = self.reader.sources_of(documents)
+        schema, filter_ = self.reader.schema, frame.source
+        shown = sources
+        if filter_ is not None and schema.vectors_apart:
+            shown = [schema.shown_source(source, shows_vectors=filter_.shows_vectors) for source in sources]
         explanations = self._explanations(request, documents) if frame.explain else {}
         return [
             ScoredDocument(
                 id_,
                 score,
-                None if frame.source is None else frame.source.apply(source),
+                None if filter_ is None else filter_.apply(shown_source),
                 highlighter.highlights(source, document) if highlighter else {},
                 explanations.get(document),
                 values,
                 fields,
             )
-            for id_, score, values, fields, document, source in zip(
+            for id_, score, values, fields, document, source, shown_source in zip(
                 self.reader.ids_of(documents),
                 page.scores.tolist(),
                 page.values,
                 page.fields,
                 documents.tolist(),
                 sources,
+                shown,
                 strict=True,
             )
         ]
@@ -523,9 +545,11 @@ class Index:
         """
         with self._damage_reported():
             requests: list[Request] = []
+            self._prepare_nearest(bodies)
             with _report_index(requests):
                 for body in bodies:
                     requests.append(self.bodies.ranked(body))
+            self._nearest = {}
             plain_requests = [request for request in requests if request.is_plain]
             segment_requests = self._segment_requests(plain_requests)
             alone = len(requests) < SMALLEST_BATCH
@@ -617,6 +641,10 @@ class Index:
             if self.reader.exists:
                 self.reader.verify()
             raise
+
+
+def _written_query(body: Body) -> str:
+    return repr([body[name] for name in ("query", "knn") if name in body])
 
 
 def _hit_json(hit: ScoredDocument) -> dict[str, Any]:
