@@ -219,7 +219,10 @@ class ComparedEngines(EnginePair):
             bodies, ours, self._server_outcomes(bodies), segmented, strict=True
         ):
             text = self._unexpected_difference(body, our, their)
-            if not text and "rescore" not in body:  # which orders equal scores by the numbers of documents
+            if not text and not body.keys() & {
+                "rescore",
+                "knn",
+            }:  # which order equal scores by the numbers of documents
                 text = comparing.segment_difference(our, copied)
             if text:
                 yield Difference({**case, "bodies": [body]}, text)

@@ -513,6 +513,8 @@ class Schema:
             field = self.vectors_apart.get(prefix + key)
             if field is None:
                 shown[key] = self.shown_source(value, shows_vectors=shows_vectors, prefix=f"{prefix}{key}.")
+            elif shows_vectors and field.name in self.unindexed:
+                shown[key] = value
             elif shows_vectors and value is not None:
                 shown[key] = np.frombuffer(vector_of([value], field), np.int8).tolist()
         return shown

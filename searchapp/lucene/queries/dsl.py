@@ -137,8 +137,7 @@ def _normal_sections(knn: Any) -> Any:
         return list(map(_normal_sections, knn))
     if not isinstance(knn, Mapping) or not knn.get("filter") or not isinstance(knn.get("field"), str):
         return knn
-    filters = knn["filter"] if isinstance(knn["filter"], list | tuple) else [knn["filter"]]
-    return {**knn, "filter": [*filters, {"exists": {"field": knn["field"]}}]}
+    return {**knn, "filter": [*listed(knn["filter"]), {"exists": {"field": knn["field"]}}]}
 
 
 # The sorts by score alone.
@@ -215,7 +214,7 @@ def _normal_function(function: Any) -> Any:
 # the other documents of the segment. The normal form moves the optional clauses to a `bool` inside `must`, whose sum
 # is always rounded separately. Hits and highlights stay the same.
 def _normal_bool(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    must, should, filters = (_listed(content.get(name)) for name in ("must", "should", "filter"))
+    must, should, filters = (listed(content.get(name)) for name in ("must", "should", "filter"))
     minimum = _minimum(content.get("minimum_should_match"), len(should))
     if not (must or filters) or not 0 < minimum <= len(should):
         return content
@@ -232,7 +231,8 @@ def _normal_bool(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**rest, "must": [*must, optional]}
 
 
-def _listed(clauses: Any) -> Sequence[Any]:
+def listed(clauses: Any) -> Sequence[Any]:
+    """Return the clauses of a parameter that may be one clause, several or none."""
     if clauses is None:
         return []
     return clauses if isinstance(clauses, list | tuple) else [clauses]

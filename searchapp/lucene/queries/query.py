@@ -586,7 +586,8 @@ class Parser:
         name, content = parameters.single(body, "a query")
         reader = self.reader_of(name)
         if reader is None:
-            raise unsupported(f"the query `{name}`")
+            advice = ", which ranks differently in 8.19 and 9.x (write the section `knn` of the body)"
+            raise unsupported(f"the query `{name}`{advice if name == 'knn' else ''}")
         self._depth += 1
         try:
             if self._depth > DEEPEST:
