@@ -401,14 +401,16 @@ class BodyReader:
         frame: Frame | None = None
         filtered: Query | None = None
         with problems.at():
-            frame = self.frame(body)
-        with problems.at():
             query, query_texts = self._parser.read(body.get("query", {"match_all": {}}))
             unresolved = self._parser.unresolved or query
-            if body.get("knn") != [] and "knn" in body and frame is not None:
-                query, unresolved = self._with_nearest(body, query, unresolved, frame.size)
-            if may_match_nested(unresolved, self._parser.reader.schema):
-                filtered = only_documents(query)
+        with problems.at():
+            frame = self.frame(body)
+        if query is not None and frame is not None:
+            with problems.at():
+                if body.get("knn", []) != []:
+                    query, unresolved = self._with_nearest(body, query, unresolved, frame.size)
+                if may_match_nested(unresolved, self._parser.reader.schema):
+                    filtered = only_documents(query)
         aggregations: Aggregations | None = None
         suggest: Suggest | None = None
         for key in ("aggs", "aggregations"):

@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -235,26 +235,24 @@ class Index:
     def _open(self, reader: DirectoryReader) -> None:
         self.reader = reader
         self._nearest: dict[Section, Query] = {}  # of the sections `knn` of a batch of bodies
-        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, dsl.reader), self._find_nearest)
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
+        rows = [searcher.rows for searcher in self.searchers]
+        self._find_nearest = partial(_find_nearest, rows, self._nearest)
+        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, dsl.reader), self._find_nearest)
         self._documents: Documents | None = None  # of aggregations, which cache values
         # The last query and its scores, because its next page is often requested.
         self._last_scores: tuple[str, list[Scores]] | None = None
 
-    def _find_nearest(self, sections: Sequence[Section]) -> Mapping[Section, Query]:
-        """Return the documents of sections `knn`; those of a batch are found together."""
-        from searchapp.lucene.search.knn import find_nearest  # slow to import
-
-        new = [section for section in sections if section not in self._nearest]
-        return {**self._nearest, **find_nearest(new, [searcher.rows for searcher in self.searchers])}
-
     def _prepare_nearest(self, bodies: Iterable[Body]) -> None:
+        """Find the documents of the sections `knn` of a batch together, for `BodyReader`."""
+        self._nearest.clear()
         sections: list[Section] = []
         for body in bodies:
             if body.get("knn"):
                 with suppress(Refused), finite_scores():
                     sections += self.bodies.sections(body)
-        self._nearest = dict(self._find_nearest(sections)) if sections else {}
+        if sections:
+            self._nearest.update(self._find_nearest(sections))
 
     @classmethod
     def create(cls, folder: Path, mapping: Mapping[str, Any], documents: Iterable[Document] = ()) -> Index:
@@ -549,7 +547,6 @@ class Index:
             with _report_index(requests):
                 for body in bodies:
                     requests.append(self.bodies.ranked(body))
-            self._nearest = {}
             plain_requests = [request for request in requests if request.is_plain]
             segment_requests = self._segment_requests(plain_requests)
             alone = len(requests) < SMALLEST_BATCH
@@ -578,6 +575,8 @@ class Index:
         queries = []
         with self._damage_reported():
             for body in bodies:
+                if body.get("knn"):  # whose documents the workers find
+                    continue
                 with suppress(Refused), finite_scores():
                     queries.append(self.bodies.ranked(body).query)
             for searcher in self.searchers:
@@ -641,6 +640,17 @@ class Index:
             if self.reader.exists:
                 self.reader.verify()
             raise
+
+
+# No method, because the reader of bodies would keep the index alive until garbage collection.
+def _find_nearest(
+    rows: Sequence[ScoreRows], known: Mapping[Section, Query], sections: Sequence[Section]
+) -> Mapping[Section, Query]:
+    """Return the documents of sections `knn`, which may be `known`."""
+    from searchapp.lucene.search.knn import find_nearest  # slow to import
+
+    new = [section for section in sections if section not in known]
+    return {**known, **find_nearest(new, rows)}
 
 
 def _written_query(body: Body) -> str:
