@@ -31,7 +31,7 @@ MOST_DIMENSIONS = 4096  # of bytes; vectors of bits have at most this many bytes
 # The float32 sums of this many products of bytes are exact in any order: 1024 * 128 * 128 = 2**24.
 EXACT_IN_FLOAT32 = 1024
 
-BLOCK_BYTES = 1 << 20  # bytes of vectors compared at a time
+BLOCK_BYTES = 1 << 19  # bytes of vectors compared at a time
 SCORES_AT_ONCE = 1 << 24  # scores of vectors and queries in memory
 
 _BIT_COUNTS = np.array([number.bit_count() for number in range(256)], np.uint8)

@@ -70,10 +70,13 @@ def _section(content: Any, parser: Parser, size: int, path: str) -> tuple[Sectio
     for name in ("field", "query_vector"):
         if name not in options:
             raise invalid(f"`knn` lacks `{name}`")
-    if "_name" in options:
-        parameters.raw_text(options["_name"], "`_name` of `knn`")
-    if not isinstance(options["field"], str):
-        raise invalid(f"`field` of `knn` must be a name, not {options['field']!r}")
+    for name in ("field", "_name"):
+        if not isinstance(options.get(name, ""), str):
+            raise invalid(f"`{name}` of `knn` must be a name, not {options[name]!r}")
+    vector = options["query_vector"]
+    for number in vector if isinstance(vector, list | tuple) else [vector]:
+        if not isinstance(number, str) and not parameters.is_number(number):
+            raise invalid(f"`query_vector` of `knn` has {parameters.shown(number)}, which is no number")
     k = parameters.integer(options.get("k", size), "`k` of `knn`")
     candidates = parameters.integer(options.get("num_candidates", max(k, 1)), "`num_candidates` of `knn`")
     if not 1 <= k <= candidates <= RESULT_WINDOW:
@@ -98,7 +101,7 @@ def _section(content: Any, parser: Parser, size: int, path: str) -> tuple[Sectio
             parameters.any_number(options["similarity"], "`similarity` of `knn`")
         )
         least = float(vectors.least_score(field.vector_similarity, field.dims, threshold))
-    return Section(field.name, _query_vector(options["query_vector"], field), k, queries, least), boost
+    return Section(field.name, _query_vector(vector, field), k, queries, least), boost
 
 
 def _query_vector(value: Any, field: Field) -> bytes:
