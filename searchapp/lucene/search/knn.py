@@ -35,7 +35,7 @@ _KNOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class KnnSection:
     """A search for the `k` documents nearest to a vector."""
 
     field: str
@@ -45,7 +45,7 @@ class Section:
     least: float | None = None  # the least score of a document
 
 
-def read_sections(content: Any, parser: Parser, size: int) -> list[tuple[Section | None, float]]:
+def read_sections(content: Any, parser: Parser, size: int) -> list[tuple[KnnSection | None, float]]:
     """Read the `knn` of a search body: sections and their boosts; None for a field that the index lacks.
 
     `size` is that of the body, the default of `k`.
@@ -61,7 +61,7 @@ def read_sections(content: Any, parser: Parser, size: int) -> list[tuple[Section
     return sections
 
 
-def _section(content: Any, parser: Parser, size: int, path: str) -> tuple[Section | None, float]:
+def _section(content: Any, parser: Parser, size: int, path: str) -> tuple[KnnSection | None, float]:
     options = parameters.mapping(content, "`knn`")
     known_only(options, _KNOWN, "`knn`")
     parameters.without_null(options, (*options,), "`knn`")
@@ -101,7 +101,7 @@ def _section(content: Any, parser: Parser, size: int, path: str) -> tuple[Sectio
             parameters.any_number(options["similarity"], "`similarity` of `knn`")
         )
         least = float(vectors.least_score(field.vector_similarity, field.dims, threshold))
-    return Section(field.name, _query_vector(vector, field), k, queries, least), boost
+    return KnnSection(field.name, _query_vector(vector, field), k, queries, least), boost
 
 
 def _query_vector(value: Any, field: Field) -> bytes:
@@ -130,16 +130,16 @@ def joined(query: Query | None, nearest: Iterable[tuple[Query, float]]) -> Query
     return Bool(should=tuple(queries))
 
 
-def find_nearest(sections: Iterable[Section], rows: Sequence[ScoreRows]) -> dict[Section, Query]:
+def find_nearest(sections: Iterable[KnnSection], rows: Sequence[ScoreRows]) -> dict[KnnSection, Query]:
     """Return the nearest documents of each section in the index; equal scores in the order of documents.
 
     Args:
         rows: of all segments
     """
-    groups: defaultdict[tuple[str, tuple[Query, ...]], list[Section]] = defaultdict(list)
+    groups: defaultdict[tuple[str, tuple[Query, ...]], list[KnnSection]] = defaultdict(list)
     for section in dict.fromkeys(sections):
         groups[section.field, section.filters].append(section)
-    found: dict[Section, Query] = {}
+    found: dict[KnnSection, Query] = {}
     for group in groups.values():
         parts: list[list[tuple[Numbers, Float32s]]] = [[] for _section in group]
         for segment in rows:
@@ -156,7 +156,7 @@ def find_nearest(sections: Iterable[Section], rows: Sequence[ScoreRows]) -> dict
     return found
 
 
-def _of_segment(sections: Sequence[Section], rows: ScoreRows) -> Iterable[tuple[Numbers, Float32s]]:
+def _of_segment(sections: Sequence[KnnSection], rows: ScoreRows) -> Iterable[tuple[Numbers, Float32s]]:
     """Yield the best documents of a segment, ascending, for each section; all have the same field and filters."""
     assert isinstance(rows.reader, SegmentReader)
     field = rows.reader.fields[sections[0].field]

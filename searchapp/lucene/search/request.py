@@ -45,7 +45,7 @@ from searchapp.lucene.search.source_filter import SourceFilter
 
 if TYPE_CHECKING:
     from searchapp.lucene.search.aggregations import Aggregations
-    from searchapp.lucene.search.knn import Section
+    from searchapp.lucene.search.knn import KnnSection
     from searchapp.lucene.search.rescoring import Rescore
     from searchapp.lucene.search.suggest import Suggest
 
@@ -78,7 +78,7 @@ TextOutcome: TypeAlias = str | MatchNone
 
 JsonPath: TypeAlias = tuple[Any, ...]  # object keys and list indices that lead to a text
 
-FindNearest = Callable[[Sequence["Section"]], Mapping["Section", Query]]
+FindNearest = Callable[[Sequence["KnnSection"]], Mapping["KnnSection", Query]]
 
 QueryBuilder = Callable[[Sequence[Query]], Query]  # builds a rewritten query from the queries of its texts
 
@@ -458,7 +458,7 @@ class BodyReader:
         )
         return request, query_texts
 
-    def sections(self, body: Body) -> list[Section]:
+    def sections(self, body: Body) -> list[KnnSection]:
         """Read the sections `knn` of a search body on known fields.
 
         Raises:

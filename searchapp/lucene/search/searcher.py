@@ -48,7 +48,7 @@ from searchapp.lucene.similarity import ONE, Float32s
 
 if TYPE_CHECKING:
     from searchapp.lucene.search.aggregations import Aggregations, Documents
-    from searchapp.lucene.search.knn import Section
+    from searchapp.lucene.search.knn import KnnSection
     from searchapp.lucene.search.rescoring import Rescore
 
 _log = logging.getLogger("searchapp.requests")
@@ -234,7 +234,7 @@ class Index:
 
     def _open(self, reader: DirectoryReader) -> None:
         self.reader = reader
-        self._nearest: dict[Section, Query] = {}  # of the sections `knn` of a batch of bodies
+        self._nearest: dict[KnnSection, Query] = {}  # of the sections `knn` of a batch of bodies
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
         rows = [searcher.rows for searcher in self.searchers]
         self._find_nearest = partial(_find_nearest, rows, self._nearest)
@@ -246,7 +246,7 @@ class Index:
     def _prepare_nearest(self, bodies: Iterable[Body]) -> None:
         """Find the documents of the sections `knn` of a batch together, for `BodyReader`."""
         self._nearest.clear()
-        sections: list[Section] = []
+        sections: list[KnnSection] = []
         for body in bodies:
             if body.get("knn"):
                 with suppress(Refused), finite_scores():
@@ -644,8 +644,8 @@ class Index:
 
 # No method, because the reader of bodies would keep the index alive until garbage collection.
 def _find_nearest(
-    rows: Sequence[ScoreRows], known: Mapping[Section, Query], sections: Sequence[Section]
-) -> Mapping[Section, Query]:
+    rows: Sequence[ScoreRows], known: Mapping[KnnSection, Query], sections: Sequence[KnnSection]
+) -> Mapping[KnnSection, Query]:
     """Return the documents of sections `knn`, which may be `known`."""
     from searchapp.lucene.search.knn import find_nearest  # slow to import
 
