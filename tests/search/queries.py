@@ -265,7 +265,7 @@ class ComparedEngines(EnginePair):
 
     def _build(self, case: Case) -> tuple[list[Document] | None, str]:
         """Return the documents that both engines index, None if they reject the case, and the difference."""
-        mapping = case["mapping"]
+        mapping = older_version.mapping(case["mapping"]) if self._is_older else case["mapping"]
         documents = [document(source) for source in case["documents"]]
         difference = ""
         while error := self._build_error(self._embedded, mapping, documents):

@@ -73,6 +73,8 @@ def _section(content: Any, parser: Parser, size: int, path: str) -> tuple[KnnSec
     for name in ("field", "_name"):
         if not isinstance(options.get(name, ""), str):
             raise invalid(f"`{name}` of `knn` must be a name, not {options[name]!r}")
+    if not options["field"]:
+        raise unsupported("an empty name as `field` of `knn`")
     vector = options["query_vector"]
     for number in vector if isinstance(vector, list | tuple) else [vector]:
         if not isinstance(number, str) and not parameters.is_number(number):
