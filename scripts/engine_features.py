@@ -42,7 +42,7 @@ ROWS = (
     Row(
         "parts of search bodies",
         (request.KNOWN | request.READ_WITH_QUERY) - request.WITHOUT_EFFECT.keys(),
-        frozenset({"rescore", "suggest"}),
+        frozenset({"knn", "rescore", "suggest"}),
     ),
     Row("aggregations", AGGREGATIONS, AGGREGATIONS_ON_ONE_SHARD),
     Row("types of fields", [*mapping.PARAMETERS, mapping.ALIAS, "nested", "object"]),

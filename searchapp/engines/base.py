@@ -162,6 +162,7 @@ ALL_DOCUMENTS: Body = {
     "query": {"match_all": {}},
     "size": 500,
     "sort": BEST_FIRST,
+    "_source": ["*"],  # with the vectors
     "track_total_hits": False,
 }
 

@@ -8,7 +8,7 @@ which would be lost with its node.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from searchapp.engines.base import BEST_FIRST, Index
@@ -108,6 +108,47 @@ def hits_in_windows(index: Index, body: Mapping[str, Any], max_hits: int | None 
             return
         request = _next_page_body(request, hits)
         max_hits = None if max_hits is None else max_hits - size
+
+
+# Documents asked for beyond the nearest ones, so that the last one with an equal score is among them.
+MORE_NEAREST = 16
+
+
+def nearest_hits(index: Index, sections: Sequence[Mapping[str, Any]]) -> list[Hits]:
+    """Return the `k` nearest documents of each section `knn`, at most `WINDOW`; equal scores by id.
+
+    Engines choose among the documents with the score of the last one by their numbers in the index and its shards.
+
+    Raises:
+        QueryRefused: the error has the position of the section.
+        EngineError: the engine failed.
+    """
+    found: dict[int, Hits] = {}
+    sizes = {number: section["k"] + MORE_NEAREST for number, section in enumerate(sections)}
+    while sizes:
+        numbers = list(sizes)
+        sizes = {number: min(WINDOW, size) for number, size in sizes.items()}
+        bodies = [
+            {
+                "knn": {**sections[number], "k": size, "num_candidates": size},
+                "size": size,
+                "sort": BEST_FIRST,
+                "_source": False,
+                "track_total_hits": False,
+            }
+            for number, size in sizes.items()
+        ]
+        try:
+            results = list(index.search(bodies))
+        except QueryRefused as error:
+            raise QueryRefused.of(error, numbers[error.place]) from error
+        for number, hits in zip(numbers, results, strict=True):
+            k, size = int(sections[number]["k"]), sizes.pop(number)
+            if len(hits) == size < WINDOW and hits[k - 1].score == hits[size - 1].score:
+                sizes[number] = 2 * size
+            else:
+                found[number] = hits[:k]
+    return [found[number] for number in range(len(sections))]
 
 
 def sources(index: Index, documents: Iterable[str]) -> dict[str, Mapping[str, Any]]:

@@ -202,8 +202,9 @@ def _aggregations(content: Any) -> Iterator[str]:
 
 def ranking_shard_dependence(body: Mapping[str, Any]) -> str | None:
     """Return the part of a search body whose hits or scores may depend on the number of shards, if any."""
-    if body.get("rescore"):
-        return "its `rescore`"
+    for name in ("rescore", "knn"):  # which order equal scores by the numbers of documents
+        if body.get(name):
+            return f"its `{name}`"
     return shard_dependence(body.get("query")) or shard_dependence(body.get("post_filter"))
 
 

@@ -482,6 +482,8 @@ def _ranking_body(body: Mapping[str, Any], parameters: Collection[str]) -> dict[
     ranked = {"size": "{{depth}}", "sort": sort, "_source": False, "track_total_hits": False, **named}
     if named.get("rescore"):
         del ranked["sort"]  # by which Elasticsearch would not rescore
+    if named.get("knn"):
+        ranked.setdefault("query", {"match_none": {}})
     return ranked
 
 

@@ -95,6 +95,8 @@ TYPES = {
     "byte": "byte",
     "half": "half_float",
 }
+VECTOR_FIELDS = {"vec": 3, "flat": 3, "bits": 2, "o.vec": 3}
+"""Fields of vectors with their bytes."""
 NESTED_FIELDS = {
     "part": {"word": "part.word", "tag": "part.tag", "number": "part.n", "object": "part"},
     "part.in": {"word": "part.in.word", "tag": "part.in.tag", "number": "part.in.n", "object": "part.in"},
@@ -173,6 +175,43 @@ def point(draw: Draw, invalid: float = 0.04) -> Any:
         draw.choice([*COORDINATES, draw.fraction(-180, 180)]),
     )
     return draw.choice([[lon, lat], f"{lat},{lon}", {"lat": lat, "lon": lon}, f"point({lon} {lat})"])
+
+
+def vector(draw: Draw, length: int, invalid: float = 0.0) -> Any:
+    """Return a vector of few different numbers, so that scores are often equal; rarely an invalid one."""
+    small = [draw.choice([-2, -1, 0, 0, 1, 1, 2]) for _ in range(length)]
+    kind = draw.number(0, 9)
+    if draw.chance(invalid):
+        return draw.choice([
+            [1] * (length + 1), [], [0] * length, [128, *small[1:]], [-129, *small[1:]], [1.5, *small[1:]],
+            ["1", *small[1:]], [None, *small[1:]], [True, *small[1:]], [small], [small, small], "00", "zz" * length,
+            "0" * (2 * length - 1), 5, {"a": 1}, [1e300, *small[1:]], [10**30, *small[1:]],
+        ])  # fmt: skip
+    if kind == 0:
+        return [draw.choice([-128, 127, -127, 100]) for _ in range(length)]
+    small[0] = small[0] or 1
+    return (
+        bytes(number % 256 for number in small).hex()
+        if kind == 1
+        else [float(small[0]), *small[1:]]
+        if kind == 2
+        else small
+    )
+
+
+def _vectors(draw: Draw, **more: Any) -> Json:
+    """Return a field of vectors of bytes."""
+    similarity = {
+        "similarity": lambda: draw.choice(["cosine", "dot_product", "max_inner_product", "l2_norm", None])
+    }
+    return {
+        "type": "dense_vector",
+        "element_type": "byte",
+        "dims": 3,
+        "index_options": {"type": "flat"},
+        **draw.some_of(similarity, 0.8),
+        **more,
+    }
 
 
 def mapping(draw: Draw) -> Json:
@@ -269,6 +308,7 @@ def mapping(draw: Draw) -> Json:
             "properties": {
                 "word": text("words"),
                 "n": {"type": "byte"},
+                "vec": _vectors(draw),
                 "item": _nested(draw, {"same": {"type": "alias", "path": "o.item.tag"}}, text(any_analyzer)),
             },
         },
@@ -300,6 +340,10 @@ def mapping(draw: Draw) -> Json:
                 0.2,
             ),
         },
+        "vec": _vectors(draw),
+        "flat": _vectors(draw),
+        "bits": _vectors(draw, element_type="bit", dims=16, similarity=draw.choice(["l2_norm", None])),
+        "raw": {"type": "dense_vector", "element_type": "byte", "dims": 3, "index": False},
         "hidden": {"type": draw.choice(["keyword", "text", "integer", "boolean"]), "index": False},
         "place": {
             "type": "geo_point",
@@ -341,6 +385,7 @@ def mapping(draw: Draw) -> Json:
             "analysis": analysis,
             "similarity": similarity,
             **draw.some_of({"index": lambda: {"codec": "best_compression"}}, 0.1),
+            **draw.some_of({"index.mapping.exclude_source_vectors": lambda: draw.choice([True, False])}, 0.2),
             **draw.some_of(
                 {
                     "index.query.default_field": lambda: draw.choice(
@@ -514,12 +559,15 @@ def _fields(draw: Draw) -> Json:
         "part": lambda: maybe_nested(draw, lambda: _nested_object(draw, "part")),
         "part.in": lambda: maybe_nested(draw, lambda: _nested_object(draw, "in")),
         "o.item": lambda: maybe_nested(draw, lambda: _nested_object(draw, "item")),
+        **{name: _vector_maker(draw, name) for name in ("vec", "flat", "bits", "raw")},
         "kept": lambda: draw.choice([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
         **{name: _maker(draw, name) for name in NUMBER_FIELDS},
     }
     fields = draw.some_of(options, 0.4)
     if draw.chance(0.4):
         fields["o"] = maybe_nested(draw, lambda: draw.some_of(inner, 0.6))
+        if isinstance(fields["o"], dict):  # the server may fail to return vectors of objects in lists
+            fields["o"] |= draw.some_of({"vec": lambda: vector(draw, 3, 0.005)})
     if draw.chance(0.3) and "a.b" in fields:
         fields["a"] = {"b": fields["a.b"], **({"c": fields.pop("a.c")} if "a.c" in fields else {})}
         if draw.chance(0.8):
@@ -583,6 +631,10 @@ def _ranges(draw: Draw, name: str) -> Callable[[], Any]:
         return {key: value for key, value in bounds.items() if len(key) == 2 or low != high}
 
     return lambda: draw.choice([make(), [make(), make()], None, {}])
+
+
+def _vector_maker(draw: Draw, name: str) -> Callable[[], Any]:
+    return lambda: None if draw.chance(0.05) else vector(draw, VECTOR_FIELDS.get(name, 3), 0.005)
 
 
 def _maker(draw: Draw, name: str) -> Callable[[], Any]:

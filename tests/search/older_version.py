@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.queries import boolean
 from tests.search.comparing import Json, Outcome, comparable_between_versions
 
@@ -26,15 +27,28 @@ def rewriting() -> Iterator[None]:
         patch.setattr(
             boolean, "_RULES", tuple(rule for rule in boolean._RULES if rule not in NEW_IN_LUCENE_10)
         )
+        patch.setattr(Schema, "vectors_apart", {})  # new in 9.2
         yield
 
 
+def mapping(written: Json) -> Json:
+    """Return a mapping without a setting that is new in 9.2."""
+    settings = written["settings"]
+    known = {
+        name: value for name, value in settings.items() if name != "index.mapping.exclude_source_vectors"
+    }
+    return {**written, "settings": known}
+
+
 def comparable(body: Json, outcome: Outcome) -> Outcome:
-    """Return the outcome of a body without descriptions and highlights that depend on the server's version."""
+    """Return the outcome of a body without what depends on the server's version: descriptions, highlights, vectors."""
     outcome = comparable_between_versions(outcome)
-    if isinstance(outcome, str) or not _has_other_highlights(body.get("highlight")):
+    different = {"highlights"} if _has_other_highlights(body.get("highlight")) else set()
+    if isinstance(source := body.get("_source"), dict) and "exclude_vectors" in source:
+        different.add("source")
+    if isinstance(outcome, str) or not different:
         return outcome
-    return [{name: value for name, value in hit.items() if name != "highlights"} for hit in outcome]
+    return [{name: value for name, value in hit.items() if name not in different} for hit in outcome]
 
 
 def _has_other_highlights(highlight: Any) -> bool:

@@ -18,7 +18,7 @@ from searchapp.config.settings import Settings
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.client import Server as ServerVersion
-from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
+from searchapp.engines.elasticsearch.searching import search_header
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import SearchappError
 from searchapp.files import digest_json
@@ -219,7 +219,10 @@ class ComparedEngines(EnginePair):
             bodies, ours, self._server_outcomes(bodies), segmented, strict=True
         ):
             text = self._unexpected_difference(body, our, their)
-            if not text and "rescore" not in body:  # which orders equal scores by the numbers of documents
+            if not text and not body.keys() & {
+                "rescore",
+                "knn",
+            }:  # which order equal scores by the numbers of documents
                 text = comparing.segment_difference(our, copied)
             if text:
                 yield Difference({**case, "bodies": [body]}, text)
@@ -262,7 +265,8 @@ class ComparedEngines(EnginePair):
 
     def _build(self, case: Case) -> tuple[list[Document] | None, str]:
         """Return the documents that both engines index, None if they reject the case, and the difference."""
-        mapping = case["mapping"] if self._shards == 1 else _without_synonyms(case["mapping"])
+        mapping = older_version.mapping(case["mapping"]) if self._is_older else case["mapping"]
+        mapping = mapping if self._shards == 1 else _without_synonyms(mapping)
         documents = [document(source) for source in case["documents"]]
         difference = ""
         while error := self._build_error(self._embedded, mapping, documents):
@@ -324,7 +328,7 @@ class ComparedEngines(EnginePair):
     def _search_server(self, index: str, bodies: Sequence[Json]) -> list[Outcome]:
         if not bodies:
             return []
-        lines = [line for body in bodies for line in ({"search_type": SEARCH_TYPE}, _normalized(body))]
+        lines = [line for body in bodies for line in (search_header(body), _normalized(body))]
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
         answer = self._server.request("POST", f"/{index}/_msearch", content, timeout=300)
         responses = answer.json().get("responses")

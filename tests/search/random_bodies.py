@@ -24,12 +24,14 @@ from tests.search.mappings import (
     RANGE_FIELDS,
     TAGS,
     VALUE_FIELDS,
+    VECTOR_FIELDS,
     WORD_FIELDS,
     WORDS,
     Json,
     date,
     number,
     point,
+    vector,
     words,
 )
 
@@ -80,6 +82,10 @@ def body(draw: Draw) -> Json:
                 {"includes": "title"},
                 ["", "a"],
                 [],
+                ["vec", "o"],
+                ["*"],
+                {"exclude_vectors": draw.choice([True, False, "false"])},
+                {"exclude_vectors": False, "excludes": ["o.vec", "a"]},
             ]
         ),
         "track_total_hits": lambda: draw.choice([False, True, 5, "true", -1]),
@@ -90,9 +96,32 @@ def body(draw: Draw) -> Json:
         request |= parts_of_answers(draw)
     if draw.chance(0.2):
         request[draw.choice(["aggs", "aggregations"])] = random_aggregations.aggregations(draw)
+    if draw.chance(0.15):
+        request["knn"] = draw.any_of(partial(_knn, draw), lambda: draw.several(partial(_knn, draw), 3))
+        if draw.chance(0.5):
+            del request["query"]
     if draw.chance(0.1):
         request = with_odd_value(draw, request)
     return request
+
+
+def _knn(draw: Draw) -> Json:
+    """Return a section `knn`."""
+    name = draw.choice([*VECTOR_FIELDS]) if draw.chance(0.97) else draw.choice(["raw", "text", "nowhere", ""])
+    k = draw.choice([1, 2, 3, 5, 10, 30])
+    more: dict[str, Callable[[], Any]] = {
+        "filter": lambda: draw.any_of(partial(query, draw), lambda: draw.several(partial(query, draw), 2)),
+        "similarity": lambda: draw.choice([0, 0.5, -1, 1, 2, 3, -0.25, 5, 1e39, "0.7"]),
+        "boost": lambda: draw.choice(BOOSTS),
+        "_name": lambda: "near",
+    }
+    return {
+        "field": name,
+        "query_vector": vector(draw, VECTOR_FIELDS.get(name, 3), 0.03),
+        **({"k": k} if draw.chance(0.8) else {}),
+        **({"num_candidates": draw.choice([k, k + 3, 100, 1])} if draw.chance(0.7) else {}),
+        **draw.some_of(more, 0.3),
+    }
 
 
 def parts_of_answers(draw: Draw) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -48,7 +48,8 @@ from searchapp.engines.elasticsearch.shards import (
 )
 from searchapp.engines.elasticsearch.versions import IndexVersion, IndexVersions, building_alias, flaw
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
-from searchapp.lucene.index.index_settings import canonical
+from searchapp.lucene.index.index_settings import canonical, mapped_fields
+from searchapp.lucene.index.mapping import DENSE_VECTOR
 from searchapp.model import Document, IndexInfo
 from searchapp.progress import Advance
 from searchapp.text import counted
@@ -155,12 +156,16 @@ class BulkWriter:
     Args:
         alias: the building alias; no other process writes through it.
         monitor: repeats requests while no shard is lost.
+        vectors: the fields of vectors.
     """
 
-    def __init__(self, connection: Connection, alias: str, monitor: ShardMonitor) -> None:
+    def __init__(
+        self, connection: Connection, alias: str, monitor: ShardMonitor, vectors: Set[str] = frozenset()
+    ) -> None:
         self._connection = connection
         self._alias = alias
         self._monitor = monitor
+        self._vectors = vectors
         self._serializer = connection.client.transport.serializers.get_serializer("application/json")
 
     def send(self, documents: Iterable[Document], advance: Advance, *, resumed: bool = False) -> None:
@@ -268,11 +273,25 @@ class BulkWriter:
         for item, document in zip(batch, documents, strict=True):
             if not document["found"]:
                 missing.append(item)
-            elif document.get("_source") != self._serializer.loads(item.source):
+            elif self._compared(document.get("_source")) != self._compared(
+                self._serializer.loads(item.source)
+            ):
                 raise UnusableVersion(
                     f"{self._alias} has the document {item.id} with other content: index again"
                 )
         return missing
+
+    def _compared(self, source: Any, prefix: str = "") -> Any:
+        """Return a source, or a part of it whose path is `prefix`, without vectors, which 9.2 and later leave out."""
+        if isinstance(source, list):
+            return [self._compared(part, prefix) for part in source]
+        if not isinstance(source, dict) or not self._vectors:
+            return source
+        return {
+            key: self._compared(value, f"{prefix}{key}.")
+            for key, value in source.items()
+            if prefix + key not in self._vectors
+        }
 
 
 def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -> EngineError:
@@ -520,7 +539,9 @@ class _Builder:
                 "the cluster's health and disks, and index again"
             )
         monitor = ShardMonitor(connection, index, shards)
-        writer = BulkWriter(connection, alias, monitor)
+        properties = self.spec.mapping.get("mappings", {}).get("properties", {})
+        vectors = frozenset(field.name for field in mapped_fields(properties) if field.type == DENSE_VECTOR)
+        writer = BulkWriter(connection, alias, monitor, vectors)
         if resumed is None or not resumed.is_closed:
             writer.send(documents, advance, resumed=resumed is not None)
         else:

@@ -234,6 +234,16 @@ DEFAULT_HITS = 10  # number of hits for a body without `size`
 # With a single shard, Elasticsearch ignores the search type (`TransportSearchAction.adjustSearchType`).
 SEARCH_TYPE = "dfs_query_then_fetch"
 
+
+def search_header(body: Body, index: str | None = None) -> dict[str, str]:
+    """Return the header of a search in a multi-search; None for the index of the request.
+
+    With `knn`, a server chooses `SEARCH_TYPE` itself, and rejects any type.
+    """
+    values = {"index": index, "search_type": None if body.get("knn") else SEARCH_TYPE}
+    return {key: value for key, value in values.items() if value is not None}
+
+
 T = TypeVar("T")
 
 
@@ -425,7 +435,7 @@ class ElasticsearchIndex:
     def _search(self, body: Body) -> Mapping[str, Any]:
         def search(client: Elasticsearch) -> Mapping[str, Any]:
             answer: Mapping[str, Any] = client.search(
-                index=self._index, search_type=SEARCH_TYPE, body=dict(body)
+                index=self._index, search_type=search_header(body).get("search_type"), body=dict(body)
             ).body
             if problem := self._partial(answer, self._info.version):
                 raise NotYet(problem)
@@ -494,10 +504,9 @@ class ElasticsearchIndex:
             missing_numbers = [number for number in range(len(asks)) if number not in responses]
             lines: list[Body] = []
             for number in missing_numbers:
-                lines += [{"index": asks[number].version} if has_indexes else {}, asks[number].body]
-            answer = client.msearch(
-                index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=ANSWER_FIELDS
-            )
+                version, body = asks[number]
+                lines += [search_header(body, version if has_indexes else None), body]
+            answer = client.msearch(index=index, searches=lines, filter_path=ANSWER_FIELDS)
             problem: EngineError | None = None
             for number, response in zip(missing_numbers, answer["responses"], strict=True):
                 retry_error = self._retry_error(response, asks[number].version)

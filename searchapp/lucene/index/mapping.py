@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from searchapp.lucene import geography, parameters
+from searchapp.lucene import geography, parameters, vectors
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
 from searchapp.lucene.analysis.registry import NORMALIZER, SHINGLES, AnalysisRegistry
@@ -61,6 +61,7 @@ FLOATS: Mapping[str, type[np.floating[Any]]] = {
 }
 DATE = "date"
 GEO_POINT = "geo_point"
+DENSE_VECTOR = "dense_vector"
 RANGES = {  # the types of their bounds
     "integer_range": "integer",
     "long_range": "long",
@@ -142,6 +143,7 @@ PARAMETERS = {
         "index_options", "similarity", "split_queries_on_whitespace",
     },
     GEO_POINT: _OF_VALUES | {"ignore_malformed", "ignore_z_value"},
+    DENSE_VECTOR: {"type", "meta", "index", "dims", "element_type", "similarity", "index_options"},
     **dict.fromkeys(RANGES, (_OF_VALUES - {"null_value"}) | {"coerce", "format", "locale"}),
     **dict.fromkeys((*INTEGERS, *FLOATS), _OF_VALUES | {"ignore_malformed", "coerce"}),
 }
@@ -218,6 +220,8 @@ class Field:
     format: str = DEFAULT_FORMAT  # of dates
     ignores_malformed: bool = False  # whether values that are no dates, points or addresses are left out
     ignores_height: bool = True  # whether points may have a third coordinate
+    dims: int = 0  # elements of a vector
+    vector_similarity: str = ""  # see `vectors`
     path: str = ""  # JSON path in the create-index body
 
     def indexed(self, values: Iterable[Any]) -> list[Any]:
@@ -310,6 +314,16 @@ class Field:
         return self.type in RANGES
 
     @property
+    def is_vector(self) -> bool:
+        """Whether it has vectors, which only the section `knn` of a search body compares."""
+        return self.type == DENSE_VECTOR
+
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a vector."""
+        return self.dims // 8 if self.vector_similarity == vectors.HAMMING else self.dims
+
+    @property
     def of_bounds(self) -> Field:
         """The field of the bounds of ranges."""
         return replace(self, type=RANGES[self.type])
@@ -317,7 +331,7 @@ class Field:
     @property
     def has_postings(self) -> bool:
         """Whether its values are stored as terms."""
-        return not (self.is_number or self.is_geometry or self.is_range)
+        return not (self.is_number or self.is_geometry or self.is_range or self.is_vector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +377,7 @@ class Schema:
     )  # by path, parents first; also in `objects`
     most_nested: int = MOST_NESTED_OBJECTS  # of a document
     most_fields: int = MOST_FIELDS
+    hides_vectors: bool = True  # whether hits show the vectors of their sources on request only
 
     def block(self, source: Mapping[str, Any]) -> Block:
         """Return a document and its nested objects with their values in Elasticsearch's order.
@@ -493,10 +508,35 @@ class Schema:
 
     @cached_property
     def _whole(self) -> frozenset[str]:
-        """The properties for which a list may be one value, a point."""
+        """The properties for which a list may be one value, a point or a vector."""
         return frozenset(
-            field.source for field in (*self.fields.values(), *self.unindexed.values()) if field.is_geometry
+            field.source
+            for field in (*self.fields.values(), *self.unindexed.values())
+            if field.is_geometry or field.is_vector
         )
+
+    @cached_property
+    def vectors_apart(self) -> Mapping[str, Field]:
+        """The fields of vectors, by name, if Elasticsearch stores vectors apart from sources."""
+        fields = (*self.fields.values(), *self.unindexed.values())
+        return {field.name: field for field in fields if field.is_vector} if self.hides_vectors else {}
+
+    def shown_source(self, source: Any, *, shows_vectors: bool, prefix: str = "") -> Any:
+        """Return a source, or a part of it whose path is `prefix`, as Elasticsearch returns it."""
+        if isinstance(source, list | tuple):
+            return [self.shown_source(part, shows_vectors=shows_vectors, prefix=prefix) for part in source]
+        if not isinstance(source, Mapping):
+            return source
+        shown = {}
+        for key, value in source.items():
+            field = self.vectors_apart.get(prefix + key)
+            if field is None:
+                shown[key] = self.shown_source(value, shows_vectors=shows_vectors, prefix=f"{prefix}{key}.")
+            elif shows_vectors and field.name in self.unindexed:
+                shown[key] = value
+            elif shows_vectors and value is not None:
+                shown[key] = np.frombuffer(vector_of([value], field), np.int8).tolist()
+        return shown
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Schema:
@@ -544,8 +584,10 @@ class Schema:
         with problems.at("settings.query"):
             known_only(_object(settings, "query"), {"default_field"}, "the settings `index.query`")
             default_fields = _default_fields(_object(settings, "query"))
+        hides_vectors = True
         with problems.at("settings.mapping"):
-            options = _object(settings, "mapping")
+            options = dict(_object(settings, "mapping"))
+            hides_vectors = _boolean(options.pop("exclude_source_vectors", True), "`exclude_source_vectors`")
             known_only(options, set(limits_of_mapping), "the settings of a mapping")
             for name in options:
                 known_only(_object(options, name), {"limit"}, f"the settings `index.mapping.{name}`")
@@ -584,6 +626,7 @@ class Schema:
             reader.nested_types(),
             limits_of_mapping["nested_objects"],
             limits_of_mapping["total_fields"],
+            hides_vectors,
         )
         return schema, problems
 
@@ -820,6 +863,11 @@ class _FieldParser:
         indexed = (*self.fields.values(), *self.unindexed.values())
         # Values of other types are not checked, so copies of them aren't either.
         sources = {field.source for field in indexed} | (self.unsearched.keys() & self.stored)
+        for vector in indexed:
+            if vector.is_vector:
+                sources.discard(vector.name)
+                if _scope(vector.name, self._nested) != ROOT:
+                    raise unsupported(f"the vectors of {vector.name}, which are in nested objects,")
         for name, targets in self.copies.items():
             for target in targets:
                 if target not in sources - {name, ID}:
@@ -852,6 +900,8 @@ class _FieldParser:
         for flag, value in (("coerce", True), ("ignore_malformed", False)):
             if _flag(described, flag, value, name) != value and kind not in (DATE, GEO_POINT, IP):
                 raise unsupported(f"`{flag}: {str(not value).lower()}` of the field {name}")
+        if kind == DENSE_VECTOR:
+            return _vector_field(name, source, described)
         if kind != TEXT:
             return self._exact(name, source, kind, described)
         if described.get("term_vector", "no") not in _TERM_VECTORS:
@@ -952,6 +1002,50 @@ def _check_sub_field(name: str, inner: str, described: Any) -> None:
     for parameter in ("fields", "copy_to"):
         if parameter in parameters.mapping(described, f"the sub-field {name}.{inner}"):
             raise invalid(f"the sub-field {name}.{inner} has `{parameter}`")
+
+
+def _vector_field(name: str, source: str, described: Mapping[str, Any]) -> Field:
+    """Read a field of vectors (`DenseVectorFieldMapper`)."""
+    label = f"of the field {name}"
+    if name != source:
+        raise invalid(f"{name} is a sub-field, which can't have the type {DENSE_VECTOR}")
+    parameters.without_null(described, ("dims", "element_type", "index"), f"the field {name}")
+    is_indexed = _flag(described, "index", True, name)
+    options, similarity = described.get("index_options"), described.get("similarity")
+    if not is_indexed and (options is not None or similarity is not None):
+        raise invalid(f"`index_options` and `similarity` {label} need `index: true`")
+    element = described.get("element_type", "float")
+    if element in ("float", "bfloat16"):
+        raise unsupported(
+            f"`element_type: {element}` {label}, whose scores depend on the processor (write `element_type: byte` "
+            "or `bit`, and round the vectors to integers)"
+        )
+    if element not in ("byte", "bit"):
+        raise invalid(f"`element_type` {label} must be byte or bit, not {element!r}")
+    if is_indexed:
+        kind = parameters.mapping({} if options is None else options, f"`index_options` {label}").get("type")
+        if kind != "flat":
+            raise unsupported(
+                f"`index_options` {label} of the type {kind or 'hnsw, the default'}, whose hits are approximate "
+                '(write `"index_options": {"type": "flat"}`)'
+            )
+        known_only(options or {}, {"type"}, f"`index_options` {label}")
+    dims, size = described.get("dims"), 8 if element == "bit" else 1
+    if dims is None:
+        raise unsupported(f"the missing `dims` {label}, the number of elements,")
+    if type(dims) is not int or not size <= dims <= vectors.MOST_DIMENSIONS * size or dims % size:
+        most = vectors.MOST_DIMENSIONS * size
+        multiple = f" and a multiple of {size}" if size > 1 else ""
+        raise invalid(f"`dims` {label} must be an integer from {size} to {most:,}{multiple}, not {dims!r}")
+    if element == "bit":
+        if described.get("similarity", vectors.L2_NORM) != vectors.L2_NORM and is_indexed:
+            raise invalid(f"`similarity` {label} must be {vectors.L2_NORM}, the only one of bits")
+        similarity = vectors.HAMMING
+    elif similarity is None:  # without an index, vectors of zeros are allowed
+        similarity = vectors.COSINE if is_indexed else vectors.DOT_PRODUCT
+    elif similarity not in vectors.SIMILARITIES:
+        raise invalid(f"`similarity` {label} must be {' or '.join(vectors.SIMILARITIES)}, not {similarity!r}")
+    return Field(name, DENSE_VECTOR, source, dims=dims, vector_similarity=similarity)
 
 
 def _unread_date(field: Field, described: Mapping[str, Any]) -> str:
@@ -1226,6 +1320,21 @@ def points(value: Any, field: Field) -> list[int]:
                 problem = f"{field.name} is a geo_point field, but its value is {_short(item)}: {error}"
                 raise TypeError(problem) from error
     return encoded
+
+
+def vector_of(values: Sequence[Any], field: Field) -> bytes:
+    """Return the bytes of the vector of a document, its only value in a field."""
+    if len(values) > 1:
+        raise TypeError(f"{field.name} is a {field.type} field, which can't have several vectors")
+    try:
+        vector = vectors.read_vector(values[0], field.vector_bytes)
+    except NotImplementedError as error:
+        raise unsupported(f"{error} in {field.name}") from error
+    except ValueError as error:
+        raise TypeError(f"{field.name} is a {field.type} field: {error}") from error
+    if field.vector_similarity == vectors.COSINE and not any(vector):
+        raise TypeError(f"{field.name} has a vector of zeros, which has no cosine")
+    return vector
 
 
 def range_of(value: Any, field: Field) -> tuple[Any, Any]:

@@ -34,6 +34,7 @@ from searchapp.lucene.index.layout import (
 )
 from searchapp.lucene.index.mapping import BOOLEAN, FLOATS, ROOT, Field, Schema
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
+from searchapp.lucene.vectors import VECTORS, squares
 
 __all__ = [
     "BoundedPostings",
@@ -257,6 +258,9 @@ class FieldReader:
             return columns.open(f"{summary.prefix}.{part}")
 
         self._present = load("present")
+        if field.is_vector:
+            self._vectors = load(VECTORS)
+            return
         self._documents = load("documents")
         if not field.has_postings:
             self._values = load("values")
@@ -497,6 +501,16 @@ class FieldReader:
         if self.field.type == BOOLEAN:
             values = np.array([term == b"T" for term in self.terms], np.int64)
         return self._documents.all(), np.repeat(values, np.diff(self._starts.all()))
+
+    @cached_property
+    def vectors(self) -> tuple[Numbers, NDArray[np.uint8]]:
+        """The documents with a vector, deleted ones included, and the vectors' bytes, shape `(documents, bytes)`."""
+        return self._present.all(), self._vectors.all().reshape(-1, self.field.vector_bytes)
+
+    @cached_property
+    def squared_lengths(self) -> NDArray[np.float64]:
+        """The squared length of each vector."""
+        return squares(self.vectors[1])
 
     def positions(self, term: str) -> TermPositions | None:
         rank = self.rank(term)

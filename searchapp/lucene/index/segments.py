@@ -47,6 +47,7 @@ from searchapp.lucene.index.layout import (
 from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.postings import PostingsRun, offsets
 from searchapp.lucene.records import Document
+from searchapp.lucene.vectors import VECTORS
 
 _log = logging.getLogger("searchapp.requests")
 
@@ -343,6 +344,13 @@ class LiveDocuments:
         documents = self._numbers[self._field(name, "documents").all()]
         is_live = documents >= 0
         return [documents[is_live], *(self._field(name, part).all()[is_live] for part in parts)]
+
+    def vectors(self, field: Field) -> Iterator[NDArray[np.uint8]]:
+        """Yield the bytes of the vectors of a field."""
+        stored, width = self._field(field.name, VECTORS), field.vector_bytes
+        is_live = self.mask[self._field(field.name, "present").all()]
+        for part in _windows(len(stored)):
+            yield stored[part][np.repeat(is_live, width)[part]]
 
     def ids(self, scratch: Path) -> PostingsRun:
         """Return the ids as terms with one posting each; store large arrays in the folder `scratch`."""

@@ -45,6 +45,7 @@ from searchapp.lucene.index.mapping import (
     number,
     points,
     range_of,
+    vector_of,
 )
 from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
 from searchapp.lucene.index.segments import (
@@ -58,6 +59,7 @@ from searchapp.lucene.index.segments import (
 from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.records import Document
 from searchapp.lucene.similarity import BM25, FieldStatistics, encode_lengths
+from searchapp.lucene.vectors import VECTORS
 
 # Like `map`, in order, possibly in several processes.
 ParallelMap = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -88,6 +90,7 @@ SCRATCH = "scratch"
 BATCH_DOCUMENTS = 256
 
 COPIED_DOCUMENTS = 10_000  # documents of a merged segment copied between progress reports
+COPIED_BYTES = 1 << 20  # bytes of vectors copied at a time
 
 
 def read_mapping(mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
@@ -381,6 +384,35 @@ class _RangeWriter(FieldWriter):
         return FieldSummary(self._prefix, present, present)
 
 
+class _VectorWriter(FieldWriter):
+    """Collects vectors in a temporary file."""
+
+    def __init__(self, field: Field, prefix: str, folder: Path, scratch: Path) -> None:
+        super().__init__(field, prefix, folder, scratch)
+        self._path = scratch / f"{prefix}.{VECTORS}"
+        self._path.touch()
+
+    def entry(self, values: list[Any]) -> bytes:
+        return vector_of(values, self.field)
+
+    def add(self, first: int, packed: list[tuple[int, bytes]]) -> None:
+        self._present.extend(first + index for index, _vector in packed)
+        with self._path.open("ab") as file:
+            file.writelines(vector for _index, vector in packed)
+
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
+        present = self._finish_present(merged)
+        size = present * self.field.vector_bytes
+        with arrays.ArrayFile(self._folder, f"{self._prefix}.{VECTORS}", np.uint8, size) as file:
+            for segment in merged:
+                for piece in segment.vectors(self.field):
+                    file.append(piece)
+            with self._path.open("rb") as new:
+                while content := new.read(COPIED_BYTES):
+                    file.append(np.frombuffer(content, np.uint8))
+        return FieldSummary(self._prefix, present, present)
+
+
 def field_writer(
     field: Field, prefix: str, folder: Path, scratch: Path, analyzers: AnalysisRegistry
 ) -> FieldWriter:
@@ -390,6 +422,8 @@ def field_writer(
     of_keywords = _CountedKeywordWriter if field.is_counted else _KeywordWriter
     if field.is_range:
         return _RangeWriter(field, prefix, folder, scratch)
+    if field.is_vector:
+        return _VectorWriter(field, prefix, folder, scratch)
     writer = _PointWriter if field.is_geometry else _NumberWriter if field.is_number else of_keywords
     return writer(field.bound(analyzers), prefix, folder, scratch)
 
@@ -444,6 +478,9 @@ def _check_unindexed(value: Any, field: Field) -> None:
     """Reject a value that Elasticsearch rejects in a field with `index: false`."""
     if field.is_geometry or field.is_range:
         (points if field.is_geometry else range_of)(value, field)
+        return
+    if field.is_vector:
+        vector_of([value], field)
         return
     if field.is_number:
         number(value, field)

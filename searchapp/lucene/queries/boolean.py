@@ -16,7 +16,7 @@ import numpy as np
 
 from searchapp.lucene import parameters
 from searchapp.lucene.errors import Reported, invalid, unsupported
-from searchapp.lucene.index.mapping import DATE, GEO_POINT, IP, RANGES, Schema
+from searchapp.lucene.index.mapping import DATE, DENSE_VECTOR, GEO_POINT, IP, RANGES, Schema
 from searchapp.lucene.index.reader import Mask
 from searchapp.lucene.parameters import printed
 from searchapp.lucene.queries import dsl, ip_range, number_range
@@ -721,7 +721,7 @@ def read_exists(parser: Parser, content: Any) -> Query:
     """Read `exists`: documents with a value in a field, or in any field of an object."""
     options = parser.options(content, "exists", ("field",))
     name = parameters.name(required(options, "field", "exists"), "`field` of the query `exists`")
-    field = parser.field(name, GEO_POINT, *RANGES)
+    field = parser.field(name, GEO_POINT, DENSE_VECTOR, *RANGES)
     schema, start = parser.reader.schema, f"{name}."
     for other in (*schema.unsearched, *schema.aliases):
         if field is None and other.startswith(start):

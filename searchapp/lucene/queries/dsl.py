@@ -123,10 +123,23 @@ def normal_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
     normal = normal_form(query)
     if normal is not query:
         body = {**body, "query": normal}
+    if "knn" in body:
+        body = {**body, "knn": _normal_sections(body["knn"])}
     if body.get("rescore"):  # which Elasticsearch allows without a sort only
         return {name: value for name, value in body.items() if name != "sort"} if sort in BY_SCORE else body
     total = total_order(sort)
     return body if total is sort else {**body, "sort": total}
+
+
+# With a filter that matches few documents, Elasticsearch also returns documents without a vector, which have the score
+# 0, from segments where another document has one.
+def _normal_sections(knn: Any) -> Any:
+    """Return sections `knn` whose filters require a vector."""
+    if isinstance(knn, list | tuple):
+        return list(map(_normal_sections, knn))
+    if not isinstance(knn, Mapping) or not knn.get("filter") or not isinstance(knn.get("field"), str):
+        return knn
+    return {**knn, "filter": [*listed(knn["filter"]), {"exists": {"field": knn["field"]}}]}
 
 
 # The sorts by score alone.
@@ -203,7 +216,7 @@ def _normal_function(function: Any) -> Any:
 # the other documents of the segment. The normal form moves the optional clauses to a `bool` inside `must`, whose sum
 # is always rounded separately. Hits and highlights stay the same.
 def _normal_bool(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    must, should, filters = (_listed(content.get(name)) for name in ("must", "should", "filter"))
+    must, should, filters = (listed(content.get(name)) for name in ("must", "should", "filter"))
     minimum = _minimum(content.get("minimum_should_match"), len(should))
     if not (must or filters) or not 0 < minimum <= len(should):
         return content
@@ -220,7 +233,8 @@ def _normal_bool(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**rest, "must": [*must, optional]}
 
 
-def _listed(clauses: Any) -> Sequence[Any]:
+def listed(clauses: Any) -> Sequence[Any]:
+    """Return the clauses of a parameter that may be one clause, several or none."""
     if clauses is None:
         return []
     return clauses if isinstance(clauses, list | tuple) else [clauses]

@@ -75,10 +75,15 @@ def _has_terms(parser: Parser, name: str) -> bool:
     if reader.schema.unsearched.get(name) in _WITHOUT_TERMS:
         return False
     if unindexed := reader.schema.unindexed.get(name):
-        return unindexed.has_doc_values and not unindexed.is_text and not unindexed.is_geometry
+        return (
+            unindexed.has_doc_values
+            and not unindexed.is_text
+            and not unindexed.is_geometry
+            and not unindexed.is_vector
+        )
     if name not in reader.fields:
         return True
-    if reader.fields[name].field.is_geometry:
+    if reader.fields[name].field.is_geometry or reader.fields[name].field.is_vector:
         return False
     return (
         reader.sum_of_parts(len(reader.fields[name].present), lambda part: len(part.fields[name].present)) > 0

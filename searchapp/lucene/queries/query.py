@@ -586,7 +586,8 @@ class Parser:
         name, content = parameters.single(body, "a query")
         reader = self.reader_of(name)
         if reader is None:
-            raise unsupported(f"the query `{name}`")
+            advice = ", which ranks differently in 8.19 and 9.x (write the section `knn` of the body)"
+            raise unsupported(f"the query `{name}`{advice if name == 'knn' else ''}")
         self._depth += 1
         try:
             if self._depth > DEEPEST:
@@ -631,7 +632,7 @@ class Parser:
 
         Args:
             name: of the field or of an alias
-            types: those of points and ranges that the query accepts
+            types: those of points, ranges and vectors that the query accepts
         """
         if not name:
             raise invalid("the name of a field is empty")
@@ -644,7 +645,7 @@ class Parser:
         name = schema.aliases.get(name, name)
         field = schema.fields.get(name)
         if field is not None and not field.is_keyed:
-            if (field.is_geometry or field.is_range) and field.type not in types:
+            if (field.is_geometry or field.is_range or field.is_vector) and field.type not in types:
                 raise unsupported(f"queries on {name} (the type {field.type})")
             return field.bound(self.analyzers)
         for part in objects(name):

@@ -45,6 +45,7 @@ from searchapp.lucene.search.source_filter import SourceFilter
 
 if TYPE_CHECKING:
     from searchapp.lucene.search.aggregations import Aggregations
+    from searchapp.lucene.search.knn import KnnSection
     from searchapp.lucene.search.rescoring import Rescore
     from searchapp.lucene.search.suggest import Suggest
 
@@ -61,7 +62,7 @@ KNOWN = frozenset(
 )
 
 # The parts that are read with the query, because they contain queries or depend on the time.
-READ_WITH_QUERY = frozenset({"aggs", "aggregations", "suggest", "post_filter", "rescore"})
+READ_WITH_QUERY = frozenset({"aggs", "aggregations", "suggest", "post_filter", "rescore", "knn"})
 
 TRACKED_HITS = 10_000  # the default of `track_total_hits`
 
@@ -76,6 +77,8 @@ MOST_RESULTS = 64  # cached rewritten queries of a template, by the outcomes of 
 TextOutcome: TypeAlias = str | MatchNone
 
 JsonPath: TypeAlias = tuple[Any, ...]  # object keys and list indices that lead to a text
+
+FindNearest = Callable[[Sequence["KnnSection"]], Mapping["KnnSection", Query]]
 
 QueryBuilder = Callable[[Sequence[Query]], Query]  # builds a rewritten query from the queries of its texts
 
@@ -382,8 +385,9 @@ class Request:
 class BodyReader:
     """Reads search bodies on one index; caches the frame, which bodies of a template share."""
 
-    def __init__(self, parser: Parser) -> None:
+    def __init__(self, parser: Parser, find_nearest: FindNearest) -> None:
         self._parser = parser
+        self._find_nearest = find_nearest
         self._templates = TemplateCache()
         self._last_frame: tuple[str, Frame] | None = None
 
@@ -406,10 +410,15 @@ class BodyReader:
         filtered: Query | None = None
         with problems.at():
             query, query_texts = self._parser.read(body.get("query", {"match_all": {}}))
-            if may_match_nested(self._parser.unresolved or query, self._parser.reader.schema):
-                filtered = only_documents(query)
+            unresolved = self._parser.unresolved or query
         with problems.at():
             frame = self.frame(body)
+        if query is not None and frame is not None:
+            with problems.at():
+                if body.get("knn", []) != []:
+                    query, unresolved = self._with_nearest(body, query, unresolved, frame.size)
+                if may_match_nested(unresolved, self._parser.reader.schema):
+                    filtered = only_documents(query)
         aggregations: Aggregations | None = None
         suggest: Suggest | None = None
         for key in ("aggs", "aggregations"):
@@ -457,6 +466,28 @@ class BodyReader:
         )
         return request, query_texts
 
+    def sections(self, body: Body) -> list[KnnSection]:
+        """Read the sections `knn` of a search body on known fields.
+
+        Raises:
+            Refused: one is rejected.
+        """
+        from searchapp.lucene.search.knn import read_sections  # slow to import
+
+        read = read_sections(normal_body(body)["knn"], self._parser, self.frame(body).size)
+        return [section for section, _boost in read if section is not None]
+
+    def _with_nearest(self, body: Body, query: Query, unresolved: Query, size: int) -> tuple[Query, Query]:
+        """Return both forms of the query of a body with the documents of its sections `knn`."""
+        from searchapp.lucene.search.knn import joined, read_sections
+
+        sections = read_sections(body["knn"], self._parser, size)
+        found = self._find_nearest([section for section, _boost in sections if section is not None])
+        nearest = [(MatchNone() if section is None else found[section], boost) for section, boost in sections]
+        if "query" not in body:
+            return joined(None, nearest), joined(None, nearest)
+        return joined(query, nearest), joined(unresolved, nearest)
+
     def ranked(self, body: Body) -> Request:
         """Read a search body for ranking, without the query to highlight."""
         normal = normal_body(body)
@@ -467,7 +498,8 @@ class BodyReader:
             if frame.highlight is None and body.keys().isdisjoint(READ_WITH_QUERY):
                 return Request(query, query, frame)
         request, query_texts = self._read(normal, body)
-        if written is not None and request.frame.highlight is None and not request.depends_on_time:
+        is_template = request.frame.highlight is None and not request.depends_on_time and "knn" not in body
+        if written is not None and is_template:
             self._templates.add(written, query_texts, request.marked, request.query)
         return request
 

@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +48,7 @@ from searchapp.lucene.similarity import ONE, Float32s
 
 if TYPE_CHECKING:
     from searchapp.lucene.search.aggregations import Aggregations, Documents
+    from searchapp.lucene.search.knn import KnnSection
     from searchapp.lucene.search.rescoring import Rescore
 
 _log = logging.getLogger("searchapp.requests")
@@ -233,11 +234,25 @@ class Index:
 
     def _open(self, reader: DirectoryReader) -> None:
         self.reader = reader
-        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, dsl.reader))
+        self._nearest: dict[KnnSection, Query] = {}  # of the sections `knn` of a batch of bodies
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
+        rows = [searcher.rows for searcher in self.searchers]
+        self._find_nearest = partial(_find_nearest, rows, self._nearest)
+        self.bodies = BodyReader(Parser(reader.parts[0], self.analyzers, dsl.reader), self._find_nearest)
         self._documents: Documents | None = None  # of aggregations, which cache values
         # The last query and its scores, because its next page is often requested.
         self._last_scores: tuple[str, list[Scores]] | None = None
+
+    def _prepare_nearest(self, bodies: Iterable[Body]) -> None:
+        """Find the documents of the sections `knn` of a batch together, for `BodyReader`."""
+        self._nearest.clear()
+        sections: list[KnnSection] = []
+        for body in bodies:
+            if body.get("knn"):
+                with suppress(Refused), finite_scores():
+                    sections += self.bodies.sections(body)
+        if sections:
+            self._nearest.update(self._find_nearest(sections))
 
     @classmethod
     def create(cls, folder: Path, mapping: Mapping[str, Any], documents: Iterable[Document] = ()) -> Index:
@@ -318,7 +333,7 @@ class Index:
         """Return the hits of a search body with sources, highlights and, on request, explanations."""
         with self._damage_reported(), finite_scores():
             request = self.bodies.read(body)
-            return self._hits(request, self._page(request, repr(body.get("query"))))
+            return self._hits(request, self._page(request, _written_query(body)))
 
     def answer(self, body: Body) -> dict[str, Any]:
         """Return the response to a search body as JSON, without the time, the shards and the index's name.
@@ -327,7 +342,7 @@ class Index:
         """
         with self._damage_reported(), finite_scores():
             request = self.bodies.read(body)
-            page = self._page(request, repr(body.get("query")))
+            page = self._page(request, _written_query(body))
             hits = self._hits(request, page)
             if request.is_plain and (request.aggregations or not request.frame.is_total(len(hits))):
                 masks = [request.query.matching(searcher.rows) for searcher in self.searchers]
@@ -438,24 +453,29 @@ class Index:
             sources: list[Any] = [None] * len(documents)
         else:
             sources = self.reader.sources_of(documents)
+        schema, filter_ = self.reader.schema, frame.source
+        shown = sources
+        if filter_ is not None and schema.vectors_apart:
+            shown = [schema.shown_source(source, shows_vectors=filter_.shows_vectors) for source in sources]
         explanations = self._explanations(request, documents) if frame.explain else {}
         return [
             ScoredDocument(
                 id_,
                 score,
-                None if frame.source is None else frame.source.apply(source),
+                None if filter_ is None else filter_.apply(shown_source),
                 highlighter.highlights(source, document) if highlighter else {},
                 explanations.get(document),
                 values,
                 fields,
             )
-            for id_, score, values, fields, document, source in zip(
+            for id_, score, values, fields, document, source, shown_source in zip(
                 self.reader.ids_of(documents),
                 page.scores.tolist(),
                 page.values,
                 page.fields,
                 documents.tolist(),
                 sources,
+                shown,
                 strict=True,
             )
         ]
@@ -525,6 +545,7 @@ class Index:
         """
         with self._damage_reported():
             requests: list[Request] = []
+            self._prepare_nearest(bodies)
             with _report_index(requests):
                 for body in bodies:
                     requests.append(self.bodies.ranked(body))
@@ -556,6 +577,8 @@ class Index:
         queries = []
         with self._damage_reported():
             for body in bodies:
+                if body.get("knn"):  # whose documents the workers find
+                    continue
                 with suppress(Refused), finite_scores():
                     queries.append(self.bodies.ranked(body).query)
             for searcher in self.searchers:
@@ -619,6 +642,21 @@ class Index:
             if self.reader.exists:
                 self.reader.verify()
             raise
+
+
+# No method, because the reader of bodies would keep the index alive until garbage collection.
+def _find_nearest(
+    rows: Sequence[ScoreRows], known: Mapping[KnnSection, Query], sections: Sequence[KnnSection]
+) -> Mapping[KnnSection, Query]:
+    """Return the documents of sections `knn`, which may be `known`."""
+    from searchapp.lucene.search.knn import find_nearest  # slow to import
+
+    new = [section for section in sections if section not in known]
+    return {**known, **find_nearest(new, rows)}
+
+
+def _written_query(body: Body) -> str:
+    return repr([body[name] for name in ("query", "knn") if name in body])
 
 
 def _hit_json(hit: ScoredDocument) -> dict[str, Any]:

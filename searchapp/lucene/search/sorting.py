@@ -510,7 +510,7 @@ def _field(name: str, options: Mapping[str, Any], schema: Schema, nested: Nested
         return Field(name, type_, name)
     if field.is_text:
         raise invalid(f"{name} is a text field, which can't be sorted by: use a keyword field")
-    if field.is_range:
+    if field.is_range or field.is_vector:
         raise invalid(f"{name} is a {field.type} field, which can't be sorted by")
     if field.is_geometry:
         raise invalid(f"{name} is a geo_point field: sort by `_geo_distance`")

@@ -31,6 +31,7 @@ class SourceFilter:
 
     includes: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
+    shows_vectors: bool = False  # also without `includes`
 
     @classmethod
     def of(cls, value: Any) -> SourceFilter | None:
@@ -42,9 +43,14 @@ class SourceFilter:
             return cls() if value else None
         problems = ErrorCollector()
         excludes: tuple[str, ...] = ()
+        shows_vectors = False
         if isinstance(value, Mapping):
             with problems.at("_source"):
-                known_only(value, {"includes", "excludes"}, "`_source`")
+                known_only(value, {"includes", "excludes", "exclude_vectors"}, "`_source`")
+                hides_vectors = value.get("exclude_vectors", True)
+                if hides_vectors == "":
+                    raise invalid("`exclude_vectors` of `_source` must be true or false")
+                shows_vectors = not parameters.flag(hides_vectors, "`exclude_vectors` of `_source`")
             includes, excludes = (
                 _patterns(value.get(key, ()), f"_source.{key}", problems, only_text=True)
                 for key in ("includes", "excludes")
@@ -52,7 +58,7 @@ class SourceFilter:
         else:
             includes = _patterns(value, "_source", problems)
         problems.raise_if_any()
-        return cls(includes, excludes)
+        return cls(includes, excludes, shows_vectors or bool(includes))
 
     def apply(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
         if any("*" in pattern for pattern in self.excludes):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from searchapp.engines.base import BEST_FIRST
 from searchapp.errors import DataError, QueryRefused
+from searchapp.lucene.queries import dsl
 from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
@@ -102,10 +103,14 @@ class TrainingTopics:
     def nearest(self, body: Body) -> Body:
         if not self.withheld:
             return body
-        remaining = {
-            "bool": {"must": [body["query"]], "must_not": [{"ids": {"values": sorted(self.withheld)}}]}
-        }
-        return {**body, "query": remaining}
+        withheld = {"must_not": [{"ids": {"values": sorted(self.withheld)}}]}
+        remaining = {**body, "query": {"bool": {"must": [body["query"]], **withheld}}}
+        if "knn" in body:
+            remaining["knn"] = [
+                {**section, "filter": [*dsl.listed(section.get("filter")), {"bool": withheld}]}
+                for section in dsl.listed(body["knn"])
+            ]
+        return remaining
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,11 @@ class _Searching(Retriever):
 
     def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
         (topic,) = request.topics
-        query = self.query.body(topic, 1).get("query")
-        hits = self.index.find(one_document(document_id, query) | {"explain": True})
+        body = self.body(topic, request)
+        only = one_document(document_id)
+        if "knn" in body:  # which must find the nearest documents of the ranking
+            asked = {**body, **only, "query": body["query"], "post_filter": only["query"]}
+        else:
+            asked = one_document(document_id, body.get("query"))
+        hits = self.index.find(asked | {"explain": True})
         return hits[0].explanation if hits else None

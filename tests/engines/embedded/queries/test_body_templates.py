@@ -36,7 +36,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
 
 def fresh(index: EmbeddedIndex) -> BodyReader:
     """Return a reader without cached templates."""
-    return BodyReader(index.index.bodies._parser)
+    return BodyReader(index.index.bodies._parser, index.index._find_nearest)
 
 
 def match(field: str, text: Any, **more: Any) -> Json:
