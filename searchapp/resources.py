@@ -122,6 +122,7 @@ class RecipeBook:
         recipes: TOML tables by recipe
         template: returns a search body by name
         depth: the default window of signals
+        folder: of relative paths in recipes
     """
 
     task: str
@@ -129,6 +130,7 @@ class RecipeBook:
     recipes: Mapping[str, Mapping[str, Any]]
     template: Callable[[str], dict[str, Any]]
     depth: int = 100
+    folder: Path = Path()
 
 
 def recipe_book(task: str) -> RecipeBook:

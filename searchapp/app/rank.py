@@ -103,6 +103,7 @@ def planned_manifest(task: Task, engine: EngineInfo, index: IndexInfo, request: 
     else:
         training_files = collection.example_files(request.training_split) if request.recipe.learns else []
         used = [file for file in (*collection.documents.files, *training_files) if file.is_file()]
+    used += request.recipe.files()
     training_topics = {}
     if request.recipe.learns:
         training_topics = directory.training_record(
@@ -412,7 +413,8 @@ def rerun(
         )
     task = tasks.load(task_file or manifest.task)
     try:
-        book = RecipeBook(task.name, path / INPUTS / RECIPE, written, templates.__getitem__)
+        folder = task.recipe_book().folder
+        book = RecipeBook(task.name, path / INPUTS / RECIPE, written, templates.__getitem__, folder=folder)
         recipe = recipes.load(book, str(manifest.recipe.get("name")))
     except KeyError as error:
         raise DataError(f"{path / INPUTS / TEMPLATES}: template {error} is missing") from error

@@ -23,6 +23,8 @@ WINDOW = 10_000
 # How many deeper bodies are paged together: their hits must fit into memory.
 BATCH_SIZE = 16
 
+_IDS_AT_ONCE = 1000
+
 
 def deep_hits(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
     """Yield the hits of each body, which may exceed the engine's limit, in the order of the bodies.
@@ -164,6 +166,21 @@ def sources(index: Index, documents: Iterable[str]) -> dict[str, Mapping[str, An
         window = ids[start : start + WINDOW]
         found |= matching_sources(index, {"ids": {"values": window}}, len(window))
     return found
+
+
+def indexed_ids(index: Index, ids: Iterable[str]) -> set[str]:
+    """Return the ids that documents of the index have.
+
+    Raises:
+        EngineError: the engine failed.
+    """
+    waiting = iter(ids)
+    batches = iter(lambda: list(itertools.islice(waiting, _IDS_AT_ONCE)), [])
+    bodies = (
+        {"query": {"ids": {"values": batch}}, "size": len(batch), "_source": False, "sort": BEST_FIRST}
+        for batch in batches
+    )
+    return {document for hits in index.search(bodies) for document in hits.document_ids}
 
 
 def matching_sources(index: Index, query: Mapping[str, Any], size: int) -> dict[str, Mapping[str, Any]]:

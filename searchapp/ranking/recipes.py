@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from searchapp import tasks
@@ -67,6 +68,10 @@ class Recipe:
     @property
     def learns(self) -> bool:
         return any(self.needs(need) for need in (Need.examples, Need.labels, Need.terms, Need.model))
+
+    def files(self) -> list[Path]:
+        """Return the files that signals read, beside the data of the task."""
+        return [file for signal in self.signals for file in signal.files()]
 
     @property
     def trained(self) -> tuple[Trained, ...]:

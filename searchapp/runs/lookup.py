@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from collections.abc import Collection as AnyCollection
 from dataclasses import dataclass
-from itertools import islice
 
-from searchapp.engines.base import BEST_FIRST, Index
+from searchapp.engines.base import Index
 from searchapp.errors import DataError, EngineError
 from searchapp.formats.problems import Problems, shown
+from searchapp.ranking.paging import indexed_ids
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
-
-_BATCH_SIZE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def look_up_documents(open_index: Callable[[], Index], collection: Collection, i
     ids = tuple(dict.fromkeys(ids))
     try:
         index = open_index()
-        known, source = _indexed(index, ids), f"the index {index.info.version}"
+        known, source = indexed_ids(index, ids), f"the index {index.info.version}"
     except EngineError as error:
         problems = Problems(lenient=True)
         try:
@@ -83,13 +81,3 @@ def look_up_documents(open_index: Callable[[], Index], collection: Collection, i
             return LookUp("document", len(ids), why_not=str(error))
         source = f"the files in {collection.folder}"
     return LookUp("document", len(ids), tuple(document for document in ids if document not in known), source)
-
-
-def _indexed(index: Index, ids: Iterable[str]) -> set[str]:
-    waiting = iter(ids)
-    batches = iter(lambda: list(islice(waiting, _BATCH_SIZE)), [])
-    bodies = (
-        {"query": {"ids": {"values": batch}}, "size": len(batch), "_source": False, "sort": BEST_FIRST}
-        for batch in batches
-    )
-    return {document for hits in index.search(bodies) for document in hits.document_ids}

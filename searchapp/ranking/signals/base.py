@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from searchapp.engines.base import BEST_FIRST
@@ -289,6 +290,14 @@ class Signal(ABC):
             for key, value in written.items()
             if key not in (WEIGHT, WINDOW) and not isinstance(value, TopicQuery)
         }
+
+    def files(self) -> Sequence[Path]:
+        """Return the files that the signal reads, beside the data of the task.
+
+        Raises:
+            DataError: there are none where there must be some.
+        """
+        return ()
 
     @abstractmethod
     def prepare(self, inputs: Inputs) -> SignalScorer:

@@ -221,7 +221,9 @@ def _recipe_book(own: OwnFile, path: Path) -> RecipeBook:
         for name, recipe in resources.recipes(resources.GENERAL).items()
         if own.training_split is not None or name not in resources.GENERAL_LEARNING
     }
-    return RecipeBook(own.info.name, path, {**general, **own.recipes}, template, own.info.default_depth)
+    return RecipeBook(
+        own.info.name, path, {**general, **own.recipes}, template, own.info.default_depth, path.parent
+    )
 
 
 class OwnCollection(Collection):

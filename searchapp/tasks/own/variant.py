@@ -78,7 +78,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
                 return resources.read_json(path.parent / name)
             return book.template(name)
 
-        return RecipeBook(book.task, path, {**book.recipes, **recipes}, template, book.depth)
+        return RecipeBook(book.task, path, {**book.recipes, **recipes}, template, book.depth, path.parent)
 
     known_recipes = recipe_book().recipes
     for key, name in recipe_names.items():
