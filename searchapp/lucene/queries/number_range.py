@@ -313,13 +313,12 @@ def _next(value: float, towards: float, precision: type[np.floating[Any]]) -> fl
     if value == towards or math.isnan(value):
         return value
     with np.errstate(over="ignore", under="ignore"):
-        nearest = precision(value)
-    if nearest != value and (nearest > value) == (towards > value):
-        return float(nearest)
-    if nearest == 0 and (math.copysign(1, nearest) < 0) == (towards > 0):
-        return float(-nearest)
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.nextafter(nearest, precision(towards)))
+        nearest = float(precision(value))  # NumPy would compare in this precision
+        if nearest != value and (nearest > value) == (towards > value):
+            return nearest
+        if nearest == 0 and (math.copysign(1, nearest) < 0) == (towards > 0):
+            return -nearest
+        return float(np.nextafter(precision(nearest), precision(towards)))
 
 
 def _scaled(value: NumberValue, field: Field) -> float:
