@@ -24,6 +24,7 @@ from typing import Any
 
 from searchapp import tasks
 from searchapp.errors import DataError, UsageError
+from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.lucene.queries import dsl
 from searchapp.model import Topic
 from searchapp.ranking import fusion
@@ -142,6 +143,14 @@ _RANKING = ("query", "post_filter", "rescore")
 # A server counts the first terms of each shard, and adds fractions in another order.
 AGGREGATIONS_ON_ONE_SHARD = frozenset({"terms", "sum", "avg", "stats", "extended_stats"})
 
+STACKING_FILTERS = frozenset(
+    {
+        *("cjk_bigram", "common_grams", "dictionary_decompounder", "edge_ngram", "hyphenation_decompounder"),
+        *("keyword_repeat", "multiplexer", "ngram", "pattern_capture", "shingle", "synonym", "synonym_graph"),
+        *("word_delimiter", "word_delimiter_graph"),
+    }
+)
+
 _SHARD_INDEPENDENT_FUNCTIONS = frozenset(
     {"filter", "query", "weight", "field_value_factor", "gauss", "exp", "linear"}
 )
@@ -175,11 +184,8 @@ def _shard_effects(body: Mapping[str, Any], mapping: Mapping[str, Any]) -> Itera
     """Yield what the number of shards may change in an answer, with its cause in the body or the mapping."""
     if (reason := ranking_shard_dependence(body)) is not None:
         yield "rank differently", reason
-    if synonyms := sorted(_synonym_filters(mapping)):
-        yield (
-            "rank differently",
-            f"the synonyms `{synonyms[0]}` of the mapping, where queries are analyzed with them",
-        )
+    if names := sorted(_stacking_analyzers(mapping)):
+        yield "rank differently", f"the analyzer `{names[0]}`, which may put several terms at one position"
     if body.get("suggest"):
         yield "suggest other terms", "its `suggest`"
     kinds = {kind for key in ("aggs", "aggregations") for kind in _aggregations(body.get(key))}
@@ -187,13 +193,19 @@ def _shard_effects(body: Mapping[str, Any], mapping: Mapping[str, Any]) -> Itera
         yield "count differently", f"its aggregation `{dependent[0]}`"
 
 
-def _synonym_filters(mapping: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of filters whose terms a shard scores by those that it has."""
+def _stacking_analyzers(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the analyzers of queries that may put several terms at one position: a shard scores those that it has."""
     settings = mapping.get("settings", {})
     analysis = settings.get("analysis") or settings.get("index", {}).get("analysis") or {}
-    for name, described in analysis.get("filter", {}).items():
-        if str(described.get("type")) in ("synonym", "synonym_graph"):
-            yield name
+    analyzers, filters = analysis.get("analyzer", {}), analysis.get("filter", {})
+    for mapped in mapped_fields(mapping["mappings"].get("properties", {})):
+        name = mapped.described.get("search_analyzer", mapped.described.get("analyzer", "default"))
+        pieces = analyzers.get(name, {}).get("filter", ())
+        for piece in [pieces] if isinstance(pieces, str) else pieces:
+            described = filters.get(piece, {})
+            only_shingles = described.get("output_unigrams") in (False, "false")
+            if described.get("type", piece) in STACKING_FILTERS and not only_shingles:
+                yield name
 
 
 def _aggregations(content: Any) -> Iterator[str]:

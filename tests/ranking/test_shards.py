@@ -270,28 +270,37 @@ def test_invalid_queries_are_sent_unchanged(query: Any) -> None:
 def test_a_recipe_that_depends_on_shards_has_a_warning_on_several_shards() -> None:
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), "words")
-    assert not list(recipes.shard_warnings(recipe, {}, 3))
+    assert not list(recipes.shard_warnings(recipe, task.index_mapping(), 3))
     template = Template({"query": DEPENDENT[0][0]}, "mine.json")
     signal = Direct("direct", query=TopicQuery(template, "digest", {}))
     dependent = replace(recipe, signals=(signal,))
-    assert not list(recipes.shard_warnings(dependent, {}, 1))
-    (warning,) = recipes.shard_warnings(dependent, {}, 3)
+    assert not list(recipes.shard_warnings(dependent, EMPTY, 1))
+    (warning,) = recipes.shard_warnings(dependent, EMPTY, 3)
     assert warning.startswith(
         "mine.json may rank differently on these 3 shards than on one, because of its `more_like_this`"
     )
     aggregations = {"a": {"filter": {"match_all": {}}, "aggs": {"b": {"terms": {"field": "tag"}}}}}
     sent = {"query": MATCH, "post_filter": DEPENDENT[0][0], "aggs": aggregations, "suggest": {"s": {}}}
-    warnings = list(recipes.body_shard_warnings("mine.json", sent, {}, 3))
+    warnings = list(recipes.body_shard_warnings("mine.json", sent, EMPTY, 3))
     assert [warning.partition("mine.json may ")[2].partition(" on ")[0] for warning in warnings] == [
         "rank differently",
         "suggest other terms",
         "count differently",
     ]
-    assert not list(recipes.body_shard_warnings("mine.json", {"query": NESTED}, {}, 3))
-    synonyms = {"settings": {"analysis": {"filter": {"same": {"type": "synonym", "synonyms": ["a, b"]}}}}}
-    (warning,) = recipes.body_shard_warnings("mine.json", {"query": NESTED}, synonyms, 3)
-    assert "because of the synonyms `same` of the mapping" in warning
+    assert not list(recipes.body_shard_warnings("mine.json", {"query": NESTED}, EMPTY, 3))
+    analysis = {
+        "filter": {"same": {"type": "synonym", "synonyms": ["a, b"]}},
+        "analyzer": {"alike": {"tokenizer": "standard", "filter": ["lowercase", "same"]}},
+    }
+    for analyzer, count in (("standard", 0), ("alike", 1)):
+        fields = {"text": {"type": "text", "analyzer": "alike", "search_analyzer": analyzer}}
+        mapping = {"settings": {"analysis": analysis}, "mappings": {"properties": fields}}
+        warnings = list(recipes.body_shard_warnings("mine.json", {"query": NESTED}, mapping, 3))
+        assert len(warnings) == count
+        assert all("because of the analyzer `alike`" in warning for warning in warnings)
 
+
+EMPTY: Json = {"mappings": {}}
 
 NESTED: Json = {"nested": {"path": "part", "query": {"bool": {"must": MATCH, "filter": YEARS}}}}
 
@@ -303,9 +312,10 @@ def test_clauses_inside_nested_queries_are_protected_as_outside() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_shipped_recipes_do_not_depend_on_shards(name: str) -> None:
+def test_shipped_recipes_depend_on_shards_only_by_words_written_together(name: str) -> None:
     task = load(name)
     for recipe in recipes.names(task.recipe_book()):
-        assert not list(
-            recipes.shard_warnings(recipes.load(task.recipe_book(), recipe), task.index_mapping(), 3)
-        )
+        loaded = recipes.load(task.recipe_book(), recipe)
+        warnings = list(recipes.shard_warnings(loaded, task.index_mapping(), 3))
+        assert all("the analyzer `compounds`" in warning for warning in warnings)
+        assert bool(warnings) == name.startswith("smart-relations")

@@ -432,7 +432,7 @@ def _template(draw: Draw) -> Json:
         [
             {"type": "keyword"},
             {"type": "{dynamic_type}", "store": True},
-            {"doc_values": False},
+            {"type": "keyword", "doc_values": False},
             {"type": "text", "analyzer": "gaps", "meta": {"{name}": "{dynamic_type}"}},
             {"type": "object", "dynamic": False},
             {"type": "nested"},

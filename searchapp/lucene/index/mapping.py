@@ -959,6 +959,7 @@ class _FieldParser:
                     f"`split_queries_on_whitespace` of the field {name}, which has a normalizer,"
                 )
             searching = "whitespace"
+        similarity = self._similarity(name, described) if kind in (KEYWORD, BOOLEAN, FLATTENED) else None
         return Field(
             name,
             kind,
@@ -966,11 +967,11 @@ class _FieldParser:
             analyzer=normalizer,
             search_analyzer=searching,
             quote_analyzer=searching,
-            similarity=self._similarity(name, described) if kind in (KEYWORD, BOOLEAN, FLATTENED) else None,
+            # Elasticsearch ignores the similarity and the index options of flattened fields.
+            similarity=self._similarities["default"] if kind == FLATTENED else similarity,
             ignore_above=limit,
             has_doc_values=_flag(described, "doc_values", True, name),
             has_norms=_flag(described, "norms", False, name),
-            # Elasticsearch ignores those of flattened fields.
             index_options=DOCS if kind == FLATTENED else index_options,
             is_stored=_flag(described, "store", False, name),
             scaling_factor=_scaling_factor(described, name) if kind == SCALED else 1.0,

@@ -346,7 +346,10 @@ class ExpressionReader:
         while self._peek("?*+{"):
             sign = self._next()
             least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}.get(sign) or self._bounds()
-            expression = _repetition(expression, least, most)
+            if most is None and _matches_nothing(expression):  # which Lucene does not repeat zero times
+                expression = NOTHING
+            else:
+                expression = _repetition(expression, least, most)
         return expression
 
     def _bounds(self) -> tuple[int, int | None]:
@@ -455,6 +458,21 @@ class ExpressionReader:
         return _concatenation(zeros, _union(*numbers))
 
 
+def _matches_nothing(expression: Expression) -> bool:
+    """Return whether no text matches; only intersections and complements need an automaton."""
+    if expression == NOTHING:
+        return True
+    return _has_sets(expression) and Automaton(expression).is_empty
+
+
+def _has_sets(expression: Expression) -> bool:
+    if isinstance(expression, Intersection | Complement):
+        return True
+    if isinstance(expression, Repetition):
+        return _has_sets(expression.inner)
+    return isinstance(expression, Concatenation | Union) and any(map(_has_sets, expression.parts))
+
+
 class Automaton:
     """The deterministic automaton of an expression; state 0 is the first one, and -1 leads nowhere."""
 
@@ -495,6 +513,7 @@ class Automaton:
         while (more := live | live[self._table].any(axis=1)).sum() > live.sum():
             live = more
         self._table[~live[self._table]] = -1
+        self.is_empty = not live[0]
 
     @property
     def beginning(self) -> str:
