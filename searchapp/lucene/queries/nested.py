@@ -193,7 +193,7 @@ def _may_match(query: Query, may_match_field: Callable[[str], bool]) -> bool:
         return True
     if isinstance(query, MatchNone):
         return False
-    if isinstance(query, NumberRange) and query.is_point:
+    if isinstance(query, NumberRange) and (query.is_point or query.has_now):
         return True
     if isinstance(query, Term | TermsDisjunction | TermInSet | NumberRange | IpRange | GeoBox):
         return may_match_field(query.field)

@@ -127,6 +127,7 @@ class NumberRange(Leaf):
     high: float
     covers_field: bool = False  # whether the range includes all numbers of the field
     is_point: bool = False  # whether the query is a single integer, which Elasticsearch looks up differently
+    has_now: bool = False  # whether a bound depends on the time of the request
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NumberRange) and self._key() == other._key()
@@ -379,7 +380,10 @@ def of_dates(
     first, last = bounds_of_dates(parser, field, bounds, low, high, formats, zone)
     if first <= known[0] and known[1] <= last:
         return Constant(Exists(field.name))
-    return MatchNone() if known[1] < first or last < known[0] else NumberRange(field.name, first, last)
+    if known[1] < first or last < known[0]:
+        return MatchNone()
+    has_now = any(str(bounds.get(name)).startswith("now") for name in (low, high))
+    return NumberRange(field.name, first, last, has_now=has_now)
 
 
 def bounds_of_dates(

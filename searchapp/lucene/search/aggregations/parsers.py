@@ -474,7 +474,7 @@ def _read_ranges(request: _Request) -> buckets.Ranges:
     ]
     if not ranges:
         raise invalid(f"{request.of('ranges')} is empty")
-    ranges.sort(key=lambda entry: (entry.low, entry.high))
+    ranges.sort(key=lambda entry: [(end, math.copysign(1, end)) for end in (entry.low, entry.high)])
     is_keyed = parameters.flag(options.get("keyed", False), request.of("keyed"))
     if is_keyed and len({entry.key for entry in ranges}) < len(ranges):
         raise unsupported(f"ranges of the same key in {request.label}")
