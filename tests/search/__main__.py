@@ -1,13 +1,15 @@
 """`python -m tests.search`: search long for differences, on a new server or on `SEARCHAPP_TEST_URL`.
 
-It ends with how often each entry of the engine's registries was compared, in search bodies with hits and in analyzers.
-`--first` continues a search that was stopped: its output names the number of the next case.
+It ends with how often each entry of the engine's registries was compared, in search bodies with hits and in analyzers,
+also after Ctrl-C or SIGTERM. `--first` continues a search that was stopped: its output names the number of the next
+case.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections import Counter
@@ -26,6 +28,7 @@ REPORT_SECONDS = 30.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the search and return 1 if there is a difference."""
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     total = 0
     with any_server() as server:
         for kind, search, count in (
@@ -88,16 +91,18 @@ def _search_queries(
     with queries.engines(server, shards) as engines:
         candidates = queries.CANDIDATES
         cases = queries.cases(seed, count * candidates if count else 0, first, candidates)
-        for case in cases:
-            first += 1
-            differences = list(engines.reduced_differences(case))
-            yield engines.bodies, [f"{json.dumps(entry.case)}\n{entry.text}" for entry in differences]
-            if engines.bodies >= count:
-                break
-        if count:
-            print(f"continue with --first {first}", flush=True)
-            print(f"{engines.with_hits:,} of {engines.bodies:,} compared bodies have hits", flush=True)
-            _print_counts(engines.counts, entries.known())
+        try:
+            for case in cases:
+                differences = list(engines.reduced_differences(case))
+                first += 1
+                yield engines.bodies, [f"{json.dumps(entry.case)}\n{entry.text}" for entry in differences]
+                if engines.bodies >= count:
+                    break
+        finally:
+            if count:
+                print(f"continue with --first {first}", flush=True)
+                print(f"{engines.with_hits:,} of {engines.bodies:,} compared bodies have hits", flush=True)
+                _print_counts(engines.counts, entries.known())
 
 
 def _print_counts(counts: Counter[str], known: Iterable[str]) -> None:
@@ -122,4 +127,7 @@ class _Progress:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped")
