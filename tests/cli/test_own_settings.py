@@ -36,4 +36,4 @@ def test_every_form_of_a_mapping_makes_the_same_index(cli: Cli, tmp_path: Path) 
     )
     result = cli("index", task)
     assert result.code == 4
-    assert "mine.json: the mapping mine.json: the settings of the mapping set " in result.stderr
+    assert "mine.json: the settings of the mapping set " in result.stderr

@@ -346,8 +346,12 @@ class ComparedEngines(EnginePair):
 
 
 def _without_stacks(mapping: Json) -> Json:
-    """Return a mapping whose queries have one term at a position, because shards score several by those they have."""
+    """Return a mapping whose queries have one term at a position, because shards score several by those they have.
+
+    It adds no fields, whose types may depend on the first shard.
+    """
     changed = copy.deepcopy(mapping)
+    changed["mappings"]["dynamic"] = False
     filters = changed["settings"]["analysis"]["filter"]
     filters.update(
         {name: {"type": "lowercase"} for name, piece in filters.items() if piece["type"] in STACKING_FILTERS}

@@ -305,7 +305,7 @@ class Frame:
         for name in WITHOUT_EFFECT.keys() & body.keys():
             with problems.at(name):
                 WITHOUT_EFFECT[name](body[name], f"`{name}`")
-        if body.get("min_score") is not None:
+        if "min_score" in body:
             with problems.at("min_score"):
                 min_score = parameters.to_float32(parameters.any_number(body["min_score"], "`min_score`"))
         if body.get("collapse") is not None:
@@ -408,6 +408,10 @@ class BodyReader:
         marked: Query | None = None
         frame: Frame | None = None
         filtered: Query | None = None
+        for key in ("post_filter", "rescore", "collapse"):
+            with problems.at(key):
+                if key in body and body[key] is None:
+                    raise invalid(f"`{key}` must be an object, not null")
         with problems.at():
             query, query_texts = self._parser.read(body.get("query", {"match_all": {}}))
             unresolved = self._parser.unresolved or query

@@ -270,7 +270,7 @@ def own_mapping(mapping: dict[str, Any], fields: Iterable[str], path: Path, name
     try:
         mapping = with_word_lists(canonical(without_description(mapping)), path.parent)
     except (BadSettings, DataError) as error:
-        raise DataError(f"{path}: the mapping {name}: {error}") from error
+        raise DataError(f"{path}: {error}") from error
     mappings = mapping.get("mappings")
     mappings = mappings if isinstance(mappings, dict) else {}
     properties = mappings.get("properties")
