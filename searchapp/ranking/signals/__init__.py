@@ -30,6 +30,7 @@ KINDS: Mapping[str, str] = {
     "multiclass": "MultiClass",
     "multilabel": "MultiLabel",
     "lines": "Lines",
+    "metric": "LearnedMetric",
     "run": "RunSignal",
     "transformer": "TransformerSignal",
 }
