@@ -78,9 +78,9 @@ class LearnedMetric(Trained):
     dimensions: int = whole("number of dimensions of the vectors", default=400)
     latent_dimensions: int = whole("number of dimensions of the latent space", default=1200)
     min_df: int = whole("minimum number of texts with a word or a pair of words", default=3)
-    temperature: float = number("divisor of the cosines in the training", default=0.05)
+    temperature: float = number("divisor of the cosines in the training", default=0.1)
     batch_size: int = whole("number of pairs of a batch", default=512)
-    learning_rate: float = number("learning rate of Adam", default=0.002)
+    learning_rate: float = number("learning rate of Adam", default=0.005)
     epochs: int = whole("number of passes over all pairs", default=20)
 
     @classmethod
