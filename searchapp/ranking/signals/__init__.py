@@ -32,6 +32,7 @@ KINDS: Mapping[str, str] = {
     "lines": "Lines",
     "metric": "LearnedMetric",
     "run": "RunSignal",
+    "vectors": "VectorSignal",
     "transformer": "TransformerSignal",
 }
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -33,19 +33,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.errors import DataError
-from searchapp.lucene import vectors
-from searchapp.model import Document, Example, Explanation, Hits, Topic
-from searchapp.progress import Advance
+from searchapp.model import Document, Example, Topic
 from searchapp.ranking import learning
 from searchapp.ranking.signals.base import (
-    AT_ONCE,
     Inputs,
-    SignalRequest,
     SignalScorer,
     Trained,
     model_record,
     require_unseen,
 )
+from searchapp.ranking.signals.vectors import ByteVectorScorer, Int8s, as_bytes, byte_matrix
 from searchapp.ranking.templates import RecipeTable, number, whole, window
 from searchapp.text import counted
 
@@ -54,7 +51,6 @@ if TYPE_CHECKING:
 
 Float32s = NDArray[np.float32]
 Numbers = NDArray[np.intp]
-SignedBytes = NDArray[np.int8]
 
 # A word, a LaTeX command, a number or a sign.
 _TOKEN = re.compile(r"\\?[^\W\d_]+|\d+|[^\w\s\\]")
@@ -119,7 +115,7 @@ class LearnedMetric(Trained):
             space = _latent_space(distinct, self.min_df, self.latent_dimensions, self.seed)
             of_topics, of_documents = self._matrices(space.rows, topic_rows, document_rows)
             projection = space.components.T @ of_topics
-            document_vectors = _as_bytes(space.rows[[row_of[texts[id_]] for id_ in ids]] @ of_documents)
+            document_vectors = as_bytes(space.rows[[row_of[texts[id_]] for id_ in ids]] @ of_documents)
         greatest = float(np.abs(projection).max())
         kernels = {str(library["architecture"]) for library in threadpool_info() if "architecture" in library}
         header = {
@@ -261,89 +257,44 @@ def _latent_space(texts: Sequence[str], min_df: int, dimensions: int, seed: int)
     return _LatentSpace(features, svd.components_.astype(np.float32), rows.astype(np.float32))
 
 
-def _as_bytes(rows: NDArray[Any]) -> SignedBytes:
-    """Return vectors as bytes: the greatest absolute component of a row becomes 127; 0 stays 0."""
-    greatest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    scaled = np.divide(127.0 * rows, greatest, out=np.zeros_like(rows), where=greatest > 0)
-    rounded: SignedBytes = np.rint(scaled).astype(np.int8)
-    return rounded
-
-
-class _MetricScorer(SignalScorer):
+class _MetricScorer(ByteVectorScorer):
     def __init__(self, signal: LearnedMetric, stored: StoredModel, *, topics_are_documents: bool) -> None:
-        self._signal = signal
         self._stored = stored
-        self._topics_are_documents = topics_are_documents
         arrays = stored.arrays
         names = learning.texts(stored.header, "features")
         ids = learning.texts(stored.header, "labels")
         self._features = _Features(names, learning.numbers(arrays, "idf", len(names)))
-        self._projection = _matrix(arrays, "projection", "f", len(names))
-        documents = _matrix(arrays, "documents", "i", len(ids), self._projection.shape[1])
+        self._projection = _projection(arrays, len(names))
+        documents = byte_matrix(arrays, "documents", len(ids), self._projection.shape[1])
         # Documents without a known word have no vector.
         has_vector = documents.any(axis=1)
-        self._documents = np.array(ids)[has_vector].tolist()
-        self._vectors = documents[has_vector].view(np.uint8)
-        self._lengths = vectors.squares(self._vectors)
+        super().__init__(
+            np.array(ids)[has_vector].tolist(),
+            documents[has_vector],
+            signal.window,
+            topics_are_documents=topics_are_documents,
+        )
 
-    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Hits]:
-        require_unseen(self._stored, request.topics)
-        depth = max(self._signal.window, request.depth)
-        at_once = max(1, min(AT_ONCE, vectors.SCORES_AT_ONCE // max(1, len(self._documents))))
-        for start in range(0, len(request.topics), at_once):
-            topics = request.topics[start : start + at_once]
-            for topic, scores in zip(topics, self._scores(topics), strict=True):
-                # Documents are in the order of their ids, the order of equal scores.
-                best = np.argsort(-scores, kind="stable")[: depth + 1].tolist()
-                best = [row for row in best if scores[row] > 0 and not self._is_own(topic, row)][:depth]
-                yield Hits([self._documents[row] for row in best], scores[best].tolist())
-                advance(1)
-
-    def _is_own(self, topic: Topic, row: int) -> bool:
-        return self._topics_are_documents and self._documents[row] == topic.id
-
-    def _scores(self, topics: Sequence[Topic]) -> Float32s:
-        """Return the scores of all documents, (topics, documents); 0 for a topic without a known word."""
+    def topic_vectors(self, topics: Sequence[Topic]) -> Int8s:
+        require_unseen(self._stored, topics)
         weights = self._features.vectors([topic.text for topic in topics])
         used = np.unique(weights.indices)
         # Sparse products are sums in the order of the features, in double precision.
-        rows = _as_bytes(weights[:, used] @ self._projection[used].astype(np.float64))
-        has_vector = rows.any(axis=1)
-        result = np.zeros((len(topics), len(self._documents)), np.float32)
-        result[has_vector] = vectors.scores(
-            vectors.COSINE, self._vectors, self._lengths, rows[has_vector].view(np.uint8), rows.shape[1]
-        )
-        return result
-
-    def explain(self, request: SignalRequest, document_id: str) -> Explanation | None:
-        (topic,) = request.topics
-        if document_id not in self._documents:
-            return None
-        row = self._documents.index(document_id)
-        (scores,) = self._scores([topic])
-        score = float(scores[row])
-        if not score or self._is_own(topic, row):
-            return None
-        ahead = np.append(np.flatnonzero(scores > scores[row]), np.flatnonzero(scores[:row] == scores[row]))
-        rank = 1 + sum(not self._is_own(topic, number) for number in ahead.tolist())
-        description = f"similarity (1 + cosine) / 2 of the trained vectors, rank {rank:,}"
-        return Explanation(score, description, (Explanation(2 * score - 1, "cosine"),))
+        return as_bytes(weights[:, used] @ self._projection[used].astype(np.float64))
 
     def model(self) -> dict[str, Any]:
         return model_record(self._stored)
 
 
-def _matrix(arrays: Arrays, name: str, kind: str, rows: int, columns: int | None = None) -> Any:
-    """Return a matrix of a model.
+def _projection(arrays: Arrays, rows: int) -> Any:
+    """Return the matrix from features to the vectors of topics.
 
     Raises:
         DataError: it is missing, or has another shape or kind of numbers.
     """
-    matrix = arrays.get(name)
-    if matrix is None or matrix.ndim != 2 or matrix.dtype.kind != kind or len(matrix) != rows:
-        raise learning.invalid_part(name)
-    if (columns is not None and matrix.shape[1] != columns) or not np.isfinite(matrix).all():
-        raise learning.invalid_part(name)
-    if kind == "i" and matrix.dtype != np.int8:
-        raise learning.invalid_part(name)
+    matrix = arrays.get("projection")
+    if matrix is None or matrix.ndim != 2 or matrix.dtype.kind != "f" or len(matrix) != rows:
+        raise learning.invalid_part("projection")
+    if not np.isfinite(matrix).all():
+        raise learning.invalid_part("projection")
     return matrix
