@@ -212,7 +212,7 @@ class _FileScorer(ByteVectorScorer):
         super().__init__(ids, documents, signal.window, topics_are_documents=inputs.topics_are_documents)
 
     def topic_vectors(self, topics: Sequence[Topic]) -> Int8s:
-        unknown = [topic.id for topic in topics if digest_text(topic.text) not in self._rows]
+        unknown = [topic.id or "typed words" for topic in topics if digest_text(topic.text) not in self._rows]
         if unknown:
             raise DataError(
                 f"{self._signal.path} has no vector of {counted(len(unknown), 'topic')} ({some(unknown)}): "
