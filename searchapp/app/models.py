@@ -325,7 +325,7 @@ def train(
     if not recipe.trained and not recipe.is_learned:
         raise UsageError(
             f"the recipe {recipe.name} has no model to train: choose one with the signal multiclass, "
-            "multilabel or lines, or with the fusion learned"
+            "multilabel, lines or metric, or with the fusion learned"
         )
     made = [
         models.of(signal, ranked, rebuild=rebuild, workers=workers)

@@ -57,6 +57,7 @@ HEADINGS: Mapping[str, Mapping[str, str]] = {
     },
     "Rank and score": {
         "rank": "runs",
+        "embed": "embeddings",
         "train": "runs",
         "evaluate": "evaluate",
         "topics": "judging",

@@ -424,7 +424,17 @@ class Settings:
         by_project=True,
     )
     insecure: bool = _setting(
-        "Whether credentials may go to another machine without TLS.", SWITCH, default=False, by_flag=True
+        "Whether credentials, and texts for embeddings, may go to another machine without TLS.",
+        SWITCH,
+        default=False,
+        by_flag=True,
+    )
+    embedding_hosts: str | None = _setting(
+        "Other machines that texts may be sent to for embeddings: host names, separated by commas.",
+        unset="none",
+    )
+    embedding_key: str | SecretSource | None = _setting(
+        "API key for endpoints of embeddings.", _token("API key", "the key that was given"), secret=True
     )
     index_prefix: str = _setting(
         "Prefix of the names of indexes and aliases.",
@@ -506,6 +516,10 @@ WAYS = ("", "_file", "_command")
 # Secrets with all WAYS.
 SECRETS = ("password", "api_key", "bearer_token")
 
+# The key of endpoints of embeddings, and its WAYS, of which the first source that has any decides.
+EMBEDDING_KEY = "embedding_key"
+EMBEDDING_KEYS = tuple(f"{EMBEDDING_KEY}{way}" for way in WAYS)
+
 # All come from the first source that has any.
 CREDENTIALS = ("username", *(f"{name}{way}" for name in SECRETS for way in WAYS))
 
@@ -516,7 +530,7 @@ PLACES = ("url", "cloud_id")
 def _secret_ways(name: str) -> Iterator[SettingDeclaration]:
     shown = name.replace("_", " ").replace("api", "API")
     yield SettingDeclaration(f"{name}_file", f"File with the {shown}, in one line.", PATH)
-    about = f"Command that prints the {shown}; run without a shell, at the first request to a server."
+    about = f"Command that prints the {shown}; run without a shell, at the first request that needs it."
     yield SettingDeclaration(f"{name}_command", about, secret=True)  # its words may contain the secret
 
 
@@ -562,7 +576,7 @@ def _declare() -> Iterator[SettingDeclaration]:
         if name == "url":
             about = "Cloud ID of an Elastic Cloud deployment, instead of its address."
             yield SettingDeclaration("cloud_id", about, SettingType(_read_cloud_id), by_project=True)
-        if name in SECRETS:
+        if name in (*SECRETS, EMBEDDING_KEY):
             yield from _secret_ways(name)
     about = f"Keys of all screens: {alternatives(KEY_SETS)}, the keys of version 0.3."
     yield SettingDeclaration("key_set", about, _choice(KEY_SETS), default=KEY_SETS[0], by_variable=False)

@@ -250,7 +250,7 @@ class Downloader:
         if status not in (200, 206):
             reason = f"answers {status} {answer.reason_phrase}".rstrip()
             if status in PASSING_STATUS:
-                raise _TransientError(reason, _retry_after(answer.headers.get("Retry-After")))
+                raise _TransientError(reason, retry_after(answer.headers.get("Retry-After")))
             raise SearchappError(f"{url} {reason}: nothing was fetched from it{_ADVICE.get(status, '')}")
         if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise SearchappError(
@@ -336,7 +336,7 @@ def _validator(headers: httpx.Headers) -> str | None:
     return tag if tag and not tag.startswith("W/") else date
 
 
-def _retry_after(value: str | None) -> float | None:
+def retry_after(value: str | None) -> float | None:
     """Return the seconds of a Retry-After header (a number or a date)."""
     if value is None:
         return None

@@ -698,8 +698,11 @@ def write_model(path: Path, stored: StoredModel) -> None:
         np.savez_compressed(file, **arrays)
 
 
-def read_model(path: Path) -> StoredModel:
-    """Read a model's file.
+_AGAIN = "remove it, or train again with `searchapp train TASK --rebuild`"
+
+
+def read_model(path: Path, again: str = _AGAIN) -> StoredModel:
+    """Read a model's file; `again` tells how to replace a damaged one.
 
     Raises:
         DataError: the file is unreadable, damaged, or not a model.
@@ -730,13 +733,10 @@ def read_model(path: Path) -> StoredModel:
         # A damaged file makes zipfile seek before its beginning, which is an invalid argument.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise unreadable(path, error) from error
-        raise DataError(f"{path} is not a model of searchapp, or is damaged: {_AGAIN}") from error
+        raise DataError(f"{path} is not a model of searchapp, or is damaged: {again}") from error
     if header.get("format") != MODEL_FORMAT:
-        raise DataError(f"{path} was written by another version of searchapp: {_AGAIN}")
+        raise DataError(f"{path} was written by another version of searchapp: {again}")
     digest = header.pop("digest", None)
     if digest != digest_of(header, arrays):
-        raise DataError(f"{path} is damaged (wrong digest): {_AGAIN}")
+        raise DataError(f"{path} is damaged (wrong digest): {again}")
     return StoredModel(header, arrays, digest)
-
-
-_AGAIN = "remove it, or train again with `searchapp train TASK --rebuild`"

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from searchapp import resources
+from searchapp.embeddings.source import EmbeddingSource
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
@@ -149,6 +150,8 @@ class TaskInfo:
     variant: Path | None = None
     # The folder of a sample's files.
     folder: Path | None = None
+    # The model that embeds the texts of an own task or a variant.
+    embeddings: EmbeddingSource | None = None
 
     @property
     def reference(self) -> str:

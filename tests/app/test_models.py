@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 import searchapp
+from searchapp.model import Example
+from searchapp.ranking.signals.metric import LearnedMetric
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
 
@@ -32,6 +35,21 @@ fusion.learning_rate = 0.5
 [recipes.classes]
 template = "bm25"
 signals = [{ signal = "multilabel", cost = 1.0, min_samples = 1, steepness = 1.0 }]
+
+[recipes.vectors]
+signals = [
+  { signal = "direct", template = "bm25" },
+  { signal = "metric", min_df = 1, dimensions = 8, latent_dimensions = 16, weight = 0.5 },
+]
+[recipes.vectors.fusion]
+method = "learned"
+candidates = 10
+max_topics = 20
+folds = 2
+num_trees = 2
+num_leaves = 2
+min_samples = 1
+learning_rate = 0.5
 """
 
 
@@ -109,6 +127,26 @@ def test_a_fusion_is_trained_again_after_each_change_of_what_training_reads(
     change(task)
     again = train(offline, task)
     assert again["trained"] and again["key"] != first["key"]
+
+
+def test_the_vectors_of_a_fusion_are_trained_without_the_topics_they_rank(
+    offline: Cli, task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trees learn from folds of topics whose vectors a model of the other folds has computed."""
+    seen: list[frozenset[str]] = []
+    original = LearnedMetric.train
+
+    def watched(signal: LearnedMetric, examples: Sequence[Example], *more: Any) -> Any:
+        seen.append(frozenset(example.topic.id for example in examples))
+        return original(signal, examples, *more)
+
+    monkeypatch.setattr(LearnedMetric, "train", watched)
+    command = ("train", task, "--split", "dev", "--recipe", "vectors", "--rebuild", "--json")
+    assert offline("index", task).code == 0
+    first, again = (offline(*command).json["models"] for _ in range(2))
+    assert [model["digest"] for model in first] == [model["digest"] for model in again]
+    everything, *folds = seen[: len(seen) // 2]
+    assert len(folds) == 2 and folds[0] | folds[1] == everything and not folds[0] & folds[1]
 
 
 @pytest.mark.parametrize("recipe", ["taught", "classes"])

@@ -93,6 +93,16 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("topics", TASK, "--run", first, "--topic", topic, "--depth", 1)
     own = Path(shutil.copytree(SAMPLES / "own", folder / "own")) / "cooking.toml"
     own.write_text(own.read_text("utf-8").replace('gold = "gold.txt"\n', ""), "utf-8")
+    with own.open("a", encoding="utf-8") as file:
+        file.write('[embeddings]\ndocuments = "vectors.jsonl"\ntopics = "vectors.jsonl"\n')
+    texts = [
+        json.loads(line)["id"] for line in (own.parent / "recipes.jsonl").read_text("utf-8").splitlines()
+    ]
+    for name in ("questions.tsv", "train.tsv"):
+        texts += [line.split("\t")[0] for line in (own.parent / name).read_text("utf-8").splitlines()[1:]]
+    rows = [{"id": id_, "embedding": [1, place]} for place, id_ in enumerate(texts)]
+    (own.parent / "vectors.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    yield run("embed", own, "--data", own.parent)
     yield run("index", own)
     yield run("topics", own, *split, "--topic", "q1")
     facts = "explanation-2019"

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
+from searchapp.config import credentials
 from searchapp.config.settings import DECLARED
-from searchapp.engines.elasticsearch import client
 from tests.cli.conftest import SAMPLE
 from tests.profile import FULL
 from tests.programs import Program
@@ -103,7 +103,7 @@ def environ(secured_node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "SEARCHAPP_CA_CERTS": str(secured_node.ca_certs),
         "SEARCHAPP_INDEX_PREFIX": "test-sessions",
     }
-    client.forget_secrets()
+    credentials.forget_secrets()
     secured_node.server.delete_indices("test-sessions")
 
 

@@ -16,6 +16,7 @@ from searchapp.config.settings import (
     COUNT,
     CREDENTIALS,
     DECLARED,
+    EMBEDDING_KEYS,
     SEED,
     SWITCH,
     SettingDeclaration,
@@ -101,7 +102,11 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    setting = draw(st.sampled_from([setting for setting in DECLARED if setting.name not in CREDENTIALS]))
+    setting = draw(
+        st.sampled_from(
+            [setting for setting in DECLARED if setting.name not in (*CREDENTIALS, *EMBEDDING_KEYS)]
+        )
+    )
     return Case(setting, draw(st.frozensets(st.sampled_from(origins_of(setting)))))
 
 
@@ -258,7 +263,7 @@ def test_an_address_in_a_file_chooses_the_server(
     assert settings.url_given == ("url" in project + user)
 
 
-REACHING = {field.name for field in fields(Settings)} & BY_NAME.keys() - CREDENTIALS
+REACHING = {field.name for field in fields(Settings)} & BY_NAME.keys() - {*CREDENTIALS, *EMBEDDING_KEYS}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import elasticsearch
 import pytest
 import trustme
 
+from searchapp.config.credentials import forget_secrets
 from searchapp.config.settings import SecretSource, Settings, address_of_cloud
 from searchapp.engines.elasticsearch import ElasticsearchEngine, client
 from searchapp.engines.elasticsearch import client as client_module
@@ -51,7 +52,7 @@ def collect_sockets(quick_collection: None) -> Iterator[None]:
     """Collect such sockets within their test, and forget secrets."""
     yield
     gc.collect()
-    client_module.forget_secrets()
+    forget_secrets()
 
 
 def version(settings: Settings) -> str:
@@ -327,7 +328,7 @@ def test_the_error_for_an_unreadable_secret_gives_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any], message: str
 ) -> None:
     if "sleep" in str(source):
-        monkeypatch.setattr(client_module, "COMMAND_SECONDS", 1.0)
+        monkeypatch.setattr("searchapp.config.credentials.COMMAND_SECONDS", 1.0)
     settings = Settings(home=tmp_path, url="http://127.0.0.1:9", api_key=SecretSource("K", **source))
     error = refusal(settings)
     assert isinstance(error, UsageError) and message in str(error) and "hunter2" not in str(error)

@@ -69,6 +69,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("rerun", [run, "--out", f"{run}4", "--overwrite"])
+    yield Case("embed", [task, "--dry-run"], code=2)
     yield Case("train", [task, "--split", "dev", "--recipe", world.recipe], code=2)
     yield Case("tasks show", [task, "--recipe", world.recipe])
     yield Case("explain", [task, world.documents[0], "--topic", world.topics[0], "--recipe", "fused"])

@@ -30,7 +30,7 @@ from searchapp.model import Ranking
 from searchapp.progress import Progress
 from searchapp.ranking.ranker import SignalAnswers, WorkTime, dependencies
 from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals.base import Signal, Trained
+from searchapp.ranking.signals.base import Signal, TrainedLinear
 
 
 class VariantKind(StrEnum):
@@ -269,7 +269,7 @@ class _AblationStudy:
         signals = list(self._signals)
         index = [signal.name for signal in signals].index(variant.signal)
         signal = signals[index]
-        assert isinstance(signal, Trained)
+        assert isinstance(signal, TrainedLinear)
         signals[index] = replace(signal, without=(*signal.without, variant.feature))
         changed = replace(self._request.recipe, signals=tuple(signals))
         return [
@@ -297,4 +297,4 @@ class _AblationStudy:
 
 def features_of(signal: Signal) -> Sequence[str]:
     """Return the kinds of features without which the model of a signal can be trained."""
-    return signal.features if isinstance(signal, Trained) else ()
+    return signal.features if isinstance(signal, TrainedLinear) else ()

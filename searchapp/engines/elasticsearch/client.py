@@ -7,14 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import ipaddress
 import logging
-import os
 import re
-import select
-import shlex
 import ssl
-import subprocess
 import sys
 import threading
 import time
@@ -39,9 +34,9 @@ from elastic_transport import (
 from elastic_transport.client_utils import DEFAULT
 from elasticsearch import Elasticsearch
 
+from searchapp.config.credentials import is_this_machine, read_secret
 from searchapp.config.settings import (
     BY_NAME,
-    DECLARED,
     SecretSource,
     Settings,
     without_credentials,
@@ -415,13 +410,6 @@ def limited_timeout(seconds: float) -> float:
     return seconds if waiting is None else min(seconds, waiting.request_seconds)
 
 
-COMMAND_SECONDS = 60.0  # the user may have to unlock a password manager
-
-LARGEST = 1 << 14  # bytes; a single sign-on token has several thousand
-
-_secrets: dict[SecretSource, str] = {}  # caches secrets, so that a pass phrase is requested once
-
-
 def credentials(settings: Settings) -> dict[str, Any]:
     """Return the client option that identifies the user; empty without credentials.
 
@@ -433,7 +421,7 @@ def credentials(settings: Settings) -> dict[str, Any]:
     if settings.bearer_token is not None:
         return {"bearer_auth": _sendable(settings.bearer_token, "bearer_token")}
     if settings.username and settings.password is not None:
-        return {"basic_auth": _basic(settings.username, _secret(settings.password))}
+        return {"basic_auth": _basic(settings.username, read_secret(settings.password))}
     of_addresses = {login for url in settings.urls if (login := _of_address(url)) is not None}
     if len(of_addresses) > 1:
         raise UsageError(
@@ -443,103 +431,8 @@ def credentials(settings: Settings) -> dict[str, Any]:
     return {"basic_auth": of_addresses.pop()} if of_addresses else {}
 
 
-def forget_secrets() -> None:
-    """Empty the cache of secrets, after a server has rejected one."""
-    _secrets.clear()
-
-
-def _secret(source: str | SecretSource) -> str:
-    if isinstance(source, str):
-        return source
-    if source not in _secrets:
-        _secrets[source] = _of_file(source) if source.path is not None else _of_command(source)
-    return _secrets[source]
-
-
-def _of_file(source: SecretSource) -> str:
-    assert source.path is not None
-    try:
-        with open_file(source.path) as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise UsageError(
-            f"{source.path} can't be read ({error.strerror or error}): "
-            f"{source.setting} must name a file with the secret"
-        ) from None
-    return _one_line(content, f"{source.path}, which {source.setting} names,")
-
-
-def _of_command(source: SecretSource) -> str:
-    assert source.command is not None
-    until = time.monotonic() + COMMAND_SECONDS
-    try:
-        process = subprocess.Popen(
-            shlex.split(source.command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            env=_without_secrets(os.environ),
-        )
-    except (OSError, ValueError, IndexError):
-        # Python's message quotes the command, which may contain the secret.
-        raise UsageError(f"the command in {source.setting} can't be run: check its spelling") from None
-    with process:
-        try:
-            output = _read_output(process, until)
-            if len(output) > LARGEST:
-                raise UsageError(
-                    f"the command in {source.setting} printed more than {LARGEST:,} bytes: it must "
-                    "print only the secret, in one line"
-                )
-            code = process.wait(max(until - time.monotonic(), 0))
-        except subprocess.TimeoutExpired:
-            raise UsageError(
-                f"the command in {source.setting} took longer than {COMMAND_SECONDS:.0f} s"
-            ) from None
-        finally:
-            process.kill()
-    if code:
-        raise UsageError(
-            f"the command in {source.setting} failed with exit code {code}: run it yourself to see why"
-        )
-    return _one_line(output, f"the command in {source.setting}")
-
-
-def _read_output(process: subprocess.Popen[bytes], until: float) -> bytes:
-    """Read stdout up to slightly more than `LARGEST` bytes."""
-    assert process.stdout is not None
-    output = b""
-    while len(output) <= LARGEST:
-        seconds = max(until - time.monotonic(), 0)
-        if not select.select([process.stdout], [], [], seconds)[0]:
-            raise subprocess.TimeoutExpired(process.args, seconds)
-        piece = os.read(process.stdout.fileno(), LARGEST)
-        if not piece:
-            break
-        output += piece
-    return output
-
-
-def _one_line(content: bytes, where: str) -> str:
-    try:
-        text = content.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise UsageError(f"{where} is not UTF-8 text") from None
-    if len(content) > LARGEST or not text.strip() or "\n" in text:
-        raise UsageError(f"{where} must be only the secret, in one line")
-    return text
-
-
-def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    may_hold = {setting.variable: setting for setting in DECLARED if setting.variable}
-    return {
-        name: value
-        for name, value in environ.items()
-        if name not in may_hold or not may_hold[name].holds_credentials(value)
-    }
-
-
 def _sendable(source: str | SecretSource, name: str) -> str:
-    key = _secret(source)
+    key = read_secret(source)
     if not re.fullmatch(r"[!-~]+", key):  # the client's error would print the secret
         where = source.setting if isinstance(source, SecretSource) else BY_NAME[name].variable
         noun, value = (
@@ -638,19 +531,12 @@ def _require_private(settings: Settings) -> None:
     for url in settings.urls:
         parts = urlsplit(url)
         if parts.scheme == "http" and (
-            settings.proxy is not None or not _is_this_machine(parts.hostname or "")
+            settings.proxy is not None or not is_this_machine(parts.hostname or "")
         ):
             raise UsageError(
                 f"{without_credentials(url)} has no TLS, so others on the network could read the "
                 "password, key, token or headers: use https, or allow it with --insecure"
             )
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _plain(url: str) -> str:

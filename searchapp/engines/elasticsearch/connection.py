@@ -23,13 +23,13 @@ from elasticsearch import (
     UnsupportedProductError,
 )
 
+from searchapp.config.credentials import forget_secrets
 from searchapp.config.settings import Settings
 from searchapp.engines.base import current_patience, require_not_cancelled
 from searchapp.engines.elasticsearch.client import (
     NOT_PINNED,
     REQUEST_TIMEOUT_SECONDS,
     Server,
-    forget_secrets,
     identify_server,
     limited_timeout,
     make_client,

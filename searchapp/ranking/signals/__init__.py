@@ -30,7 +30,9 @@ KINDS: Mapping[str, str] = {
     "multiclass": "MultiClass",
     "multilabel": "MultiLabel",
     "lines": "Lines",
+    "metric": "LearnedMetric",
     "run": "RunSignal",
+    "vectors": "VectorSignal",
     "transformer": "TransformerSignal",
 }
 

@@ -438,12 +438,22 @@ SHOWN = 8
 AT_ONCE = 256
 
 # The keys of a model's header that a run records (a list by its length).
-RECORDED = ("key", "training_topics", "withheld", "labels", "features", "candidates", "trees", "versions")
+RECORDED = (
+    "key",
+    "training_topics",
+    "withheld",
+    "labels",
+    "features",
+    "candidates",
+    "trees",
+    "processor",
+    "versions",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained(Signal):
-    """A signal with a linear model of topics."""
+    """A signal with a model that is trained on topics with gold."""
 
     # The kinds of features that an ablation can omit.
     features: ClassVar[tuple[str, ...]] = ()
@@ -458,15 +468,7 @@ class Trained(Signal):
     # The parameters that training does not depend on.
     ranking_only: ClassVar[frozenset[str]] = frozenset()
 
-    cost: float = number("C of the linear model, the inverse of its regularisation strength")
-    min_samples: int = whole("minimum number of training topics of a label")
     seed: int = whole("the seed of the training", default=SEED)
-    without: tuple[str, ...] = ()  # kinds of features to omit, for ablation studies
-
-    def parameters(self) -> dict[str, Any]:
-        # super() fails in a dataclass with slots: the decorator creates a new class.
-        described = Signal.parameters(self)
-        return described | ({"without": list(self.without)} if self.without else {})
 
     def training(self) -> dict[str, Any]:
         trained = {key: value for key, value in self.parameters().items() if key not in self.ranking_only}
@@ -482,6 +484,20 @@ class Trained(Signal):
             UsageError: scikit-learn is not installed.
             DataError: there are too few training topics.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedLinear(Trained):
+    """A signal with a linear model of topics."""
+
+    cost: float = number("C of the linear model, the inverse of its regularisation strength")
+    min_samples: int = whole("minimum number of training topics of a label")
+    without: tuple[str, ...] = ()  # kinds of features to omit, for ablation studies
+
+    def parameters(self) -> dict[str, Any]:
+        # super() fails in a dataclass with slots: the decorator creates a new class.
+        described = Trained.parameters(self)
+        return described | ({"without": list(self.without)} if self.without else {})
 
 
 class TrainedScorer(SignalScorer):

@@ -43,7 +43,7 @@ from searchapp.ranking.signals.base import (
     Need,
     SignalRequest,
     SignalScorer,
-    Trained,
+    TrainedLinear,
     feature_details,
     model_record,
     number_in,
@@ -332,7 +332,7 @@ LABEL = "relevant"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines(Trained):
+class Lines(TrainedLinear):
     """Lines of the transcript `group_field`, in the order of `position_field`."""
 
     kind: ClassVar[str] = "lines"

@@ -34,7 +34,7 @@ from searchapp.ranking.signals.base import (
     Scores,
     SignalRequest,
     SignalScorer,
-    Trained,
+    TrainedLinear,
     TrainedScorer,
     feature_details,
     require_labels,
@@ -60,7 +60,7 @@ def _has_values(read: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiClass(Trained):
+class MultiClass(TrainedLinear):
     """One label for each class that at least `min_samples` training topics have."""
 
     kind: ClassVar[str] = "multiclass"
@@ -84,7 +84,7 @@ class MultiClass(Trained):
     def parameters(self) -> dict[str, Any]:
         """Return the record of the signal in a run, with `power` only if it has an effect."""
         # super() fails in a dataclass with slots: the decorator creates a new class.
-        described = Trained.parameters(self)
+        described = TrainedLinear.parameters(self)
         return {key: value for key, value in described.items() if key != "power" or value != 1.0}
 
     def train(

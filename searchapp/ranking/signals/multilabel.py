@@ -21,7 +21,7 @@ from searchapp.ranking.signals.base import (
     Scores,
     SignalRequest,
     SignalScorer,
-    Trained,
+    TrainedLinear,
     TrainedScorer,
     feature_details,
     require_labels,
@@ -30,7 +30,7 @@ from searchapp.ranking.templates import number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiLabel(Trained):
+class MultiLabel(TrainedLinear):
     """One label for each document that answers at least `min_samples` training topics."""
 
     kind: ClassVar[str] = "multilabel"

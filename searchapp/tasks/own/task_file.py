@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from searchapp.embeddings.source import read_source
 from searchapp.errors import DataError, ErrorCollector
 from searchapp.formats import json_files, records, trec
 from searchapp.formats.problems import Problems, shown, unusable_id
@@ -459,6 +460,7 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         default_recipe=root.text("recipe", "bm25"),
         search_recipe=root.text("search_recipe", "words"),
         markup=_markup(root),
+        embeddings=read_source(root, path.parent),
     )
     root.finish()
     return OwnFile(info, documents, layout, topics, training_split, recipes)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp import resources
+from searchapp.embeddings.source import read_source
 from searchapp.errors import DataError, SearchappError
 from searchapp.files import digest_json, parse_toml, read_text
 from searchapp.formats.problems import Problems
@@ -56,6 +57,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     mapping, training_mapping = _json_file(root, "mapping"), _json_file(root, "training_mapping")
     recipe_names = {key: root.text(key) for key in ("recipe", "search_recipe")}
     recipes = {table.name: table.content for table in root.tables("recipes")}
+    embeddings = read_source(root, path.parent)
     root.raw("tuned")  # written by `searchapp tune`, see `ranking.tuned`
     root.finish()
     base = None
@@ -96,6 +98,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
         search_recipe=recipe_names["search_recipe"] or base.info.search_recipe,
         mapping=mapping or base.info.mapping,
         training_mapping=training_mapping or base.info.training_mapping,
+        embeddings=embeddings or base.info.embeddings,
     )
     variant = replace(base, info=info, recipe_book=recipe_book)
     if mapping is None and training_mapping is None:

@@ -1,0 +1,174 @@
+"""Embed the documents and topics of a task, and write the file of the signal `vectors`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from searchapp.embeddings.cache import Floats32, open_cache
+from searchapp.embeddings.embedding import Access, Budget, embed, estimated_tokens
+from searchapp.embeddings.source import EmbeddingSource
+from searchapp.embeddings.vector_files import read_vectors
+from searchapp.errors import UsageError
+from searchapp.files import DocumentsDigest, digest_json
+from searchapp.formats.problems import Problems
+from searchapp.model import Topic
+from searchapp.progress import Notify, Progress, no_notice
+from searchapp.ranking import learning
+from searchapp.ranking.learning import StoredModel
+from searchapp.ranking.signals.vectors import DIGEST, stored_vectors
+from searchapp.tasks.base import Collection, Task
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedOptions:
+    """What to embed, and the limits of the work."""
+
+    splits: Sequence[str] = ()  # whose topics; all with files by default
+    limit: int | None = None  # the greatest number of new texts
+    max_cost: float | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The outcome of embedding a task."""
+
+    documents: int
+    topics: int
+    missing: int  # distinct texts without a vector before
+    embedded: int  # of them now
+    estimated_tokens: int  # of the missing texts
+    budget: Budget
+    estimated_cost: float
+    path: Path  # of the file with the vectors
+    stored: StoredModel | None = None  # its content; None while texts are missing
+
+    @property
+    def remaining(self) -> int:
+        return self.missing - self.embedded
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts of a task; the lists of ids and texts are parallel."""
+
+    document_ids: list[str]
+    documents: list[str]
+    topics: list[Topic]
+    digest: str
+
+    def prefixed(self, source: EmbeddingSource) -> tuple[list[str], list[str]]:
+        """Return the texts of documents and topics as the model receives them."""
+        return (
+            [source.document_prefix + text for text in self.documents],
+            [source.topic_prefix + topic.text for topic in self.topics],
+        )
+
+
+def embed_task(
+    task: Task,
+    collection: Collection,
+    home: Path,
+    access: Access,
+    options: EmbedOptions,
+    progress: Progress,
+    notify: Notify = no_notice,
+) -> Embedded:
+    """Embed the texts of a task that have no vector yet; write the file of vectors if none is missing.
+
+    Args:
+        task: the task, whose file has the table `[embeddings]`
+        collection: its files
+        home: the home directory, with the cache
+        access: what the user allows
+        options: what to embed, and limits
+        progress: receives the stages of the work
+        notify: receives a sentence before each further attempt of a request
+
+    Raises:
+        UsageError: the task has no source of embeddings, or the user has not allowed it.
+        DataError: texts or vectors are invalid.
+        OverBudget: the cost would exceed the greatest one.
+        SearchappError: the source fails, or the file can't be written.
+    """
+    source = task.info.embeddings
+    if source is None:
+        raise UsageError(
+            f"{task.reference} has no table [embeddings] that names a model: add it to a task file"
+        )
+    if task.info.foreign is not None:
+        raise UsageError(
+            f"{task.reference} is on an index of another program, whose documents are not embedded"
+        )
+    splits = options.splits or [
+        split for split in task.info.splits if collection.split_files(split)[0].is_file()
+    ]
+    texts = _read_texts(collection, splits, progress)
+    budget = Budget(source.price, options.max_cost)
+    path = source.folder / source.file
+
+    def outcome(missing: Sequence[str], embedded: int, vectors: tuple[Floats32, Floats32] | None) -> Embedded:
+        stored = None
+        if vectors is not None and texts.documents:
+            with progress.stage(f"rounding {len(texts.documents):,} vectors"):
+                stored = _store(task, source, texts, vectors, path)
+        tokens = estimated_tokens(missing)
+        counts = len(texts.documents), len(texts.topics), len(missing), embedded
+        return Embedded(*counts, tokens, budget, budget.cost_of(tokens), path, stored)
+
+    if source.documents:
+        if options.dry_run:
+            return outcome([], 0, None)
+        vectors = (
+            read_vectors([source.folder / name for name in source.documents], texts.document_ids),
+            read_vectors(
+                [source.folder / name for name in source.topics], [topic.id for topic in texts.topics]
+            ),
+        )
+        return outcome([], 0, vectors)
+    with open_cache(home, source.digest) as cache:
+        documents, topics = texts.prefixed(source)
+        missing = cache.missing([*topics, *documents])
+        wanted = missing[: options.limit]
+        if options.dry_run:
+            return outcome(missing, 0, None)
+        with progress.stage("embedding", len(wanted)) as advance:
+            embed(wanted, source, cache, access, budget, advance, notify)
+        is_complete = len(wanted) == len(missing)
+        complete = (cache.vectors(documents), cache.vectors(topics)) if is_complete and documents else None
+        return outcome(missing, len(wanted), complete)
+
+
+def _read_texts(collection: Collection, splits: Sequence[str], progress: Progress) -> _Texts:
+    digest = DocumentsDigest()
+    with progress.stage("reading documents") as advance:
+        ids, texts = [], []
+        for document in digest.watch(collection.documents.read(Problems(lenient=True))):
+            ids.append(document.id)
+            texts.append(document.text)
+            advance(1)
+    topics: dict[str, Topic] = {}
+    for split in splits:
+        problems = Problems()
+        for topic in collection.topics(split, problems):
+            topics.setdefault(topic.text, topic)
+        problems.raise_if_any()
+    return _Texts(ids, texts, list(topics.values()), digest.hexdigest())
+
+
+def _store(
+    task: Task, source: EmbeddingSource, texts: _Texts, vectors: tuple[Floats32, Floats32], path: Path
+) -> StoredModel:
+    about: dict[str, Any] = {
+        "task": task.name,
+        "source": source.record(),
+        "source_digest": digest_json(source.record()),
+        DIGEST: texts.digest,
+    }
+    topics = [topic.text for topic in texts.topics]
+    stored = stored_vectors(about, texts.document_ids, topics, vectors)
+    learning.write_model(path, stored)
+    return stored

@@ -1,0 +1,155 @@
+"""The table `[embeddings]` of a task file: which model embeds the task's texts, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from searchapp.files import digest_json
+from searchapp.formats.toml_files import TomlTable
+
+TABLE = "embeddings"
+
+BATCH_SIZE, CONCURRENCY, TIMEOUT_SECONDS = 32, 2, 60
+
+# The file with the vectors of a task, which the signal `vectors` reads.
+FILE = "embeddings.npz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSource:
+    """A source of embeddings: one of `url`, `command` and `documents`."""
+
+    # The folder of the task file, to which paths are relative.
+    folder: Path
+    # The file that `searchapp embed` writes.
+    file: str = FILE
+    # The base address of an endpoint of the OpenAI form, to which `/embeddings` is appended.
+    url: str | None = None
+    # A program and its arguments.
+    command: tuple[str, ...] = ()
+    # Files with the vectors of documents and of topics.
+    documents: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    model: str = ""
+    # Distinguishes vectors of models with the same name.
+    version: str = ""
+    # The number of elements of a vector; that of the first vector by default.
+    dimensions: int | None = None
+    # Further keys of requests to an endpoint.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    # What some models expect before texts, such as "passage: " and "query: ".
+    document_prefix: str = ""
+    topic_prefix: str = ""
+    batch_size: int = BATCH_SIZE
+    # The number of simultaneous requests.
+    concurrency: int = CONCURRENCY
+    # After so many seconds of silence a request has failed.
+    timeout: int = TIMEOUT_SECONDS
+    # The price of a million tokens.
+    price: float = 0.0
+
+    @property
+    def digest(self) -> str:
+        """The digest of everything that the vector of a text depends on, except prefixes."""
+        return digest_json(
+            {
+                "url": self.url,
+                "command": list(self.command),
+                "model": self.model,
+                "version": self.version,
+                "dimensions": self.dimensions,
+                "parameters": dict(self.parameters),
+            }
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return the description of the source in the file of vectors."""
+        described = {
+            "url": self.url,
+            "command": list(self.command),
+            "model": self.model,
+            "version": self.version,
+            "parameters": dict(self.parameters),
+            "document_prefix": self.document_prefix,
+            "topic_prefix": self.topic_prefix,
+        }
+        return {key: value for key, value in described.items() if value}
+
+
+def read_source(root: TomlTable, folder: Path) -> EmbeddingSource | None:
+    """Read the table `[embeddings]`; None without one."""
+    table = root.table(TABLE)
+    if table is None:
+        return None
+    url, command = table.text("url"), _command(table)
+    documents, topics = table.texts("documents", single=True), table.texts("topics", single=True)
+    if sum(value is not None for value in (url, command, documents)) != 1:
+        table.wrong("wrong value", f"[{TABLE}] needs one of url, command and documents")
+    if (documents is None) != (topics is None):
+        table.wrong("missing key", f"[{TABLE}] needs both documents and topics, or neither")
+    if url is not None and not _is_address(url):
+        detail = (
+            f"{url.rpartition('@')[2]!r} is no address such as http://localhost:11434/v1, without a password"
+        )
+        table.wrong("wrong value", f"url {detail}", "url")
+    model = table.text("model", "", required=url is not None)
+    parameters = table.raw("parameters")
+    if not isinstance(parameters, dict | None) or {"model", "input"} & set(parameters or ()):
+        detail = "parameters must be a table of further keys of requests, without model and input"
+        table.wrong("wrong value", detail, "parameters")
+        parameters = None
+    price = table.raw("price")
+    if isinstance(price, bool) or not isinstance(price, int | float | None) or not 0 <= (price or 0) < 1e9:
+        table.wrong("wrong value", "price must be the price of a million tokens", "price")
+        price = None
+    source = EmbeddingSource(
+        folder=folder,
+        file=table.text("file", FILE),
+        url=url,
+        command=command or (),
+        documents=documents or (),
+        topics=topics or (),
+        model=model,
+        version=table.text("version", ""),
+        dimensions=table.whole("dimensions", 0, 1, 4096) or None,
+        parameters=parameters or {},
+        document_prefix=_prefix(table, "document_prefix"),
+        topic_prefix=_prefix(table, "topic_prefix"),
+        batch_size=table.whole("batch_size", BATCH_SIZE, 1, 2048),
+        concurrency=table.whole("concurrency", CONCURRENCY, 1, 64),
+        timeout=table.whole("timeout", TIMEOUT_SECONDS, 1, 3600),
+        price=float(price or 0),
+    )
+    table.finish()
+    return source
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_valid and url.isprintable() and "@" not in parts.netloc
+
+
+def _command(table: TomlTable) -> tuple[str, ...] | None:
+    words = table.raw("command")  # unlike a list of names, it may repeat a word
+    if words is None:
+        return None
+    if not (isinstance(words, list) and words and all(isinstance(word, str) and word for word in words)):
+        table.wrong("wrong value", "command must be a list of texts in quotes", "command")
+        return None
+    return tuple(words)
+
+
+def _prefix(table: TomlTable, key: str) -> str:
+    value = table.raw(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    table.wrong("wrong value", f"{key} must be text in quotes", key)
+    return ""
