@@ -246,7 +246,7 @@ def _date_formats(value: Any) -> dict[str, Callable[[str], int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Template:
+class _FieldTemplate:
     """A dynamic template: patterns of names and paths, types that it matches, and the mapping of such a field."""
 
     patterns: Mapping[str, Sequence[Callable[[str], object]]]
@@ -287,8 +287,8 @@ def _filled(value: Any, variables: Mapping[str, str]) -> Any:
     return value
 
 
-def _templates(value: Any) -> list[_Template]:
-    templates: dict[str, _Template] = {}
+def _templates(value: Any) -> list[_FieldTemplate]:
+    templates: dict[str, _FieldTemplate] = {}
     for item in parameters.listed(value, "`dynamic_templates` of a mapping"):
         name, described = parameters.single(item, "a dynamic template")
         templates[name] = _template(
@@ -297,7 +297,7 @@ def _templates(value: Any) -> list[_Template]:
     return list(templates.values())
 
 
-def _template(described: Mapping[str, Any], label: str) -> _Template:
+def _template(described: Mapping[str, Any], label: str) -> _FieldTemplate:
     known_only(described, {*_PATTERNS, "match_pattern", "mapping", "runtime"}, label)
     if "runtime" in described:
         raise unsupported(f"`runtime` in {label}")
@@ -319,7 +319,7 @@ def _template(described: Mapping[str, Any], label: str) -> _Template:
     for kind in (*kinds, *others):
         if kind not in _DEFAULTS:
             raise invalid(f"{label} has the type {kind!r}, but must have {', '.join(_DEFAULTS)}")
-    return _Template(
+    return _FieldTemplate(
         {name: [_wildcard(pattern) for pattern in given.get(name, ())] for name in _PATTERNS[:4]},
         frozenset(kinds) - frozenset(others),
         parameters.mapping(described["mapping"], f"`mapping` of {label}"),

@@ -424,7 +424,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Nested:
+class NestedBuckets:
     """`nested`: the nested objects of a path in the documents, or in the objects of an outer path."""
 
     path: str | None  # None if the mapping lacks it

@@ -235,7 +235,7 @@ def _number(request: _Request, path: str) -> Callable[[Json], float] | None:
     return number
 
 
-_SINGLE = buckets.Filter | buckets.Missing | buckets.Nested | buckets.ReverseNested
+_SINGLE = buckets.Filter | buckets.Missing | buckets.NestedBuckets | buckets.ReverseNested
 
 _NUMBERS_OF_STATS = (
     *(
@@ -588,9 +588,11 @@ def _read_scope(parser: Parser, kind: str, content: Any, outer: Sequence[str]) -
     return path
 
 
-def _read_nested(request: _Request) -> buckets.Nested:
+def _read_nested(request: _Request) -> buckets.NestedBuckets:
     is_known = request.inner_scope != request.parser.scope
-    return buckets.Nested(request.inner_scope if is_known else None, request.parser.scope, request.inner)
+    return buckets.NestedBuckets(
+        request.inner_scope if is_known else None, request.parser.scope, request.inner
+    )
 
 
 def _read_reverse_nested(request: _Request) -> buckets.ReverseNested:
