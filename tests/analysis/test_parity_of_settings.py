@@ -26,7 +26,7 @@ def test_random_analyzers_give_the_tokens_of_the_server(
             with suppress(analyzers.NotCompared):
                 assert analyzers.difference(oracle, case) is None, case
                 compared += 1
-    assert compared > (0.85 if is_older else 0.98) * number  # pieces of 8.19 differ more
+    assert compared > (0.8 if is_older else 0.98) * number  # pieces of 8.19 differ more
 
 
 def test_html_strip_without_settings_gives_the_tokens_of_the_server(oracle: InlineOracle) -> None:

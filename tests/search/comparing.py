@@ -57,7 +57,7 @@ def embedded_outcome(index: EmbeddedIndex, body: Json) -> Outcome:
     try:
         return _details(index, body)
     except SearchappError as error:
-        if "explanation of" not in str(error):
+        if "explanation of" not in str(error) or not body.get("explain"):
             return f"{REFUSED}{error}"
     except Exception:  # a crash must not end the search for counterexamples
         return f"crashed: {traceback.format_exc()[-1000:]}"

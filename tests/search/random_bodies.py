@@ -929,7 +929,7 @@ def geo_bounding_box(draw: Draw) -> Json:
 
 _SELDOM_WITH_HITS: list[Callable[[Draw], Json]] = [
     *(geo_distance, geo_distance, geo_bounding_box, _range_of_ranges, _range_of_ranges),
-    *(combined_fields, match_phrase, more_like_this),
+    *(combined_fields, match_phrase, more_like_this, terms_set, terms_set, distance_feature, wildcard),
 ]
 
 

@@ -31,7 +31,7 @@ from tests.server.shared import any_server
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "search"
 
-RANDOM_INDEXES, RANDOM_DOCUMENTS, RANDOM_BODIES = 12, 10, 60
+RANDOM_INDEXES, RANDOM_DOCUMENTS, RANDOM_BODIES = 30, 10, 60
 """Number of random indexes, minimum of documents and number of bodies of each."""
 
 RANDOM_SEED = 7

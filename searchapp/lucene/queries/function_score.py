@@ -351,7 +351,12 @@ def read_function_score(parser: Parser, content: Any) -> Query:
     if len(own) + ("functions" in options) > 1:
         raise invalid("`function_score` has several functions: list them in `functions`")
     listed = [{name: options[name] for name in own}] if own else options.get("functions", ())
-    functions = tuple(_function(parser, function) for function in parameters.listed(listed, "`functions`"))
+    # Elasticsearch reads no decay functions for a query that matches nothing.
+    is_read = not is_nothing(query)
+    functions = tuple(
+        _function(parser, function, reads_decay=is_read)
+        for function in parameters.listed(listed, "`functions`")
+    )
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(options.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
     boost_mode = parameters.choice(options.get("boost_mode", "multiply"), tuple(BOOST_MODES), "boost_mode")
@@ -391,7 +396,7 @@ def _reject_functions(options: Mapping[str, Any]) -> None:
             raise unsupported(f"{reason} in `function_score`")
 
 
-def _function(parser: Parser, described: Any) -> ScoreFunction:
+def _function(parser: Parser, described: Any, *, reads_decay: bool) -> ScoreFunction:
     options = parameters.mapping(described, "a function of `function_score`")
     _reject_functions(options)
     known_only(options, {"filter", *FUNCTIONS}, "a function of `function_score`")
@@ -408,7 +413,10 @@ def _function(parser: Parser, described: Any) -> ScoreFunction:
     if weight is not None:
         weight = parameters.boost(weight, "a function")
         weight = parameters.supported_finite(weight, "the weight of a function")
-    return ScoreFunction(condition, weight, _value(parser, named[0], options[named[0]]) if named else None)
+    value: FieldValue | Decay | None = None
+    if named and (reads_decay or named[0] not in decay.SHAPES):
+        value = _value(parser, named[0], options[named[0]])
+    return ScoreFunction(condition, weight, value)
 
 
 def _value(parser: Parser, name: str, described: Any) -> FieldValue | Decay:

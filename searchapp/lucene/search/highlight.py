@@ -195,7 +195,7 @@ class Highlighter:
                 continue
             tokens = self._joined_tokens(own, texts, options.max_offset)
             if marks_words:
-                marked, frequencies = word_matches(query, name, [*tokens], self._schema)
+                marked, frequencies = word_matches(query, name, [*tokens])
             else:
                 matcher = FieldMatcher(name, tokens, lambda part: self._has(part, document), self._schema)
                 marked = matcher.matches(query)

@@ -133,7 +133,7 @@ class FieldMatcher:
                 return list(self._of_spans(leaf))
         # Other leaves stand for terms without an order of positions.
         terms = leaf.term_spans([token for tokens in self._tokens.values() for token in tokens])
-        return self._of_terms(sorted(terms), leaf.notation(self._schema))
+        return self._of_terms(sorted(terms), repr(leaf))
 
     def _of_spans(self, phrase: SpanPhrase) -> Iterator[Match]:
         """Yield the occurrences of a phrase of a token graph, with those of their words."""
@@ -200,9 +200,7 @@ def has_nested(query: Query) -> bool:
     return isinstance(query, Nested) or any(map(has_nested, children))
 
 
-def word_matches(
-    query: Query, field: str, tokens: Sequence[Token], schema: Schema
-) -> tuple[list[Match], dict[str, int]]:
+def word_matches(query: Query, field: str, tokens: Sequence[Token]) -> tuple[list[Match], dict[str, int]]:
     """Return the words of a query in a text that need not match it, and the frequency of each label.
 
     Source: org.apache.lucene.search.uhighlight.{MemoryIndexOffsetStrategy, PhraseHelper}
@@ -213,7 +211,7 @@ def word_matches(
     leaves = [leaf for leaf, _boost in query.leaves() if isinstance(leaf, MarkedLeaf) and leaf.field == field]
     for leaf in leaves:
         if isinstance(leaf, MultiTerm):
-            sets[leaf.notation(schema)] = set(leaf.term_spans(tokens))
+            sets[repr(leaf)] = set(leaf.term_spans(tokens))
             continue
         if isinstance(leaf, SpanPhrase | PhrasePrefix) or (isinstance(leaf, MultiPhrase) and leaf.slop):
             raise unsupported(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError
-from searchapp.files import reason
+from searchapp.files import open_file, reason
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, TRIMMED
 
 SYNONYMS = "synonyms"
@@ -85,7 +85,8 @@ def _filled(piece: Any, folder: Path, label: str) -> Any:
 def _lines(path: Path, label: str) -> Iterator[str]:
     """Yield the lines of a file as Java reads them (`BufferedReader.readLine`), without empty ones."""
     try:
-        content = path.read_bytes()
+        with open_file(path) as file:
+            content = file.read()
     except OSError as error:
         raise DataError(f"{label}: {path} can't be read: {reason(error)}") from error
     for number, line in enumerate(re.split(rb"\r\n|\r|\n", content), 1):
