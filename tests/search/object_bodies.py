@@ -122,6 +122,14 @@ def queries() -> Iterator[Json]:
     yield {"term": {"attributes.color": "red"}}
     yield {"terms": {"attributes": ["blue", "3"]}}
     yield {"exists": {"field": "attributes.size"}}
+    for terms, count in itertools.product((["ring", "group", "field"], ["ring", "ring", "a"]), (1, 2, 3)):
+        yield {"terms_set": {"text": {"terms": terms, "minimum_should_match": count}}}
+        yield {"terms_set": {"text": {"terms": terms, "minimum_should_match_field": "year", "boost": count}}}
+    for terms in (["x", "y", "q"], ["z"], ["y", "z"]):
+        yield {"terms_set": {"tag": {"terms": terms, "minimum_should_match": 1, "boost": 0.3}}}
+    for origin, pivot in itertools.product(("2020-03-05", "2020-12-01||/M"), ("1d", "30d", "1000h")):
+        yield {"distance_feature": {"field": "when", "origin": origin, "pivot": pivot, "boost": 1.7}}
+        yield {"distance_feature": {"field": "place", "origin": [10.5, 50], "pivot": "100km"}}
     for relation in ("intersects", "contains", "within"):
         yield {"range": {"years": {"gte": 1992, "lte": 1994, "relation": relation}}}
 
