@@ -629,7 +629,7 @@ def select(
     if group is not None:
         seen: dict[Any, int] = {}
         for index in order.tolist():
-            seen.setdefault(groups[index], index)
+            seen.setdefault(repr(groups[index]), index)  # 0.0 and -0.0 are two groups
         order = np.array(list(seen.values()), np.intp)
     chosen = order[:end].tolist()
     return SortedHits(
