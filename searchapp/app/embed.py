@@ -12,7 +12,7 @@ from searchapp.embeddings.embedding import Access, Budget, embed, estimated_toke
 from searchapp.embeddings.source import EmbeddingSource
 from searchapp.embeddings.vector_files import read_vectors
 from searchapp.errors import UsageError
-from searchapp.files import DocumentsDigest, digest_json
+from searchapp.files import DocumentsDigest
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress, no_notice
@@ -165,7 +165,6 @@ def _store(
     about: dict[str, Any] = {
         "task": task.name,
         "source": source.record(),
-        "source_digest": digest_json(source.record()),
         DIGEST: texts.digest,
     }
     topics = [topic.text for topic in texts.topics]

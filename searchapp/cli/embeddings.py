@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from searchapp.cli.commands import DataOption, JsonOption, TaskArgument, command, data_of
@@ -10,6 +12,9 @@ from searchapp.config.settings import Settings
 from searchapp.options import flag, option
 from searchapp.tasks import load
 from searchapp.text import counted
+
+if TYPE_CHECKING:
+    from searchapp.app.embed import Embedded
 
 app = typer.Typer()
 
@@ -93,9 +98,19 @@ def embed(
                 "requests": budget.requests,
                 "tokens": budget.tokens,
                 "cost": budget.cost,
-                "file": str(outcome.path) if stored is not None else None,
-                "digest": None if stored is None else stored.digest,
-                "dimensions": None if stored is None else stored.header["dimensions"],
-                "overlap": None if stored is None else stored.header["loss"]["overlap"],
+                **_file_record(outcome),
             }
         )
+
+
+def _file_record(outcome: Embedded) -> dict[str, object]:
+    """Return the entries of the file with the vectors, null while texts are missing."""
+    stored = outcome.stored
+    if stored is None:
+        return dict.fromkeys(("file", "digest", "dimensions", "overlap"))
+    return {
+        "file": str(outcome.path),
+        "digest": stored.digest,
+        "dimensions": stored.header["dimensions"],
+        "overlap": stored.header["loss"]["overlap"],
+    }

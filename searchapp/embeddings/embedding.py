@@ -14,7 +14,6 @@ Texts leave this machine only for hosts that the settings name, and the key is n
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import queue
@@ -27,15 +26,22 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+import httpx
 import numpy as np
+import tenacity
 
-from searchapp import __version__
 from searchapp.config.credentials import is_this_machine, read_secret, without_secrets
 from searchapp.config.settings import SecretSource, Settings
 from searchapp.embeddings.cache import EmbeddingCache, Floats32
 from searchapp.embeddings.source import EmbeddingSource
 from searchapp.errors import DataError, SearchappError, UsageError
-from searchapp.fetching.download import LONGEST_REQUESTED_WAIT_SECONDS, PASSING_STATUS, retry_after
+from searchapp.fetching.download import (
+    LONGEST_REQUESTED_WAIT_SECONDS,
+    MOST_REDIRECTS,
+    PASSING_STATUS,
+    http_client,
+    retry_after,
+)
 from searchapp.files import parse_json
 from searchapp.formats.problems import shown
 from searchapp.lucene.parameters import is_number
@@ -45,11 +51,7 @@ from searchapp.text import counted
 # A batch fails after this number of attempts.
 ATTEMPTS = 8
 
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.25, 30.0
-
-CONNECT_SECONDS = 15.0
-
-MOST_REDIRECTS = 5
+_DOUBLING = tenacity.wait_exponential(multiplier=0.25, max=30.0)  # seconds
 
 LARGEST_ANSWER = 1 << 28  # bytes
 
@@ -309,6 +311,23 @@ class _FailedAttemptError(Exception):
         self.tokens = tokens  # None if it is unknown whether the endpoint embedded the texts
 
 
+def _may_pass(error: BaseException) -> bool:
+    """Return whether to try again: not if the endpoint asks to wait very long."""
+    return isinstance(error, _FailedAttemptError) and (error.wait or 0) <= LONGEST_REQUESTED_WAIT_SECONDS
+
+
+def _error_of(state: tenacity.RetryCallState) -> _FailedAttemptError:
+    error = state.outcome and state.outcome.exception()
+    assert isinstance(error, _FailedAttemptError)
+    return error
+
+
+def _seconds_to_wait(state: tenacity.RetryCallState) -> float:
+    """Return what the endpoint asks for, or twice as long after each attempt."""
+    wait = _error_of(state).wait
+    return _DOUBLING(state) if wait is None else wait
+
+
 class _Endpoint:
     """Sends batches to an endpoint, from several threads."""
 
@@ -320,8 +339,6 @@ class _Endpoint:
         budget: Budget,
         notify: Notify,
     ) -> None:
-        import httpx  # slow to import
-
         assert source.url is not None
         self._source = source
         self._url = f"{source.url.rstrip('/')}/embeddings"
@@ -336,16 +353,8 @@ class _Endpoint:
         if self._key is not None and not (self._key.isascii() and self._key.isprintable()):
             raise UsageError("the embedding_key contains a character that no key has: set it again")
         is_local = is_this_machine(urlsplit(source.url).hostname or "")
-        try:
-            self._client = httpx.Client(
-                timeout=httpx.Timeout(source.timeout, connect=CONNECT_SECONDS),
-                headers={"User-Agent": f"searchapp/{__version__}"},
-                trust_env=not is_local,  # a proxy of the environment does not reach this machine
-            )
-        except (ValueError, ImportError, OSError) as error:
-            raise UsageError(
-                f"the proxy or certificates of the environment can't be used: {error}"
-            ) from error
+        # A proxy of the environment does not reach this machine.
+        self._client = http_client(source.timeout, trust_env=not is_local)
 
     def stop(self) -> None:
         """End waiting for further attempts."""
@@ -363,29 +372,26 @@ class _Endpoint:
         return vectors
 
     def _attempts(self, texts: Sequence[str]) -> Floats32:
-        estimate = estimated_tokens(texts)
-        for number in itertools.count(1):
-            self._wait(self._not_before - time.monotonic())
-            self._budget.reserve(estimate)
-            tokens: int | None = 0
-            try:
-                vectors, tokens = self._attempt(texts)
-                return vectors
-            except _FailedAttemptError as error:
-                tokens = error.tokens
-                if error.wait is not None and error.wait > LONGEST_REQUESTED_WAIT_SECONDS:
-                    raise self._failure(f"{error}, and asks to wait {error.wait:,.0f} s") from error
-                if number == ATTEMPTS:
-                    raise self._failure(f"{error}, at the {ATTEMPTS}th attempt") from error
-                doubled = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (number - 1))
-                seconds = doubled if error.wait is None else error.wait
-                if error.wait:
-                    self._not_before = max(self._not_before, time.monotonic() + error.wait)
-                self._notify(f"{self._url} {error}: trying again in {seconds:.3g} s")
-            finally:
-                self._budget.settle(estimate, estimate if tokens is None else tokens)
-            self._wait(seconds)
-        raise AssertionError  # `count` has no end
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_may_pass),
+            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            wait=_seconds_to_wait,
+            sleep=self._wait,
+            before_sleep=self._announce,
+            reraise=True,
+        )
+        try:
+            return retrying(self._attempt, texts)
+        except _FailedAttemptError as error:
+            if _may_pass(error):
+                raise self._failure(f"{error}, at the {ATTEMPTS}th attempt") from error
+            raise self._failure(f"{error}, and asks to wait {error.wait:,.0f} s") from error
+
+    def _announce(self, state: tenacity.RetryCallState) -> None:
+        error = _error_of(state)
+        if error.wait:
+            self._not_before = max(self._not_before, time.monotonic() + error.wait)
+        self._notify(f"{self._url} {error}: trying again in {_seconds_to_wait(state):.3g} s")
 
     def _wait(self, seconds: float) -> None:
         if self._stopped.wait(max(0.0, seconds)):
@@ -396,22 +402,30 @@ class _Endpoint:
             f"{self._url} {what}: finished batches are stored, and the same command resumes"
         )
 
-    def _attempt(self, texts: Sequence[str]) -> tuple[Floats32, int | None]:
-        body = {**self._source.parameters, "model": self._source.model, "input": list(texts)}
-        answer = self._post(json.dumps(body).encode())
-        usage = answer.get("usage")
-        tokens = usage.get("prompt_tokens", usage.get("total_tokens")) if isinstance(usage, dict) else None
-        tokens = tokens if isinstance(tokens, int) and tokens >= 0 else None
-        rows = answer.get("data")
+    def _attempt(self, texts: Sequence[str]) -> Floats32:
+        self._wait(self._not_before - time.monotonic())
+        estimate = estimated_tokens(texts)
+        self._budget.reserve(estimate)
+        tokens: int | None = 0
         try:
-            return _checked(rows if isinstance(rows, list) else [], len(texts), self._length), tokens
-        except _InvalidVectorsError as error:
-            raise _FailedAttemptError(str(error), tokens=tokens) from error
+            body = {**self._source.parameters, "model": self._source.model, "input": list(texts)}
+            answer = self._post(json.dumps(body).encode())
+            usage = answer.get("usage")
+            used = usage.get("prompt_tokens", usage.get("total_tokens")) if isinstance(usage, dict) else None
+            tokens = used if isinstance(used, int) and used >= 0 else None
+            rows = answer.get("data")
+            try:
+                return _checked(rows if isinstance(rows, list) else [], len(texts), self._length)
+            except _InvalidVectorsError as error:
+                raise _FailedAttemptError(str(error), tokens=tokens) from error
+        except _FailedAttemptError as error:
+            tokens = error.tokens
+            raise
+        finally:
+            self._budget.settle(estimate, estimate if tokens is None else tokens)
 
     def _post(self, body: bytes) -> dict[str, Any]:
         """Return the JSON of the answer to a request, which may be redirected."""
-        import httpx
-
         url, origin = self._url, _origin(self._url)
         for _ in range(MOST_REDIRECTS + 1):
             headers = {"Content-Type": "application/json"}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -102,6 +103,22 @@ MOST_REDIRECTS = 5
 PASSING_STATUS = (408, 425, 429, 500, 502, 503, 504)
 
 
+def http_client(seconds: float, **options: Any) -> httpx.Client:
+    """Return a client with further options of httpx, which waits so many seconds for each part of an answer.
+
+    Raises:
+        UsageError: the environment names a proxy or certificates that can't be used.
+    """
+    try:
+        return httpx.Client(
+            timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS),
+            headers={"User-Agent": f"searchapp/{__version__}"},
+            **options,
+        )
+    except (ValueError, ImportError, OSError) as error:
+        raise UsageError(f"the proxy or certificates of the environment can't be used: {error}") from error
+
+
 class _TransientError(Exception):
     """A failure that a later attempt may not have; the message completes "URL ..."."""
 
@@ -138,18 +155,9 @@ class Downloader:
         self._mirror = mirror.rstrip("/") if mirror else None
         self._notify = notify
         self._pause = pause
-        try:
-            self._client = httpx.Client(
-                follow_redirects=True,
-                max_redirects=MOST_REDIRECTS,
-                timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
-                # A compressed response cannot be resumed, and its length differs from the file's.
-                headers={"User-Agent": f"searchapp/{__version__}", "Accept-Encoding": "identity"},
-            )
-        except (ValueError, ImportError, OSError) as error:  # the environment names a proxy or certificates
-            raise UsageError(
-                f"the proxy or certificates of the environment can't be used: {error}"
-            ) from error
+        self._client = http_client(SILENCE_SECONDS, follow_redirects=True, max_redirects=MOST_REDIRECTS)
+        # A compressed response cannot be resumed, and its length differs from the file's.
+        self._client.headers["Accept-Encoding"] = "identity"
 
     def close(self) -> None:
         self._client.close()
