@@ -311,6 +311,17 @@ class Signal(ABC):
         return described | self.parameters()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSignal(Signal):
+    """A signal of files, whose paths are relative to the file of the recipe."""
+
+    folder: Path = Path()
+
+    @classmethod
+    def read(cls, table: RecipeTable) -> Self:
+        return cls(name=table.name, folder=table.place.book.folder, **table.parameters(cls))
+
+
 def searched(
     index: Index, topics: Sequence[Topic], body: Callable[[Topic], Body], advance: Advance
 ) -> Iterator[Hits]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from searchapp.engines.base import Index
 from searchapp.errors import DataError
@@ -15,26 +15,21 @@ from searchapp.formats.problems import some
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.paging import indexed_ids
-from searchapp.ranking.signals.base import AT_ONCE, Inputs, Signal, SignalRequest, SignalScorer
-from searchapp.ranking.templates import RecipeTable, text, window
+from searchapp.ranking.signals.base import AT_ONCE, FileSignal, Inputs, SignalRequest, SignalScorer
+from searchapp.ranking.templates import text, window
 from searchapp.text import counted
 
 _RANKINGS = "run.trec"  # in a run directory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSignal(Signal):
+class RunSignal(FileSignal):
     """The documents and scores of a topic in run files; no documents for a topic that they lack."""
 
     kind: ClassVar[str] = "run"
 
     file: str = text("run directory or TREC run, relative to the file of the recipe; `*` names several")
     window: int = window()
-    folder: Path = Path()
-
-    @classmethod
-    def read(cls, table: RecipeTable) -> Self:
-        return cls(name=table.name, folder=table.place.book.folder, **table.parameters(cls))
 
     def files(self) -> Sequence[Path]:
         return _run_files(self.folder / self.file)

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,8 @@ from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking import learning
 from searchapp.ranking.learning import Arrays, StoredModel
-from searchapp.ranking.signals.base import AT_ONCE, Inputs, Signal, SignalRequest, SignalScorer
-from searchapp.ranking.templates import RecipeTable, text, window
+from searchapp.ranking.signals.base import AT_ONCE, FileSignal, Inputs, SignalRequest, SignalScorer
+from searchapp.ranking.templates import text, window
 from searchapp.text import counted
 
 # (texts, dimensions)
@@ -100,18 +100,13 @@ def stored_vectors(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VectorSignal(Signal):
+class VectorSignal(FileSignal):
     """Documents by the cosine of their embedding and the topic's."""
 
     kind: ClassVar[str] = "vectors"
 
     file: str = text("the file of `searchapp embed`, relative to the file of the recipe")
     window: int = window()
-    folder: Path = Path()
-
-    @classmethod
-    def read(cls, table: RecipeTable) -> Self:
-        return cls(name=table.name, folder=table.place.book.folder, **table.parameters(cls))
 
     @property
     def path(self) -> Path:
