@@ -195,8 +195,7 @@ def _shard_effects(body: Mapping[str, Any], mapping: Mapping[str, Any]) -> Itera
 
 def _stacking_analyzers(mapping: Mapping[str, Any]) -> Iterator[str]:
     """Yield the analyzers of queries that may put several terms at one position: a shard scores those that it has."""
-    settings = mapping.get("settings", {})
-    analysis = settings.get("analysis") or settings.get("index", {}).get("analysis") or {}
+    analysis = mapping.get("settings", {}).get("analysis", {})
     analyzers, filters = analysis.get("analyzer", {}), analysis.get("filter", {})
     for mapped in mapped_fields(mapping["mappings"].get("properties", {})):
         name = mapped.described.get("search_analyzer", mapped.described.get("analyzer", "default"))

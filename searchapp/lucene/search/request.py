@@ -308,7 +308,7 @@ class Frame:
         if "min_score" in body:
             with problems.at("min_score"):
                 min_score = parameters.to_float32(parameters.any_number(body["min_score"], "`min_score`"))
-        if body.get("collapse") is not None:
+        if "collapse" in body:
             with problems.at("collapse"):
                 collapse = read_collapse(body["collapse"], parser.reader.schema)
                 if "search_after" in body:
@@ -408,10 +408,6 @@ class BodyReader:
         marked: Query | None = None
         frame: Frame | None = None
         filtered: Query | None = None
-        for key in ("post_filter", "rescore", "collapse"):
-            with problems.at(key):
-                if key in body and body[key] is None:
-                    raise invalid(f"`{key}` must be an object, not null")
         with problems.at():
             query, query_texts = self._parser.read(body.get("query", {"match_all": {}}))
             unresolved = self._parser.unresolved or query
@@ -441,10 +437,10 @@ class BodyReader:
             marked, marked_in = read_highlight_queries(body.get("highlight"), self._parser)
         post_filter: Query | None = None
         rescores: Sequence[Rescore] = ()
-        if body.get("post_filter") is not None:
+        if "post_filter" in body:
             with problems.at():
                 post_filter = rewrite(self._parser.query_at("post_filter", body["post_filter"]))
-        if body.get("rescore") is not None:
+        if "rescore" in body:
             from searchapp.lucene.search.rescoring import read_rescores
 
             with problems.at():
