@@ -572,7 +572,7 @@ class Parser:
         self._path = [path]
         query: Query | None = None
         try:
-            with problems.at():
+            with problems.at(*([] if isinstance(body, Mapping) else [path])):
                 query = self.query(body)
         finally:
             self._problems = None
