@@ -274,9 +274,7 @@ class _TextWriter(FieldWriter):
         if not self.field.has_norms:
             lengths = lengths.clip(max=1)  # Lucene scores a field without norms as if it had one token
         elif not self.field.is_text and self.field.index_options == FREQUENCIES:
-            lengths = (
-                2 * lengths
-            )  # Lucene counts each keyword twice, as a value and as a term with a frequency
+            lengths = 2 * lengths  # Lucene counts a keyword as a value and as a term with a frequency
         norms[present] = encode_lengths(lengths)
         self._save("norms", norms)
         _postings, tokens = self._merge(self._inverter, merged)
