@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import searchapp
+from searchapp.embeddings.embedding import _FailedAttemptError
 from searchapp.engines.elasticsearch.connection import NotYet
 from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import (
@@ -64,6 +65,7 @@ EXAMPLES: dict[type[BaseException], Callable[[], BaseException]] = {
     BrokenQuery: lambda: BrokenQuery("this is not closed", 3),
     Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),
     NotIndexable: lambda: NotIndexable(3, "year 1910.5 is no whole number"),
+    _FailedAttemptError: lambda: _FailedAttemptError("answers 503", wait=2.5, tokens=None),
     _TransientError: lambda: _TransientError("answers 503", 2.5),
 }
 """Examples of classes whose arguments are not only a message."""
