@@ -14,37 +14,51 @@ from typing import Any
 from searchapp.engines.base import BEST_FIRST, Index
 from searchapp.errors import QueryRefused
 from searchapp.formats.problems import encodable
+from searchapp.lucene.queries import dsl
 from searchapp.model import Body, Hits
 from searchapp.progress import Advance, no_progress
 
 # The last rank that an engine returns in one request.
 WINDOW = 10_000
 
-# How many deeper bodies are paged together: their hits must fit into memory.
+# Bodies whose hits take several requests go together in batches of this size: their hits must fit into memory.
 BATCH_SIZE = 16
 
 _IDS_AT_ONCE = 1000
 
 
-def deep_hits(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
-    """Yield the hits of each body, which may exceed the engine's limit, in the order of the bodies.
+def takes_several_requests(body: Body) -> bool:
+    """Return whether the hits of a body may take more than one request."""
+    return finds_nearest(body) or body.get("size", 0) > WINDOW
+
+
+def hits_of(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
+    """Yield the hits of each body, to any depth, in the order of the bodies, which have the same parts and size.
 
     Raises:
         QueryRefused: the error has the position of the body.
         EngineError: the engine failed.
     """
     remaining = iter(bodies)
+    first = next(remaining, None)
+    if first is None:
+        return
+    remaining = itertools.chain([first], remaining)
+    if not takes_several_requests(first):
+        yield from index.search(remaining, advance)
+        return
+    find = _nearest_hits if finds_nearest(first) else _deep_hits
     finished = 0
     while batch := list(itertools.islice(remaining, BATCH_SIZE)):
         try:
-            yield from _deep_hits(index, batch)
+            yield from find(index, batch)
         except QueryRefused as error:
             raise QueryRefused.of(error, finished + error.place) from error
         finished += len(batch)
         advance(len(batch))
 
 
-def _deep_hits(index: Index, bodies: list[Body]) -> list[Hits]:
+def _deep_hits(index: Index, bodies: Sequence[Body]) -> list[Hits]:
     pages: list[list[Hits]] = [[] for _ in bodies]
     missing = {number: int(body["size"]) for number, body in enumerate(bodies)}
     while missing:
@@ -115,42 +129,59 @@ def hits_in_windows(index: Index, body: Mapping[str, Any], max_hits: int | None 
 # Documents asked for beyond the nearest ones, so that the last one with an equal score is among them.
 MORE_NEAREST = 16
 
+_PARTS_OF_NEAREST = {"knn", "query", "size", "sort", "_source", "track_total_hits"}
 
-def nearest_hits(index: Index, sections: Sequence[Mapping[str, Any]]) -> list[Hits]:
-    """Return the `k` nearest documents of each section `knn`, at most `WINDOW`; equal scores by id.
+
+def finds_nearest(body: Body) -> bool:
+    """Return whether a body only has a section `knn`; equal scores are then ordered by id on any number of shards."""
+    sections = dsl.listed(body.get("knn"))
+    return (
+        len(sections) == 1
+        and isinstance(sections[0], Mapping)
+        and body.keys() <= _PARTS_OF_NEAREST
+        and body.get("query") in (None, dsl.NOTHING)
+    )
+
+
+def _nearest_hits(index: Index, bodies: Sequence[Body]) -> list[Hits]:
+    """Return the nearest documents of each body that `finds_nearest`; equal scores by id.
 
     Engines choose among the documents with the score of the last one by their numbers in the index and its shards.
-
-    Raises:
-        QueryRefused: the error has the position of the section.
-        EngineError: the engine failed.
     """
     found: dict[int, Hits] = {}
-    sizes = {number: section["k"] + MORE_NEAREST for number, section in enumerate(sections)}
-    while sizes:
-        numbers = list(sizes)
-        sizes = {number: min(WINDOW, size) for number, size in sizes.items()}
-        bodies = [
-            {
-                "knn": {**sections[number], "k": size, "num_candidates": size},
-                "size": size,
-                "sort": BEST_FIRST,
-                "_source": False,
-                "track_total_hits": False,
-            }
-            for number, size in sizes.items()
-        ]
+    counts = [_count_of(body) for body in bodies]
+    more = {number: min(MORE_NEAREST, WINDOW - count) for number, count in enumerate(counts)}
+    while more:
+        numbers = list(more)
+        requests = [_nearest_body(bodies[number], counts[number] + more[number]) for number in numbers]
         try:
-            results = list(index.search(bodies))
+            results = list(index.search(requests))
         except QueryRefused as error:
             raise QueryRefused.of(error, numbers[error.place]) from error
         for number, hits in zip(numbers, results, strict=True):
-            k, size = int(sections[number]["k"]), sizes.pop(number)
-            if len(hits) == size < WINDOW and hits[k - 1].score == hits[size - 1].score:
-                sizes[number] = 2 * size
+            count = counts[number]
+            if len(hits) == count + more[number] < WINDOW and hits[count - 1].score == hits[-1].score:
+                more[number] = min(4 * more[number], WINDOW - count)
             else:
-                found[number] = hits[:k]
-    return [found[number] for number in range(len(sections))]
+                del more[number]
+                found[number] = hits[: min(count, bodies[number].get("size", count))]
+    return [found[number] for number in range(len(bodies))]
+
+
+def _count_of(body: Body) -> int:
+    """Return the `k` of a body's section `knn`; `WINDOW` if engines reject or convert it or `num_candidates`."""
+    (section,) = dsl.listed(body["knn"])
+    k = section.get("k", body.get("size"))
+    candidates = section.get("num_candidates", k)
+    is_valid = type(k) is type(candidates) is int and 1 <= k <= candidates <= WINDOW
+    return k if is_valid else WINDOW
+
+
+def _nearest_body(body: Body, count: int) -> Body:
+    (section,) = dsl.listed(body["knn"])
+    if count == WINDOW == _count_of(body):
+        return body
+    return {**body, "knn": {**section, "k": count, "num_candidates": count}, "size": count}
 
 
 def sources(index: Index, documents: Iterable[str]) -> dict[str, Mapping[str, Any]]:

@@ -27,7 +27,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.lucene.queries import dsl
 from searchapp.model import Topic
-from searchapp.ranking import fusion
+from searchapp.ranking import fusion, paging
 from searchapp.ranking.fusion import Fusion, LearnedFusion
 from searchapp.ranking.signals import KINDS, signal_class
 from searchapp.ranking.signals.base import Need, Signal, Trained
@@ -219,7 +219,7 @@ def _aggregations(content: Any) -> Iterator[str]:
 def ranking_shard_dependence(body: Mapping[str, Any]) -> str | None:
     """Return the part of a search body whose hits or scores may depend on the number of shards, if any."""
     for name in ("rescore", "knn"):  # which order equal scores by the numbers of documents
-        if body.get(name):
+        if body.get(name) and not paging.finds_nearest(body):
             return f"its `{name}`"
     return shard_dependence(body.get("query")) or shard_dependence(body.get("post_filter"))
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from searchapp.errors import DataError, ErrorCollector, UsageError
 from searchapp.files import digest_json
-from searchapp.lucene.queries.dsl import BY_SCORE, total_order
+from searchapp.lucene.queries.dsl import BY_SCORE, NOTHING, total_order
 from searchapp.model import Document, Topic
 from searchapp.resources import RecipeBook
 from searchapp.text import choices_hint, is_renamed, key_suggestion, suggestion
@@ -483,7 +483,7 @@ def _ranking_body(body: Mapping[str, Any], parameters: Collection[str]) -> dict[
     if named.get("rescore"):
         del ranked["sort"]  # by which Elasticsearch would not rescore
     if named.get("knn"):
-        ranked.setdefault("query", {"match_none": {}})
+        ranked.setdefault("query", NOTHING)
     return ranked
 
 

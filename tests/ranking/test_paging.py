@@ -40,7 +40,7 @@ def index(
 
 
 def test_a_ranking_continues_after_the_10_000th_hit(index: Index, documents: list[Document]) -> None:
-    first, second = paging.deep_hits(index, [match("group", 2 * COUNT), match("group", COUNT - 100)])
+    first, second = paging.hits_of(index, [match("group", 2 * COUNT), match("group", COUNT - 100)])
     assert len(first) == COUNT
     scores = dict(zip(first.document_ids, first.scores, strict=True))
     assert len(set(scores.values())) == KINDS
@@ -59,7 +59,7 @@ def test_pages_add_up_to_one_search(index: Index, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(paging, "WINDOW", 7)
     monkeypatch.setattr(paging, "BATCH_SIZE", 3)
     done: list[int] = []
-    assert list(paging.deep_hits(index, iter(bodies), done.append)) == expected
+    assert list(paging.hits_of(index, iter(bodies), done.append)) == expected
     assert done == [3, 1]
 
 
@@ -70,5 +70,5 @@ def test_an_error_names_the_rejected_query_on_each_page(
     monkeypatch.setattr(paging, "BATCH_SIZE", 2)
     broken = match("group", 20) | {"query": {"nonsense": {}}}
     with pytest.raises(QueryRefused) as caught:
-        list(paging.deep_hits(index, [match("group", 20), match("group", 3), match("group", 3), broken]))
+        list(paging.hits_of(index, [match("group", 20), match("group", 3), match("group", 3), broken]))
     assert caught.value.place == 3

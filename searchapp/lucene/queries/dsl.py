@@ -67,6 +67,9 @@ def reader(name: str) -> Callable[[Any, Any], Any] | None:
     return None if kind is None else getattr(import_module(f"{__package__}.{kind.module}"), f"read_{name}")
 
 
+# The query that matches no document.
+NOTHING: Mapping[str, Any] = {"match_none": {}}
+
 _TRIMMED = "".join(map(chr, range(0x21)))
 _HALF = 1 << 31
 

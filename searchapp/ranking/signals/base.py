@@ -6,7 +6,6 @@ signal, write a module beside this one and list its class in `searchapp.ranking.
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -105,7 +104,9 @@ class TrainingTopics:
         if not self.withheld:
             return body
         withheld = {"must_not": [{"ids": {"values": sorted(self.withheld)}}]}
-        remaining = {**body, "query": {"bool": {"must": [body["query"]], **withheld}}}
+        remaining = {**body}
+        if body["query"] != dsl.NOTHING:
+            remaining["query"] = {"bool": {"must": [body["query"]], **withheld}}
         if "knn" in body:
             remaining["knn"] = [
                 {**section, "filter": [*dsl.listed(section.get("filter")), {"bool": withheld}]}
@@ -330,23 +331,10 @@ def searched(
     Raises:
         QueryRefused: the message has the topic's id.
     """
-    bodies = map(body, topics)
-    first = next(bodies, None)
-    if first is None:
-        return
-    all_bodies = itertools.chain([first], bodies)
-    is_deep = _is_deep(first)  # all topics have the same size
     try:
-        yield from (
-            paging.deep_hits(index, all_bodies, advance) if is_deep else index.search(all_bodies, advance)
-        )
+        yield from paging.hits_of(index, map(body, topics), advance)
     except QueryRefused as error:
         raise QueryRefused.of(error, error.place, f"topic {topics[error.place].id}: ") from error
-
-
-def _is_deep(body: Body) -> bool:
-    size = body.get("size")
-    return isinstance(size, int) and size > paging.WINDOW
 
 
 def retrieve_in_one_request(retrievers: Sequence[Retriever], request: SignalRequest) -> list[Answer]:
@@ -358,7 +346,7 @@ def retrieve_in_one_request(retrievers: Sequence[Retriever], request: SignalRequ
     """
     (topic,) = request.topics
     bodies = [(retriever.searched, retriever.body(topic, request)) for retriever in retrievers]
-    if any(_is_deep(body) for _, body in bodies):
+    if any(paging.takes_several_requests(body) for _, body in bodies):
         return [answer for retriever in retrievers for answer in retriever.answers(request, no_progress)]
     try:
         results = bodies[0][0].search_beside(bodies)

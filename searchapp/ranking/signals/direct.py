@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from searchapp.engines.base import Index
+from searchapp.lucene.queries import dsl
 from searchapp.model import Body, Explanation, Hits, Topic
+from searchapp.ranking import paging
 from searchapp.ranking.signals.base import (
     Inputs,
     Retriever,
@@ -51,7 +53,11 @@ class _Searching(Retriever):
         (topic,) = request.topics
         body = self.body(topic, request)
         only = one_document(document_id)
-        if "knn" in body:  # which must find the nearest documents of the ranking
+        if paging.finds_nearest(body):
+            (section,) = dsl.listed(body["knn"])
+            filters = [*dsl.listed(section.get("filter")), only["query"]]
+            asked = {**only, "knn": {**section, "filter": filters}, "query": body["query"]}
+        elif "knn" in body:  # which must find the nearest documents of the ranking
             asked = {**body, **only, "query": body["query"], "post_filter": only["query"]}
         else:
             asked = one_document(document_id, body.get("query"))

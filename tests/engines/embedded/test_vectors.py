@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from searchapp.engines.base import IndexSpec
+from searchapp.engines.base import BEST_FIRST, IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import QueryRefused, SearchappError
 from searchapp.lucene import vectors
@@ -124,12 +124,24 @@ def test_nearest_hits_with_equal_scores_are_the_first_by_id(tmp_path: Path) -> N
         index = build_fresh(engine, described, ordered)
         near = {"field": "vec", "query_vector": [1, 0, 0], "k": 3}
         assert [hit["_id"] for hit in index.answer({"knn": near})["hits"]["hits"]] == ["094", "096", "098"]
-        first, second = paging.nearest_hits(index, [near, {**near, "k": 51}])
-        assert first.document_ids == ("000", "002", "004")
-        assert second.document_ids[-2:] == ("098", "001")
-        with pytest.raises(QueryRefused) as refused:
-            paging.nearest_hits(index, [near, {**near, "query_vector": [1]}])
-        assert refused.value.place == 1
+
+        def body(size: int, **section: Any) -> dict[str, Any]:
+            return {"knn": {**near, **section}, "size": size, "sort": BEST_FIRST}
+
+        def found(*bodies: dict[str, Any]) -> list[tuple[str, ...]]:
+            return [tuple(hits.document_ids) for hits in paging.hits_of(index, bodies)]
+
+        first, second, third, all_documents = found(
+            body(3), body(60, k=51), body(2, num_candidates=20), body(300, k=300)
+        )
+        assert first == ("000", "002", "004")
+        assert second[-2:] == ("098", "001")
+        assert third == ("000", "002")
+        assert len(all_documents) == 100
+        for wrong in ({"query_vector": [1]}, {"k": 5, "num_candidates": 4}):
+            with pytest.raises(QueryRefused) as refused:
+                found(body(3), body(3, **wrong))
+            assert refused.value.place == 1
 
 
 @pytest.mark.parametrize(
