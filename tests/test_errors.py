@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.embeddings.embedding import _FailedAttemptError
+from searchapp.embeddings.endpoint import _FailedAttemptError
 from searchapp.engines.elasticsearch.connection import NotYet
 from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import (

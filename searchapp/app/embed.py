@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from searchapp.embeddings.access import Access, Budget, estimated_tokens
 from searchapp.embeddings.cache import Floats32, open_cache
-from searchapp.embeddings.embedding import Access, Budget, embed, estimated_tokens
+from searchapp.embeddings.embedding import embed
 from searchapp.embeddings.source import EmbeddingSource
 from searchapp.embeddings.vector_files import read_vectors
 from searchapp.errors import UsageError
@@ -107,7 +108,7 @@ def embed_task(
         split for split in task.info.splits if collection.split_files(split)[0].is_file()
     ]
     texts = _read_texts(collection, splits, progress)
-    budget = Budget(source.price, options.max_cost)
+    budget = Budget(options.max_cost)
     path = source.folder / source.file
 
     def outcome(missing: Sequence[str], embedded: int, vectors: tuple[Floats32, Floats32] | None) -> Embedded:
@@ -117,7 +118,7 @@ def embed_task(
                 stored = _store(task, source, texts, vectors, path)
         tokens = estimated_tokens(missing)
         counts = len(texts.documents), len(texts.topics), len(missing), embedded
-        return Embedded(*counts, tokens, budget, budget.cost_of(tokens), path, stored)
+        return Embedded(*counts, tokens, budget, float(source.cost.cost(tokens, 0)), path, stored)
 
     if source.documents:
         if options.dry_run:

@@ -45,7 +45,7 @@ def embed(
     are sent to other machines only if the setting embedding_hosts names them.
     """
     from searchapp.app.embed import EmbedOptions, embed_task
-    from searchapp.embeddings.embedding import Access
+    from searchapp.embeddings.access import Access
 
     loaded = load(task)
     collection = loaded.collection(data_of(settings, loaded, data))

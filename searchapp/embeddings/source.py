@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,17 @@ BATCH_SIZE, CONCURRENCY, TIMEOUT_SECONDS = 32, 2, 60
 
 # The file with the vectors of a task, which the signal `vectors` reads.
 FILE = "embeddings.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of a million tokens, and of a thousand requests."""
+
+    tokens: float = 0.0
+    requests: float = 0.0
+
+    def cost(self, tokens: int, requests: int = 1) -> Fraction:
+        return Fraction(self.tokens) * tokens / 10**6 + Fraction(self.requests) * requests / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +63,10 @@ class EmbeddingSource:
     timeout: int = TIMEOUT_SECONDS
     # The price of a million tokens.
     price: float = 0.0
+
+    @property
+    def cost(self) -> Price:
+        return Price(tokens=self.price)
 
     @property
     def digest(self) -> str:
