@@ -43,7 +43,10 @@ FIELD = {
     "index_options": {"type": "flat"},
 }
 MAPPING = {
-    "mappings": {"properties": {"id": {"type": "keyword"}, "text": {"type": "text"}, "vector": FIELD}},
+    "mappings": {
+        "dynamic": "strict",
+        "properties": {"id": {"type": "keyword"}, "text": {"type": "text"}, "vector": FIELD},
+    },
 }
 
 Vectors = NDArray[np.int8]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.lucene import parameters
+from searchapp.lucene import native, parameters
 from searchapp.lucene.similarity import ONE, Float32s
 
 COSINE, DOT_PRODUCT, MAX_INNER_PRODUCT, L2_NORM = SIMILARITIES = (
@@ -151,13 +151,27 @@ def scores(
                 differing = _BIT_COUNTS[vectors[part] ^ query].sum(1, dtype=np.int32)
                 result[number, block] = _hamming(differing.astype(np.float32), dims)
             continue
-        values: NDArray[Any] = _numbers(queries) @ _numbers(vectors[part]).T
+        values: NDArray[Any] = dot_products(vectors[part], queries)
         if lengths is not None and of_queries is not None:
             if similarity == COSINE:
                 values = values / np.sqrt(of_queries[:, None] * lengths[part])
             else:
                 values = of_queries[:, None] + lengths[part] - 2.0 * values
         result[:, block] = _FORMULAS[similarity](values.astype(np.float32, copy=False), dims)
+    return result
+
+
+def dot_products(vectors: Bytes, queries: Bytes) -> NDArray[Any]:
+    """Return the exact dot products of vectors and queries, shape `(number of queries, count)`."""
+    library = native.library()
+    if library is None or vectors.shape[1] > MOST_DIMENSIONS:  # the greatest length of vectors.c
+        products: NDArray[Any] = _numbers(queries) @ _numbers(vectors).T
+        return products
+    vectors = np.ascontiguousarray(vectors)
+    wide = queries.view(np.int8).astype(np.int16)
+    result = np.empty((len(queries), len(vectors)), np.int32)
+    written = wide.ctypes.data, len(wide), result.ctypes.data
+    library.searchapp_dots(vectors.ctypes.data, *vectors.shape, *written)
     return result
 
 

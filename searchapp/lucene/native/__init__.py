@@ -1,4 +1,4 @@
-"""The library of compiled C functions: `kernels.c`, `maxscore.c` and `phrases.c`.
+"""The library of compiled C functions: `kernels.c`, `maxscore.c`, `phrases.c` and `vectors.c`.
 
 `library()` is None if the build found no C compiler, or if the library was compiled from other sources. Then NumPy
 scores all documents.
@@ -51,6 +51,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
         ("phrase", number, [pointer, number, pointer, number, pointer, pointer]),
         ("mark", ctypes.c_int, [pointer, number, number, pointer]),
         ("room", number, [number, number, number]),
+        ("dots", None, [pointer, number, number, pointer, number, pointer]),
     ):
         function = getattr(library, f"searchapp_{name}")
         function.restype, function.argtypes = result, arguments

@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 # The first source contains their digest.
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c"))
+SOURCES = tuple(
+    Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c", "vectors.c")
+)
 
 HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h", "seek.h"))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from searchapp.engines.base import BEST_FIRST, IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import QueryRefused, SearchappError
-from searchapp.lucene import vectors
+from searchapp.lucene import native, vectors
 from searchapp.model import Document
 from searchapp.ranking import paging
 from tests.engines.embedded.segmented import build_fresh, build_in_segments
@@ -71,18 +71,22 @@ def expected(similarity: str, vector: Sequence[int], query: Sequence[int]) -> np
     return np.float32((8 * dims - differing) / np.float32(8 * dims))
 
 
-@pytest.mark.parametrize("dims", [1, 1024, 1025, 4096])
+@pytest.mark.parametrize("functions", [nullcontext, native.without])
+@pytest.mark.parametrize("dims", [1, 1024, 1025, 4096, 5000])
 @pytest.mark.parametrize("similarity", [*vectors.SIMILARITIES, vectors.HAMMING])
-def test_scores_are_those_of_exact_integers(similarity: str, dims: int) -> None:
+def test_scores_are_those_of_exact_integers(
+    similarity: str, dims: int, functions: Callable[[], AbstractContextManager[None]]
+) -> None:
     random = np.random.default_rng(dims)
-    stored = random.integers(-128, 128, (40, dims), np.int8)
+    stored = random.integers(-128, 128, (42, dims), np.int8)
     stored[:3] = np.array([[-128], [127], [1]], np.int8)
     queries = np.array([stored[0], stored[1], *random.integers(-128, 128, (2, dims), np.int8)], np.int8)
     as_bytes = stored.view(np.uint8)
     lengths = vectors.squares(as_bytes) if vectors.needs_lengths(similarity) else None
     elements = dims * 8 if similarity == vectors.HAMMING else dims
-    for selected in (None, np.array([0, 1, 2, 39])):
-        result = vectors.scores(similarity, as_bytes, lengths, queries.view(np.uint8), elements, selected)
+    for selected in (None, np.array([0, 1, 2, 39, 41])):
+        with functions():
+            result = vectors.scores(similarity, as_bytes, lengths, queries.view(np.uint8), elements, selected)
         chosen = stored if selected is None else stored[selected]
         theirs = [[expected(similarity, row.tolist(), query.tolist()) for row in chosen] for query in queries]
         np.testing.assert_array_equal(result, np.array(theirs, np.float32))
