@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Install the wheel together with NumPy < 2.3, pandas, PyTerrier and ranx, and rank with it: `make test-beside`.
+# Install the wheel together with NumPy < 2.3, pandas, PyTerrier and ranx, rank with it, and compare fusions with those of
+# ranx: `make test-beside`.
 #
 # scripts/test_beside.sh UV FOLDER, where UV is the program uv and FOLDER the new environment.
 set -euo pipefail
@@ -30,7 +31,8 @@ diff <(sed 's/on the engine [^ ]* [^ ]*/on the engine ENGINE/' demo.txt) tests/f
 install pytest pytest-timeout pytest-xdist hypothesis
 # Importing ranx warns of an escape sequence.
 SEARCHAPP_TEST_PROFILE=short PYTHONDONTWRITEBYTECODE= "$folder/bin/python" -m pytest -n 2 --dist loadfile -m 'not elasticsearch' \
-  -o pythonpath= tests/engines/embedded/test_recorded.py tests/api/test_pyterrier.py -W 'ignore:invalid escape'
+  -o pythonpath= tests/engines/embedded/test_recorded.py tests/api/test_pyterrier.py tests/ranking/test_fusion.py \
+  -W 'ignore:invalid escape'
 for package in numpy pandas pyterrier ranx searchapp; do
   "$folder/bin/python" -c "import sys, importlib.metadata as m; print(*sys.argv[1:], m.version(sys.argv[1]))" $package
 done

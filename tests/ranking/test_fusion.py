@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from searchapp.model import Hit, Hits
@@ -16,6 +18,7 @@ from searchapp.ranking.fusion import (
     weighted_sum,
 )
 from searchapp.ranking.signals.base import Normalization, ranked
+from tests.profile import SEED
 
 
 def test_weighted_scores_are_added() -> None:
@@ -42,6 +45,22 @@ def test_reciprocal_ranks_are_added_and_ties_have_different_ranks() -> None:
     assert scores == pytest.approx({"a": 1 / 61 + 1 / 62, "b": 1 / 62 + 1 / 63, "c": 1 / 63 + 1 / 61})
     hits = Hits.of(Hit("10", 2.0), Hit("9", 2.0))
     assert ReciprocalRankFusion().fused([(1.0, hits)]) == {"10": 1 / 61, "9": 1 / 62}
+
+
+@pytest.mark.filterwarnings("ignore:unsafe cast")
+def test_reciprocal_rank_fusion_has_the_scores_of_ranx() -> None:
+    ranx = pytest.importorskip("ranx", reason="`make test-beside` installs ranx")
+    dice = random.Random(SEED)
+    for _case in range(100):
+        runs = []
+        for _run in range(dice.randint(2, 5)):
+            documents = dice.sample([f"d{number}" for number in range(60)], dice.randint(1, 50))
+            distinct = map(float, dice.sample(range(-1000, 1000), len(documents)))
+            runs.append(dict(zip(documents, distinct, strict=True)))
+        k = dice.choice([1, 10, 60])
+        theirs = ranx.fuse([ranx.Run({"q": run}) for run in runs], norm=None, method="rrf", params={"k": k})
+        ours = ReciprocalRankFusion(k).fused([(1.0, run) for run in runs])
+        assert ours == theirs.to_dict()["q"]
 
 
 def test_a_weight_multiplies_the_reciprocal_rank() -> None:
