@@ -39,6 +39,7 @@ from searchapp.app.rank import RunRequest, rank_topics
 from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.resolution import resolve
 from searchapp.config.settings import Settings
+from searchapp.embeddings.access import Access
 from searchapp.engines import open_engine
 from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -261,7 +262,9 @@ class Task:
             if build:
                 collection = self._collection()
                 index_task(self._parts, engine, collection, progress, rebuild=rebuild, replace=rebuild)
-            searcher = TaskSearcher.open(self._parts, engine, progress, settings.home, self._data)
+            searcher = TaskSearcher.open(
+                self._parts, engine, progress, settings.home, self._data, Access.of(settings)
+            )
         except BaseException:
             engine.close()
             raise

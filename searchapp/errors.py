@@ -14,6 +14,7 @@
     │   ├── Damaged                4    index files were altered
     │   ├── InvalidFiles           4    files with all their problems
     │   └── NotScorable            4    the official scorer rejects the file
+    ├── ModelUnavailable           1  an endpoint or a command of a model fails
     └── GateMissed                 5  a figure is below `--fail-under`
 
 A message states what is wrong, where, and what to do.
@@ -110,6 +111,14 @@ class DataError(SearchappError):
     """A file does not conform to its format."""
 
     exit_code = 4
+
+
+class ModelUnavailable(SearchappError):
+    """An endpoint or a command that gives texts to a model fails; a later attempt may not."""
+
+    def __init__(self, finding: str) -> None:
+        super().__init__(f"{finding}: finished answers are stored, and the same command resumes")
+        self.finding = finding
 
 
 class GateMissed(SearchappError):

@@ -41,14 +41,16 @@ class Option:
 class Topic:
     """An information need: a statement to prove, a question, a debate.
 
-    `id` is empty for typed words. `fields` are further template variables (`{{topic.answer}}`). Screens show
-    `options`; no template reads them, so they do not influence rankings.
+    `id` is empty for typed words, and `like` names the document whose text they are, if any. `fields` are further
+    template variables (`{{topic.answer}}`). Screens show `options`; no template reads them, so they do not influence
+    rankings.
     """
 
     id: str
     text: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     options: tuple[Option, ...] = ()
+    like: str = ""
 
     def variables(self) -> dict[str, Any]:
         """Return the values of `topic.<name>` in a query template."""

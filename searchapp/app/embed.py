@@ -1,8 +1,10 @@
-"""Embed the documents and topics of a task, and write the file of the signal `vectors`."""
+"""Embed the documents and topics of a task into the file of the signal `vectors`, and the words of a search."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,15 @@ from searchapp.embeddings.cache import Floats32, open_cache
 from searchapp.embeddings.embedding import embed
 from searchapp.embeddings.source import EmbeddingSource
 from searchapp.embeddings.vector_files import read_vectors
-from searchapp.errors import UsageError
+from searchapp.engines.base import RequestCancelled, current_patience
+from searchapp.errors import DataError, UsageError
 from searchapp.files import DocumentsDigest
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress, no_notice
 from searchapp.ranking import learning
 from searchapp.ranking.learning import StoredModel
-from searchapp.ranking.signals.vectors import DIGEST, stored_vectors
+from searchapp.ranking.signals.vectors import DIGEST, SOURCE, stored_vectors
 from searchapp.tasks.base import Collection, Task
 
 
@@ -165,10 +168,99 @@ def _store(
 ) -> StoredModel:
     about: dict[str, Any] = {
         "task": task.name,
-        "source": source.record(),
+        SOURCE: source.record(),
         DIGEST: texts.digest,
     }
     topics = [topic.text for topic in texts.topics]
     stored = stored_vectors(about, texts.document_ids, topics, vectors)
     learning.write_model(path, stored)
     return stored
+
+
+# Attempts of a request while the user waits.
+WORD_ATTEMPTS = 2
+
+# The pause between two looks whether a search was cancelled.
+_LOOK_SECONDS = 0.05
+
+
+class WordEmbedder:
+    """Embeds the words of searches by the source of a task, with one request at a time.
+
+    Args:
+        task: the task
+        home: the home directory, with the cache
+        access: which models may embed; by default those on this machine
+    """
+
+    def __init__(self, task: Task, home: Path, access: Access | None = None) -> None:
+        self._task = task
+        self._home = home
+        self._access = access = access or Access()
+        self._lock = threading.Lock()
+        self._budget = Budget(access.max_cost)
+
+    def __call__(self, words: str, made_by: Mapping[str, Any]) -> Floats32:
+        """Return the vector of words, shape (1, dimensions).
+
+        Args:
+            words: the words, without prefix
+            made_by: the record of the source of the vectors that it is compared with
+
+        Raises:
+            DataError: the task has no source that embeds words, or another one than `made_by`.
+            UsageError: the user has not allowed the source, or its key or command can't be read.
+            ModelUnavailable: the source fails, or the cost could become too great.
+            RequestCancelled: the search was cancelled; its request goes on, and the vector is stored.
+        """
+        source, name = self._task.info.embeddings, self._task.reference
+        if source is None or source.documents:
+            lack = "no table [embeddings]" if source is None else "only files of embeddings"
+            raise DataError(
+                f"{name} has {lack}, so typed words have no vector: name a model in [embeddings], or choose "
+                "another recipe"
+            )
+        if source.record() != made_by:
+            raise DataError(
+                f"{source.folder / source.file} has the vectors of another model than [embeddings] of {name} "
+                f"names: run `searchapp embed {name}`"
+            )
+
+        def work() -> Floats32:
+            with self._lock, open_cache(self._home, source.digest) as cache:
+                if patience is not None and patience.is_cancelled:
+                    raise RequestCancelled
+                return embed(
+                    [source.topic_prefix + words],
+                    source,
+                    cache,
+                    self._access,
+                    self._budget,
+                    attempts=WORD_ATTEMPTS,
+                )
+
+        patience = current_patience()
+        return work() if patience is None else _in_thread(work, lambda: patience.is_cancelled)
+
+
+def _in_thread(work: Callable[[], Floats32], is_cancelled: Callable[[], bool]) -> Floats32:
+    """Return the result of work in a thread.
+
+    Raises:
+        RequestCancelled: it was cancelled; the work goes on.
+        Exception: what the work raises.
+    """
+    outcome: Future[Floats32] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # raised in the thread of the caller
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="typed words", daemon=True).start()
+    while not outcome.done():
+        if is_cancelled():
+            raise RequestCancelled
+        wait([outcome], _LOOK_SECONDS)
+    return outcome.result()

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from searchapp.app.index import index_examples, lenient_advice, read_examples
+from searchapp.embeddings.access import Access
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import DocumentsDigest, digest_json
@@ -26,6 +27,9 @@ from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, Trai
 from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted
+
+if TYPE_CHECKING:
+    from searchapp.app.embed import WordEmbedder
 
 FOLDER = "models"  # of models in the home directory
 
@@ -445,6 +449,7 @@ def typed_inputs(
     opened: Callable[[], Collection],
     progress: Progress,
     home: Path | None = None,
+    access: Access | None = None,
 ) -> Inputs:
     """Return the inputs for typed words, which learn from the training topics of the task's last split.
 
@@ -454,7 +459,8 @@ def typed_inputs(
         index: the index of the documents
         opened: returns the task's files when a signal needs them
         progress: receives the stages of the work
-        home: the directory that stores models
+        home: the directory that stores models, and vectors of words; without one, words are not embedded
+        access: which models may embed words; by default those on this machine
     """
 
     @cache
@@ -462,7 +468,17 @@ def typed_inputs(
         collection = opened()
         return collection, last_trainable_split(collection)
 
-    return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
+    inputs = signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
+    if home is None:
+        return inputs
+
+    @cache
+    def embedder() -> WordEmbedder:
+        from searchapp.app.embed import WordEmbedder  # slow to import
+
+        return WordEmbedder(task, home, access)
+
+    return replace(inputs, embed_words=lambda words, made_by: embedder()(words, made_by))
 
 
 def last_trainable_split(collection: Collection) -> str:

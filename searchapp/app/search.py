@@ -12,8 +12,9 @@ from typing import Any
 
 from searchapp.app.index import open_index, serving_info
 from searchapp.app.models import typed_inputs
+from searchapp.embeddings.access import Access
 from searchapp.engines.base import BEST_FIRST, Engine, Index, without_cancellation
-from searchapp.errors import DataError, Replaced, SearchappError
+from searchapp.errors import DataError, Replaced, SearchappError, UsageError
 from searchapp.files import atomic_file
 from searchapp.formats import run_files, trec
 from searchapp.formats.problems import Problems
@@ -47,64 +48,6 @@ from searchapp.text import counted
 FUSED_DEPTH = 1000  # how many documents a recipe of several signals ranks
 
 
-class FusedRankings:
-    """The rankings of recipes on one version of an index; `inputs` returns the inputs of their signals.
-
-    Raises:
-        EngineError: the engine failed.
-        DataError: an input of a signal is missing.
-    """
-
-    def __init__(self, index: Index, inputs: Callable[[], Inputs]) -> None:
-        self._index = index
-        self._inputs = inputs
-        self._rankers: dict[str, Ranker] = {}
-        self._ranked: tuple[tuple[str, str], RankedTopic, Hits] | None = None
-        self._chosen: tuple[tuple[str, CompiledQuery], Hits] | None = None
-
-    def hits(self, recipe: Recipe, compiled: CompiledQuery) -> Hits:
-        """Return the documents that a recipe ranks for words and the rest of the query does not exclude."""
-        key = recipe.name, compiled
-        if self._chosen is None or self._chosen[0] != key:
-            hits, chosen = self._rank_words(recipe, compiled)[1], compiled.filter_query()
-            if chosen is not None and hits:
-                only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
-                body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
-                (left,) = self._index.search([body])
-                chosen_ids = set(left.document_ids)
-                hits = Hits.of(*(hit for hit in hits if hit.document_id in chosen_ids))
-            self._chosen = key, hits
-        return self._chosen[1]
-
-    def is_cut(self, recipe: Recipe, compiled: CompiledQuery) -> bool:
-        """Return whether the recipe may have cut off documents with the words."""
-        return len(self._rank_words(recipe, compiled)[1]) == FUSED_DEPTH
-
-    def shares(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> list[SignalShare]:
-        """Return the share of each signal in a document's score; none for an unranked document."""
-        if document_id not in self.hits(recipe, compiled).document_ids:
-            return []
-        return self._ranker(recipe).shares(self._rank_words(recipe, compiled)[0], document_id)
-
-    def explain(self, recipe: Recipe, compiled: CompiledQuery, document_id: str) -> Explanation | None:
-        if document_id not in self.hits(recipe, compiled).document_ids:
-            return None
-        return self._ranker(recipe).explain(self._rank_words(recipe, compiled)[0], document_id)
-
-    def _rank_words(self, recipe: Recipe, compiled: CompiledQuery) -> tuple[RankedTopic, Hits]:
-        key = recipe.name, compiled.words
-        if self._ranked is None or self._ranked[0] != key:
-            ranked = self._ranker(recipe).rank_topic(recipe.typed(compiled.words), FUSED_DEPTH)
-            self._ranked = key, ranked, Hits.of(*(hit for hit in ranked.hits if hit.score > 0))
-        return self._ranked[1:]
-
-    def _ranker(self, recipe: Recipe) -> Ranker:
-        if recipe.name not in self._rankers:
-            with without_cancellation():  # prepared once for all that is typed
-                self._rankers[recipe.name] = Ranker(recipe, self._inputs())
-        return self._rankers[recipe.name]
-
-
 VALUES = 50  # how many values of a field are counted
 
 
@@ -120,6 +63,7 @@ class SearchRequest:
     explain: bool = False
     literal: bool = False  # whether the text is words without operators
     like: str | None = None  # the document that the text is from, which is not a hit
+    offline: bool = False  # without signals that ask external models
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +99,7 @@ class _ParsedRequest:
 
     @property
     def topic(self) -> Topic:
-        return self.recipe.typed(self.compiled.words)
+        return self.recipe.typed(self.compiled.words, self.request.like or "")
 
     @property
     def is_one_query(self) -> bool:
@@ -163,12 +107,71 @@ class _ParsedRequest:
         return self.recipe.is_one_query or not self.compiled.words
 
 
+class FusedRankings:
+    """The rankings of recipes on one version of an index; `inputs` returns the inputs of their signals.
+
+    Raises:
+        EngineError: the engine failed.
+        DataError: an input of a signal is missing.
+    """
+
+    def __init__(self, index: Index, inputs: Callable[[], Inputs]) -> None:
+        self._index = index
+        self._inputs = inputs
+        self._rankers: dict[str, Ranker] = {}
+        self._ranked: tuple[tuple[str, Topic], RankedTopic, Hits] | None = None
+        self._chosen: tuple[tuple[str, CompiledQuery], Hits] | None = None
+
+    def hits(self, search: _ParsedRequest) -> Hits:
+        """Return the documents that a recipe ranks for words and the rest of the query does not exclude."""
+        key = search.recipe.name, search.compiled
+        if self._chosen is None or self._chosen[0] != key:
+            hits, chosen = self._rank_words(search)[1], search.compiled.filter_query()
+            if chosen is not None and hits:
+                only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
+                body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
+                (left,) = self._index.search([body])
+                chosen_ids = set(left.document_ids)
+                hits = Hits.of(*(hit for hit in hits if hit.document_id in chosen_ids))
+            self._chosen = key, hits
+        return self._chosen[1]
+
+    def is_cut(self, search: _ParsedRequest) -> bool:
+        """Return whether the recipe may have cut off documents with the words."""
+        return len(self._rank_words(search)[1]) == FUSED_DEPTH
+
+    def shares(self, search: _ParsedRequest, document_id: str) -> list[SignalShare]:
+        """Return the share of each signal in a document's score; none for an unranked document."""
+        if document_id not in self.hits(search).document_ids:
+            return []
+        return self._ranker(search.recipe).shares(self._rank_words(search)[0], document_id)
+
+    def explain(self, search: _ParsedRequest, document_id: str) -> Explanation | None:
+        if document_id not in self.hits(search).document_ids:
+            return None
+        return self._ranker(search.recipe).explain(self._rank_words(search)[0], document_id)
+
+    def _rank_words(self, search: _ParsedRequest) -> tuple[RankedTopic, Hits]:
+        key = search.recipe.name, search.topic
+        if self._ranked is None or self._ranked[0] != key:
+            ranked = self._ranker(search.recipe).rank_topic(search.topic, FUSED_DEPTH)
+            self._ranked = key, ranked, Hits.of(*(hit for hit in ranked.hits if hit.score > 0))
+        return self._ranked[1:]
+
+    def _ranker(self, recipe: Recipe) -> Ranker:
+        if recipe.name not in self._rankers:
+            with without_cancellation():  # prepared once for all that is typed
+                self._rankers[recipe.name] = Ranker(recipe, self._inputs())
+        return self._rankers[recipe.name]
+
+
 class TaskSearcher:
     """A task's open index, for one thread at a time.
 
     Args:
         collection: opens the task's files, from whose training topics recipes learn
-        home: the directory that stores models
+        home: the directory that stores models, and vectors of words
+        access: which models may embed words; by default those on this machine
     """
 
     def __init__(
@@ -179,6 +182,7 @@ class TaskSearcher:
         progress: Progress,
         collection: Callable[[], Collection] | None = None,
         home: Path | None = None,
+        access: Access | None = None,
     ) -> None:
         # Everything cached here is of this version of the index: a newer one gets another searcher.
         self.task = task
@@ -187,6 +191,7 @@ class TaskSearcher:
         self._progress = progress
         self._collection = collection
         self._home = home
+        self._access = access
         self._mapping = task.index_mapping()
         self._analyzed = TextAnalyzer(index, self._mapping)
         self._marker = Marker(index, self._analyzed, self._mapping)
@@ -197,7 +202,13 @@ class TaskSearcher:
 
     @classmethod
     def open(
-        cls, task: Task, engine: Engine, progress: Progress, home: Path, data: Path | None = None
+        cls,
+        task: Task,
+        engine: Engine,
+        progress: Progress,
+        home: Path,
+        data: Path | None = None,
+        access: Access | None = None,
     ) -> TaskSearcher:
         """Open the searcher of an indexed task.
 
@@ -207,6 +218,7 @@ class TaskSearcher:
             progress: receives the stages of the work
             home: the home directory
             data: the folder of the task's files for recipes that learn; by default the one in `home`
+            access: which models may embed words; by default those on this machine
 
         Raises:
             EngineError: there is no such index, or it can't be opened.
@@ -221,7 +233,7 @@ class TaskSearcher:
                 )
             return task.collection(folder)
 
-        return cls(task, engine, open_index(task, engine), progress, collection, home)
+        return cls(task, engine, open_index(task, engine), progress, collection, home, access)
 
     def twin(self) -> TaskSearcher:
         """Return another searcher of the same version of the index, for another thread.
@@ -230,7 +242,13 @@ class TaskSearcher:
             Replaced: the version is gone.
         """
         return TaskSearcher(
-            self.task, self._engine, self.index.twin(), self._progress, self._collection, self._home
+            self.task,
+            self._engine,
+            self.index.twin(),
+            self._progress,
+            self._collection,
+            self._home,
+            self._access,
         )
 
     def require_serving(self) -> None:
@@ -283,6 +301,15 @@ class TaskSearcher:
             self._recipes[name] = recipes.load(self.task.recipe_book(), name)
         return self._recipes[name]
 
+    def recipe_of(self, request: SearchRequest) -> Recipe:
+        """Return the recipe that ranks for a request, without external signals if that is offline.
+
+        Raises:
+            UsageError: the name is unknown.
+        """
+        recipe = self.recipe(request.recipe)
+        return recipe.offline if request.offline else recipe
+
     def fields(self, recipe: str | None = None) -> SearchFields:
         name = recipe or self.task.info.search_recipe
         if name not in self._fields:
@@ -313,8 +340,18 @@ class TaskSearcher:
                 if placed is not None
                 else []
             )
-        hits = self._fused.hits(search.recipe, search.compiled)[request.first : request.first + request.size]
+        hits = self._fused.hits(search)[request.first : request.first + request.size]
         return self._with_matches(search, hits)
+
+    def ask_models(self, request: SearchRequest) -> None:
+        """Ask the external models of the recipe, if any, what the ranking of a request needs of them.
+
+        Raises:
+            ModelUnavailable: a model fails.
+            as `search` does.
+        """
+        if self.recipe_of(request).external:
+            next(self.ranking(request, 1), None)
 
     def first_page(self, request: SearchRequest) -> ResultPage:
         """Return the first hits and the number of matching documents, in one request to a server.
@@ -325,7 +362,7 @@ class TaskSearcher:
         search = self._read(request)
         if search.is_one_query:
             return search_results.page(self.index, self._marker, self._body(search))
-        hits = self._fused.hits(search.recipe, search.compiled)
+        hits = self._fused.hits(search)
         results = self._with_matches(search, hits[: request.size])
         # Training topics may vote for documents that the index no longer has.
         return ResultPage(results, len(results) if len(hits) <= request.size else self.counts(request).total)
@@ -342,9 +379,7 @@ class TaskSearcher:
         fields = dict.fromkeys(self.fields(request.recipe).facets, VALUES)
         if search.is_one_query:
             return self.index.counts(self._body(search)["query"], fields)
-        return self.index.counts(
-            {"ids": {"values": self._fused.hits(search.recipe, search.compiled).document_ids}}, fields
-        )
+        return self.index.counts({"ids": {"values": self._fused.hits(search).document_ids}}, fields)
 
     def notes(self, request: SearchRequest, total: int) -> QueryNotes:
         """Explain which words find nothing, and why a request with a `total` of 0 has no hits.
@@ -408,7 +443,7 @@ class TaskSearcher:
         pieces = (
             paging.hits_in_windows(self.index, self._body(search), max_hits)
             if search.is_one_query
-            else [self._fused.hits(search.recipe, search.compiled)[:max_hits]]
+            else [self._fused.hits(search)[:max_hits]]
         )
         for hits in pieces:
             yield from hits
@@ -421,7 +456,7 @@ class TaskSearcher:
         """
         search = self._read(request, None if signs else without_signs(self._parse(request)))
         if not search.is_one_query:
-            return document_id in self._fused.hits(search.recipe, search.compiled).document_ids
+            return document_id in self._fused.hits(search).document_ids
         return bool(self.index.find(one_document(document_id, self._body(search)["query"])))
 
     def is_cut(self, request: SearchRequest) -> bool:
@@ -431,7 +466,7 @@ class TaskSearcher:
             as `search` does.
         """
         search = self._read(request)
-        return not search.is_one_query and self._fused.is_cut(search.recipe, search.compiled)
+        return not search.is_one_query and self._fused.is_cut(search)
 
     def shares(self, request: SearchRequest, document_id: str) -> list[SignalShare]:
         """Return the share of each signal in a document's score; empty for a recipe of one query.
@@ -440,7 +475,7 @@ class TaskSearcher:
             as `search` does.
         """
         search = self._read(request)
-        return [] if search.is_one_query else self._fused.shares(search.recipe, search.compiled, document_id)
+        return [] if search.is_one_query else self._fused.shares(search, document_id)
 
     def explain(self, request: SearchRequest, document_id: str) -> Explanation | None:
         """Explain the score of a document, None if it does not match.
@@ -454,13 +489,13 @@ class TaskSearcher:
                 one_document(document_id, self._body(search)["query"]) | {"explain": True}
             )
             return results[0].explanation if results else None
-        return self._fused.explain(search.recipe, search.compiled, document_id)
+        return self._fused.explain(search, document_id)
 
     def _read(self, request: SearchRequest, query: QueryGroup | None = None) -> _ParsedRequest:
         name = request.recipe or self.task.info.search_recipe
-        recipe = self.recipe(name)
+        recipe = self.recipe_of(request)
         if name not in self._compilers:
-            recipes.require_words(self.task.recipe_book(), recipe)
+            recipes.require_words(self.task.recipe_book(), self.recipe(name))
             self._compilers[name] = QueryCompiler(self.fields(name), self._analyzed)
         compiled = self._compilers[name].compile(query or self._parse(request), request.filters)
         if request.like is not None:
@@ -488,7 +523,7 @@ class TaskSearcher:
         query = search.recipe.body(search.topic, 1)["query"]
         seen = search_results.documents_with_matches(self.index, self._marker, hits.document_ids, query)
         explained = {
-            hit.document_id: self._fused.explain(search.recipe, search.compiled, hit.document_id)
+            hit.document_id: self._fused.explain(search, hit.document_id)
             for hit in (hits if search.request.explain else ())
         }
         return [
@@ -509,7 +544,35 @@ class TaskSearcher:
             raise DataError(
                 f"the recipe learns from the files of {self.task.reference}, which are not available"
             )
-        return typed_inputs(self.task, self._engine, self.index, self._collection, self._progress, self._home)
+        return typed_inputs(
+            self.task, self._engine, self.index, self._collection, self._progress, self._home, self._access
+        )
+
+
+# Maximum characters of a document that similar documents are searched with.
+LONGEST_LIKENESS = 4_000
+
+
+def similar_request(searcher: TaskSearcher, request: SearchRequest, document_id: str) -> SearchRequest:
+    """Return the request for documents similar to a document.
+
+    Raises:
+        UsageError: it is not indexed, or has no text.
+        EngineError: the engine failed.
+    """
+    document = searcher.document(document_id, replace(request, text=""))
+    if document is None:
+        raise UsageError(f"no document of {searcher.task.name} has the id {document_id!r}")
+    text = likeness(document.text)
+    if not text.strip():
+        raise UsageError(f"the document {document_id} has no text to compare others with: choose another one")
+    return replace(request, text=text, like=document_id, literal=True)
+
+
+def likeness(text: str) -> str:
+    """Return the words of a document's text that similar documents are searched with."""
+    cut = text[:LONGEST_LIKENESS]
+    return cut if cut == text else cut.rpartition(" ")[0] or cut
 
 
 # The topic of exported hits that are for no topic of the task.

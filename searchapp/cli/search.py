@@ -36,7 +36,7 @@ from searchapp.cli.output import (
 )
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.errors import DataError, UsageError
+from searchapp.errors import DataError, ModelUnavailable, UsageError
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import counted, visible, visible_line, visible_spans
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from searchapp.app.inspection.explanation import Reason
     from searchapp.app.search import SearchRequest, TaskSearcher
+    from searchapp.embeddings.access import Access
     from searchapp.model import Explanation
     from searchapp.progress import Progress
     from searchapp.ranking.query_language import FieldFilter
@@ -147,6 +148,11 @@ def search(
         "Explain the rank of this document, or why it has none.", "--explain-document", metavar="DOC"
     ),
     document: str | None = option("Show this document in full.", metavar="DOC"),
+    like: str | None = option(
+        "Search for documents similar to this one instead of WORDS: by its vector with a recipe that has the "
+        "signal vectors, else by its text.",
+        metavar="DOC",
+    ),
     saved: str | None = option(
         "Run a search that was saved on the search screen under this name.", metavar="NAME", completes="saved"
     ),
@@ -158,6 +164,11 @@ def search(
     body: Path | None = option(
         "Search with the JSON search body in this file, or on stdin if it is -, and print its whole answer.",
         metavar="FILE",
+    ),
+    run_command: bool = flag("Allow to run the command by which the task file embeds words."),
+    max_cost: float | None = option(
+        "Send no request for the vectors of words that could make this command cost more, by `price` in the task file.",
+        min=0,
     ),
     explain: bool = flag("Show how each score is computed."),
     full: bool = flag("Show whole documents instead of snippets."),
@@ -183,35 +194,43 @@ def search(
     With --recipe, the query is ranked exactly as the text of a topic, also with recipes that learn from training
     topics. --recipe and --filter replace those of a saved search.
 
+    A recipe with the signal vectors asks the model of the task file for the vector of words that it has none of. If the
+    model fails, the other signals rank alone, which is reported on standard error.
+
     With --body, a search body of Elasticsearch is answered as by its _search: hits with sort values and highlights,
     aggregations and suggestions. Hits are sorted by id where the body's sort leaves them equal.
     """
     if body is not None:
-        others = (words, filter_, recipe, why, document, saved, out, topic)
-        flags = (list_saved, explain, full, overwrite, size != 10, from_ != 1)
+        others = (words, filter_, recipe, why, document, like, saved, out, topic, max_cost)
+        flags = (list_saved, run_command, explain, full, overwrite, size != 10, from_ != 1)
         if any(other is not None for other in others) or any(flags):
             raise UsageError("--body takes no WORDS and no option but --json: leave them out")
         _answer(settings, load(task), body, as_json=as_json)
         return
     if document is not None and why is not None:
         raise UsageError("--document and --explain-document exclude each other: give one of them")
-    if words is not None and saved is not None:
-        raise UsageError("WORDS and --saved exclude each other: give one of them")
+    queries = {"WORDS": words, "--like": like, "--saved": saved}
+    given = [name for name, query in queries.items() if query is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude each other: give one of them")
     if out is None and (topic is not None or overwrite):
         raise UsageError("--topic and --overwrite require --out: add it, or leave them out")
     if out is not None and (as_json or explain or full or why is not None or document is not None):
         raise UsageError("--out excludes --json, --explain, --full, --explain-document and --document")
     is_shown = why is None and document is None and out is None and not as_json and not list_saved
-    if words is None and saved is None and is_shown and has_screen():
+    from searchapp.app.search import SearchRequest, TaskSearcher, similar_request
+    from searchapp.embeddings.access import Access
+
+    access = Access.of(settings, commands=run_command, max_cost=max_cost)
+    if not given and is_shown and has_screen():
         require_screen("search", "give a query in quotes after the task")
-        _screen(settings, task, recipe, filter_ or [], data, annotator)
+        _screen(settings, task, recipe, filter_ or [], data, annotator, access)
         return
     loaded = load(task)
     if list_saved:
         print_saved_searches(settings, loaded, as_json=as_json)
         return
 
-    from searchapp.app.search import SearchRequest, TaskSearcher
     from searchapp.ranking import recipes
 
     filters = tuple(_filter(part) for part in filter_ or ())
@@ -219,19 +238,23 @@ def search(
     if saved is not None:
         request = saved_request(settings, loaded, saved, request)
         words, recipe = request.text, request.recipe
-    is_one_search = words is not None or why is not None or sys.stdin.isatty()
-    if out is not None and words is None and saved is None:
+    is_one_search = words is not None or like is not None or why is not None or sys.stdin.isatty()
+    if out is not None and not given:
         raise UsageError("--out requires a query: put it in quotes after the task")
-    if is_one_search and document is None and not request.text.strip() and saved is None:
+    if is_one_search and document is None and not request.text.strip() and saved is None and like is None:
         raise UsageError("no query: put it in quotes after the task")
     book = loaded.recipe_book()
     recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
     with closing(open_engine(settings)) as engine:
-        searcher = TaskSearcher.open(loaded, engine, for_person(settings), settings.home, data)
+        searcher = TaskSearcher.open(loaded, engine, for_person(settings), settings.home, data, access)
+        if like is not None:
+            request = similar_request(searcher, request, like)
         if document is not None:
             _open(searcher, request, document, as_json=as_json)
             return
         warn_all(searcher.warnings(recipe))
+        if is_one_search:
+            request = _available(searcher, request)
         if why is not None:
             _why(searcher, request, why, as_json=as_json)
         elif out is not None:
@@ -250,6 +273,16 @@ def search(
             _say_notes(settings, searcher, request, results)
         else:
             _each_line(settings, searcher, request, full=full, as_json=as_json)
+
+
+def _available(searcher: TaskSearcher, request: SearchRequest) -> SearchRequest:
+    """Return a request whose ranking needs no model that fails; report a failure."""
+    try:
+        searcher.ask_models(request)
+    except ModelUnavailable as error:
+        request = replace(request, offline=True)
+        warn(f"{error.finding}: ranked by {searcher.recipe_of(request).name}")
+    return request
 
 
 def _answer(settings: Settings, task: Task, path: Path, *, as_json: bool) -> None:
@@ -274,6 +307,7 @@ def _screen(
     filters: Sequence[str],
     data: Path | None,
     annotator: str | None,
+    access: Access,
 ) -> None:
     @contextmanager
     def opening(progress: Progress) -> Iterator[SearchScreen]:
@@ -295,6 +329,7 @@ def _screen(
                 *(load(task), query, settings, progress, warn),
                 data=data,
                 annotator=annotator,
+                access=access,
                 other_offers=lambda screen: palette_targets().offers(screen),
             )
             yield stack.enter_context(screen)
@@ -355,6 +390,7 @@ def _each_line(
     for number, words in ((number, line) for number, line in lines if line):
         line_request = replace(request, text=words)
         try:
+            line_request = _available(searcher, line_request)
             results = searcher.search(line_request)
         except BrokenQuery as error:
             raise UsageError(f"line {number:,} of the input: {error}") from error
@@ -419,7 +455,12 @@ def _search_json(request: SearchRequest, results: Sequence[SearchResult]) -> dic
         if result.explanation is not None:
             hit["explanation"] = result.explanation.to_json()
         hits.append(hit)
-    return {"query": request.text, "hits": hits}
+    described: dict[str, object] = {"query": request.text}
+    if request.like is not None:
+        described["like"] = request.like
+    if request.offline:
+        described["offline"] = True
+    return {**described, "hits": hits}
 
 
 def print_results(results: Sequence[SearchResult], *, full: bool = False, is_ranked: bool = True) -> None:

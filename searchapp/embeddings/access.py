@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from searchapp.config.credentials import is_this_machine
 from searchapp.config.settings import EMBEDDING_KEY, SecretSource, Settings
-from searchapp.errors import SearchappError, UsageError
+from searchapp.errors import ModelUnavailable, UsageError
 from searchapp.formats.problems import shown
 
 # Models cut English text into tokens of about four bytes, and formulas into shorter ones.
@@ -29,12 +29,14 @@ class Access:
     keys: Mapping[str, str | SecretSource | None] = field(default_factory=dict)
     insecure: bool = False
     commands: bool = False
+    # Of the requests for the words of a search.
+    max_cost: float | None = None
 
     @classmethod
-    def of(cls, settings: Settings, *, commands: bool = False) -> Access:
+    def of(cls, settings: Settings, *, commands: bool = False, max_cost: float | None = None) -> Access:
         hosts = (host.strip().lower() for host in (settings.embedding_hosts or "").split(","))
         keys = {EMBEDDING_KEY: settings.embedding_key}
-        return cls(frozenset(filter(None, hosts)), keys, settings.insecure, commands)
+        return cls(frozenset(filter(None, hosts)), keys, settings.insecure, commands, max_cost)
 
     def require_command(self, command: str) -> None:
         """Check that a program that a task file names may be run.
@@ -70,7 +72,7 @@ class Access:
             )
 
 
-class OverBudget(SearchappError):
+class OverBudget(ModelUnavailable):
     """The next request could exceed the greatest cost."""
 
 
@@ -100,8 +102,7 @@ class Budget:
         with self._lock:
             if self._max_cost is not None and self._spent + self._reserved + cost > self._max_cost:
                 raise OverBudget(
-                    f"stopped at a cost of {self.cost:.4g}, because the next request could exceed --max-cost: "
-                    "finished batches are stored, and the same command with a greater one resumes"
+                    f"stopped at a cost of {self.cost:.4g}, because the next request could exceed --max-cost"
                 )
             self._reserved += cost
             self.requests += 1

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from searchapp.config.credentials import without_secrets
 from searchapp.embeddings.endpoint import InvalidAnswerError
-from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.errors import DataError, ModelUnavailable, UsageError
 from searchapp.files import parse_json
 from searchapp.formats.problems import shown
 from searchapp.text import counted
@@ -41,7 +41,7 @@ def command_answers(
     Raises:
         UsageError: the command can't be run.
         DataError: it writes no valid answer.
-        SearchappError: it fails, or answers too few questions.
+        ModelUnavailable: it fails, or answers too few questions.
     """
     name = f"the command {shown(command[0])}"
     try:
@@ -88,9 +88,9 @@ def command_answers(
         feeder.join()
         process.stdout.close()
     if code or len(answered) < len(questions):
-        raise SearchappError(
+        raise ModelUnavailable(
             f"{name} ended with exit code {code} and {counted(len(answered), 'answer')} for "
-            f"{counted(len(questions), 'text')}: those answers are stored, and the same command resumes"
+            f"{counted(len(questions), 'text')}"
         )
 
 

@@ -23,7 +23,7 @@ from searchapp.config.settings import EMBEDDING_KEY
 from searchapp.embeddings.access import Access, Budget, estimated_tokens
 from searchapp.embeddings.cache import EmbeddingCache, Floats32
 from searchapp.embeddings.command import command_answers
-from searchapp.embeddings.endpoint import Endpoint, InvalidAnswerError
+from searchapp.embeddings.endpoint import ATTEMPTS, Endpoint, InvalidAnswerError
 from searchapp.embeddings.source import TABLE, EmbeddingSource
 from searchapp.lucene.parameters import is_number
 from searchapp.progress import Advance, Notify, no_notice, no_progress
@@ -40,6 +40,7 @@ def embed(
     budget: Budget | None = None,
     advance: Advance = no_progress,
     notify: Notify = no_notice,
+    attempts: int = ATTEMPTS,
 ) -> Floats32:
     """Return the vectors of texts, shape (texts, dimensions), and store new ones.
 
@@ -51,11 +52,13 @@ def embed(
         budget: counts requests and limits their cost
         advance: receives the number of newly stored vectors
         notify: receives a sentence before each further attempt
+        attempts: the number of attempts after which a request fails
 
     Raises:
         UsageError: the user has not allowed the source, or its key or command can't be read.
         OverBudget: the cost would be too great.
-        SearchappError: the source fails.
+        ModelUnavailable: the source fails.
+        SearchappError: the cache can't be used.
         DataError: the source rejects a text.
     """
     missing = cache.missing(texts)
@@ -64,7 +67,7 @@ def embed(
         answers = (
             _command_answers(source, missing, length, access)
             if source.command
-            else _endpoint_answers(source, missing, length, access, budget or Budget(), notify)
+            else _endpoint_answers(source, missing, length, access, budget or Budget(), notify, attempts)
         )
         for batch, vectors in answers:
             cache.store(batch, vectors)
@@ -115,6 +118,7 @@ def _endpoint_answers(
     access: Access,
     budget: Budget,
     notify: Notify,
+    attempts: int,
 ) -> Answers:
     assert source.url is not None
     endpoint = Endpoint(
@@ -126,6 +130,7 @@ def _endpoint_answers(
         access=access,
         budget=budget,
         notify=notify,
+        attempts=attempts,
     )
     first = threading.Lock()
     lengths = [] if length is None else [length]

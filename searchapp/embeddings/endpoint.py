@@ -19,7 +19,7 @@ import tenacity
 from searchapp.config.credentials import is_this_machine, read_secret
 from searchapp.embeddings.access import Access, Budget
 from searchapp.embeddings.source import Price
-from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.errors import DataError, ModelUnavailable, UsageError
 from searchapp.fetching.download import (
     LONGEST_REQUESTED_WAIT_SECONDS,
     MOST_REDIRECTS,
@@ -30,8 +30,9 @@ from searchapp.fetching.download import (
 from searchapp.files import parse_json
 from searchapp.formats.problems import shown
 from searchapp.progress import Notify
+from searchapp.text import counted
 
-# A request fails after this number of attempts.
+# A request of a job fails after this number of attempts.
 ATTEMPTS = 8
 
 _DOUBLING = tenacity.wait_exponential(multiplier=0.25, max=30.0)  # seconds
@@ -85,6 +86,7 @@ class Endpoint:
         access: what the user allows
         budget: counts requests and limits their cost
         notify: receives a sentence before each further attempt
+        attempts: the number of attempts after which a request fails
 
     Raises:
         UsageError: the user has not allowed the address, or the key can't be read.
@@ -101,6 +103,7 @@ class Endpoint:
         access: Access,
         budget: Budget,
         notify: Notify,
+        attempts: int = ATTEMPTS,
     ) -> None:
         access.require_url(url)
         self._url = url
@@ -111,6 +114,7 @@ class Endpoint:
         self._access = access
         self._budget = budget
         self._notify = notify
+        self._attempts = attempts
         self._stopped = threading.Event()
         self._not_before = 0.0  # a rate limit holds for all threads
         secret = access.keys.get(key)
@@ -184,7 +188,7 @@ class Endpoint:
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_may_pass),
-            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            stop=tenacity.stop_after_attempt(self._attempts),
             wait=_seconds_to_wait,
             sleep=self._wait,
             before_sleep=self._announce,
@@ -195,7 +199,7 @@ class Endpoint:
             answer: Answer = retrying(self._attempt, content, tokens, read)
         except _FailedAttemptError as error:
             if _may_pass(error):
-                raise self._failure(f"{error}, at the {ATTEMPTS}th attempt") from error
+                raise self._failure(f"{error}, after {counted(self._attempts, 'attempt')}") from error
             raise self._failure(f"{error}, and asks to wait {error.wait:,.0f} s") from error
         return answer
 
@@ -209,10 +213,8 @@ class Endpoint:
         if self._stopped.wait(max(0.0, seconds)):
             raise self._failure("was stopped")
 
-    def _failure(self, what: str) -> SearchappError:
-        return SearchappError(
-            f"{self._url} {what}: finished batches are stored, and the same command resumes"
-        )
+    def _failure(self, what: str) -> ModelUnavailable:
+        return ModelUnavailable(f"{self._url} {what}")
 
     def _attempt(self, content: bytes, estimate: int, read: Callable[[Any], Answer]) -> Answer:
         self._wait(self._not_before - time.monotonic())

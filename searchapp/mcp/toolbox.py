@@ -26,6 +26,7 @@ from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.app.sessions import PATIENCE_SECONDS
 from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures
 from searchapp.config.settings import Settings, without_passwords
+from searchapp.embeddings.access import Access
 from searchapp.engines import open_engine
 from searchapp.errors import EngineError, Replaced, SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -580,7 +581,9 @@ class Toolbox:
                 self._searchers.pop(task.info.reference).close()
             else:
                 return searcher
-        searcher = TaskSearcher.open(task, self._open_engine(), self.progress, self._settings.home)
+        searcher = TaskSearcher.open(
+            task, self._open_engine(), self.progress, self._settings.home, access=Access.of(self._settings)
+        )
         self._searchers[task.info.reference] = searcher
         return searcher
 

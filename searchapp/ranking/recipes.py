@@ -90,9 +90,30 @@ class Recipe:
     def takes_words(self) -> bool:
         return all(query.template.topic_fields <= query.template.matched for query in self._topic_queries)
 
-    def typed(self, words: str) -> Topic:
+    def typed(self, words: str, like: str = "") -> Topic:
         fields = set().union(*(query.template.matched for query in self._topic_queries))
-        return Topic("", words, dict.fromkeys(sorted(fields), words))
+        return Topic("", words, dict.fromkeys(sorted(fields), words), like=like)
+
+    @property
+    def external(self) -> tuple[str, ...]:
+        """The names of the signals that ask an external model about typed words."""
+        return tuple(signal.name for signal in self.signals if signal.is_external)
+
+    @property
+    def offline(self) -> Recipe:
+        """The recipe without external signals, or its query alone if none of the others can be the first one."""
+        if not self.external:
+            return self
+        signals = tuple(signal for signal in self.signals if not signal.is_external)
+        if not signals or signals[0].needs & {Need.candidates, Need.leaders}:
+            signals = (Direct(name=Direct.kind, query=self.query),)
+        return replace(
+            self,
+            name=f"{self.name} without {' and '.join(self.external)}",
+            signals=signals,
+            # Its model is of all signals.
+            fusion=self.fusion.unlearned,
+        )
 
     @property
     def _topic_queries(self) -> tuple[TopicQuery, ...]:

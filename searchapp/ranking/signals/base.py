@@ -155,6 +155,10 @@ class Inputs:
     # PyTerrier transformers by signal.
     transformers: Mapping[str, Any] = field(default_factory=dict)
 
+    # Returns the vector of typed words, (1, dimensions), by the source that a file of vectors records; None if only
+    # stored vectors rank.
+    embed_words: Callable[[str, Mapping[str, Any]], Any] | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class SignalRequest:
@@ -258,6 +262,9 @@ class Signal(ABC):
     kind: ClassVar[str]
 
     needs: ClassVar[frozenset[Need]] = frozenset()
+
+    # Whether it asks a model outside of searchapp, an endpoint or a command, about typed words.
+    is_external: ClassVar[bool] = False
 
     # The parameters that a list shows before the weight.
     listed_first: ClassVar[tuple[str, ...]] = ()

@@ -33,7 +33,7 @@ Floats32 = NDArray[np.float32]
 Int8s = NDArray[np.int8]
 
 # Parts of the file.
-DOCUMENTS, TOPICS, DIGEST = "documents", "topics", "documents_digest"
+DOCUMENTS, TOPICS, DIGEST, SOURCE = "documents", "topics", "documents_digest", "source"
 
 # Topics by which the loss of rounding is measured, and the depth.
 COMPARED, DEPTH = 100, 10
@@ -104,6 +104,7 @@ class VectorSignal(FileSignal):
     """Documents by the cosine of their embedding and the topic's."""
 
     kind: ClassVar[str] = "vectors"
+    is_external: ClassVar[bool] = True
 
     file: str = text("the file of `searchapp embed`, relative to the file of the recipe")
     window: int = window()
@@ -195,6 +196,7 @@ class _FileScorer(ByteVectorScorer):
     def __init__(self, signal: VectorSignal, inputs: Inputs, stored: StoredModel) -> None:
         self._signal = signal
         self._stored = stored
+        self._embed_words = inputs.embed_words
         ids, digests = (learning.texts(stored.header, name) for name in (DOCUMENTS, TOPICS))
         documents = byte_matrix(stored.arrays, DOCUMENTS, len(ids))
         self._topics = byte_matrix(stored.arrays, TOPICS, len(digests), documents.shape[1])
@@ -207,6 +209,8 @@ class _FileScorer(ByteVectorScorer):
         super().__init__(ids, documents, signal.window, topics_are_documents=inputs.topics_are_documents)
 
     def topic_vectors(self, topics: Sequence[Topic]) -> Int8s:
+        if len(topics) == 1 and (of_words := self._vector_of_words(topics[0])) is not None:
+            return of_words
         unknown = [topic.id or "typed words" for topic in topics if digest_text(topic.text) not in self._rows]
         if unknown:
             raise DataError(
@@ -215,6 +219,24 @@ class _FileScorer(ByteVectorScorer):
             )
         of_topics: Int8s = self._topics[[self._rows[digest_text(topic.text)] for topic in topics]]
         return of_topics
+
+    def _vector_of_words(self, topic: Topic) -> Int8s | None:
+        """Return the vector of typed words, (1, dimensions), or of the document whose text they are.
+
+        None for other topics, and for words that are a topic's.
+        """
+        if topic.like and topic.like in self._documents:
+            row = self._documents.index(topic.like)
+            return self._vectors[row : row + 1].view(np.int8)
+        if topic.id or self._embed_words is None or digest_text(topic.text) in self._rows:
+            return None
+        vector = as_bytes(self._embed_words(topic.text, self._stored.header.get(SOURCE, {})))
+        if vector.shape != (1, self._topics.shape[1]):
+            raise DataError(
+                f"the model returns vectors of {vector.shape[1]:,} dimensions, but {self._signal.path} has some "
+                f"of {self._topics.shape[1]:,}: {_AGAIN}"
+            )
+        return vector
 
     def model(self) -> dict[str, Any]:
         counts = {DOCUMENTS: len(self._documents), TOPICS: len(self._topics)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from textual.timer import Timer
 
 from searchapp.app.saved_searches import SearchQuery
-from searchapp.app.search import QueryNotes, SearchRequest, TaskSearcher
+from searchapp.app.search import QueryNotes, SearchRequest, TaskSearcher, likeness
 from searchapp.errors import EngineError
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
@@ -33,9 +33,6 @@ RETRY_SECONDS = 1.0
 # Exponential back-off after engine failures.
 LONGEST_RETRY_SECONDS = 5.0
 
-# Maximum characters of a document that similar documents are searched with.
-LONGEST_LIKENESS = 4_000
-
 
 def request_of(query: SearchQuery) -> SearchRequest:
     """Return the request for the first page of a query."""
@@ -46,10 +43,7 @@ def request_of(query: SearchQuery) -> SearchRequest:
 
 def similar_query(query: SearchQuery, result: SearchResult) -> SearchQuery:
     """Return the query for documents similar to a hit."""
-    text = result.text[:LONGEST_LIKENESS]
-    if len(result.text) > LONGEST_LIKENESS:
-        text = text.rpartition(" ")[0] or text
-    return replace(query, text=text, like=result.hit.document_id, literal=True)
+    return replace(query, text=likeness(result.text), like=result.hit.document_id, literal=True)
 
 
 class RankingScreen(GradingScreen):

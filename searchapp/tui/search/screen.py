@@ -28,6 +28,7 @@ from searchapp.app.search import (
 )
 from searchapp.app.sessions import grading_session
 from searchapp.config.settings import Settings
+from searchapp.embeddings.access import Access
 from searchapp.engines import open_engine
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Session
@@ -168,6 +169,7 @@ def open_search_screen(
     *,
     data: Path | None = None,
     annotator: str | None = None,
+    access: Access | None = None,
     other_offers: Callable[[KeyScreen], Iterable[Offer]] = lambda _screen: (),
 ) -> Iterator[SearchScreen]:
     """Open the search screen of a task, in any thread.
@@ -177,18 +179,19 @@ def open_search_screen(
         EngineError: the task is not indexed, or the engine does not answer.
         DataError: the index is damaged, or the keys in the user file contradict each other.
     """
+    access = access or Access.of(settings)
     own = about.load(settings.of_user, task.info.grades)
     book = task.recipe_book()
     recipes.require_words(book, recipes.load(book, query.recipe or task.info.search_recipe))
     with ExitStack() as stack:
         with progress.stage(f"opening the index of {task.name}"):
             engine = stack.enter_context(closing(open_engine(settings, attempts=ATTEMPTS)))
-            searcher = TaskSearcher.open(task, engine, SilentProgress(), settings.home, data)
+            searcher = TaskSearcher.open(task, engine, SilentProgress(), settings.home, data, access)
         for warning in searcher.warnings(query.recipe):
             warn(warning)
         setup = SearchSetup(
             searcher,
-            lambda progress: TaskSearcher.open(task, engine, progress, settings.home, data),
+            lambda progress: TaskSearcher.open(task, engine, progress, settings.home, data, access),
             settings.home,
             ("searchapp", "search", *(("--data", str(data)) if data else ())),
             query,
