@@ -40,6 +40,7 @@ from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.config.resolution import resolve
 from searchapp.config.settings import Settings
 from searchapp.embeddings.access import Access
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines import open_engine
 from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -414,6 +415,7 @@ class Index:
             depth=self.task._depth(depth),
             tag=tag or f"searchapp-{chosen.name}",
             home=self._settings.home,
+            reranking=Reranking.of(self._settings),
             topics=() if split else tuple(_topics(topics, chosen)),
             transformers=transformers or {},
         )
@@ -444,6 +446,7 @@ class Index:
                 problems,
                 home=home,
                 transformers=transformers,
+                reranking=Reranking.of(self._settings),
             ),
         )
 

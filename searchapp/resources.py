@@ -10,7 +10,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,7 @@ class RecipeBook:
         template: returns a search body by name
         depth: the default window of signals
         folder: of relative paths in recipes
+        rerankers: the rerankers that signals name, as `embeddings.reranker_source.RerankerSource`
     """
 
     task: str
@@ -131,6 +132,7 @@ class RecipeBook:
     template: Callable[[str], dict[str, Any]]
     depth: int = 100
     folder: Path = Path()
+    rerankers: Mapping[str, Any] = field(default_factory=dict)
 
 
 def recipe_book(task: str) -> RecipeBook:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from searchapp.embeddings.access import Access, Budget, estimated_tokens
+from searchapp.embeddings.access import WORD_ATTEMPTS, Access, Budget, estimated_tokens
 from searchapp.embeddings.cache import Floats32, open_cache
 from searchapp.embeddings.embedding import embed
 from searchapp.embeddings.source import EmbeddingSource
@@ -177,9 +177,6 @@ def _store(
     return stored
 
 
-# Attempts of a request while the user waits.
-WORD_ATTEMPTS = 2
-
 # The pause between two looks whether a search was cancelled.
 _LOOK_SECONDS = 0.05
 
@@ -240,17 +237,26 @@ class WordEmbedder:
                 )
 
         patience = current_patience()
-        return work() if patience is None else _in_thread(work, lambda: patience.is_cancelled)
+        return until_cancelled(work)
 
 
-def _in_thread(work: Callable[[], Floats32], is_cancelled: Callable[[], bool]) -> Floats32:
+T = TypeVar("T")
+
+
+def until_cancelled(work: Callable[[], T]) -> T:
+    """Return the result of work for a search, with the errors of `_in_thread` if it can be cancelled."""
+    patience = current_patience()
+    return work() if patience is None else _in_thread(work, lambda: patience.is_cancelled)
+
+
+def _in_thread(work: Callable[[], T], is_cancelled: Callable[[], bool]) -> T:
     """Return the result of work in a thread.
 
     Raises:
         RequestCancelled: it was cancelled; the work goes on.
         Exception: what the work raises.
     """
-    outcome: Future[Floats32] = Future()
+    outcome: Future[T] = Future()
 
     def run() -> None:
         try:

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from searchapp.app.index import index_examples, lenient_advice, read_examples
-from searchapp.embeddings.access import Access
+from searchapp.embeddings.access import WORD_ATTEMPTS, Access
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import DocumentsDigest, digest_json
@@ -377,6 +378,7 @@ def signal_inputs(
     judged: Sequence[Example] = (),
     home: Path | None = None,
     transformers: Mapping[str, Any] = MappingProxyType({}),
+    reranking: Reranking | None = None,
 ) -> Inputs:
     """Return the inputs of signals over an index, read or indexed on demand.
 
@@ -390,6 +392,7 @@ def signal_inputs(
         judged: judged topics, whose gold takes precedence
         home: the directory that stores models
         transformers: PyTerrier transformers by signal
+        reranking: asks rerankers; by default those on this machine, with the scores in `home`
     """
 
     def documents() -> Iterable[Document]:
@@ -437,8 +440,12 @@ def signal_inputs(
         terms,
         model,
         fusion,
-        transformers,
+        transformers=transformers,
     )
+    if reranking is None and home is not None:
+        reranking = Reranking(home, Access())
+    if reranking is not None:
+        inputs = replace(inputs, rerank=reranking.scores)
     return inputs
 
 
@@ -459,8 +466,9 @@ def typed_inputs(
         index: the index of the documents
         opened: returns the task's files when a signal needs them
         progress: receives the stages of the work
-        home: the directory that stores models, and vectors of words; without one, words are not embedded
-        access: which models may embed words; by default those on this machine
+        home: the directory that stores models, vectors of words and scores of rerankers; without one, no model is
+            asked about words
+        access: which models may be asked about words; by default those on this machine
     """
 
     @cache
@@ -471,6 +479,7 @@ def typed_inputs(
     inputs = signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
     if home is None:
         return inputs
+    reranking = Reranking(home, access or Access(), attempts=WORD_ATTEMPTS)
 
     @cache
     def embedder() -> WordEmbedder:
@@ -478,7 +487,12 @@ def typed_inputs(
 
         return WordEmbedder(task, home, access)
 
-    return replace(inputs, embed_words=lambda words, made_by: embedder()(words, made_by))
+    def rerank(*arguments: Any) -> list[list[float]]:
+        from searchapp.app.embed import until_cancelled  # slow to import
+
+        return until_cancelled(lambda: reranking.scores(*arguments))
+
+    return replace(inputs, embed_words=lambda words, made_by: embedder()(words, made_by), rerank=rerank)
 
 
 def last_trainable_split(collection: Collection) -> str:

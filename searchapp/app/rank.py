@@ -31,6 +31,7 @@ from searchapp.app.manifests import (
     manifest_of,
 )
 from searchapp.app.models import last_trainable_split, signal_inputs, withheld_warnings
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines.base import Engine, EngineInfo, Index
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.files import data_name, digest_json, digest_text
@@ -65,6 +66,7 @@ class RunRequest:
     training_splits: tuple[str, ...] = ()
     topics: tuple[Topic, ...] = ()  # topics of no split
     transformers: Mapping[str, Any] = field(default_factory=dict)  # PyTerrier transformers by signal
+    reranking: Reranking | None = None  # asks the rerankers of the task
 
     @property
     def training_collection(self) -> Collection:
@@ -182,6 +184,7 @@ def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progr
         request.judged,
         request.home,
         request.transformers,
+        request.reranking,
     )
     ranker = Ranker(request.recipe, inputs)
     started = time.perf_counter()
@@ -378,6 +381,7 @@ def rerun(
     *,
     data: Path | None = None,
     home: Path | None = None,
+    reranking: Reranking | None = None,
     overwrite: bool = False,
 ) -> Rerun:
     """Make a run again with its copies of recipe, templates and mappings, and compare both.
@@ -391,6 +395,7 @@ def rerun(
         progress: receives the stages of the work
         data: the folder of documents and topics, by default the run's
         home: the home directory
+        reranking: asks the rerankers of the task for scores that are not stored
         overwrite: replace the run directory at `out`
 
     Raises:
@@ -413,8 +418,8 @@ def rerun(
         )
     task = tasks.load(task_file or manifest.task)
     try:
-        folder = task.recipe_book().folder
-        book = RecipeBook(task.name, path / INPUTS / RECIPE, written, templates.__getitem__, folder=folder)
+        own = task.recipe_book()
+        book = replace(own, file=path / INPUTS / RECIPE, recipes=written, template=templates.__getitem__)
         recipe = recipes.load(book, str(manifest.recipe.get("name")))
     except KeyError as error:
         raise DataError(f"{path / INPUTS / TEMPLATES}: template {error} is missing") from error
@@ -433,6 +438,7 @@ def rerun(
         lenient=True,
         judged=_judged(path, manifest, collection),
         home=home,
+        reranking=reranking,
         training_splits=directory.chosen_splits(manifest),
         topics=tuple(map(_topic, (directory.read_input(path, manifest, TOPICS) or {}).values())),
     )

@@ -33,6 +33,7 @@ from searchapp.files import STDOUT, parse_json, reason
 from searchapp.options import argument, flag, option
 
 if TYPE_CHECKING:
+    from searchapp.embeddings.reranking import Reranking
     from searchapp.engines.base import Engine
     from searchapp.ranking.recipes import Recipe
     from searchapp.tasks.base import Task
@@ -293,6 +294,14 @@ DataOption = Annotated[
 ]
 OverwriteOption = Annotated[bool, flag("Replace existing output.")]
 JsonOption = Annotated[bool, flag("Print one JSON document on stdout.", "--json")]
+RunCommandOption = Annotated[bool, flag("Allow to run the command of a model that the task file names.")]
+MaxCostOption = Annotated[
+    float | None,
+    option(
+        "Send no request to a model that could make this command cost more, by the prices in the task file.",
+        min=0,
+    ),
+]
 
 
 def command(
@@ -577,6 +586,16 @@ def recipe_of(task: Task, name: str | None, set_: list[str] | None) -> Recipe:
     from searchapp.ranking import recipes
 
     return recipes.load(task.recipe_book(), name or task.info.default_recipe, parameters_of(set_ or []))
+
+
+def reranking_of(settings: Settings, *, run_command: bool, max_cost: float | None) -> Reranking:
+    """Return the rerankers of a command, which reports further attempts of requests."""
+    from searchapp.embeddings.reranking import Reranking
+
+    def notify(sentence: str) -> None:
+        say(settings, sentence)
+
+    return Reranking.of(settings, commands=run_command, max_cost=max_cost, notify=notify)
 
 
 # As in `evaluation.significance`, which imports NumPy.

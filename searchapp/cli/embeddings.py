@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.commands import DataOption, JsonOption, TaskArgument, command, data_of
+from searchapp.cli.commands import (
+    DataOption,
+    JsonOption,
+    MaxCostOption,
+    RunCommandOption,
+    TaskArgument,
+    command,
+    data_of,
+)
 from searchapp.cli.output import for_person, print_json, say
 from searchapp.config.settings import Settings
 from searchapp.options import flag, option
@@ -28,13 +36,11 @@ def embed(
         "Split whose topics to embed; repeatable. Default: all splits that have files.", completes="splits"
     ),
     limit: int | None = option("Embed at most this number of texts now.", min=1),
-    max_cost: float | None = option(
-        "Send no request that could make this command cost more, by `price` in the task file.", min=0
-    ),
+    max_cost: MaxCostOption = None,
     dry_run: bool = flag(
         "Send nothing; print the number of texts without a vector, and estimate tokens and cost."
     ),
-    run_command: bool = flag("Allow to run the command that the task file names."),
+    run_command: RunCommandOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Embed the documents and topics of a task by the model of its table [embeddings].

@@ -16,8 +16,10 @@ from searchapp.cli.commands import (
     DataOption,
     DepthOption,
     JsonOption,
+    MaxCostOption,
     OverwriteOption,
     PermutationsOption,
+    RunCommandOption,
     SeedOption,
     SetOption,
     TaskArgument,
@@ -67,6 +69,7 @@ def bench(
         "Cells to rank at the same time.", min=1, max=256, show_default="the number of processors"
     ),
     overwrite: bool = flag("Rank every cell again, even if it is up to date."),
+    run_command: RunCommandOption = False,
     example: bool = flag("Print an example file and exit."),
     as_csv: bool = flag("Print the figures as CSV with full precision.", "--csv"),
     as_latex: bool = flag("Print the figures as LaTeX tables for the package booktabs.", "--latex"),
@@ -98,7 +101,9 @@ def bench(
         for task in plan.tasks
         if task.judged is not None
     }
-    result = run_bench(BenchRequest(plan, settings, workers, overwrite, judged), for_person(settings))
+    result = run_bench(
+        BenchRequest(plan, settings, workers, overwrite, run_command, judged), for_person(settings)
+    )
     print_result(layout, result.to_json, lambda: experiment_tables.bench_printout(result))
     _report(settings, result)
 
@@ -134,17 +139,27 @@ def _report(settings: Settings, bench_result: BenchResult) -> None:
         raise error
 
 
+@dataclass(frozen=True, slots=True)
+class RerankingOptions:
+    """What rerankers may do and cost."""
+
+    run_command: RunCommandOption = False
+    max_cost: MaxCostOption = None
+
+
 def _validation(
     settings: Settings,
     task: Task,
     data: Path | None,
     splits: list[str] | None,
+    reranking: RerankingOptions,
     scorer: ScorerOptions,
     **more: Any,
 ) -> CrossValidationRequest:
     """Request the topics of splits in folds, by default all training topics; `more` are fields of the
     request."""
     from searchapp.app.experiments.cross_validation import CrossValidationRequest, training_splits
+    from searchapp.embeddings.access import Access
 
     collection = task.collection(data_of(settings, task, data))
     chosen = tuple(dict.fromkeys(splits or training_splits(task, collection)))
@@ -152,7 +167,10 @@ def _validation(
         raise UsageError(
             f"{task.reference} has no training topics: give a split with --split, and add --allow-reported"
         )
-    return CrossValidationRequest(task, collection, chosen, lenient=scorer.lenient, options=scorer, **more)
+    access = Access.of(settings, commands=reranking.run_command, max_cost=reranking.max_cost)
+    return CrossValidationRequest(
+        task, collection, chosen, lenient=scorer.lenient, options=scorer, access=access, **more
+    )
 
 
 RECIPE = "best"
@@ -185,6 +203,7 @@ def ablate(
     features: bool = flag("Also train a model without each kind of features; every kind needs one training."),
     permutations: PermutationsOption = PERMUTATIONS,
     seed: SeedOption = None,
+    reranking: RerankingOptions,
     scorer: RankingScorerOptions,
     as_csv: bool = flag("Print the table as CSV with full precision.", "--csv"),
     as_latex: bool = flag("Print the table as LaTeX for the package booktabs.", "--latex"),
@@ -206,7 +225,9 @@ def ablate(
     layout = chosen_layout(json=as_json, csv=as_csv, latex=as_latex, markdown=as_markdown)
     loaded = load(task)
     request = AblationRequest(
-        _validation(settings, loaded, data, split, scorer, folds=folds, depth=depth, models=settings.home),
+        _validation(
+            settings, loaded, data, split, reranking, scorer, folds=folds, depth=depth, models=settings.home
+        ),
         recipe=recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or [])),
         measures=tuple(dict.fromkeys(measure or ())),
         features=features,
@@ -262,6 +283,7 @@ def learning_curve(
         completes="measures",
     ),
     depth: DepthOption = None,
+    reranking: RerankingOptions,
     scorer: RankingScorerOptions,
     out: Path | None = option("SVG file for the curve; - is stdout."),
     overwrite: OverwriteOption = False,
@@ -286,7 +308,7 @@ def learning_curve(
         require_place(out, replace=overwrite)
     loaded = load(task)
     request = LearningRequest(
-        _validation(settings, loaded, data, [split], scorer, measure=measure, depth=depth),
+        _validation(settings, loaded, data, [split], reranking, scorer, measure=measure, depth=depth),
         recipe=recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or [])),
         points=_numbers(points),
         test_topics=test_topics,
@@ -357,6 +379,7 @@ def tune(
         show_default="the official measure",
     ),
     depth: int | None = option("Documents per topic; default: the task's depth.", min=1),
+    reranking: RerankingOptions,
     scorer: TuningScorerOptions,
     workers: int = option("Number of processes; it does not change the results.", default=1, min=1, max=64),
     out: Path | None = option("TOML file for the best recipe, to use as TASK of `rank`; - is stdout."),
@@ -396,6 +419,7 @@ def tune(
             loaded,
             data,
             split,
+            reranking,
             options,
             measure=measure,
             folds=folds,

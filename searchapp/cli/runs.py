@@ -14,8 +14,10 @@ from searchapp.cli.commands import (
     CommandGroup,
     DataOption,
     JsonOption,
+    MaxCostOption,
     OverwriteOption,
     RunArgument,
+    RunCommandOption,
     SetOption,
     TaskArgument,
     TrainingSplitOption,
@@ -23,6 +25,7 @@ from searchapp.cli.commands import (
     data_of,
     recipe_of,
     reporting_engine,
+    reranking_of,
 )
 from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, judged_grades
 from searchapp.cli.output import (
@@ -48,6 +51,7 @@ from searchapp.text import counted, have, visible_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from searchapp.embeddings.reranking import Reranking
     from searchapp.model import Example
     from searchapp.ranking.signals.base import Inputs
     from searchapp.tasks.base import Writer
@@ -81,6 +85,8 @@ def rank(
     annotator: AnnotatorsOption = None,
     log: LogOption = None,
     lenient: bool = flag("Skip invalid topics and training topics instead of stopping."),
+    run_command: RunCommandOption = False,
+    max_cost: MaxCostOption = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -106,6 +112,7 @@ def rank(
                 f"{loaded.name} {split} has no judged topic: judge with `searchapp judge {loaded.reference}`"
             )
         say(settings, f"training on {counted(len(judged), 'judged topic')}")
+    reranking = reranking_of(settings, run_command=run_command, max_cost=max_cost)
     request = RunRequest(
         collection=collection,
         split=split,
@@ -116,9 +123,11 @@ def rank(
         judged=judged,
         home=settings.home,
         training_splits=tuple(training_split or ()),
+        reranking=reranking,
     )
     with reporting_engine(settings) as engine:
         written = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
+    _say_cost(settings, reranking)
     runs.remember_run(settings.home, out)
     warn_of_skipped(written.problems.skipped, written.training_problems.skipped)
     warn_all(written.all_warnings())
@@ -146,6 +155,8 @@ def rerun(
     data: Path | None = option(
         "Folder with the documents and topics; default: the folder that the run records."
     ),
+    run_command: RunCommandOption = False,
+    max_cost: MaxCostOption = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -160,10 +171,19 @@ def rerun(
     from searchapp.runs import directory
 
     directory.require_writable(out, overwrite=overwrite)  # before the slow work
+    reranking = reranking_of(settings, run_command=run_command, max_cost=max_cost)
     with reporting_engine(settings) as engine:
         result = again.rerun(
-            run, engine, out, for_person(settings), data=data, home=settings.home, overwrite=overwrite
+            run,
+            engine,
+            out,
+            for_person(settings),
+            data=data,
+            home=settings.home,
+            reranking=reranking,
+            overwrite=overwrite,
         )
+    _say_cost(settings, reranking)
     runs.remember_run(settings.home, out)
     written = result.made
     warn_of_skipped(written.problems.skipped, written.training_problems.skipped)
@@ -175,6 +195,13 @@ def rerun(
     if result.differences:
         raise DataError(f"{out} differs from {run}:", *result.differences)
     say(settings, f"{out} equals {run}: {counted(written.manifest.topics, 'topic')}")
+
+
+def _say_cost(settings: Settings, reranking: Reranking) -> None:
+    """Report the requests to rerankers, if any."""
+    if (budget := reranking.budget).requests:
+        requests, tokens = counted(budget.requests, "request"), counted(budget.tokens, "token")
+        say(settings, f"reranked in {requests}, {tokens}, cost {budget.cost:.4g}")
 
 
 RECIPE = "best"
@@ -193,6 +220,8 @@ def train(
     set_: SetOption = None,
     training_split: TrainingSplitOption = None,
     workers: int = option("Number of processes; it does not change the models.", default=1, min=1, max=64),
+    run_command: RunCommandOption = False,
+    max_cost: MaxCostOption = None,
     lenient: bool = flag("Skip invalid training topics instead of stopping."),
     rebuild: bool = flag("Train again even if the model exists."),
     as_json: JsonOption = False,
@@ -224,7 +253,15 @@ def train(
             engine = stack.enter_context(reporting_engine(settings))
             index = open_index(loaded, engine, collection.index_of(ranked))
             require_documents(loaded, index, collection)
-            return signal_inputs(loaded, engine, index, lambda: (collection, ranked), progress, problems)
+            return signal_inputs(
+                loaded,
+                engine,
+                index,
+                lambda: (collection, ranked),
+                progress,
+                problems,
+                reranking=reranking_of(settings, run_command=run_command, max_cost=max_cost),
+            )
 
         trained = models.train(store, chosen, inputs, rebuild=rebuild, workers=workers)
     warn_of_skipped(problems.skipped)

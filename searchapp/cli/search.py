@@ -16,12 +16,15 @@ import typer
 from searchapp.cli.commands import (
     DataOption,
     JsonOption,
+    MaxCostOption,
     OverwriteOption,
+    RunCommandOption,
     SetOption,
     TaskArgument,
     command,
     data_of,
     recipe_of,
+    reranking_of,
     run_screen,
 )
 from searchapp.cli.output import (
@@ -165,11 +168,8 @@ def search(
         "Search with the JSON search body in this file, or on stdin if it is -, and print its whole answer.",
         metavar="FILE",
     ),
-    run_command: bool = flag("Allow to run the command by which the task file embeds words."),
-    max_cost: float | None = option(
-        "Send no request for the vectors of words that could make this command cost more, by `price` in the task file.",
-        min=0,
-    ),
+    run_command: RunCommandOption = False,
+    max_cost: MaxCostOption = None,
     explain: bool = flag("Show how each score is computed."),
     full: bool = flag("Show whole documents instead of snippets."),
     out: Path | None = option(
@@ -194,8 +194,9 @@ def search(
     With --recipe, the query is ranked exactly as the text of a topic, also with recipes that learn from training
     topics. --recipe and --filter replace those of a saved search.
 
-    A recipe with the signal vectors asks the model of the task file for the vector of words that it has none of. If the
-    model fails, the other signals rank alone, which is reported on standard error.
+    A recipe with the signal vectors asks the model of the task file for the vector of words that it has none of, and
+    one with the signal reranker for scores of documents. If the model fails, the other signals rank alone, which is
+    reported on standard error.
 
     With --body, a search body of Elasticsearch is answered as by its _search: hits with sort values and highlights,
     aggregations and suggestions. Hits are sorted by id where the body's sort leaves them equal.
@@ -529,6 +530,8 @@ def explain(
         "Documents to rank; default: the task's depth. A document below it is searched for in a deeper ranking.",
         min=1,
     ),
+    run_command: RunCommandOption = False,
+    max_cost: MaxCostOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain the rank of a document for a topic, or why it has none.
@@ -547,7 +550,8 @@ def explain(
     collection = loaded.collection(data_of(settings, loaded, data))
     request = ExplainRequest(loaded, collection, chosen, topic, document, split, depth)
     with closing(open_engine(settings)) as engine:
-        result = explained(request, engine, for_person(settings), settings.home)
+        reranking = reranking_of(settings, run_command=run_command, max_cost=max_cost)
+        result = explained(request, engine, for_person(settings), settings.home, reranking)
     warn_all(chosen.raised(result.depth))
     sentence = result.explained.sentence(
         loaded.name, f" for the topic {result.topic.id} ({loaded.name} {result.split})"

@@ -27,8 +27,8 @@ from searchapp.config.settings import (
     CREDENTIALS,
     DECLARED,
     DEFAULT_URL,
-    EMBEDDING_KEY,
-    EMBEDDING_KEYS,
+    MODEL_KEY_WAYS,
+    MODEL_KEYS,
     PLACES,
     PROGRAM,
     SECRETS,
@@ -386,7 +386,7 @@ def _settings_of(values: SettingValues, own_home: Path, opaque_id: str) -> Setti
         for each in fields(Settings)
         if each.name in values and values[each.name].value is not None
     }
-    fields_set |= {name: _secret(values, name) for name in (*SECRETS, EMBEDDING_KEY)}
+    fields_set |= {name: _secret(values, name) for name in (*SECRETS, *MODEL_KEYS)}
     derived: dict[str, Any] = {
         "home": own_home,
         **fields_set,
@@ -619,7 +619,7 @@ def _merge(sources: Sequence[SettingSource], own_home: Path) -> dict[str, Settin
     defaults = {setting.name: setting.default for setting in DECLARED if setting.default is not None}
     all_sources = [*sources, SettingSource(Origin.default, {**defaults, "home": own_home})]
     values = {name: _first(name, all_sources) for name in BY_NAME}
-    for group in (CREDENTIALS, EMBEDDING_KEYS, PLACES):
+    for group in (CREDENTIALS, *MODEL_KEY_WAYS, PLACES):
         source = next((source for source in all_sources if not source.values.keys().isdisjoint(group)), None)
         if source is not None:
             values |= {name: _first(name, [source]) for name in group}

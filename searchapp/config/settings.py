@@ -424,17 +424,20 @@ class Settings:
         by_project=True,
     )
     insecure: bool = _setting(
-        "Whether credentials, and texts for embeddings, may go to another machine without TLS.",
+        "Whether credentials, and texts for models, may go to another machine without TLS.",
         SWITCH,
         default=False,
         by_flag=True,
     )
     embedding_hosts: str | None = _setting(
-        "Other machines that texts may be sent to for embeddings: host names, separated by commas.",
+        "Other machines that texts may be sent to for embeddings and rerankers: host names, separated by commas.",
         unset="none",
     )
     embedding_key: str | SecretSource | None = _setting(
         "API key for endpoints of embeddings.", _token("API key", "the key that was given"), secret=True
+    )
+    reranker_key: str | SecretSource | None = _setting(
+        "API key for endpoints of rerankers.", _token("API key", "the key that was given"), secret=True
     )
     index_prefix: str = _setting(
         "Prefix of the names of indexes and aliases.",
@@ -516,9 +519,9 @@ WAYS = ("", "_file", "_command")
 # Secrets with all WAYS.
 SECRETS = ("password", "api_key", "bearer_token")
 
-# The key of endpoints of embeddings, and its WAYS, of which the first source that has any decides.
-EMBEDDING_KEY = "embedding_key"
-EMBEDDING_KEYS = tuple(f"{EMBEDDING_KEY}{way}" for way in WAYS)
+# The keys of endpoints of models, each with its WAYS, of which the first source that has any decides.
+EMBEDDING_KEY, RERANKER_KEY = MODEL_KEYS = ("embedding_key", "reranker_key")
+MODEL_KEY_WAYS = tuple(tuple(f"{name}{way}" for way in WAYS) for name in MODEL_KEYS)
 
 # All come from the first source that has any.
 CREDENTIALS = ("username", *(f"{name}{way}" for name in SECRETS for way in WAYS))
@@ -576,7 +579,7 @@ def _declare() -> Iterator[SettingDeclaration]:
         if name == "url":
             about = "Cloud ID of an Elastic Cloud deployment, instead of its address."
             yield SettingDeclaration("cloud_id", about, SettingType(_read_cloud_id), by_project=True)
-        if name in (*SECRETS, EMBEDDING_KEY):
+        if name in (*SECRETS, *MODEL_KEYS):
             yield from _secret_ways(name)
     about = f"Keys of all screens: {alternatives(KEY_SETS)}, the keys of version 0.3."
     yield SettingDeclaration("key_set", about, _choice(KEY_SETS), default=KEY_SETS[0], by_variable=False)

@@ -12,30 +12,34 @@ from fractions import Fraction
 from urllib.parse import urlsplit
 
 from searchapp.config.credentials import is_this_machine
-from searchapp.config.settings import EMBEDDING_KEY, SecretSource, Settings
+from searchapp.config.settings import EMBEDDING_KEY, RERANKER_KEY, SecretSource, Settings
 from searchapp.errors import ModelUnavailable, UsageError
 from searchapp.formats.problems import shown
 
 # Models cut English text into tokens of about four bytes, and formulas into shorter ones.
 BYTES_PER_TOKEN = 3
 
+# A request fails after this number of attempts; one for a waiting user, whom the other signals serve, after fewer.
+ATTEMPTS, WORD_ATTEMPTS = 8, 2
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the user allows: hosts beside this machine, keys, requests without TLS, and commands of task files."""
+    """What the user allows: hosts beside this machine, keys, requests without TLS, commands of task files, and a
+    cost."""
 
     hosts: frozenset[str] = frozenset()
     # By the name of the setting.
     keys: Mapping[str, str | SecretSource | None] = field(default_factory=dict)
     insecure: bool = False
     commands: bool = False
-    # Of the requests for the words of a search.
+    # Of the requests for the words of a search, and to rerankers.
     max_cost: float | None = None
 
     @classmethod
     def of(cls, settings: Settings, *, commands: bool = False, max_cost: float | None = None) -> Access:
         hosts = (host.strip().lower() for host in (settings.embedding_hosts or "").split(","))
-        keys = {EMBEDDING_KEY: settings.embedding_key}
+        keys = {EMBEDDING_KEY: settings.embedding_key, RERANKER_KEY: settings.reranker_key}
         return cls(frozenset(filter(None, hosts)), keys, settings.insecure, commands, max_cost)
 
     def require_command(self, command: str) -> None:

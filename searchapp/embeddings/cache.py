@@ -1,7 +1,8 @@
-"""The vectors that a model has returned, in a SQLite file: no stored text is ever sent to the model again.
+"""The vectors and scores that models have returned, in SQLite files: nothing stored is ever sent to a model again.
 
-A vector is stored under the digest of its source (`EmbeddingSource.digest`) and of the text. A batch is stored in one
-transaction, which is on disk when `store` returns (`synchronous=FULL`).
+A vector is stored under the digest of its source (`EmbeddingSource.digest`) and of the text; a score under that of its
+source (`RerankerSource.digest`) and of the two texts. A batch is stored in one transaction, which is on disk when
+`store` returns (`synchronous=FULL`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,8 @@ from searchapp.errors import SearchappError
 
 Floats32 = NDArray[np.float32]
 
-FILE = "embeddings.sqlite"  # in the home directory
+# In the home directory.
+FILE, SCORES_FILE = "embeddings.sqlite", "reranker-scores.sqlite"
 
 WAIT_SECONDS = 30.0  # for another process that stores a batch
 
@@ -30,6 +33,11 @@ _LOOKED_UP = 500  # texts in one query
 def text_key(text: str) -> bytes:
     """Return the key of a text, its SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def pair_key(query: str, document: str) -> bytes:
+    """Return the key of a query and the text of a document, the SHA-256 of their keys."""
+    return hashlib.sha256(text_key(query) + text_key(document)).digest()
 
 
 class EmbeddingCache:
@@ -82,37 +90,76 @@ class EmbeddingCache:
             self._database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
 
     def _select(self, columns: str, keys: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
-        waiting = iter(keys)
-        while batch := list(islice(waiting, _LOOKED_UP)):
-            places = ", ".join("?" * len(batch))
-            query = f"SELECT {columns} FROM vectors WHERE source = ? AND text IN ({places})"
-            yield from self._database.execute(query, (self._source, *batch))
+        query = f"SELECT {columns} FROM vectors WHERE source = ? AND text IN"
+        return _selected(self._database, query, self._source, keys)
+
+
+class ScoreCache:
+    """The stored scores of one reranker, by `pair_key`."""
+
+    def __init__(self, database: sqlite3.Connection, source: str) -> None:
+        self._database = database
+        self._source = bytes.fromhex(source)
+
+    def scores(self, keys: Iterable[bytes]) -> dict[bytes, float]:
+        """Return the scores of those pairs that have one."""
+        query = "SELECT pair, score FROM scores WHERE source = ? AND pair IN"
+        return dict(_selected(self._database, query, self._source, keys))
+
+    def store(self, scores: Iterable[tuple[bytes, float]]) -> None:
+        """Store the scores of pairs, all or none; the score of a stored pair stays."""
+        rows = [(self._source, key, score) for key, score in scores]
+        with self._database:
+            self._database.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?, ?)", rows)
+
+
+def _selected(
+    database: sqlite3.Connection, query: str, source: bytes, keys: Iterable[bytes]
+) -> Iterator[tuple[Any, ...]]:
+    waiting = iter(keys)
+    while batch := list(islice(waiting, _LOOKED_UP)):
+        yield from database.execute(f"{query} ({', '.join('?' * len(batch))})", (source, *batch))
 
 
 @contextmanager
 def open_cache(home: Path, source: str) -> Iterator[EmbeddingCache]:
-    """Open the cache in a home directory for the source of a digest.
+    """Open the cache of vectors in a home directory for the source of a digest.
 
     Raises:
         SearchappError: the file can't be used.
     """
-    path = home / FILE
+    columns = "vectors (source BLOB, text BLOB, vector BLOB NOT NULL, PRIMARY KEY (source, text))"
+    with _opened(home / FILE, columns, "embed all texts") as database:
+        yield EmbeddingCache(database, source)
+
+
+@contextmanager
+def open_scores(home: Path, source: str) -> Iterator[ScoreCache]:
+    """Open the cache of scores in a home directory for the reranker of a digest.
+
+    Raises:
+        SearchappError: the file can't be used.
+    """
+    columns = "scores (source BLOB, pair BLOB, score REAL NOT NULL, PRIMARY KEY (source, pair)) WITHOUT ROWID"
+    with _opened(home / SCORES_FILE, columns, "score all documents") as database:
+        yield ScoreCache(database, source)
+
+
+@contextmanager
+def _opened(path: Path, columns: str, work: str) -> Iterator[sqlite3.Connection]:
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         database = sqlite3.connect(path, timeout=WAIT_SECONDS)
     except (OSError, sqlite3.Error) as error:
         raise SearchappError(f"{path} can't be opened: {error}") from error
     try:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
-        database.execute(
-            "CREATE TABLE IF NOT EXISTS vectors (source BLOB, text BLOB, vector BLOB NOT NULL, "
-            "PRIMARY KEY (source, text))"
-        )
-        yield EmbeddingCache(database, source)
+        database.execute(f"CREATE TABLE IF NOT EXISTS {columns}")
+        yield database
     except sqlite3.Error as error:
         raise SearchappError(
-            f"{path} can't be used ({error}): free disk space, or remove the file, to embed all texts again"
+            f"{path} can't be used ({error}): free disk space, or remove the file, to {work} again"
         ) from error
     finally:
         database.close()

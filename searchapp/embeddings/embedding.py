@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from searchapp.config.settings import EMBEDDING_KEY
-from searchapp.embeddings.access import Access, Budget, estimated_tokens
+from searchapp.embeddings.access import ATTEMPTS, Access, Budget, estimated_tokens
 from searchapp.embeddings.cache import EmbeddingCache, Floats32
 from searchapp.embeddings.command import command_answers
-from searchapp.embeddings.endpoint import ATTEMPTS, Endpoint, InvalidAnswerError
+from searchapp.embeddings.endpoint import Endpoint, InvalidAnswerError
 from searchapp.embeddings.source import TABLE, EmbeddingSource
 from searchapp.lucene.parameters import is_number
 from searchapp.progress import Advance, Notify, no_notice, no_progress

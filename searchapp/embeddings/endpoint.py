@@ -17,7 +17,7 @@ import httpx
 import tenacity
 
 from searchapp.config.credentials import is_this_machine, read_secret
-from searchapp.embeddings.access import Access, Budget
+from searchapp.embeddings.access import ATTEMPTS, Access, Budget
 from searchapp.embeddings.source import Price
 from searchapp.errors import DataError, ModelUnavailable, UsageError
 from searchapp.fetching.download import (
@@ -31,9 +31,6 @@ from searchapp.files import parse_json
 from searchapp.formats.problems import shown
 from searchapp.progress import Notify
 from searchapp.text import counted
-
-# A request of a job fails after this number of attempts.
-ATTEMPTS = 8
 
 _DOUBLING = tenacity.wait_exponential(multiplier=0.25, max=30.0)  # seconds
 

@@ -101,27 +101,13 @@ def read_source(root: TomlTable, folder: Path) -> EmbeddingSource | None:
     table = root.table(TABLE)
     if table is None:
         return None
-    url, command = table.text("url"), _command(table)
+    url, command = read_url(table), read_command(table)
     documents, topics = table.texts("documents", single=True), table.texts("topics", single=True)
     if sum(value is not None for value in (url, command, documents)) != 1:
         table.wrong("wrong value", f"[{TABLE}] needs one of url, command and documents")
     if (documents is None) != (topics is None):
         table.wrong("missing key", f"[{TABLE}] needs both documents and topics, or neither")
-    if url is not None and not _is_address(url):
-        detail = (
-            f"{url.rpartition('@')[2]!r} is no address such as http://localhost:11434/v1, without a password"
-        )
-        table.wrong("wrong value", f"url {detail}", "url")
     model = table.text("model", "", required=url is not None)
-    parameters = table.raw("parameters")
-    if not isinstance(parameters, dict | None) or {"model", "input"} & set(parameters or ()):
-        detail = "parameters must be a table of further keys of requests, without model and input"
-        table.wrong("wrong value", detail, "parameters")
-        parameters = None
-    price = table.raw("price")
-    if isinstance(price, bool) or not isinstance(price, int | float | None) or not 0 <= (price or 0) < 1e9:
-        table.wrong("wrong value", "price must be the price of a million tokens", "price")
-        price = None
     source = EmbeddingSource(
         folder=folder,
         file=table.text("file", FILE),
@@ -132,16 +118,47 @@ def read_source(root: TomlTable, folder: Path) -> EmbeddingSource | None:
         model=model,
         version=table.text("version", ""),
         dimensions=table.whole("dimensions", 0, 1, 4096) or None,
-        parameters=parameters or {},
+        parameters=read_parameters(table, "model", "input"),
         document_prefix=_prefix(table, "document_prefix"),
         topic_prefix=_prefix(table, "topic_prefix"),
         batch_size=table.whole("batch_size", BATCH_SIZE, 1, 2048),
         concurrency=table.whole("concurrency", CONCURRENCY, 1, 64),
         timeout=table.whole("timeout", TIMEOUT_SECONDS, 1, 3600),
-        price=float(price or 0),
+        price=read_price(table, "price", "a million tokens"),
     )
     table.finish()
     return source
+
+
+def read_url(table: TomlTable) -> str | None:
+    """Read the address of an endpoint; None without one."""
+    url = table.text("url")
+    if url is not None and not _is_address(url):
+        detail = (
+            f"{url.rpartition('@')[2]!r} is no address such as http://localhost:11434/v1, without a password"
+        )
+        table.wrong("wrong value", f"url {detail}", "url")
+    return url
+
+
+def read_parameters(table: TomlTable, *reserved: str) -> dict[str, Any]:
+    """Read further keys of requests, which must not be those of searchapp."""
+    parameters = table.raw("parameters")
+    if isinstance(parameters, dict | None) and not {*reserved} & set(parameters or ()):
+        return parameters or {}
+    known = f"{', '.join(reserved[:-1])} and {reserved[-1]}"
+    detail = f"parameters must be a table of further keys of requests, without {known}"
+    table.wrong("wrong value", detail, "parameters")
+    return {}
+
+
+def read_price(table: TomlTable, key: str, unit: str) -> float:
+    """Read a price, 0 without one."""
+    price = table.raw(key)
+    if isinstance(price, bool) or not isinstance(price, int | float | None) or not 0 <= (price or 0) < 1e9:
+        table.wrong("wrong value", f"{key} must be the price of {unit}", key)
+        return 0.0
+    return float(price or 0)
 
 
 def _is_address(url: str) -> bool:
@@ -153,7 +170,8 @@ def _is_address(url: str) -> bool:
     return is_valid and url.isprintable() and "@" not in parts.netloc
 
 
-def _command(table: TomlTable) -> tuple[str, ...] | None:
+def read_command(table: TomlTable) -> tuple[str, ...] | None:
+    """Read a program and its arguments; None without them."""
     words = table.raw("command")  # unlike a list of names, it may repeat a word
     if words is None:
         return None

@@ -27,6 +27,7 @@ from searchapp.app.sessions import PATIENCE_SECONDS
 from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures
 from searchapp.config.settings import Settings, without_passwords
 from searchapp.embeddings.access import Access
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines import open_engine
 from searchapp.errors import EngineError, Replaced, SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -314,6 +315,7 @@ class Toolbox:
                 self._open_engine(),
                 self.progress,
                 self._settings.home,
+                Reranking.of(self._settings),
             )
             reason = result.explained.reason
             sentence = result.explained.sentence(

@@ -21,7 +21,6 @@ from searchapp.progress import Advance, no_progress
 from searchapp.ranking.fusion import FUSION, Fusion, ScoreParts, Weighted
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import (
-    LEADERS,
     Answer,
     Inputs,
     Need,
@@ -151,22 +150,22 @@ class Ranker:
             )
         return hits
 
-    def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
+    def _leaders(self, topic: Topic, answers: Sequence[Answer], depth: int) -> Hits:
         """Return the first documents of the preceding signals, fused without a model."""
-        return _fused_hits(self.recipe.fusion, self._weighted(answers), LEADERS, self._own_document(topic))
+        return _fused_hits(self.recipe.fusion, self._weighted(answers), depth, self._own_document(topic))
 
     def _own_document(self, topic: Topic) -> str | None:
         return topic.id if self._topics_are_documents else None
 
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
-        return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=False)]
+        return _weighted(self.recipe.signals, answers)
 
     def _requests(self, ranked_topic: RankedTopic) -> list[SignalRequest]:
         topic, answers = ranked_topic.topic, ranked_topic.answers
         candidates = [as_hits(answers[0], len(answers[0]))] if self.recipe.needs(Need.candidates) else []
         request = SignalRequest([topic], ranked_topic.depth, self.fusion.normalization, candidates)
         return [
-            replace(request, leaders=[self._leaders(topic, answers[:index])])
+            replace(request, leaders=[self._leaders(topic, answers[:index], signal.leaders)])
             if Need.leaders in signal.needs
             else request
             for index, signal in enumerate(self.recipe.signals)
@@ -192,8 +191,9 @@ class Ranker:
                 # Consumed together with the answers, so that memory contains only a few topics.
                 pairs = [itertools.tee(answers_of_signal) for answers_of_signal in answers]
                 answers = [remaining for remaining, _ in pairs]
-                leader_answers = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
-                signal_request = replace(request, leaders=itertools.starmap(self._leaders, leader_answers))
+                preceding = zip(*(copy for _, copy in pairs), strict=True)
+                leaders = map(self._leaders, topics, preceding, itertools.repeat(signal.leaders))
+                signal_request = replace(request, leaders=leaders)
             if index == 0 and self.recipe.needs(Need.candidates):
                 first = list(self.scorers[0].answers(request, no_progress))
                 request = replace(request, candidates=[as_hits(answer, len(answer)) for answer in first])
@@ -234,6 +234,12 @@ def _first_equal(scorers: Sequence[SignalScorer], index: int) -> int:
 def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
     """Return an engine's hits unchanged, and scores as a ranking `without` a document."""
     return answer if isinstance(answer, Hits) else ranked(answer, depth, without)
+
+
+def _weighted(signals: Sequence[Signal], answers: Sequence[Answer]) -> Weighted:
+    """Return the answers of the first signals with their weights, which are 1 if all are 0."""
+    weights = [signal.weight for signal, _ in zip(signals, answers, strict=False)]
+    return list(zip(weights if any(weights) else itertools.repeat(1.0), answers, strict=False))
 
 
 def _fused_hits(fusion: Fusion, weighted: Weighted, depth: int, own_document: str | None) -> Hits:
@@ -411,7 +417,8 @@ class SignalAnswers:
         return Run(tag, tuple(rankings)), seconds
 
     def _hits(self, topic: Topic, answers: Sequence[Answer], indexes: Sequence[int], fusion: Fusion) -> Hits:
-        weighted = [(self.recipe.signals[index].weight, answers[index]) for index in indexes]
+        signals = [self.recipe.signals[index] for index in indexes]
+        weighted = _weighted(signals, [answers[index] for index in indexes])
         own_document = topic.id if self._inputs.topics_are_documents else None
         return _fused_hits(fusion, weighted, self._depth, own_document)
 

@@ -14,12 +14,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from searchapp import resources
+from searchapp.embeddings.reranker_source import RerankerSource
 from searchapp.embeddings.source import EmbeddingSource
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
@@ -152,6 +153,8 @@ class TaskInfo:
     folder: Path | None = None
     # The model that embeds the texts of an own task or a variant.
     embeddings: EmbeddingSource | None = None
+    # The rerankers of an own task or a variant by name.
+    rerankers: Mapping[str, RerankerSource] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from searchapp.config.settings import (
     COUNT,
     CREDENTIALS,
     DECLARED,
-    EMBEDDING_KEYS,
+    MODEL_KEY_WAYS,
     SEED,
     SWITCH,
     SettingDeclaration,
@@ -104,7 +105,7 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     setting = draw(
         st.sampled_from(
-            [setting for setting in DECLARED if setting.name not in (*CREDENTIALS, *EMBEDDING_KEYS)]
+            [setting for setting in DECLARED if setting.name not in (*CREDENTIALS, *chain(*MODEL_KEY_WAYS))]
         )
     )
     return Case(setting, draw(st.frozensets(st.sampled_from(origins_of(setting)))))
@@ -263,7 +264,10 @@ def test_an_address_in_a_file_chooses_the_server(
     assert settings.url_given == ("url" in project + user)
 
 
-REACHING = {field.name for field in fields(Settings)} & BY_NAME.keys() - {*CREDENTIALS, *EMBEDDING_KEYS}
+REACHING = {field.name for field in fields(Settings)} & BY_NAME.keys() - {
+    *CREDENTIALS,
+    *chain(*MODEL_KEY_WAYS),
+}
 
 
 @pytest.mark.parametrize(

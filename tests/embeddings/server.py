@@ -1,12 +1,14 @@
-"""An endpoint of embeddings on loopback that counts requests and fails in every way."""
+"""Endpoints of models on loopback that count requests and fail in every way."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import random
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,31 +28,46 @@ def matrix(texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.floa
     return np.array([vector(text) for text in texts], np.float32)
 
 
-class EmbeddingServer(LoopbackServer):
-    """Answers `POST /v1/embeddings`; `faults` are those of the next requests, then a share of `trouble` fails."""
+class ModelServer(LoopbackServer):
+    """Answers with a row for each item of a request, such as a text.
+
+    `faults` are those of the next requests, then a share of `trouble` fails.
+    """
 
     def __init__(self, faults: Sequence[str] = (), trouble: float = 0.0) -> None:
         super().__init__()
         self.faults = list(faults)
         self.trouble = trouble
-        self.answered: Counter[tuple[str, ...]] = Counter()
-        """The batches of requests that got a right answer."""
-        self.stored: set[str] = set()
-        """Texts that must not be requested again."""
-        self.repeated: list[str] = []
-        """Texts that were requested although they were stored."""
+        self.answered: Counter[tuple[Any, ...]] = Counter()
+        """The items of requests that got a right answer."""
+        self.stored: set[Hashable] = set()
+        """Items that must not be requested again."""
+        self.repeated: list[Hashable] = []
+        """Items that were requested although they were stored."""
         self.keys: list[str | None] = []
         """The header Authorization of each request."""
         self.redirect: str | None = None
         self._random = random.Random(1)
 
+    @abstractmethod
+    def items(self, body: Any) -> list[Any]:
+        """Return the items of a request."""
+
+    @abstractmethod
+    def row(self, index: int, item: Any, fault: str = "") -> dict[str, Any]:
+        """Return the row of an item, with the fault `nan` or `dimensions`."""
+
+    @abstractmethod
+    def answer(self, body: Any, rows: list[dict[str, Any]]) -> object:
+        """Return the JSON of an answer."""
+
     def respond(self, request: Request) -> Response | None:
         headers = {name.lower(): value for name, value in request.headers.items()}
         body = json.loads(request.body)
-        texts = body["input"]
+        items = self.items(body)
         with self._lock:
             self.keys.append(headers.get("authorization"))
-            self.repeated += self.stored.intersection(texts)
+            self.repeated += self.stored.intersection(items)
             fault = self.faults.pop(0) if self.faults else ""
             if not fault and self._random.random() < self.trouble:
                 fault = self._random.choice(FAULTS)
@@ -62,16 +79,14 @@ class EmbeddingServer(LoopbackServer):
             return Response(400, {}, f"bad key {headers.get('authorization')}".encode())
         if fault == "500":
             return Response(500)
-        rows: list[object] = [{"index": index, "embedding": vector(text)} for index, text in enumerate(texts)]
+        rows = [self.row(index, item) for index, item in enumerate(items)]
         if fault == "count":
             rows.pop()
-        if fault == "dimensions":
-            rows[-1] = {"index": len(texts) - 1, "embedding": [1.0, 2.0]}
-        if fault == "nan":
-            rows[-1] = {"index": len(texts) - 1, "embedding": [float("nan")] * DIMENSIONS}
+        if fault in ("dimensions", "nan"):
+            rows[-1] = self.row(len(items) - 1, items[-1], fault)
         if fault == "order":
             rows.reverse()
-        content = json.dumps({"data": rows, "usage": {"prompt_tokens": len(texts)}}).encode()
+        content = json.dumps(self.answer(body, rows)).encode()
         if fault == "json":
             content = content[:-10]
         if fault == "cut":
@@ -80,5 +95,41 @@ class EmbeddingServer(LoopbackServer):
             return Response(200, body=content, pause=1.5)
         if fault in ("", "order"):
             with self._lock:
-                self.answered[tuple(texts)] += 1
+                self.answered[tuple(items)] += 1
         return Response(200, body=content)
+
+
+class EmbeddingServer(ModelServer):
+    """Answers `POST /v1/embeddings`."""
+
+    def items(self, body: Any) -> list[Any]:
+        return list(body["input"])
+
+    def row(self, index: int, item: Any, fault: str = "") -> dict[str, Any]:
+        wrong = {"nan": [float("nan")] * DIMENSIONS, "dimensions": [1.0, 2.0]}
+        return {"index": index, "embedding": wrong.get(fault) or vector(item)}
+
+    def answer(self, body: Any, rows: list[dict[str, Any]]) -> object:
+        return {"data": rows, "usage": {"prompt_tokens": len(body["input"])}}
+
+
+def score(query: str, text: str) -> float:
+    """Return the score of a document for a query, from -10 to 10, in float64."""
+    return int.from_bytes(hashlib.sha256(f"{query}\n{text}".encode()).digest()[:6]) / 2**48 * 20 - 10
+
+
+class RerankServer(ModelServer):
+    """Answers `POST /v1/rerank` in the form of Cohere, and `POST /rerank` in that of TEI, to pairs of texts."""
+
+    def items(self, body: Any) -> list[Any]:
+        return [(body["query"], text) for text in body.get("documents") or body["texts"]]
+
+    def row(self, index: int, item: Any, fault: str = "") -> dict[str, Any]:
+        value = float("nan") if fault == "nan" else score(*item)
+        return {"index": -1 if fault == "dimensions" else index, "relevance_score": value, "score": value}
+
+    def answer(self, body: Any, rows: list[dict[str, Any]]) -> object:
+        if "texts" in body:
+            return [{"index": row["index"], "score": row["score"]} for row in rows]
+        best = sorted(rows, key=lambda row: -row["relevance_score"])
+        return {"results": best[: body["top_n"]], "usage": {"total_tokens": len(rows)}}

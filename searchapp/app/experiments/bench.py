@@ -45,6 +45,7 @@ from searchapp.app.index import index_task, mapping_digests, serving_info
 from searchapp.app.json_lines import JsonLines
 from searchapp.app.rank import RunRequest, make_run, planned_manifest
 from searchapp.config.settings import Settings
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo
 from searchapp.errors import DataError, SearchappError, is_lack_of_memory
@@ -91,6 +92,7 @@ class BenchRequest:
     settings: Settings
     workers: int | None = None  # cells that are ranked at a time; None for as many as there are processors
     overwrite: bool = False  # whether every cell is ranked anew
+    run_command: bool = False  # whether commands of rerankers may be run
     # The judgments that are gold, by the name of the task's table.
     judged: Mapping[str, Grades] = field(default_factory=dict)
 
@@ -281,6 +283,7 @@ class _Bench:
             tag=f"searchapp-{recipe.name}",
             lenient=split.task.options.lenient,
             home=self._request.settings.home,
+            reranking=Reranking.of(self._request.settings, commands=self._request.run_command),
         )
 
     # Indexing, ranking and scoring in processes

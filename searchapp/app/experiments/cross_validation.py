@@ -26,6 +26,8 @@ from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.models import Models, signal_inputs
 from searchapp.app.topic_figures import topic_ids
 from searchapp.config.settings import Settings
+from searchapp.embeddings.access import Access
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines import open_on_disk
 from searchapp.engines.base import Index
 from searchapp.errors import DataError, EngineRefused, SearchappError, UsageError
@@ -87,6 +89,7 @@ class CrossValidationRequest:
     lenient: bool = False  # whether invalid topics and training topics are left out
     options: ScorerOptions = field(default_factory=ScorerOptions)
     models: Path | None = None  # the home directory that stores trained models; None stores none
+    access: Access = field(default_factory=Access)  # what the user allows rerankers
 
 
 def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
@@ -159,6 +162,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
         self.request = request
         self._progress = progress
         self._settings = settings
+        self._reranking = Reranking(settings.home, request.access)
         self._problems = Problems(lenient=request.lenient)
         self._resources = ExitStack()
         self._topics: dict[str, list[Topic]] = {}
@@ -434,6 +438,7 @@ class CrossValidation(AbstractContextManager["CrossValidation"]):
             SilentProgress(),
             Problems(lenient=request.lenient),
             home=request.models,
+            reranking=self._reranking,
         )
         # The signals of many recipes need the same.
         cached = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))

@@ -12,6 +12,7 @@ from typing import Any
 from searchapp.app.index import require_documents
 from searchapp.app.inspection.live_ranking import TopicRanker
 from searchapp.app.search import SearchRequest, TaskSearcher
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines.base import Engine
 from searchapp.errors import UsageError
 from searchapp.formats.problems import Problems
@@ -436,7 +437,11 @@ class ExplainedTopic:
 
 
 def explain(
-    request: ExplainRequest, engine: Engine, progress: Progress, home: Path | None = None
+    request: ExplainRequest,
+    engine: Engine,
+    progress: Progress,
+    home: Path | None = None,
+    reranking: Reranking | None = None,
 ) -> ExplainedTopic:
     """Rank a topic and explain the status of a document; store models of the recipe in `home`.
 
@@ -448,7 +453,9 @@ def explain(
     split, topic = _topic(request)
     info = request.task.info
     depth = request.depth or info.default_depth
-    ranker = TopicRanker.open(request.task, engine, request.collection, split, request.recipe, progress, home)
+    ranker = TopicRanker.open(
+        request.task, engine, request.collection, split, request.recipe, progress, home, reranking
+    )
     require_documents(request.task, ranker.index, request.collection)
 
     def indexed(documents: Sequence[str]) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from searchapp.app.index import open_index
 from searchapp.app.inspection.pages import LocalFirst, RunPages, RunToJudge
 from searchapp.app.models import signal_inputs
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, SearchappError
 from searchapp.formats.problems import Problems
@@ -60,6 +61,7 @@ class TopicRanker:
         recipe: Recipe,
         progress: Progress,
         home: Path | None = None,
+        reranking: Reranking | None = None,
     ) -> TopicRanker:
         """Prepare a recipe to rank a split, which may take long if it learns; store models in `home`.
 
@@ -69,7 +71,14 @@ class TopicRanker:
         """
         index = open_index(task, engine, collection.index_of(split))
         inputs = signal_inputs(
-            task, engine, index, lambda: (collection, split), progress, Problems(lenient=True), home=home
+            task,
+            engine,
+            index,
+            lambda: (collection, split),
+            progress,
+            Problems(lenient=True),
+            home=home,
+            reranking=reranking,
         )
         return cls(Ranker(recipe, inputs), index)
 

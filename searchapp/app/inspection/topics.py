@@ -21,6 +21,7 @@ from searchapp.app.inspection.live_ranking import TopicRanker, open_live_pages, 
 from searchapp.app.inspection.pages import LocalFirst, RunPages, readable_topics, recipe_of, require_topic
 from searchapp.app.topic_figures import FiguresByTopic, Order, TopicFigures, topic_ids
 from searchapp.config.settings import Settings
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines import open_engine
 from searchapp.errors import SearchappError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions, topic_measure_name
@@ -399,7 +400,9 @@ def open_topics(
 
     def open_ranker() -> TopicRanker:
         engine = opened.enter_context(closing(open_engine(settings)))
-        return TopicRanker.open(task, engine, pages.collection, split, recipe, progress, settings.home)
+        return TopicRanker.open(
+            task, engine, pages.collection, split, recipe, progress, settings.home, Reranking.of(settings)
+        )
 
     return RunTopics(task, pages, open_ranker, request.depth, gold)
 
@@ -423,6 +426,8 @@ def open_now(
     split = request.split or usual_split(task, collection)
     task.info.require_split(split)
     engine = opened.enter_context(closing(open_engine(settings)))
-    ranker = TopicRanker.open(task, engine, collection, split, recipe, progress, settings.home)
+    ranker = TopicRanker.open(
+        task, engine, collection, split, recipe, progress, settings.home, Reranking.of(settings)
+    )
     depth = max(task.info.default_depth, request.depth or 0)
     return open_live_pages(task, documents, collection, split, ranker, depth), ranker

@@ -34,6 +34,7 @@ KINDS: Mapping[str, str] = {
     "run": "RunSignal",
     "vectors": "VectorSignal",
     "transformer": "TransformerSignal",
+    "reranker": "Reranker",
 }
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from searchapp.ranking.signals.terms import TermSpace
 
 
-# How many first documents of the preceding signals a signal gets.
+# How many first documents of the preceding signals a signal gets by default.
 LEADERS = 100
 
 # The score of each document by its id, in double precision.
@@ -152,6 +152,8 @@ class Inputs:
 
     # Returns the `StoredModel` of a recipe's learned fusion.
     fusion: Callable[[Any], Any] = _not_given
+    # Returns the scores of documents by a reranker: `searchapp.embeddings.reranking.Reranking.scores`.
+    rerank: Callable[..., list[list[float]]] = _not_given
     # PyTerrier transformers by signal.
     transformers: Mapping[str, Any] = field(default_factory=dict)
 
@@ -169,7 +171,7 @@ class SignalRequest:
     normalization: Normalization
     # The hits of the first signal for each topic; empty if the signal needs none.
     candidates: Sequence[Hits] = ()
-    # For each topic, at most `LEADERS` first documents of the preceding signals; empty if the signal needs none.
+    # For each topic, the first documents of the preceding signals (`Signal.leaders`); empty if the signal needs none.
     leaders: Iterable[Hits] = ()
 
 
@@ -265,6 +267,9 @@ class Signal(ABC):
 
     # Whether it asks a model outside of searchapp, an endpoint or a command, about typed words.
     is_external: ClassVar[bool] = False
+
+    # The greatest number of first documents of the preceding signals that it gets if it needs them.
+    leaders: ClassVar[int] = LEADERS
 
     # The parameters that a list shows before the weight.
     listed_first: ClassVar[tuple[str, ...]] = ()

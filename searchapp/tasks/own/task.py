@@ -222,7 +222,13 @@ def _recipe_book(own: OwnFile, path: Path) -> RecipeBook:
         if own.training_split is not None or name not in resources.GENERAL_LEARNING
     }
     return RecipeBook(
-        own.info.name, path, {**general, **own.recipes}, template, own.info.default_depth, path.parent
+        own.info.name,
+        path,
+        {**general, **own.recipes},
+        template,
+        own.info.default_depth,
+        path.parent,
+        own.info.rerankers,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from searchapp.embeddings.reranker_source import read_rerankers
 from searchapp.embeddings.source import read_source
 from searchapp.errors import DataError, ErrorCollector
 from searchapp.formats import json_files, records, trec
@@ -461,6 +462,7 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         search_recipe=root.text("search_recipe", "words"),
         markup=_markup(root),
         embeddings=read_source(root, path.parent),
+        rerankers=read_rerankers(root, path.parent),
     )
     root.finish()
     return OwnFile(info, documents, layout, topics, training_split, recipes)

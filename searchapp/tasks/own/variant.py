@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp import resources
+from searchapp.embeddings.reranker_source import read_rerankers
 from searchapp.embeddings.source import read_source
 from searchapp.errors import DataError, SearchappError
 from searchapp.files import digest_json, parse_toml, read_text
@@ -58,6 +59,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
     recipe_names = {key: root.text(key) for key in ("recipe", "search_recipe")}
     recipes = {table.name: table.content for table in root.tables("recipes")}
     embeddings = read_source(root, path.parent)
+    rerankers = read_rerankers(root, path.parent)
     root.raw("tuned")  # written by `searchapp tune`, see `ranking.tuned`
     root.finish()
     base = None
@@ -80,7 +82,15 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
                 return resources.read_json(path.parent / name)
             return book.template(name)
 
-        return RecipeBook(book.task, path, {**book.recipes, **recipes}, template, book.depth, path.parent)
+        return RecipeBook(
+            book.task,
+            path,
+            {**book.recipes, **recipes},
+            template,
+            book.depth,
+            path.parent,
+            {**book.rerankers, **rerankers},
+        )
 
     known_recipes = recipe_book().recipes
     for key, name in recipe_names.items():
@@ -99,6 +109,7 @@ def load(path: Path, load_task: Callable[[str], Task]) -> Task:
         mapping=mapping or base.info.mapping,
         training_mapping=training_mapping or base.info.training_mapping,
         embeddings=embeddings or base.info.embeddings,
+        rerankers={**base.info.rerankers, **rerankers},
     )
     variant = replace(base, info=info, recipe_book=recipe_book)
     if mapping is None and training_mapping is None:

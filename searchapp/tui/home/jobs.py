@@ -17,6 +17,7 @@ from searchapp.app.overview import TaskState, look_into
 from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.runs import RUNS, remember_run
 from searchapp.config.settings import Settings
+from searchapp.embeddings.reranking import Reranking
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, OtherDocuments, SearchappError, UsageError
 from searchapp.fetching import sources
@@ -424,6 +425,7 @@ class HomeJobs:
                 depth=task.info.default_depth,
                 tag=f"searchapp-{recipe}",
                 home=self._settings.home,
+                reranking=Reranking.of(self._settings),
             )
             with closing(open_engine(self._settings, job.tell)) as engine:
                 made = make_run(task, engine, request, out, job, overwrite=overwrite)
