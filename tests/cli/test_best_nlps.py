@@ -46,13 +46,16 @@ def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline:
     content = path.read_bytes()
     again = offline("train", TASK, *DATA, "--split", "dev", *QUICK, "--rebuild", "--workers", 2, "--json")
     assert again.code == 0, again.stderr
-    assert [(model["signal"], model["trained"]) for model in again.json["models"]] == [("fusion", True)]
+    trained = [(model["signal"], model["trained"]) for model in again.json["models"]]
+    assert trained == [("metric", True), ("fusion", True)]
     assert path.read_bytes() == content
     assert rank(offline, tmp_path / "again") == first
     assert offline("runs", "verify", tmp_path / "run").code == 0
     # Another value of a parameter that training reads requires another model.
     other = offline("train", TASK, "--split", "dev", *QUICK, "--set", "neighbours.k=3", "--json")
-    assert other.json["models"][0]["trained"] and other.json["models"][0]["path"] != str(path)
+    metric, fusion = other.json["models"]
+    assert not metric["trained"]
+    assert fusion["trained"] and fusion["path"] != str(path)
 
 
 def test_a_deeper_ranking_begins_with_the_shorter_one(offline: Cli, tmp_path: Path) -> None:
