@@ -2,6 +2,7 @@
 
     python -m tests.server                      start on port 9200 and wait for Ctrl-C
     python -m tests.server --version 8.19       start the older version that the tests support
+    python -m tests.server --nodes 3            start a cluster, on free ports
     python -m tests.server -- searchapp demo    start, run the command with SEARCHAPP_URL, stop
 
 With a command, standard output has only the command's output, and the exit code is the command's.
@@ -16,9 +17,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 
+from .cluster import Cluster
 from .distribution import RELEASES, Distribution, ServerError, version_named
 from .node import BRIEF_LIFE, Node, free_port
 
@@ -39,13 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_error(f"Port {options.port} is in use; this node uses port {port}.")
     try:
         _print_error("Starting Elasticsearch; the first start downloads it, which takes a while.")
-        distribution = Distribution.find(version_named(options.version) if options.version else None)
-        java = BRIEF_LIFE if options.brief else ()
-        with Node(distribution, heap=options.heap, port=port, java=java) as node:
-            version = node.server.request("GET", "/").json()["version"]["number"]
-            ready = f"Elasticsearch {version} is ready at {node.url}"
+        with _nodes(options, port) as nodes:
+            version = nodes[0].server.request("GET", "/").json()["version"]["number"]
+            url = ",".join(node.url for node in nodes)
+            ready = f"Elasticsearch {version} is ready at {url}"
             print(ready, file=sys.stderr if options.command else sys.stdout, flush=True)
-            return _run(options.command, node.url) if options.command else _hold(node)
+            return _run(options.command, url) if options.command else _hold(nodes)
     except ServerError as error:
         _print_error(str(error))
         return 3
@@ -53,6 +55,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130 if options.command else 0
     except _Stop:
         return 143 if options.command else 0
+
+
+@contextmanager
+def _nodes(options: argparse.Namespace, port: int) -> Iterator[Sequence[Node]]:
+    """Run a node at the port, or a cluster."""
+    version = version_named(options.version) if options.version else None
+    java = BRIEF_LIFE if options.brief else ()
+    if options.nodes == 1:
+        with Node(Distribution.find(version), heap=options.heap, port=port, java=java) as node:
+            yield [node]
+    else:
+        with Cluster(options.nodes, heap=options.heap, java=java, version=version) as cluster:
+            yield cluster.nodes
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -64,6 +79,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", help=f"version of the server: {' or '.join(RELEASES)}, or its beginning")
     parser.add_argument("--heap", default="512m", help="heap of the server, such as 512m or 2g")
+    parser.add_argument("--nodes", type=int, default=1, help="nodes of a cluster, which use free ports")
     parser.add_argument(
         "--brief", action="store_true", help="start faster, and run slower after some minutes"
     )
@@ -71,10 +87,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _hold(node: Node) -> int:
-    while node.running:
+def _hold(nodes: Sequence[Node]) -> int:
+    while all(node.running for node in nodes):
         time.sleep(0.2)
-    _print_error(f"Elasticsearch ended by itself; its log ends:\n{node.log_tail()}")
+    ended = next(node for node in nodes if not node.running)
+    _print_error(f"Elasticsearch ended by itself; its log ends:\n{ended.log_tail()}")
     return 3
 
 
