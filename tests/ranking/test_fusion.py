@@ -47,6 +47,7 @@ def test_reciprocal_ranks_are_added_and_ties_have_different_ranks() -> None:
     assert ReciprocalRankFusion().fused([(1.0, hits)]) == {"10": 1 / 61, "9": 1 / 62}
 
 
+@pytest.mark.timeout(1200)  # numba compiles first
 @pytest.mark.filterwarnings("ignore:unsafe cast")
 def test_reciprocal_rank_fusion_has_the_scores_of_ranx() -> None:
     ranx = pytest.importorskip("ranx", reason="`make test-beside` installs ranx")
