@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,10 @@ from searchapp.embeddings.access import ATTEMPTS, Access, Budget, estimated_toke
 from searchapp.embeddings.cache import open_scores, pair_key
 from searchapp.embeddings.reranker_source import TEI, RerankerSource
 from searchapp.errors import DataError, UsageError
+from searchapp.formats.problems import shown
 from searchapp.lucene.parameters import is_number
 from searchapp.progress import Advance, Notify, no_notice, no_progress
+from searchapp.resources import install_command
 from searchapp.text import counted
 
 # A query, and the texts of documents to score for it.
@@ -212,42 +214,36 @@ def _number(value: Any, key: str = "score") -> float:
 
 
 def _local_answers(source: RerankerSource, missing: Sequence[Batch]) -> Answers:
-    predict = _cross_encoder(source.folder / source.cross_encoder, source.place)
-    for query, texts in _split(missing, source.batch_size):
-        pairs = [(query, text) for text in texts]
-        yield pairs, predict(pairs)
+    folder, correct = source.folder / source.cross_encoder, f"correct {source.place} in the task file"
+    try:
+        model = _cross_encoder(folder)
+        if model.num_labels != 1:
+            raise DataError(
+                f"the model in {folder} has {counted(model.num_labels, 'label')} for a pair of texts instead of one "
+                f"score: {correct}"
+            )
+        for query, texts in _split(missing, source.batch_size):
+            pairs = [(query, text) for text in texts]
+            scores = [float(score) for score in model.predict(pairs, show_progress_bar=False)]
+            if not all(map(math.isfinite, scores)):
+                raise DataError(f"the model in {folder} gives a score that is not finite: {correct}")
+            yield pairs, scores
+    except ImportError as error:
+        raise UsageError(
+            f"the model in {folder} requires the package sentence-transformers ({error}): install it with "
+            f"`{install_command('sentence-transformers')}`"
+        ) from error
+    except DataError:
+        raise
+    except Exception as error:  # the library raises exceptions of many packages
+        what = shown(f"{type(error).__name__}: {error}")
+        raise DataError(
+            f"sentence-transformers can't score texts by the model in {folder} ({what}): {correct}"
+        ) from error
 
 
 @cache
-def _cross_encoder(folder: Path, place: str) -> Callable[[Sequence[tuple[str, str]]], list[float]]:
-    """Load a model of sentence-transformers from a folder, without a download.
+def _cross_encoder(folder: Path) -> Any:
+    from sentence_transformers import CrossEncoder
 
-    Raises:
-        UsageError: sentence-transformers is not installed.
-        DataError: the folder has no model that scores pairs of texts.
-    """
-    try:
-        from sentence_transformers import CrossEncoder
-    except ImportError as error:
-        raise UsageError(
-            f"{place} needs sentence-transformers: install it with `pip install '.[sentence-transformers]'`"
-        ) from error
-    try:
-        model = CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # the library raises errors of many kinds
-        raise DataError(
-            f"{folder} has no cross-encoder that can be loaded ({error}): correct {place}"
-        ) from error
-    if model.num_labels != 1:
-        raise DataError(
-            f"{folder} has a model with {model.num_labels} labels for a pair of texts: {place} needs one "
-            "with a single score"
-        )
-
-    def predict(pairs: Sequence[tuple[str, str]]) -> list[float]:
-        scores = [float(score) for score in model.predict(list(pairs), show_progress_bar=False)]
-        if not all(map(math.isfinite, scores)):
-            raise DataError(f"the model in {folder} gives a score that is not finite: use another one")
-        return scores
-
-    return predict
+    return CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False)
