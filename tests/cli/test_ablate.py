@@ -149,7 +149,7 @@ def test_a_learned_fusion_is_trained_for_each_variant(offline: Cli, tmp_path: Pa
     study = ablate(offline, "nlps", "--split", "dev", "--recipe", "best", *CUTOFF)
     assert study["learned"]
     # One for the full recipe, and one for the recipe without each signal.
-    assert len(list((tmp_path / "home" / "models").iterdir())) == 1 + len(study["signals"])
+    assert len(list((tmp_path / "home" / "models").glob("nlps-fusion-*"))) == 1 + len(study["signals"])
 
 
 def test_every_layout_has_the_same_figures(offline: Cli) -> None:
