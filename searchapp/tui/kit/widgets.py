@@ -395,12 +395,16 @@ class RowList(LinePane):
         self._keep_in_sight(force=True)
         self.refresh()
 
+    def scroll_to_row(self, index: int) -> None:
+        """Show a row at the top, as far as the list is long enough, and keep the cursor in sight."""
+        self.scroll_to(y=max(0, index) * self.row_height, animate=False, force=True, immediate=True)
+        self._keep_in_sight()
+
     def set_row_height(self, lines: int) -> None:
         """Give each row this number of lines, and keep the cursor in sight."""
         top, self.row_height = self.visible_rows.start, lines
         self._measure()
-        self.scroll_to(y=top * lines, animate=False, force=True, immediate=True)
-        self._keep_in_sight()
+        self.scroll_to_row(top)
         self.refresh()
 
     def _measure(self) -> None:

@@ -26,7 +26,7 @@ from searchapp.tui.kit.dialogs import Choice, Choose, Picking, WordsDialog
 from searchapp.tui.kit.palette import Offer
 from searchapp.tui.kit.widgets import shortened
 from searchapp.tui.search.panes import SearchView
-from searchapp.tui.search.requests import RETRY_SECONDS, request_of, similar_query
+from searchapp.tui.search.requests import RETRY_SECONDS, similar_query
 
 CHOSEN, NOT_CHOSEN = "●", "○"
 
@@ -102,7 +102,7 @@ class QueryChoices:
         self._count(dialog)
 
     def _count(self, dialog: FilterDialog) -> None:
-        request = request_of(self._query)
+        query, request = self._query, self._screen.loader.request
 
         def receive(counts: list[Facet]) -> None:
             self._count_error = None
@@ -118,7 +118,7 @@ class QueryChoices:
                 self._screen.set_timer(RETRY_SECONDS, retry)
 
         def retry() -> None:
-            if dialog.is_attached and request == request_of(self._query):
+            if dialog.is_attached and query == self._query:
                 self._count(dialog)
 
         self._screen.loader.queue_of(request).ask(

@@ -63,6 +63,14 @@ class RankingScreen(GradingScreen):
         """Show what finds nothing in the query of the ranking."""
         raise NotImplementedError
 
+    def show_complete(self, loader: RankingLoader, listing: Listing, cursor: int, *, is_chosen: bool) -> None:
+        """Show the ranking with external models; the cursor is on the document that the user has chosen, if any."""
+        raise NotImplementedError
+
+    def show_incomplete(self, loader: RankingLoader, error: Exception) -> None:
+        """Report that the ranking stays without external models."""
+        raise NotImplementedError
+
     def show_failure(self, loader: RankingLoader, error: Exception) -> None:
         """Report that the query has no ranking; the previous ranking stays."""
         raise NotImplementedError
@@ -71,11 +79,14 @@ class RankingScreen(GradingScreen):
 class RankingLoader:
     """Loads the ranking of a list whenever the query changes.
 
+    If the recipe asks external models, it first loads the ranking of the other signals.
+
     Args:
         screen: shows the answers, and has timers
         rows: the list
         quick: answers recipes of one query
         slow: answers recipes of several signals, which may need training
+        external: answers recipes that ask external models
         searcher: knows the recipes
     """
 
@@ -85,6 +96,7 @@ class RankingLoader:
         rows: HitRows,
         quick: SearchQueue,
         slow: SearchQueue,
+        external: SearchQueue,
         searcher: TaskSearcher,
     ) -> None:
         self.query = SearchQuery()
@@ -96,7 +108,7 @@ class RankingLoader:
         # Why the query has no ranking, if it failed.
         self.error: Exception | None = None
         self._screen = screen
-        self._queues = quick, slow
+        self._queues = quick, slow, external
         self._searcher = searcher
         self._number = 0
         self._cursor = 0
@@ -107,8 +119,11 @@ class RankingLoader:
         self._retry: Timer | None = None
         self._rest: Timer | None = None
         self._pause: Timer | None = None
+        # When external models were asked, if they have not answered.
+        self._models_since: float | None = None
         self._rest_until = 0.0
         self._is_fetching = False
+        self._follows = True
         self._failures = 0
         self._since = 0.0
 
@@ -116,8 +131,24 @@ class RankingLoader:
     def recipe(self) -> str:
         return self.query.recipe or self._searcher.task.info.search_recipe
 
-    def is_quick(self, recipe: str | None) -> bool:
-        return self._searcher.recipe(recipe).is_one_query
+    @property
+    def request(self) -> SearchRequest:
+        """The request for the first page of the query, without external models while the screen has none of them."""
+        listing = self.listing
+        return replace(request_of(self.query), offline=listing is not None and listing.request.offline)
+
+    def is_quick(self, request: SearchRequest) -> bool:
+        return self._searcher.recipe_of(request).is_one_query
+
+    @property
+    def awaits_models(self) -> bool:
+        """Whether the ranking on the screen lacks the external models, which will be or are asked."""
+        return self.listing is not None and self.listing.request.offline and self._follows
+
+    @property
+    def waited_for_models(self) -> float:
+        """Seconds since external models were asked."""
+        return 0.0 if self._models_since is None else time.monotonic() - self._models_since
 
     @property
     def tries_again(self) -> bool:
@@ -130,16 +161,18 @@ class RankingLoader:
 
     @property
     def is_current(self) -> bool:
-        return self.listing is not None and self.listing.request == request_of(self.query)
+        return self.listing is not None and self.listing.request == self.request
 
     @property
     def queue(self) -> SearchQueue:
         """The queue for requests about the displayed ranking."""
-        return self.queue_of(request_of(self.query) if self.listing is None else self.listing.request)
+        return self.queue_of(self.request if self.listing is None else self.listing.request)
 
     def queue_of(self, request: SearchRequest) -> SearchQueue:
-        quick, slow = self._queues
-        return quick if self.is_quick(request.recipe) else slow
+        quick, slow, external = self._queues
+        if self._searcher.recipe_of(request).external:
+            return external
+        return quick if self.is_quick(request) else slow
 
     def typed(self, query: SearchQuery) -> None:
         """Change the query at once or, after a fast key, when no key follows."""
@@ -178,6 +211,8 @@ class RankingLoader:
             if timer is not None:
                 timer.stop()
         self._debounce = self._retry = self._rest = self._pause = None
+        self._models_since = None
+        self._follows = True
         self._rest_until = 0.0
         self._number += 1
         for queue in self._queues:
@@ -188,14 +223,8 @@ class RankingLoader:
         self._cancel()
         self._wait()
         number, request, cursor = self._number, request_of(self.query), self._cursor
-        first = cursor // PAGE
-
-        def work(searcher: TaskSearcher) -> Listing:
-            answer = searcher.first_page(request)
-            pages = {0: answer.results}
-            if first:
-                pages[first] = searcher.search(replace(request, first=first * PAGE))
-            return Listing(request, answer.total, pages, searcher.is_ranked(request))
+        if request.text.strip() and self._searcher.recipe_of(request).external:
+            request = replace(request, offline=True)
 
         def failed(error: Exception) -> None:
             if number == self._number:
@@ -208,10 +237,42 @@ class RankingLoader:
                 other.forget(SearchRequestKind.search)
         queue.ask(
             SearchRequestKind.search,
-            work,
+            lambda searcher: _first_listing(searcher, request, cursor),
             lambda listing: self._receive(number, listing, cursor),
             failed,
         )
+
+    def _ask_models(self, cursor: int) -> None:
+        """Rank with the external models; `cursor` is the one that the ranking without them was opened at."""
+        number, request = self._number, request_of(self.query)
+        self._models_since = time.monotonic()
+
+        def work(searcher: TaskSearcher) -> Listing:
+            listing = _first_listing(searcher, request, cursor)
+            listing.ids = _first_ids(searcher, request)
+            return listing
+
+        def receive(listing: Listing) -> None:
+            if number != self._number:
+                return
+            self._models_since, self._is_fetching = None, False
+            result, place = self.rows.result, self.rows.cursor
+            is_chosen = place != cursor or (self.rows.has_focus and not cursor)
+            ids = listing.ids or ()
+            if is_chosen and result is not None and result.hit.document_id in ids:
+                place = ids.index(result.hit.document_id)
+            self.listing = listing
+            for queue in self._queues:
+                queue.forget(SearchRequestKind.page)
+            self._screen.show_complete(self, listing, place, is_chosen=is_chosen)
+
+        def failed(error: Exception) -> None:
+            if number == self._number:
+                self._models_since, self._follows = None, False
+                self._screen.show_incomplete(self, error)
+                self._retry_later(error)
+
+        self.queue_of(request).ask(SearchRequestKind.search, work, receive, failed)
 
     def fetch(self, indexes: range) -> None:
         """Fetch the missing pages at these indexes one by one."""
@@ -264,13 +325,15 @@ class RankingLoader:
             queue.forget(SearchRequestKind.page)
         self._screen.show_ranking(self, listing, cursor)
         if self._is_typed:
-            self._pause = self._screen.set_timer(PAUSE_SECONDS, self._study)
+            self._pause = self._screen.set_timer(PAUSE_SECONDS, lambda: self._study(cursor))
         else:
-            self._study()
+            self._study(cursor)
 
-    def _study(self) -> None:
-        """Ask for more about the ranking than its hits."""
+    def _study(self, cursor: int) -> None:
+        """Ask for more about the ranking than its hits, which was opened at a cursor."""
         listing = self.listing
+        if listing is not None and listing.request.offline:
+            self._ask_models(cursor)
         if self.rows.is_compared:
             self.ask_ids()
         if listing is not None and listing.request.text.strip() and not self.rows.is_second:
@@ -288,7 +351,7 @@ class RankingLoader:
 
         self.queue_of(listing.request).ask(
             SearchRequestKind.ids,
-            lambda searcher: [hit.document_id for hit in searcher.ranking(listing.request, COMPARED)],
+            lambda searcher: _first_ids(searcher, listing.request),
             receive,
             lambda _error: None,  # the hits are shown without moves
         )
@@ -317,6 +380,20 @@ class RankingLoader:
             seconds = min(RETRY_SECONDS * 2 ** min(self._failures, 10), LONGEST_RETRY_SECONDS)
             self._failures += 1
             self._retry = self._screen.set_timer(seconds, self.ask_again)
+
+
+def _first_listing(searcher: TaskSearcher, request: SearchRequest, cursor: int) -> Listing:
+    """Return the hits of a request, with the first page and the one of the cursor."""
+    first = cursor // PAGE
+    answer = searcher.first_page(request)
+    pages = {0: answer.results}
+    if first:
+        pages[first] = searcher.search(replace(request, first=first * PAGE))
+    return Listing(request, answer.total, pages, searcher.is_ranked(request))
+
+
+def _first_ids(searcher: TaskSearcher, request: SearchRequest) -> list[str]:
+    return [hit.document_id for hit in searcher.ranking(request, COMPARED)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from searchapp.app.sessions import grading_session
 from searchapp.config.settings import Settings
 from searchapp.embeddings.access import Access
 from searchapp.engines import open_engine
-from searchapp.errors import SearchappError
+from searchapp.errors import ModelUnavailable, SearchappError
 from searchapp.judging.session import Session
 from searchapp.model import IndexInfo
 from searchapp.progress import Advance, Notify, Progress, SilentProgress, TextProgress
@@ -320,7 +320,8 @@ class SearchScreen(SearchView):
         quick = self._queue(name, open_searcher, LANES)
         # One lane, because only one searcher holds a recipe's trained model.
         slow = self._queue(f"{name} aside", self._open_searcher, 1)
-        return RankingLoader(self, rows, quick, slow, self.searcher)
+        external = self._queue(f"{name} models", self._open_searcher, 1)
+        return RankingLoader(self, rows, quick, slow, external, self.searcher)
 
     def _queue(self, name: str, open_searcher: Callable[[], TaskSearcher], lanes: int) -> SearchQueue:
         def replaced() -> None:
@@ -457,6 +458,32 @@ class SearchScreen(SearchView):
         if not self.hits.count:
             self.show_document()
 
+    def show_complete(self, loader: RankingLoader, listing: Listing, cursor: int, *, is_chosen: bool) -> None:
+        rows = loader.rows
+        rank, above, chosen = rows.cursor + 1, rows.cursor - rows.visible_rows.start, rows.result
+        rows.open(listing, cursor, self.judging.mark_cells)
+        if is_chosen and chosen is not None:
+            rows.scroll_to_row(cursor - above)
+            order = f"order of {shortened(loader.recipe, RECIPE_CELLS)}"
+            if chosen.hit.document_id not in (listing.ids or ()):
+                self.head.tell(f"{order}: the selected document is not among its hits", "$primary")
+            elif cursor + 1 != rank:
+                self.head.tell(
+                    f"{order}: the selected document has rank {cursor + 1:,}, not {rank:,}", "$primary"
+                )
+        self.head.clear_ended()
+        self.show_moves()
+        self.draw_query()
+        if loader is self.loader:
+            self.show_document()
+
+    def show_incomplete(self, loader: RankingLoader, error: Exception) -> None:
+        words = error.finding if isinstance(error, ModelUnavailable) else error_text(error)
+        listing = loader.listing
+        is_shown = lambda: loader.listing is listing and loader in self._shown_loaders  # noqa: E731
+        self.head.show_state(f"{self._which(loader)}{words}", "$warning", holds=is_shown)
+        self.draw_query()
+
     def show_failure(self, loader: RankingLoader, error: Exception) -> None:
         if not isinstance(error, BrokenQuery):
             before = "" if isinstance(error, SearchappError) else "the search failed: "
@@ -561,6 +588,10 @@ class SearchScreen(SearchView):
     def _is_late(loader: RankingLoader) -> bool:
         return loader.waited >= SLOW_SECONDS
 
+    @staticmethod
+    def _awaits_models_long(loader: RankingLoader) -> bool:
+        return loader.waited_for_models >= SLOW_SECONDS
+
     def _look(self) -> None:
         late = next(filter(self._is_late, self._shown_loaders), None)
         if late is not None:
@@ -569,6 +600,10 @@ class SearchScreen(SearchView):
                 self.head.show_state(words, "$warning", holds=partial(self._is_late, late))
             self.draw_query()
             return
+        asking = next(filter(self._awaits_models_long, self._shown_loaders), None)
+        if asking is not None:
+            words = f"{self._which(asking)}no answer of the model for {int(asking.waited_for_models)} s yet"
+            self.head.show_state(words, "$warning", holds=partial(self._awaits_models_long, asking))
         self._looks += 1
         is_waiting = any(loader.is_waiting for loader in self._shown_loaders)
         is_resting = not is_waiting and self.error is None and self.quick.is_idle
@@ -629,8 +664,10 @@ class SearchScreen(SearchView):
         listing = loader.listing
         if listing is None:
             return f"Hits · {loader.recipe}" if self._is_split else "Hits"
-        count, recipe = listing.total, listing.request.recipe or self.searched.info.search_recipe
-        first = "the first " if count == FUSED_DEPTH and not loader.is_quick(recipe) else ""
+        count, recipe = listing.total, self.searcher.recipe_of(listing.request).name
+        first = "the first " if count == FUSED_DEPTH and not loader.is_quick(listing.request) else ""
+        if loader.awaits_models:
+            recipe += " yet"
         order = recipe if listing.is_ranked else "sorted by id"
         earlier = "Earlier query: " if self._is_old(loader) else ""
         return f"{earlier}{first}{count:,} document{'s' * (count != 1)} · {order}"
@@ -693,7 +730,7 @@ class SearchScreen(SearchView):
     def _why_empty(self, loader: RankingLoader) -> str:
         """Return why there are no hits, and what to do."""
         query = loader.query
-        if not query.text.strip() and not loader.is_quick(query.recipe):
+        if not query.text.strip() and not loader.is_quick(loader.request):
             return "This recipe needs a query: type some words."
         if query.filters:
             return f"No document matches the query and the filters: {self.keys.shown('filter')} changes the filters."
@@ -748,7 +785,7 @@ class SearchScreen(SearchView):
     def command(self) -> str | None:
         """Return the command that prints the visible hits, or None."""
         query = self.loader.query
-        if query.like is not None or (query.literal and set(SIGNS) & set(query.text)):
+        if query.like is None and query.literal and set(SIGNS) & set(query.text):
             return None
         parts = list(self.setup.command)
         if query.recipe is not None:
@@ -759,6 +796,8 @@ class SearchScreen(SearchView):
         parts += ["--size", str(max(1, len(visible_rows)))]
         if visible_rows.start:
             parts += ["--from", str(visible_rows.start + 1)]
+        if query.like is not None:
+            return shlex.join([*parts, f"--like={query.like}", "--", self.searched.reference])
         return shlex.join([*parts, "--", self.searched.reference, query.text])
 
     def _copy_command(self) -> None:
