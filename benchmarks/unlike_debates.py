@@ -5,6 +5,9 @@ python benchmarks/unlike_debates.py --data DIR [--by event kind year] [--recipe 
 Each group of training debates in turn is copied into the folder `test_annotated`, and the others into `training`. Then
 commands of searchapp index, rank and evaluate them. An event has one voice or several, as in `evaluate --by event`;
 kinds are speeches, press conferences and debates; the year is the first four characters of a debate's name.
+
+Each line of output has MAP over all debates; the MAP of each kind, and their mean, in which few debates of a kind weigh
+as much as many of another; and the minimum, quartiles and maximum of AP.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PRESS = {"20170216_trump_press", "20180926_un_press"}
@@ -74,6 +78,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         home = arguments.home or work / "home"
+        kinds = groups(arguments.data, "kind")
         for by in arguments.by:
             figures: dict[str, dict[str, float]] = {recipe: {} for recipe in arguments.recipe}
             for group, held_out in groups(arguments.data, by).items():
@@ -82,11 +87,11 @@ def main() -> None:
                     part = folder / ("test_annotated" if path.stem in held_out else "training")
                     part.mkdir(parents=True, exist_ok=True)
                     (part / path.name).write_bytes(path.read_bytes())
-                run(home, "index", "checkthat", "--data", folder, "--quiet")
+                run(home, "index", "checkthat", "--data", folder, "--replace", "--quiet")
                 for recipe, values in figures.items():
                     values |= rank(home, folder, recipe)
             for recipe, values in figures.items():
-                print(f"without the {by}, {recipe}: {spread(list(values.values()))}", flush=True)
+                print(f"without the {by}, {recipe}: {summary(values, kinds)}", flush=True)
 
 
 def rank(home: Path, folder: Path, recipe: str) -> dict[str, float]:
@@ -95,14 +100,19 @@ def rank(home: Path, folder: Path, recipe: str) -> dict[str, float]:
     options = ["--data", folder, "--split", "test_annotated", "--recipe", recipe, "--out", out]
     run(home, "rank", "checkthat", *options, "--quiet")
     official = json.loads(run(home, "evaluate", out, "--lenient", "--json", "--per-topic"))["official"]
-    return {name: figures["AP"] for name, figures in official["per_topic"].items()}
+    return {Path(name).stem: figures["AP"] for name, figures in official["per_topic"].items()}
 
 
-def spread(values: list[float]) -> str:
-    """Format mean, minimum, quartiles and maximum."""
-    quartiles = statistics.quantiles(values, n=4, method="inclusive")
-    shown = [min(values), *quartiles, max(values)]
-    return f"MAP {statistics.fmean(values):.4f} ({', '.join(f'{value:.3f}' for value in shown)})"
+def summary(ap: Mapping[str, float], kinds: Mapping[str, Sequence[str]]) -> str:
+    """Format the means of AP over all debates and each kind, and the minimum, quartiles and maximum."""
+    values = list(ap.values())
+    of_kinds = {kind: statistics.fmean(ap[name] for name in names) for kind, names in kinds.items()}
+    shown = [min(values), *statistics.quantiles(values, n=4, method="inclusive"), max(values)]
+    return (
+        f"MAP {statistics.fmean(values):.4f}; mean of kinds {statistics.fmean(of_kinds.values()):.4f} "
+        f"({', '.join(f'{kind} {value:.4f}' for kind, value in of_kinds.items())}); "
+        f"AP {', '.join(f'{value:.3f}' for value in shown)}"
+    )
 
 
 if __name__ == "__main__":
