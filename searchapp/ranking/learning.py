@@ -650,7 +650,7 @@ def _node_arrays(nodes: Any) -> dict[str, Any]:
 
 
 # The format of the files; models of another one are trained again.
-MODEL_FORMAT = 2
+MODEL_FORMAT = 3
 
 _HEADER = "header"
 _NUMBERS = frozenset({"f", "i", "u"})

@@ -11,11 +11,20 @@ that a margin of 0 means even odds if half of the lines were relevant: the share
 (the prior correction of King and Zeng, "Logistic regression in rare events data", Political Analysis 2001). A
 training topic is ranked by a model of the other topics.
 
+A line's margin is that of the regression plus `speaker_weight` times the log-odds ratio of its speaker (naive Bayes
+with text and speaker as evidence; a weight below 1 because the two depend on each other):
+
+    ln(p / (1 - p)) - ln(q / (1 - q)),    p = (r + p1) / (n + 1)
+
+where q is the share of relevant lines in the training topics, and the speaker has n lines in them, r of them relevant.
+p1 smooths p, and is its value for speakers without lines in training topics: the share of relevant lines of the
+speakers who have lines in one training topic only, smoothed likewise by q.
+
 Claims worth checking are close to each other, so a line's score is the logistic function of
 
     m(line) + `context_weight` * (m(line before) + m(line after))
 
-where m is the margin by the model; at both ends the line itself replaces the missing one.
+where m is the margin; at both ends the line itself replaces the missing one.
 """
 
 from __future__ import annotations
@@ -74,7 +83,7 @@ MEASURES: Mapping[str, str] = {
 }
 
 # The kinds of features in an explanation, as in `learning`.
-WORDS, MEASURE = "words", "measure"
+WORDS, MEASURE, SPEAKER = "words", "measure", "speaker"
 
 MAX_NGRAM = 2
 # A tenth of the tolerance changes no measured figure.
@@ -105,8 +114,9 @@ class TranscriptLine(NamedTuple):
 
 
 class LineFeatures(NamedTuple):
-    """The features of a line: the count of each word, and its `MEASURES` in order."""
+    """The features of a line: its speaker, the count of each word, and its `MEASURES` in order."""
 
+    speaker: str
     words: Mapping[str, int]
     measures: tuple[float, ...]
 
@@ -126,7 +136,7 @@ def line_features(lines: Sequence[TranscriptLine]) -> list[LineFeatures]:
         words = [_NUMBER if any(map(str.isdigit, token)) else token.lower() for token in tokens]
         changes = index == 0 or lines[index - 1].speaker != line.speaker
         measures = _measures(line.text, tokens, words, (index + 1) / len(lines), changes=changes)
-        features.append(LineFeatures(Counter(_ngrams(words)), measures))
+        features.append(LineFeatures(line.speaker, Counter(_ngrams(words)), measures))
     return features
 
 
@@ -167,6 +177,40 @@ def _log_count(pattern: re.Pattern[str], words: Sequence[str]) -> float:
     return math.log1p(sum(pattern.fullmatch(word) is not None for word in words))
 
 
+def speaker_log_odds(transcripts: Iterable[Iterable[tuple[str, bool]]]) -> dict[str | None, float]:
+    """Return the log-odds ratio of each speaker, with None for unknown speakers; see the module for the formula.
+
+    Args:
+        transcripts: speaker of each line and whether it is relevant, neither for all lines nor for none
+
+    >>> ratios = speaker_log_odds([[("ANN", True), ("ANN", False), ("HOST", False)], [("ANN", True), ("BEN", False)]])
+    >>> {speaker: round(ratio, 2) for speaker, ratio in ratios.items()}
+    {'ANN': 0.54, 'HOST': -2.23, 'BEN': -2.23, None: -1.47}
+    """
+    relevant: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    seen_in: Counter[str] = Counter()
+    for transcript in transcripts:
+        in_transcript: Counter[str] = Counter()
+        for speaker, is_relevant in transcript:
+            in_transcript[speaker] += 1
+            relevant[speaker] += is_relevant
+        lines += in_transcript
+        seen_in.update(in_transcript.keys())
+    share = relevant.total() / lines.total()
+    new = [speaker for speaker, count in seen_in.items() if count == 1]
+    of_new = (sum(relevant[speaker] for speaker in new) + share) / (
+        sum(lines[speaker] for speaker in new) + 1
+    )
+    shares = {speaker: (relevant[speaker] + of_new) / (count + 1) for speaker, count in lines.items()}
+    average = _logit(share)
+    return {speaker: _logit(value) - average for speaker, value in [*shares.items(), (None, of_new)]}
+
+
+def _logit(probability: float) -> float:
+    return math.log(probability / (1.0 - probability))
+
+
 _ARRAYS = ("idf", "weights", "means", "weights_of_measures")
 
 
@@ -180,6 +224,7 @@ class LineModel:
     means: LineArray  # of the training lines, (measures,)
     weights_of_measures: LineArray  # of measures that are centred but not scaled, (measures,)
     intercept: float
+    log_odds: Mapping[str | None, float]  # of speakers, see `speaker_log_odds`
 
     @classmethod
     def train(
@@ -187,6 +232,7 @@ class LineModel:
         lines: Sequence[LineFeatures],
         relevant: Sequence[bool],
         counts: Sequence[float],
+        log_odds: Mapping[str | None, float],
         *,
         cost: float,
         min_df: int,
@@ -199,6 +245,7 @@ class LineModel:
             lines: features of the lines
             relevant: whether each line is relevant
             counts: weight of each line
+            log_odds: log-odds ratio of each speaker, see `speaker_log_odds`
             cost: the solver's C
             min_df: minimum lines per word
             style_weight: weight of standardized measures relative to the words
@@ -242,14 +289,15 @@ class LineModel:
             means,
             weights[len(words) :] * factors,
             float(solver.intercept_[0]) - math.log(odds),
+            log_odds,
         )
 
-    def margins(self, lines: Sequence[LineFeatures]) -> LineArray:
+    def margins(self, lines: Sequence[LineFeatures], speaker_weight: float) -> LineArray:
         """Return the logarithm of the corrected odds that each line is relevant, (lines,)."""
         weights, measure_weights = self.weights.tolist(), self._measure_weights
         margins = []
         for line in lines:
-            amounts = [self.intercept]
+            amounts = [self.intercept, speaker_weight * self._log_odds(line.speaker)]
             amounts += [
                 value * weights[column] for column, value in _word_weights(line, self._columns, self._idf)
             ]
@@ -260,7 +308,10 @@ class LineModel:
             margins.append(math.fsum(amounts))
         return np.array(margins)
 
-    def parts(self, line: LineFeatures) -> list[FeatureContribution]:
+    def _log_odds(self, speaker: str) -> float:
+        return self.log_odds.get(speaker, self.log_odds[None])
+
+    def parts(self, line: LineFeatures, speaker_weight: float) -> list[FeatureContribution]:
         """Return the contributions of a line's features to its margin, without the intercept, largest absolute value
         first.
         """
@@ -277,6 +328,13 @@ class LineModel:
                 MEASURES, line.measures, self._measure_weights, strict=True
             )
         ]
+        if speaker_weight:
+            unknown = "" if line.speaker in self.log_odds else ", who is in no training topic"
+            parts.append(
+                FeatureContribution(
+                    f"{SPEAKER} “{line.speaker}”{unknown}", speaker_weight * self._log_odds(line.speaker)
+                )
+            )
         return sorted(parts, key=lambda part: (-abs(part.value), part.feature))
 
     @cached_property
@@ -292,10 +350,17 @@ class LineModel:
         return list(zip(self.means.tolist(), self.weights_of_measures.tolist(), strict=True))
 
     def header(self) -> dict[str, Any]:
-        return {"features": list(self.words), "measures": list(MEASURES)}
+        return {"features": list(self.words), "measures": list(MEASURES), "speakers": self._speakers}
+
+    @property
+    def _speakers(self) -> list[str]:
+        return sorted(speaker for speaker in self.log_odds if speaker is not None)
 
     def arrays(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _ARRAYS} | {"intercepts": np.array([self.intercept])}
+        return {name: getattr(self, name) for name in _ARRAYS} | {
+            "intercepts": np.array([self.intercept]),
+            "log_odds": np.array([self.log_odds[speaker] for speaker in (*self._speakers, None)]),
+        }
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> LineModel:
@@ -309,12 +374,17 @@ class LineModel:
             raise invalid_part("features")
         if texts(header, "measures") != tuple(MEASURES):
             raise invalid_part("measures")
+        speakers = texts(header, "speakers")
+        if list(speakers) != sorted(set(speakers)):
+            raise invalid_part("speakers")
+        log_odds = numbers(arrays, "log_odds", len(speakers) + 1).tolist()
         (intercept,) = numbers(arrays, "intercepts", 1).tolist()
         lengths = len(words), len(words), len(MEASURES), len(MEASURES)
         float_arrays = {
             name: numbers(arrays, name, length) for name, length in zip(_ARRAYS, lengths, strict=True)
         }
-        return cls(words, intercept=intercept, **float_arrays)
+        ratios = dict(zip((*speakers, None), log_odds, strict=True))
+        return cls(words, intercept=intercept, log_odds=ratios, **float_arrays)
 
 
 def _word_weights(
@@ -340,7 +410,7 @@ class Lines(TrainedLinear):
     leaves_out: ClassVar[bool] = True
     most_kept: ClassVar[int] = 256
 
-    ranking_only: ClassVar[frozenset[str]] = frozenset({"context_weight"})
+    ranking_only: ClassVar[frozenset[str]] = frozenset({"context_weight", "speaker_weight"})
     listed_first: ClassVar[tuple[str, ...]] = (
         "weight",
         "cost",
@@ -348,6 +418,7 @@ class Lines(TrainedLinear):
         "seed",
         "style_weight",
         "topic_balance",
+        "speaker_weight",
         "context_weight",
     )
 
@@ -362,6 +433,9 @@ class Lines(TrainedLinear):
     reaction_speaker: str | None = text(
         "the speaker of reactions, which are ranked last and not used for training", default=None
     )
+    speaker_weight: float = number(
+        "weight of the log-odds that lines of the speaker are relevant in training topics", default=0.0
+    )
     context_weight: float = number("weight of the lines before and after")
 
     def train(
@@ -375,6 +449,7 @@ class Lines(TrainedLinear):
         lines: list[LineFeatures] = []
         labels: list[bool] = []
         counts: list[float] = []
+        spoken_lines: list[list[tuple[str, bool]]] = []
         for example in examples:
             transcript = transcripts.of(example.topic)
             if not transcript:
@@ -386,6 +461,12 @@ class Lines(TrainedLinear):
             lines += line_features([spoken for _document, spoken in transcript])
             relevant = [example.gold.get(document, 0.0) > 0 for document, _spoken in transcript]
             labels += relevant
+            spoken_lines.append(
+                [
+                    (spoken.speaker, label)
+                    for (_document, spoken), label in zip(transcript, relevant, strict=True)
+                ]
+            )
             # With `topic_balance` = 1, short speeches full of claims weigh as much as long debates with few.
             counts += [max(1, sum(relevant)) ** -self.topic_balance] * len(relevant)
         if not any(labels) or all(labels):
@@ -399,6 +480,7 @@ class Lines(TrainedLinear):
             lines,
             labels,
             [count / mean for count in counts],
+            speaker_log_odds(spoken_lines),
             cost=self.cost,
             min_df=self.min_samples,
             style_weight=self.style_weight,
@@ -464,7 +546,8 @@ class _LineScorer(SignalScorer):
     def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Answer]:
         for topic in request.topics:
             lines = self._transcripts.of(topic)
-            margins = self._model_for(topic).margins(line_features([spoken for _document, spoken in lines]))
+            features = line_features([spoken for _document, spoken in lines])
+            margins = self._model_for(topic).margins(features, self._signal.speaker_weight)
             scores = logistic(self._smoothed(margins)).tolist()
             scores_by_document = {
                 document: score for (document, _spoken), score in zip(lines, scores, strict=True)
@@ -489,9 +572,10 @@ class _LineScorer(SignalScorer):
         index = ids.index(document_id)
         features = line_features([spoken for _document, spoken in lines])
         model = self._model_for(topic)
-        margins = model.margins(features)
+        speaker_weight = self._signal.speaker_weight
+        margins = model.margins(features, speaker_weight)
         smoothed = float(self._smoothed(margins)[index])
-        details = feature_details(model.parts(features[index]), model.intercept, "line")
+        details = feature_details(model.parts(features[index], speaker_weight), model.intercept, "line")
         around = smoothed - float(margins[index])
         description = f"{self._signal.context_weight:g} times the margins of the lines before and after"
         return Explanation(

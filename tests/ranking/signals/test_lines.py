@@ -52,15 +52,22 @@ EXAMPLES = [Example(topic(name), {f"{name}:{line}": 1.0 for line in RELEVANT}) f
 class Trainer:
     """Trains a model for each topic that is asked for, as the use case does; `asked` are these topics."""
 
-    def __init__(self, examples: Sequence[Example] = EXAMPLES, *, sees_all: bool = False) -> None:
+    def __init__(
+        self,
+        examples: Sequence[Example] = EXAMPLES,
+        *,
+        sees_all: bool = False,
+        documents: Sequence[Document] = DOCUMENTS,
+    ) -> None:
         self.examples = examples
         self.sees_all = sees_all
+        self.documents = documents
         self.asked: list[str] = []
 
     def model(self, signal: Lines, ranked: str) -> StoredModel:
         self.asked.append(ranked)
         seen = [one for one in self.examples if self.sees_all or one.topic.id != ranked]
-        header, arrays = signal.train(seen, DOCUMENTS, 1)
+        header, arrays = signal.train(seen, self.documents, 1)
         return StoredModel.of({"topics": [one.topic.id for one in seen], **header}, arrays)
 
 
@@ -123,18 +130,57 @@ def test_reactions_are_ranked_last_and_count_neither_as_neighbours_nor_in_traini
         ]
         return [*documents, *applause]
 
-    class Listening(Trainer):
-        def model(self, signal: Lines, ranked: str) -> StoredModel:
-            header, arrays = signal.train(self.examples, with_reactions(DOCUMENTS), 1)
-            return StoredModel.of({"topics": [], **header}, arrays)
-
     signal = replace(SIGNAL, context_weight=0.25, reaction_speaker="SYSTEM")
     (plain,) = scores(scorer(replace(SIGNAL, context_weight=0.25)), "d")
-    heard = scorer(signal, Listening(), with_reactions(DOCUMENTS))
+    heard = scorer(signal, Trainer(documents=with_reactions(DOCUMENTS)), with_reactions(DOCUMENTS))
     (found,) = scores(heard, "d")
     assert found == {**plain, "d:0.5": 0.0, "d:2.5": 0.0}
     explained = heard.explain(asked("d"), "d:2.5")
     assert explained is not None and explained.value == 0 and "a reaction" in explained.description
+
+
+def spoken_by(speakers: Sequence[str]) -> list[Document]:
+    """The documents with a host in each training debate, and the speakers of the five lines of the debate d."""
+
+    def speaker(name: str, line: int) -> str:
+        if name == "d":
+            return speakers[line - 1]
+        return "ANN" if line in RELEVANT else f"HOST of {name}"
+
+    return [
+        replace(one, fields={**one.fields, "speaker": speaker(one.fields["debate"], one.fields["line"])})
+        for one in DOCUMENTS
+    ]
+
+
+def test_log_odds_of_the_speaker_are_added_to_the_margin() -> None:
+    def logits(documents: Sequence[Document], weight: float) -> list[float]:
+        signal = replace(SIGNAL, speaker_weight=weight)
+        (found,) = scores(scorer(signal, Trainer(documents=documents), documents), "d")
+        return [math.log(found[f"d:{line}"] / (1 - found[f"d:{line}"])) for line in range(1, 6)]
+
+    documents = spoken_by(["ANN", "HOST of a", "ZOE", "", "HOST of b"])
+    without, added = logits(documents, 0.0), logits(documents, 0.5)
+    # 6 of 15 lines are relevant: all of ANN's 6, none of each host's 3. Each host is in one debate only.
+    share, of_new = 6 / 15, (0 + 6 / 15) / (9 + 1)
+    ann, host = (6 + of_new) / 7, (0 + of_new) / 4
+    expected = [0.5 * (logit(each) - logit(share)) for each in (ann, host, of_new, of_new, host)]
+    assert [one - other for one, other in zip(added, without, strict=True)] == pytest.approx(expected)
+
+
+def logit(probability: float) -> float:
+    return math.log(probability / (1 - probability))
+
+
+def test_an_explanation_names_the_speaker_and_whether_training_topics_have_them() -> None:
+    documents = spoken_by(["ANN", "ZOE [/b]", "ANN", "ANN", "ANN"])
+    one = scorer(replace(SIGNAL, speaker_weight=1.0), Trainer(documents=documents), documents)
+    for line, said in ((1, "speaker “ANN”"), (2, "speaker “ZOE [/b]”, who is in no training topic")):
+        explained = one.explain(asked("d"), f"d:{line}")
+        assert explained is not None
+        own = explained.details[0]
+        assert said in [part.description for part in own.details]
+        assert sum(part.value for part in own.details) == pytest.approx(own.value)
 
 
 def test_an_explanation_adds_up_to_the_score() -> None:
@@ -168,7 +214,7 @@ def texts() -> list[Document]:
 def test_training_is_the_same_every_time() -> None:
     digests = {Trainer().model(SIGNAL, "a").digest for _ in range(2)}
     assert len(digests) == 1
-    assert Trainer().model(replace(SIGNAL, context_weight=0.5), "a").digest in digests
+    assert Trainer().model(replace(SIGNAL, context_weight=0.5, speaker_weight=0.5), "a").digest in digests
     assert (
         Trainer().model(replace(SIGNAL, topic_balance=1.0), "a").digest in digests
     )  # all have as many relevant lines
@@ -206,6 +252,7 @@ def test_the_recipe_records_its_parameters() -> None:
     assert (
         described["signal"] == "lines"
         and described["context_weight"] == 0.2
+        and described["speaker_weight"] == 0.5
         and described["group_field"] == "debate"
     )
     assert (labelled["candidates"], labelled["position_decay"]) == (600, 1.0)

@@ -18,14 +18,18 @@ SPEECH = [
 WANTED = [True, False, False, False] * 3
 
 
+LOG_ODDS: dict[str | None, float] = {"ANN": 0.5, "BOB": -2.0, None: -1.0}
+
+
 def measured(text: str, speaker: str = "ANN") -> dict[str, float]:
     (line,) = line_features([TranscriptLine(speaker, text)])
     return dict(zip(MEASURES, line.measures, strict=True))
 
 
 def fitted(seed: int = 1) -> LineModel:
+    counts = [1.0] * len(WANTED)
     return LineModel.train(
-        line_features(SPEECH), WANTED, [1.0] * len(WANTED), cost=1.0, min_df=2, style_weight=0.1, seed=seed
+        line_features(SPEECH), WANTED, counts, LOG_ODDS, cost=1.0, min_df=2, style_weight=0.1, seed=seed
     )
 
 
@@ -61,11 +65,13 @@ def test_nothing_to_see_is_seen() -> None:
 
 def test_a_model_tells_lines_apart_and_its_parts_are_the_margin() -> None:
     model, seen = fitted(), line_features(SPEECH)
-    margins = model.margins(seen)
+    margins = model.margins(seen, 0.0)
     assert min(margins[[0, 4, 8]]) > 0 > max(margins[[1, 2, 3]])
-    for line, margin in zip(seen, margins, strict=True):
-        assert model.intercept + sum(part.value for part in model.parts(line)) == pytest.approx(margin)
-    parts = model.parts(seen[0])
+    for weight in (0.0, 0.5):
+        for line, margin in zip(seen, model.margins(seen, weight), strict=True):
+            parts = model.parts(line, weight)
+            assert model.intercept + sum(part.value for part in parts) == pytest.approx(margin)
+    parts = model.parts(seen[0], 0.0)
     assert parts[0].value > 0 and [abs(part.value) for part in parts] == sorted(
         (abs(part.value) for part in parts), reverse=True
     )
@@ -77,8 +83,8 @@ def test_lines_that_count_more_weigh_more() -> None:
     seen, wanted = line_features(SPEECH[:4]), [True, False, True, False]
 
     def margins(counts: list[float]) -> list[float]:
-        model = LineModel.train(seen, wanted, counts, cost=1.0, min_df=1, style_weight=0.1, seed=1)
-        return list(model.margins(seen))
+        model = LineModel.train(seen, wanted, counts, LOG_ODDS, cost=1.0, min_df=1, style_weight=0.1, seed=1)
+        return list(model.margins(seen, 0.0))
 
     first, third = margins([5.0, 1.0, 0.2, 1.0]), margins([0.2, 1.0, 5.0, 1.0])
     assert first[0] > third[0] and first[2] < third[2]
@@ -87,13 +93,23 @@ def test_lines_that_count_more_weigh_more() -> None:
 def test_a_model_is_kept_as_it_is() -> None:
     model, seen = fitted(), line_features(SPEECH)
     again = LineModel.read(model.header(), model.arrays())
-    assert again.words == model.words and list(again.margins(seen)) == list(model.margins(seen))
-    assert list(fitted(seed=2).margins(seen)) == list(model.margins(seen))
+    assert again.words == model.words and again.log_odds == LOG_ODDS
+    for weight in (0.0, 0.5):
+        assert list(again.margins(seen, weight)) == list(model.margins(seen, weight))
+    assert list(fitted(seed=2).margins(seen, 0.0)) == list(model.margins(seen, 0.0))
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("features", ["b", "a"]), ("features", "a"), ("measures", ["length"]), ("measures", None)],
+    [
+        ("features", ["b", "a"]),
+        ("features", "a"),
+        ("measures", ["length"]),
+        ("measures", None),
+        ("speakers", ["BOB", "ANN"]),
+        ("speakers", ["ANN", "ANN"]),
+        ("speakers", "ANN"),
+    ],
 )
 def test_a_header_that_says_something_else_is_refused(key: str, value: object) -> None:
     model = fitted()
@@ -101,3 +117,5 @@ def test_a_header_that_says_something_else_is_refused(key: str, value: object) -
         LineModel.read({**model.header(), key: value}, model.arrays())
     with pytest.raises(DataError, match="the model's means are invalid"):
         LineModel.read(model.header(), {**model.arrays(), "means": model.arrays()["idf"]})
+    with pytest.raises(DataError, match="the model's log_odds are invalid"):
+        LineModel.read({**model.header(), "speakers": ["ANN"]}, model.arrays())
