@@ -391,6 +391,14 @@ def versions() -> dict[str, str]:
     return dict(sorted({"searchapp": searchapp.__version__, "python": python, **packages}.items()))
 
 
+def processor() -> str:
+    """Return the kind of this processor, which the last bits of floating-point sums depend on."""
+    from threadpoolctl import threadpool_info
+
+    kernels = {str(library["architecture"]) for library in threadpool_info() if "architecture" in library}
+    return " ".join([platform.machine(), *sorted(kernels)])
+
+
 def training_jobs(
     rows: Mapping[int, Sequence[int]], cost: float, among: Sequence[int] | None = None
 ) -> Iterator[TrainingJob]:

@@ -1,10 +1,9 @@
 r"""The signal `metric`: the similarity of vectors that are trained on topics and their relevant documents.
 
-A text is a vector of the tf-idf weights of its words and pairs of words, (1 + ln tf) * idf with
-idf = ln((1 + N) / (1 + df)) + 1 over the distinct texts of documents and training topics. A truncated singular value
-decomposition (as in `latent`) reduces these to `latent_dimensions`. Two matrices A and B, one for topics and one for
-documents, map them to vectors of `dimensions`. They start as the identity with noise and are trained by Adam (Kingma
-and Ba, ICLR 2015) on pairs of a topic t and a relevant document d, to minimise
+A text is a vector of `latent_dimensions` in the latent space of all documents and training topics (see
+`searchapp.ranking.signals.latent_space`). Two matrices A and B, one for topics and one for documents, map them to
+vectors of `dimensions`. They start as the identity with noise and are trained by Adam (Kingma and Ba, ICLR 2015) on
+pairs of a topic t and a relevant document d, to minimise
 
     -ln( e^(cos(tA, dB) / temperature) / Σ_e e^(cos(tA, eB) / temperature) )
 
@@ -20,14 +19,9 @@ another one the last bits of sums differ, which training amplifies. A model has 
 
 from __future__ import annotations
 
-import platform
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,25 +36,20 @@ from searchapp.ranking.signals.base import (
     model_record,
     require_unseen,
 )
+from searchapp.ranking.signals.latent_space import TextProjection, latent_space
 from searchapp.ranking.signals.vectors import ByteVectorScorer, Int8s, as_bytes, byte_matrix
 from searchapp.ranking.templates import RecipeTable, number, whole, window
 from searchapp.text import counted
 
 if TYPE_CHECKING:
-    from searchapp.ranking.learning import Arrays, StoredModel
+    from searchapp.ranking.learning import StoredModel
 
 Float32s = NDArray[np.float32]
 Numbers = NDArray[np.intp]
 
-# A word, a LaTeX command, a number or a sign.
-_TOKEN = re.compile(r"\\?[^\W\d_]+|\d+|[^\w\s\\]")
-
 NOISE = 0.01  # standard deviation of the noise in the initial matrices
-SVD_ITERATIONS = 1  # more change no measured figure
 # Adam's decay rates of both moments, and the constant in its divisor.
 _FIRST_DECAY, _SECOND_DECAY, _EPSILON = 0.9, 0.999, 1e-8
-# The greatest absolute value of a stored projection, in whose range float16 is most precise.
-_PROJECTION_SCALE = 1024.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +82,7 @@ class LearnedMetric(Trained):
         workers: int,  # noqa: ARG002  # sums of several threads would depend on their number
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         learning.require_learn()
-        from threadpoolctl import threadpool_info, threadpool_limits
+        from threadpoolctl import threadpool_limits
 
         texts = {document.id: document.text for document in documents}
         ids = sorted(texts, key=str.encode)
@@ -112,22 +101,12 @@ class LearnedMetric(Trained):
             )
         topic_rows, document_rows = np.array([pair[1:] for pair in pairs], np.intp).T
         with threadpool_limits(limits=1):
-            space = _latent_space(distinct, self.min_df, self.latent_dimensions, self.seed)
+            space = latent_space(distinct, self.min_df, self.latent_dimensions, self.seed)
             of_topics, of_documents = self._matrices(space.rows, topic_rows, document_rows)
-            projection = space.components.T @ of_topics
+            projection = TextProjection.of(space.features, space.components.T @ of_topics)
             document_vectors = as_bytes(space.rows[[row_of[texts[id_]] for id_ in ids]] @ of_documents)
-        greatest = float(np.abs(projection).max())
-        kernels = {str(library["architecture"]) for library in threadpool_info() if "architecture" in library}
-        header = {
-            "features": list(space.features.names),
-            "labels": ids,
-            "processor": " ".join([platform.machine(), *sorted(kernels)]),
-        }
-        return header, {
-            "idf": space.features.idf,
-            "projection": (projection * (_PROJECTION_SCALE / greatest)).astype(np.float16),
-            "documents": document_vectors,
-        }
+        header = {**projection.header(), "labels": ids, "processor": learning.processor()}
+        return header, {**projection.arrays(), "documents": document_vectors}
 
     def _matrices(
         self, rows: Float32s, topic_rows: Numbers, document_rows: Numbers
@@ -184,117 +163,17 @@ def _gradients(
     return gradients
 
 
-@dataclass(frozen=True, eq=False)
-class _Features:
-    """Words and pairs of words, sorted, and their idf (features,)."""
-
-    names: tuple[str, ...]
-    idf: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, texts: Sequence[str], min_df: int) -> _Features:
-        df = Counter(feature for text in texts for feature in _count_features(text))
-        names = sorted(feature for feature, count in df.items() if count >= min_df)
-        counts = np.array([df[feature] for feature in names], np.float64)
-        return cls(tuple(names), np.log((1.0 + len(texts)) / (1.0 + counts)) + 1.0)
-
-    @cached_property
-    def _columns(self) -> Mapping[str, int]:
-        return {feature: column for column, feature in enumerate(self.names)}
-
-    def vectors(self, texts: Iterable[str]) -> Any:
-        """Return the weights of the features of each text: a sparse matrix by rows of length 1, or 0."""
-        from scipy.sparse import csr_array
-
-        columns: list[int] = []
-        values: list[NDArray[np.float64]] = []
-        ends = [0]
-        for text in texts:
-            counts = sorted(
-                (self._columns[feature], count)
-                for feature, count in _count_features(text).items()
-                if feature in self._columns
-            )
-            columns += [column for column, _count in counts]
-            ends.append(len(columns))
-            weights = 1.0 + np.log([count for _column, count in counts])
-            weights *= self.idf[columns[ends[-2] :]]
-            values.append(weights / np.sqrt(weights @ weights) if counts else weights)
-        cells = np.concatenate([*values, np.zeros(0)]), np.array(columns, np.int32), np.array(ends)
-        return csr_array(cells, shape=(len(values), len(self.names)))
-
-
-def _count_features(text: str) -> Counter[str]:
-    words = _TOKEN.findall(text.lower())
-    counts = Counter(words)
-    counts.update(f"{first} {second}" for first, second in pairwise(words))
-    return counts
-
-
-class _LatentSpace(NamedTuple):
-    features: _Features
-    components: Float32s  # (dimensions, features)
-    rows: Float32s  # the vectors of the texts, (texts, dimensions), of length 1 or 0
-
-
-# The folds of a training mostly have the same texts, because their topics are documents.
-@lru_cache(maxsize=1)
-def _latent_space(texts: Sequence[str], min_df: int, dimensions: int, seed: int) -> _LatentSpace:
-    from sklearn.decomposition import TruncatedSVD
-
-    features = _Features.of(texts, min_df)
-    weights = features.vectors(texts)
-    most = min(weights.shape) - 1
-    if most < 1:
-        raise DataError(
-            f"only {counted(len(features.names), 'word')} of {counted(len(texts), 'text')} occur in at least "
-            f"{min_df} texts: lower `min_df` with --set, or choose another recipe"
-        )
-    svd = TruncatedSVD(min(dimensions, most), n_iter=SVD_ITERATIONS, random_state=seed)
-    rows = svd.fit_transform(weights)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    return _LatentSpace(features, svd.components_.astype(np.float32), rows.astype(np.float32))
-
-
 class _MetricScorer(ByteVectorScorer):
     def __init__(self, signal: LearnedMetric, stored: StoredModel, *, topics_are_documents: bool) -> None:
         self._stored = stored
-        arrays = stored.arrays
-        names = learning.texts(stored.header, "features")
+        self._projection = TextProjection.read(stored)
         ids = learning.texts(stored.header, "labels")
-        self._features = _Features(names, learning.numbers(arrays, "idf", len(names)))
-        self._projection = _projection(arrays, len(names))
-        documents = byte_matrix(arrays, "documents", len(ids), self._projection.shape[1])
-        # Documents without a known word have no vector.
-        has_vector = documents.any(axis=1)
-        super().__init__(
-            np.array(ids)[has_vector].tolist(),
-            documents[has_vector],
-            signal.window,
-            topics_are_documents=topics_are_documents,
-        )
+        documents = byte_matrix(stored.arrays, "documents", len(ids), self._projection.dimensions)
+        super().__init__(ids, documents, signal.window, topics_are_documents=topics_are_documents)
 
     def topic_vectors(self, topics: Sequence[Topic]) -> Int8s:
         require_unseen(self._stored, topics)
-        weights = self._features.vectors([topic.text for topic in topics])
-        used = np.unique(weights.indices)
-        # Sparse products are sums in the order of the features, in double precision.
-        return as_bytes(weights[:, used] @ self._projection[used].astype(np.float64))
+        return as_bytes(self._projection.vectors([topic.text for topic in topics]))
 
     def model(self) -> dict[str, Any]:
         return model_record(self._stored)
-
-
-def _projection(arrays: Arrays, rows: int) -> Any:
-    """Return the matrix from features to the vectors of topics.
-
-    Raises:
-        DataError: it is missing, or has another shape or kind of numbers.
-    """
-    matrix = arrays.get("projection")
-    if matrix is None or matrix.ndim != 2 or matrix.dtype.kind != "f" or len(matrix) != rows:
-        raise learning.invalid_part("projection")
-    if not np.isfinite(matrix).all():
-        raise learning.invalid_part("projection")
-    return matrix

@@ -7,6 +7,7 @@ proportion, and rounded. The score is that of Elasticsearch for `dense_vector` f
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -128,7 +129,7 @@ class ByteVectorScorer(SignalScorer):
 
     Args:
         ids: the documents, in the order of equal scores: by the bytes of their ids
-        documents: their vectors, (documents, dimensions), none of them 0
+        documents: their vectors, (documents, dimensions); documents with the vector 0 are not ranked
         depth: the least number of documents to rank
         topics_are_documents: whether a topic is not ranked for itself
     """
@@ -136,8 +137,9 @@ class ByteVectorScorer(SignalScorer):
     def __init__(
         self, ids: Sequence[str], documents: Int8s, depth: int, *, topics_are_documents: bool
     ) -> None:
-        self._documents = ids
-        self._vectors = documents.view(np.uint8)
+        has_vector = documents.any(axis=1)
+        self._documents = list(itertools.compress(ids, has_vector.tolist()))
+        self._vectors = documents[has_vector].view(np.uint8)
         self._lengths = vectors.squares(self._vectors)
         self._depth = depth
         self._topics_are_documents = topics_are_documents
