@@ -12,18 +12,21 @@ from typing import Any, TypeVar
 from searchapp.embeddings.access import WORD_ATTEMPTS, Access, Budget, estimated_tokens
 from searchapp.embeddings.cache import Floats32, open_cache
 from searchapp.embeddings.embedding import embed
-from searchapp.embeddings.source import EmbeddingSource
+from searchapp.embeddings.source import LSA_DIMENSIONS, EmbeddingSource
 from searchapp.embeddings.vector_files import read_vectors
 from searchapp.engines.base import RequestCancelled, current_patience
-from searchapp.errors import DataError, UsageError
+from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import DocumentsDigest
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress, no_notice
 from searchapp.ranking import learning
 from searchapp.ranking.learning import StoredModel
+from searchapp.ranking.signals.latent_space import TextProjection, lsa
 from searchapp.ranking.signals.vectors import DIGEST, SOURCE, stored_vectors
 from searchapp.tasks.base import Collection, Task
+
+FOLDER = "embeddings"  # of files for shared tasks in the home directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def embed_task(
     """Embed the texts of a task that have no vector yet; write the file of vectors if none is missing.
 
     Args:
-        task: the task, whose file has the table `[embeddings]`
+        task: the task; without a table `[embeddings]` its documents have vectors by latent semantic analysis
         collection: its files
         home: the home directory, with the cache
         access: what the user allows
@@ -93,16 +96,12 @@ def embed_task(
         notify: receives a sentence before each further attempt of a request
 
     Raises:
-        UsageError: the task has no source of embeddings, or the user has not allowed it.
+        UsageError: the user has not allowed the source of embeddings, or a package for it is not installed.
         DataError: texts or vectors are invalid.
         OverBudget: the cost would exceed the greatest one.
         SearchappError: the source fails, or the file can't be written.
     """
-    source = task.info.embeddings
-    if source is None:
-        raise UsageError(
-            f"{task.reference} has no table [embeddings] that names a model: add it to a task file"
-        )
+    source = task.info.embeddings or _default_source(task, home)
     if task.info.foreign is not None:
         raise UsageError(
             f"{task.reference} is on an index of another program, whose documents are not embedded"
@@ -114,11 +113,16 @@ def embed_task(
     budget = Budget(options.max_cost)
     path = source.folder / source.file
 
-    def outcome(missing: Sequence[str], embedded: int, vectors: tuple[Floats32, Floats32] | None) -> Embedded:
+    def outcome(
+        missing: Sequence[str],
+        embedded: int,
+        vectors: tuple[Floats32, Floats32] | None,
+        projection: TextProjection | None = None,
+    ) -> Embedded:
         stored = None
         if vectors is not None and texts.documents:
             with progress.stage(f"rounding {len(texts.documents):,} vectors"):
-                stored = _store(task, source, texts, vectors, path)
+                stored = _store(task, source, texts, vectors, path, projection)
         tokens = estimated_tokens(missing)
         counts = len(texts.documents), len(texts.topics), len(missing), embedded
         return Embedded(*counts, tokens, budget, float(source.cost.cost(tokens, 0)), path, stored)
@@ -133,6 +137,19 @@ def embed_task(
             ),
         )
         return outcome([], 0, vectors)
+    if source.is_lsa:
+        if options.dry_run or not texts.documents:
+            return outcome([], 0, None)
+        learning.require_learn()
+        with progress.stage(f"decomposing {len(texts.documents):,} documents"):
+            projection, of_documents, of_topics = lsa(
+                texts.documents,
+                [topic.text for topic in texts.topics],
+                source.min_df,
+                source.dimensions or LSA_DIMENSIONS,
+                source.seed,
+            )
+        return outcome([], 0, (of_documents, of_topics), projection)
     with open_cache(home, source.digest) as cache:
         documents, topics = texts.prefixed(source)
         missing = cache.missing([*topics, *documents])
@@ -144,6 +161,19 @@ def embed_task(
         is_complete = len(wanted) == len(missing)
         complete = (cache.vectors(documents), cache.vectors(topics)) if is_complete and documents else None
         return outcome(missing, len(wanted), complete)
+
+
+def _default_source(task: Task, home: Path) -> EmbeddingSource:
+    """Return latent semantic analysis, whose file is beside the task's; in the home directory without one."""
+    file = task.info.variant or task.info.file
+    if file is not None:
+        return EmbeddingSource(folder=file.parent)
+    folder = home / FOLDER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SearchappError(f"{folder} can't be created: {error.strerror}") from error
+    return EmbeddingSource(folder=folder, file=f"{task.name}.npz")
 
 
 def _read_texts(collection: Collection, splits: Sequence[str], progress: Progress) -> _Texts:
@@ -164,15 +194,22 @@ def _read_texts(collection: Collection, splits: Sequence[str], progress: Progres
 
 
 def _store(
-    task: Task, source: EmbeddingSource, texts: _Texts, vectors: tuple[Floats32, Floats32], path: Path
+    task: Task,
+    source: EmbeddingSource,
+    texts: _Texts,
+    vectors: tuple[Floats32, Floats32],
+    path: Path,
+    projection: TextProjection | None,
 ) -> StoredModel:
     about: dict[str, Any] = {
         "task": task.name,
         SOURCE: source.record(),
         DIGEST: texts.digest,
     }
+    if projection is not None:
+        about |= {"versions": learning.versions(), "processor": learning.processor()}
     topics = [topic.text for topic in texts.topics]
-    stored = stored_vectors(about, texts.document_ids, topics, vectors)
+    stored = stored_vectors(about, texts.document_ids, topics, vectors, projection)
     learning.write_model(path, stored)
     return stored
 

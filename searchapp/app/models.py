@@ -292,7 +292,7 @@ def _without(
     def labels() -> GradedDocuments:
         known = inputs.labels()
         gold = {topic: answers for topic, answers in known.gold.items() if topic not in withheld}
-        return GradedDocuments(known.documents, gold)
+        return replace(known, gold=gold)
 
     def model(signal: Trained, ranked: str = "") -> StoredModel:  # noqa: ARG001  # it is among those withheld
         return StoredModel.of(*signal.train(others, documents, 1))
@@ -410,7 +410,11 @@ def signal_inputs(
 
     def labels() -> GradedDocuments:
         training_topics = read_examples(task, *split_of(), progress, judged, problems)
-        return GradedDocuments({document.id: document for document in documents()}, gold_of(training_topics))
+        return GradedDocuments(
+            {document.id: document for document in documents()},
+            gold_of(training_topics),
+            {example.topic.id: example.topic for example in training_topics},
+        )
 
     @cache
     def terms() -> TermSpace:

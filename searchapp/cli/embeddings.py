@@ -45,7 +45,8 @@ def embed(
 ) -> None:
     """Embed the documents and topics of a task by the model of its table [embeddings].
 
-    The vectors are rounded to bytes and written into a file, which recipes read with the signal `vectors`.
+    Without a model, the vectors come from latent semantic analysis of the documents themselves. They are rounded to
+    bytes and written into a file, which recipes read with the signal `vectors`.
 
     Finished batches are stored in the home directory, so a stopped command resumes, and no text is sent twice. Texts
     are sent to other machines only if the setting embedding_hosts names them.
@@ -74,6 +75,8 @@ def embed(
             f"{loaded.name}: {texts}; {counted(outcome.missing, 'text')} without a vector, about "
             f"{counted(outcome.estimated_tokens, 'token')}, cost {outcome.estimated_cost:.4g}",
         )
+    elif stored is not None and "lsa" in stored.header["source"]:
+        say(settings, f"{loaded.name}: {texts}; embedded by latent semantic analysis of the documents")
     else:
         say(
             settings,

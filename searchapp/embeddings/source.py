@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from searchapp.files import digest_json
+from searchapp.errors import DataError
+from searchapp.files import data_digests, digest_json
 from searchapp.formats.toml_files import TomlTable
 
 TABLE = "embeddings"
@@ -18,6 +19,13 @@ BATCH_SIZE, CONCURRENCY, TIMEOUT_SECONDS = 32, 2, 60
 
 # The file with the vectors of a task, which the signal `vectors` reads.
 FILE = "embeddings.npz"
+
+# Keys that name the folder of a model; the key is the module that loads it.
+LIBRARIES = ("sentence_transformers", "model2vec", "fastembed")
+
+# Latent semantic analysis: dimensions, the least number of documents with a word, and the seed.
+LSA_DIMENSIONS, LSA_MIN_DF, LSA_SEED = 256, 2, 2021
+_LSA_KEYS = ("file", "dimensions", "min_df", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSource:
-    """A source of embeddings: one of `url`, `command` and `documents`."""
+    """A source of embeddings: one of `url`, `command`, `documents` and `library`, or latent semantic analysis."""
 
     # The folder of the task file, to which paths are relative.
     folder: Path
@@ -46,10 +54,13 @@ class EmbeddingSource:
     # Files with the vectors of documents and of topics.
     documents: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    # One of `LIBRARIES`, and the folder of its model.
+    library: str = ""
+    model_folder: str = ""
     model: str = ""
     # Distinguishes vectors of models with the same name.
     version: str = ""
-    # The number of elements of a vector; that of the first vector by default.
+    # The number of elements of a vector; by default that of the first vector, or `LSA_DIMENSIONS`.
     dimensions: int | None = None
     # Further keys of requests to an endpoint.
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -63,6 +74,14 @@ class EmbeddingSource:
     timeout: int = TIMEOUT_SECONDS
     # The price of a million tokens.
     price: float = 0.0
+    # Of latent semantic analysis.
+    min_df: int = LSA_MIN_DF
+    seed: int = LSA_SEED
+
+    @property
+    def is_lsa(self) -> bool:
+        """Whether the vectors come from latent semantic analysis of the documents themselves."""
+        return self.url is None and not self.command and not self.documents and not self.library
 
     @property
     def cost(self) -> Price:
@@ -70,7 +89,11 @@ class EmbeddingSource:
 
     @property
     def digest(self) -> str:
-        """The digest of everything that the vector of a text depends on, except prefixes."""
+        """The digest of everything that the vector of a text depends on, except prefixes.
+
+        Raises:
+            DataError: the folder of a local model has no files, or one can't be read.
+        """
         return digest_json(
             {
                 "url": self.url,
@@ -79,14 +102,28 @@ class EmbeddingSource:
                 "version": self.version,
                 "dimensions": self.dimensions,
                 "parameters": dict(self.parameters),
+                "library": self.library,
+                "files": self._model_files() if self.library else {},
             }
         )
 
+    def _model_files(self) -> dict[str, str]:
+        """Return the digests of the files of a local model by their names."""
+        folder = self.folder / self.model_folder
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        if not files:
+            raise DataError(f"there is no model in the folder {folder}: correct {self.library} in [{TABLE}]")
+        return data_digests(folder, files)
+
     def record(self) -> dict[str, Any]:
         """Return the description of the source in the file of vectors."""
+        if self.is_lsa:
+            return {"lsa": {"min_df": self.min_df, "seed": self.seed}}
         described = {
             "url": self.url,
             "command": list(self.command),
+            "library": self.library,
+            "model_folder": self.model_folder,
             "model": self.model,
             "version": self.version,
             "parameters": dict(self.parameters),
@@ -103,11 +140,23 @@ def read_source(root: TomlTable, folder: Path) -> EmbeddingSource | None:
         return None
     url, command = read_url(table), read_command(table)
     documents, topics = table.texts("documents", single=True), table.texts("topics", single=True)
-    if sum(value is not None for value in (url, command, documents)) != 1:
-        table.wrong("wrong value", f"[{TABLE}] needs one of url, command and documents")
+    folders = {library: name for library in LIBRARIES if (name := table.text(library))}
+    library, model_folder = next(iter(folders.items()), ("", ""))
+    sources = sum(value is not None for value in (url, command, documents)) + len(folders)
+    if sources > 1 or (not sources and table.content.keys() - {*_LSA_KEYS}):
+        known = ", ".join(("url", "command", "documents", *LIBRARIES))
+        table.wrong(
+            "wrong value",
+            f"[{TABLE}] needs one of {known}; without one of them it can have only {', '.join(_LSA_KEYS)}",
+        )
     if (documents is None) != (topics is None):
         table.wrong("missing key", f"[{TABLE}] needs both documents and topics, or neither")
-    model = table.text("model", "", required=url is not None)
+    model = table.text("model", "", required=url is not None or library == "fastembed")
+    of_lsa = (
+        {}
+        if sources
+        else {"min_df": table.whole("min_df", LSA_MIN_DF, 1), "seed": table.whole("seed", LSA_SEED, 0)}
+    )
     source = EmbeddingSource(
         folder=folder,
         file=table.text("file", FILE),
@@ -115,6 +164,8 @@ def read_source(root: TomlTable, folder: Path) -> EmbeddingSource | None:
         command=command or (),
         documents=documents or (),
         topics=topics or (),
+        library=library,
+        model_folder=model_folder,
         model=model,
         version=table.text("version", ""),
         dimensions=table.whole("dimensions", 0, 1, 4096) or None,
@@ -125,6 +176,7 @@ def read_source(root: TomlTable, folder: Path) -> EmbeddingSource | None:
         concurrency=table.whole("concurrency", CONCURRENCY, 1, 64),
         timeout=table.whole("timeout", TIMEOUT_SECONDS, 1, 3600),
         price=read_price(table, "price", "a million tokens"),
+        **of_lsa,
     )
     table.finish()
     return source

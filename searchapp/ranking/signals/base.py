@@ -117,10 +117,11 @@ class TrainingTopics:
 
 @dataclass(frozen=True, slots=True)
 class GradedDocuments:
-    """The documents by their ids, and the graded answers of each training topic."""
+    """The documents and the training topics by their ids, and the graded answers of each training topic."""
 
     documents: Mapping[str, Document]
     gold: Mapping[str, Mapping[str, float]]
+    topics: Mapping[str, Topic] = field(default_factory=dict)
 
     def without(self, topic: Topic) -> dict[str, float]:
         """Return the grades of all answers except the topic's own: no topic is ranked by its gold."""

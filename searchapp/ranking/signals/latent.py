@@ -1,5 +1,7 @@
 """The signal `latent`: votes of training topics that are similar in a latent space, even without common words.
 
+Only recipes of earlier versions use it. New ones use `vectors` with `k`, by vectors that `searchapp embed` makes.
+
 The space is the truncated singular value decomposition of the unit vectors of documents and training topics (latent
 semantic analysis: Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990), by scikit-learn's seeded
 randomised algorithm (Halko, Martinsson and Tropp, SIAM Review 2011). The `k` training topics with the greatest cosine

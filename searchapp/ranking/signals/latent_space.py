@@ -126,6 +126,24 @@ def latent_space(texts: Sequence[str], min_df: int, dimensions: int, seed: int) 
     return LatentSpace(features, svd.components_.astype(np.float32), rows.astype(np.float32))
 
 
+def lsa(
+    documents: Sequence[str], topics: Sequence[str], min_df: int, dimensions: int, seed: int
+) -> tuple[TextProjection, Float32s, Float32s]:
+    """Return the latent space of documents as a projection, and the vectors of documents and topics in it.
+
+    Vectors of texts without a known feature are 0. For `min_df`, `dimensions` and `seed` see `latent_space`.
+
+    Raises:
+        DataError: less than two features, or texts, remain.
+    """
+    distinct = tuple(sorted(set(documents)))
+    space = latent_space(distinct, min_df, dimensions, seed)
+    row_of = {text: row for row, text in enumerate(distinct)}
+    projection = TextProjection.of(space.features, space.components.T)
+    vectors = space.rows[[row_of[text] for text in documents]]
+    return projection, vectors, projection.vectors(topics).astype(np.float32)
+
+
 class TextProjection:
     """A linear map from the features of texts to vectors, as it is stored in the file of a model.
 

@@ -1,4 +1,4 @@
-"""The signal `vectors`: the cosine of the embeddings of topic and document, as bytes.
+"""The signal `vectors`: the cosine of the embeddings of topic and document, or of topic and training topic, as bytes.
 
 `searchapp embed` writes a file with the vectors. The greatest component of a vector is scaled to 127, others in
 proportion, and rounded. The score is that of Elasticsearch for `dense_vector` fields of bytes with the similarity
@@ -7,10 +7,9 @@ proportion, and rounded. The score is that of Elasticsearch for `dense_vector` f
 
 from __future__ import annotations
 
-import itertools
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,11 +21,22 @@ from searchapp.files import digest_text
 from searchapp.formats.problems import some
 from searchapp.lucene import vectors
 from searchapp.model import Explanation, Hits, Topic
-from searchapp.progress import Advance
+from searchapp.progress import Advance, no_progress
 from searchapp.ranking import learning
 from searchapp.ranking.learning import Arrays, StoredModel
-from searchapp.ranking.signals.base import AT_ONCE, FileSignal, Inputs, SignalRequest, SignalScorer
-from searchapp.ranking.templates import text, window
+from searchapp.ranking.signals.base import (
+    AT_ONCE,
+    FileSignal,
+    Inputs,
+    Need,
+    Scores,
+    SignalRequest,
+    SignalScorer,
+    model_record,
+)
+from searchapp.ranking.signals.latent_space import TextProjection
+from searchapp.ranking.signals.neighbours import Gold, NeighbourScorer, vote_scores
+from searchapp.ranking.templates import number, text, whole, window
 from searchapp.text import counted
 
 # (texts, dimensions)
@@ -53,9 +63,8 @@ def as_bytes(rows: NDArray[Any]) -> Int8s:
 def overlap(documents: Floats32, topics: Floats32) -> float | None:
     """Return the mean share of the first `DEPTH` documents by floating point cosines that are also first by bytes.
 
-    At most `COMPARED` topics are compared; None without topics.
+    No vector is 0. None without topics.
     """
-    topics = topics[:COMPARED]
     depth = min(DEPTH, len(documents))
     if not len(topics) or not depth:
         return None
@@ -79,6 +88,7 @@ def stored_vectors(
     ids: Sequence[str],
     topics: Sequence[str],
     vectors_of: tuple[Floats32, Floats32],
+    projection: TextProjection | None = None,
 ) -> StoredModel:
     """Return the content of a file of vectors.
 
@@ -86,29 +96,56 @@ def stored_vectors(
         about: further keys of its header
         ids: the ids of the documents
         topics: the texts of the topics
-        vectors_of: the vectors of documents and topics
+        vectors_of: the vectors of documents and topics; 0 for a text without one
+        projection: the map from texts to vectors, if it is known
     """
     documents, of_topics = map(as_bytes, vectors_of)
     order = sorted(range(len(ids)), key=lambda row: ids[row].encode())  # the order of equal scores
+    known, compared = (rows[rows.any(axis=1)] for rows in vectors_of)
+    compared = compared[:COMPARED]
     header = {
         **about,
+        **({} if projection is None else projection.header()),
         "dimensions": documents.shape[1],
-        "loss": {"overlap": overlap(*vectors_of), "topics": min(len(topics), COMPARED), "depth": DEPTH},
+        "loss": {"overlap": overlap(known, compared), "topics": len(compared), "depth": DEPTH},
         DOCUMENTS: [ids[row] for row in order],
         TOPICS: [digest_text(topic) for topic in topics],
     }
-    return StoredModel.of(header, {DOCUMENTS: documents[order], TOPICS: of_topics})
+    arrays = {DOCUMENTS: documents[order], TOPICS: of_topics}
+    return StoredModel.of(header, {**arrays, **({} if projection is None else projection.arrays())})
+
+
+def _votes(read: Mapping[str, Any]) -> bool:
+    return read["k"] is not None
+
+
+def _ranks_documents(read: Mapping[str, Any]) -> bool:
+    return not _votes(read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorSignal(FileSignal):
-    """Documents by the cosine of their embedding and the topic's."""
+    """Documents by the cosine of their embedding and the topic's, or by votes of the nearest training topics."""
 
     kind: ClassVar[str] = "vectors"
     is_external: ClassVar[bool] = True
+    listed_first: ClassVar[tuple[str, ...]] = ("k",)
 
     file: str = text("the file of `searchapp embed`, relative to the file of the recipe")
-    window: int = window()
+    window: int = window(when=_ranks_documents)
+    k: int | None = whole(
+        "number of nearest training topics that vote; omitted: documents are ranked by their own vectors",
+        default=None,
+    )
+    power: float = number(
+        "how steeply votes fall with the cosine s: (s / s1) ** power, with the nearest topic's cosine s1",
+        default=1.0,
+        when=_votes,
+    )
+
+    @property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]
+        return frozenset({Need.labels} if self.k else ())
 
     @property
     def path(self) -> Path:
@@ -121,7 +158,16 @@ class VectorSignal(FileSignal):
 
     def prepare(self, inputs: Inputs) -> SignalScorer:
         (path,) = self.files()
-        return _FileScorer(self, inputs, learning.read_model(path, _AGAIN))
+        stored = learning.read_model(path, _AGAIN)
+        if self.k is None:
+            return _FileScorer(self, inputs, stored)
+        labels = inputs.labels()
+        solved = {topic: labels.topics[topic] for topic in labels.gold}
+        if not solved:
+            raise DataError(
+                f"the signal {self.name} needs training topics, and this task has none: choose another recipe"
+            )
+        return _NearestTopics(_FileScorer(self, inputs, stored, solved), labels.gold, self.k, self.power)
 
 
 class ByteVectorScorer(SignalScorer):
@@ -137,9 +183,9 @@ class ByteVectorScorer(SignalScorer):
     def __init__(
         self, ids: Sequence[str], documents: Int8s, depth: int, *, topics_are_documents: bool
     ) -> None:
-        has_vector = documents.any(axis=1)
-        self._documents = list(itertools.compress(ids, has_vector.tolist()))
-        self._vectors = documents[has_vector].view(np.uint8)
+        known = np.flatnonzero(documents.any(axis=1))
+        self._documents = [ids[row] for row in known.tolist()]
+        self._vectors = documents[known].view(np.uint8)
         self._lengths = vectors.squares(self._vectors)
         self._depth = depth
         self._topics_are_documents = topics_are_documents
@@ -195,10 +241,19 @@ class ByteVectorScorer(SignalScorer):
 
 
 class _FileScorer(ByteVectorScorer):
-    def __init__(self, signal: VectorSignal, inputs: Inputs, stored: StoredModel) -> None:
+    """Ranks the documents of a file, or training topics, if there are some, in place of them."""
+
+    def __init__(
+        self,
+        signal: VectorSignal,
+        inputs: Inputs,
+        stored: StoredModel,
+        solved: Mapping[str, Topic] | None = None,
+    ) -> None:
         self._signal = signal
         self._stored = stored
         self._embed_words = inputs.embed_words
+        self._projection = TextProjection.read(stored) if "features" in stored.header else None
         ids, digests = (learning.texts(stored.header, name) for name in (DOCUMENTS, TOPICS))
         documents = byte_matrix(stored.arrays, DOCUMENTS, len(ids))
         self._topics = byte_matrix(stored.arrays, TOPICS, len(digests), documents.shape[1])
@@ -208,7 +263,12 @@ class _FileScorer(ByteVectorScorer):
                 f"{signal.path} has the vectors of other documents than {inputs.index.info.version}: index "
                 f"the documents, and {_AGAIN}, which keeps the vectors of known texts"
             )
-        super().__init__(ids, documents, signal.window, topics_are_documents=inputs.topics_are_documents)
+        if solved is None:
+            super().__init__(ids, documents, signal.window, topics_are_documents=inputs.topics_are_documents)
+        else:
+            names = sorted(solved, key=str.encode)
+            rows = self.topic_vectors([solved[name] for name in names])
+            super().__init__(names, rows, 0, topics_are_documents=True)  # a topic has no vote for itself
 
     def topic_vectors(self, topics: Sequence[Topic]) -> Int8s:
         if len(topics) == 1 and (of_words := self._vector_of_words(topics[0])) is not None:
@@ -227,10 +287,15 @@ class _FileScorer(ByteVectorScorer):
 
         None for other topics, and for words that are a topic's.
         """
-        if topic.like and topic.like in self._documents:
-            row = self._documents.index(topic.like)
-            return self._vectors[row : row + 1].view(np.int8)
-        if topic.id or self._embed_words is None or digest_text(topic.text) in self._rows:
+        if topic.like and topic.like in self._stored.header[DOCUMENTS]:
+            row = self._stored.header[DOCUMENTS].index(topic.like)
+            of_document: Int8s = self._stored.arrays[DOCUMENTS][row : row + 1]
+            return of_document
+        if topic.id or digest_text(topic.text) in self._rows:
+            return None
+        if self._projection is not None:
+            return as_bytes(self._projection.vectors([topic.text]))
+        if self._embed_words is None:
             return None
         vector = as_bytes(self._embed_words(topic.text, self._stored.header.get(SOURCE, {})))
         if vector.shape != (1, self._topics.shape[1]):
@@ -241,8 +306,37 @@ class _FileScorer(ByteVectorScorer):
         return vector
 
     def model(self) -> dict[str, Any]:
-        counts = {DOCUMENTS: len(self._documents), TOPICS: len(self._topics)}
-        return {"digest": self._stored.digest, "dimensions": self._topics.shape[1], **counts}
+        counts = {DOCUMENTS: len(self._stored.header[DOCUMENTS]), TOPICS: len(self._topics)}
+        return {**model_record(self._stored), "dimensions": self._topics.shape[1], **counts}
+
+
+class _NearestTopics(NeighbourScorer):
+    """The `k` training topics with the greatest cosines vote; `topics` ranks them."""
+
+    similarity = "cosine"
+
+    def __init__(self, topics: _FileScorer, gold: Gold, k: int, power: float) -> None:
+        super().__init__(gold, power)
+        self._topics = topics
+        self._k = k
+
+    def answers(self, request: SignalRequest, advance: Advance) -> Iterator[Scores]:
+        for hits in self._nearest(request, advance):
+            yield vote_scores(hits, self._gold, self._power, normalization=request.normalization)
+
+    def nearest_to(self, request: SignalRequest) -> Hits:
+        (hits,) = self._nearest(request, no_progress)
+        return hits
+
+    def model(self) -> dict[str, Any]:
+        return self._topics.model()
+
+    def _nearest(self, request: SignalRequest, advance: Advance) -> Iterator[Hits]:
+        """Yield the nearest training topics of each topic, with their cosines above 0."""
+        for hits in self._topics.answers(replace(request, depth=self._k), advance):
+            cosines = [2 * score - 1 for score in hits.scores]
+            positive = sum(cosine > 0 for cosine in cosines)
+            yield Hits(hits.document_ids[:positive], cosines[:positive])
 
 
 def byte_matrix(arrays: Arrays, name: str, rows: int, columns: int | None = None) -> Int8s:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from searchapp.model import Document, Example, Topic
-from searchapp.ranking.signals.base import Inputs, Normalization, Signal, SignalRequest, SignalScorer
+from searchapp.progress import no_progress
+from searchapp.ranking.signals.base import Answer, Inputs, Normalization, Signal, SignalRequest, SignalScorer
 from searchapp.ranking.signals.terms import TermSpace
 
 DOCUMENTS = [
@@ -37,3 +38,8 @@ def asked(
     *topics: Topic, normalization: Normalization = Normalization.none, depth: int = 10
 ) -> SignalRequest:
     return SignalRequest(topics, depth, normalization)
+
+
+def answer(scorer: SignalScorer, told: SignalRequest) -> Answer:
+    (found,) = scorer.answers(told, no_progress)
+    return found

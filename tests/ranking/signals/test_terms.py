@@ -12,15 +12,14 @@ import pytest
 
 from searchapp.errors import DataError
 from searchapp.model import Document, Example, Hits, Topic
-from searchapp.progress import no_progress
-from searchapp.ranking.signals.base import Answer, Normalization, Signal, SignalRequest, SignalScorer
+from searchapp.ranking.signals.base import Normalization, Signal
 from searchapp.ranking.signals.cosine import Cosine
 from searchapp.ranking.signals.expansion import Expansion
 from searchapp.ranking.signals.latent import Latent
 from searchapp.ranking.signals.power import ExplanatoryPower
 from searchapp.ranking.signals.profiles import Profiles
 from searchapp.ranking.signals.terms import TermSpace, terms_of
-from tests.ranking.signals.terms import DOCUMENTS, SOLVED, asked, prepared, space
+from tests.ranking.signals.terms import DOCUMENTS, SOLVED, answer, asked, prepared, space
 
 COSINE = Cosine("cosine")
 POWER = ExplanatoryPower("power", k=2, power=1.0)
@@ -29,11 +28,6 @@ PROFILES = Profiles("profiles")
 LATENT = Latent("latent", k=2, power=1.0, dimensions=3, seed=1)
 TOPIC = Topic("t", "why is ice water")
 LEADERS = Hits(["star", "ice"], [2.0, 1.0])
-
-
-def answer(scorer: SignalScorer, told: SignalRequest) -> Answer:
-    (found,) = scorer.answers(told, no_progress)
-    return found
 
 
 def test_the_idf_is_that_of_documents_and_solved_topics() -> None:
