@@ -59,7 +59,8 @@ test-cluster: $(STAMP) ## Run the tests on three Elasticsearch nodes, with every
 # Python 3.11 has wheels of all of these versions. Old packages use what newer Pythons and packages call deprecated.
 LOWEST_TESTS := tests/test_requirements.py tests/analysis/test_recorded.py tests/analysis/test_time_limit.py \
   tests/engines/embedded/test_recorded.py tests/engines/test_elasticsearch_clients.py tests/evaluation tests/formats tests/mcp tests/serving \
-  tests/api/test_pyterrier.py tests/tui/test_terminal.py tests/cli/test_demo.py tests/cli/test_doctor.py tests/cli/test_main.py tests/cli/test_train.py
+  tests/api/test_pyterrier.py tests/tui/test_terminal.py tests/cli/test_demo.py tests/cli/test_doctor.py tests/cli/test_main.py tests/cli/test_train.py \
+  tests/embeddings/test_local_models.py
 
 test-lowest: $(LOWEST)/.installed ## Run recorded answers and a part of the other tests with the lowest versions
 	SEARCHAPP_TEST_PROFILE=short SEARCHAPP_TEST_VERSIONS=lowest PYTHONDONTWRITEBYTECODE= $(LOWEST)/bin/python -m pytest \
@@ -111,7 +112,7 @@ lock: $(UV) ## Write the requirements files after a range in pyproject.toml has 
 	printf 'hatchling\neditables\n' | $(COMPILE_PINS) $(UPGRADE) -o requirements.txt
 	printf 'editables\n' | $(COMPILE_PINS) $(UPGRADE) --constraints requirements.txt --extra dev -o requirements-dev.txt
 	printf 'editables==0.5\n' | $(COMPILE_PINS) --upgrade --resolution lowest-direct \
-	  --extra cwl-eval --extra irds --extra learn --extra mcp --extra parquet --extra pyterrier --extra test -o requirements-lowest.txt
+	  --extra cwl-eval --extra irds --extra learn --extra mcp --extra model2vec --extra parquet --extra pyterrier --extra test -o requirements-lowest.txt
 	$(PYTHON) scripts/tested_versions.py
 
 $(UV):

@@ -13,8 +13,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "searchapp" / "tested_versions.json"
-EXTRAS = ("cwl-eval", "irds", "learn", "mcp", "parquet", "pyterrier")
-"""The extras for users; the others are for developers."""
+EXTRAS = ("cwl-eval", "irds", "learn", "mcp", "model2vec", "parquet", "pyterrier")
+"""The tested extras for users."""
 
 
 def project() -> dict[str, Any]:

@@ -25,6 +25,9 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 BUILT_WITH = {"hatchling", "editables"}
 """Packages that building searchapp needs; make builds without fetching packages."""
 
+LARGE = {"fastembed", "sentence_transformers"}
+"""Packages of extras of their own, which no requirements file has."""
+
 INSTALLED = {"": "requirements-dev.txt", "lowest": "requirements-lowest.txt"}
 """Requirements files of environments, by SEARCHAPP_TEST_VERSIONS."""
 
@@ -47,12 +50,12 @@ def imported_packages() -> set[str]:
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names.add(node.module.partition(".")[0])
     providers = importlib.metadata.packages_distributions()
-    others = {name for name in names if name not in sys.stdlib_module_names} - {"searchapp"}
+    others = {name for name in names if name not in sys.stdlib_module_names} - {"searchapp", *LARGE}
     return {canonicalize_name(provider) for name in others for provider in providers[name]}
 
 
 def test_the_imported_packages_are_the_direct_requirements() -> None:
-    direct = [*requirements(), *requirements("irds", "learn", "mcp", "parquet", "pyterrier")]
+    direct = [*requirements(), *requirements("irds", "learn", "mcp", "model2vec", "parquet", "pyterrier")]
     required = {canonicalize_name(requirement.name) for requirement in direct}
     assert imported_packages() == required
 
@@ -73,7 +76,10 @@ def test_a_requirements_file_has_one_hashed_version_in_each_range(file: str) -> 
     entries = (ROOT / file).read_text("utf-8").replace("\\\n", " ").splitlines()
     assert all("--hash=sha256:" in entry for entry in entries if not entry.startswith("#"))
     pins = tested_versions.pins(file)
-    extras = {"requirements.txt": [], "requirements-dev.txt": [*EXTRAS.keys() - {"bench"}]}
+    extras = {
+        "requirements.txt": [],
+        "requirements-dev.txt": [*EXTRAS.keys() - {"bench", *map(canonicalize_name, LARGE)}],
+    }
     installed = extras.get(file, [*tested_versions.EXTRAS, "test"])
     for requirement in [*requirements(), *(requirements(*installed) if installed else [])]:
         if requirement.name != "searchapp":

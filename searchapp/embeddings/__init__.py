@@ -1,1 +1,1 @@
-"""Embeddings of texts: from files, from a command, or from an HTTP endpoint."""
+"""Embeddings of texts: from files, a command, an HTTP endpoint, or a model in a local folder."""

@@ -1,4 +1,4 @@
-"""Embed texts by an HTTP endpoint of the OpenAI form, or by a command.
+"""Embed texts by an HTTP endpoint of the OpenAI form, by a command, or by a model in a local folder.
 
 `embed` returns the vectors of texts. It stores each finished batch in the cache before it begins the next one, so that
 a killed job loses at most the requests in flight, `concurrency` of them.
@@ -24,6 +24,7 @@ from searchapp.embeddings.access import ATTEMPTS, Access, Budget, estimated_toke
 from searchapp.embeddings.cache import EmbeddingCache, Floats32
 from searchapp.embeddings.command import command_answers
 from searchapp.embeddings.endpoint import Endpoint, InvalidAnswerError
+from searchapp.embeddings.local_models import local_vectors
 from searchapp.embeddings.source import TABLE, EmbeddingSource
 from searchapp.lucene.parameters import is_number
 from searchapp.progress import Advance, Notify, no_notice, no_progress
@@ -46,7 +47,7 @@ def embed(
 
     Args:
         texts: texts that the source embeds unless they are stored
-        source: an endpoint or a command
+        source: an endpoint, a command or a local model
         cache: the stored vectors of the source
         access: what the user allows
         budget: counts requests and limits their cost
@@ -55,20 +56,22 @@ def embed(
         attempts: the number of attempts after which a request fails
 
     Raises:
-        UsageError: the user has not allowed the source, or its key or command can't be read.
+        UsageError: the user has not allowed the source, its key or command can't be read, or its library is missing.
         OverBudget: the cost would be too great.
         ModelUnavailable: the source fails.
         SearchappError: the cache can't be used.
-        DataError: the source rejects a text.
+        DataError: the source rejects a text, or a local model is invalid.
     """
     missing = cache.missing(texts)
     if missing:
         length = source.dimensions or cache.dimensions
-        answers = (
-            _command_answers(source, missing, length, access)
-            if source.command
-            else _endpoint_answers(source, missing, length, access, budget or Budget(), notify, attempts)
-        )
+        answers: Answers
+        if source.library:
+            answers = local_vectors(source, missing, length)
+        elif source.command:
+            answers = _command_answers(source, missing, length, access)
+        else:
+            answers = _endpoint_answers(source, missing, length, access, budget or Budget(), notify, attempts)
         for batch, vectors in answers:
             cache.store(batch, vectors)
             advance(len(batch))
