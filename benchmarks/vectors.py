@@ -8,8 +8,8 @@ the vector, and selects the nearest ones; its matrix is in memory, four times as
 
 In each round, each system finds the 100 nearest vectors to the same vectors: one at a time (latency, milliseconds), and
 as one batch (throughput, searches per second). A round to warm up is not counted. The table has medians over the
-rounds, and the ratio of the latency to that of the embedded engine. The script fails unless both engines have the same
-scores.
+rounds, the ratio of the latency to that of the embedded engine, and the processor time of a single search, with that of
+the server: on a busy machine, only this time is comparable. The script fails unless both engines have the same scores.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
-from usage import make_parser
+from usage import cpu_seconds, make_parser
 
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Engine, Index, IndexSpec
@@ -52,6 +53,9 @@ MAPPING = {
 Vectors = NDArray[np.int8]
 Search = Callable[[Vectors], list[list[float]]]
 """Returns the scores of the vectors nearest to each of several vectors."""
+
+Clock = Callable[[], float]
+"""Returns the processor time, in seconds, that a system has used."""
 
 
 def random_vectors(count: int, seed: int) -> Vectors:
@@ -96,6 +100,14 @@ def searching(index: Index) -> Search:
     return lambda vectors: [list(hits.scores) for hits in index.search([body(vector) for vector in vectors])]
 
 
+def clock_with_server(index: Index) -> Clock:
+    """Return a clock of this process and the server, which must run on this machine."""
+    client = index._connection.client  # type: ignore[attr-defined]
+    (node,) = client.nodes.info(metric="process")["nodes"].values()
+    process = psutil.Process(node["process"]["id"])
+    return lambda: cpu_seconds() + sum(process.cpu_times()[:2])
+
+
 def with_numpy(vectors: Vectors) -> Search:
     """Return a search by NumPy alone."""
     matrix = vectors.astype(np.float32)
@@ -124,42 +136,45 @@ def main() -> None:
         vectors = random_vectors(count, SEED)
         with tempfile.TemporaryDirectory(prefix="searchapp-vectors-") as scratch, ExitStack() as stack:
             settings = Settings(home=Path(scratch), index_prefix=PREFIX, url=options.url)
-            systems = {
-                "embedded": searching(
-                    built(stack.enter_context(closing(EmbeddedEngine.at(settings))), vectors)
-                )
+            embedded = stack.enter_context(closing(EmbeddedEngine.at(settings)))
+            systems: dict[str, tuple[Search, Clock]] = {
+                "embedded": (searching(built(embedded, vectors)), cpu_seconds)
             }
             if options.url:
                 server = stack.enter_context(closing(ElasticsearchEngine.connect(settings)))
-                systems["Elasticsearch"] = searching(built(server, vectors))
-            systems["NumPy"] = with_numpy(vectors)
+                index = built(server, vectors)
+                systems["Elasticsearch"] = searching(index), clock_with_server(index)
+            systems["NumPy"] = with_numpy(vectors), cpu_seconds
             _measure(systems, random_vectors(options.queries, SEED + 1), options.rounds, count)
             if options.url:
                 server.remove(NAME)
 
 
-def _measure(systems: dict[str, Search], queries: Vectors, rounds: int, count: int) -> None:
+def _measure(systems: dict[str, tuple[Search, Clock]], queries: Vectors, rounds: int, count: int) -> None:
     latencies: dict[str, list[float]] = {name: [] for name in systems}
+    work: dict[str, list[float]] = {name: [] for name in systems}
     rates: dict[str, list[float]] = {name: [] for name in systems}
     for round_ in range(rounds + 1):
         answers: dict[str, Sequence[list[float]]] = {}
-        for name, search in systems.items():
-            begin = time.perf_counter()
+        for name, (search, clock) in systems.items():
+            begin, used = time.perf_counter(), clock()
             for query in queries:
                 search(query[None])
-            single = time.perf_counter()
+            single, used = time.perf_counter(), clock() - used
             answers[name] = search(queries)
             if round_:
                 latencies[name].append((single - begin) * 1000 / len(queries))
+                work[name].append(used * 1000 / len(queries))
                 rates[name].append(len(queries) / (time.perf_counter() - single))
         if answers.get("Elasticsearch", answers["embedded"]) != answers["embedded"]:
             raise SystemExit("the engines have different scores")
     print(f"\n{count:,} vectors, {len(queries)} searches, {rounds} rounds, {cores()} cores\n")
-    print("| system | one at a time, ms | ratio | as a batch, searches per second |\n|---|---:|---:|---:|")
+    print("| system | one at a time, ms | ratio | processor ms | as a batch, searches per second |")
+    print("|---|---:|---:|---:|---:|")
     for name in systems:
         ratio = statistics.median(map(float.__truediv__, latencies[name], latencies["embedded"]))
-        latency, rate = statistics.median(latencies[name]), statistics.median(rates[name])
-        print(f"| {name} | {latency:.2f} | {ratio:.2f} | {rate:.0f} |", flush=True)
+        latency, used, rate = (statistics.median(values[name]) for values in (latencies, work, rates))
+        print(f"| {name} | {latency:.2f} | {ratio:.2f} | {used:.2f} | {rate:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
