@@ -62,14 +62,14 @@ def local_vectors(
 
 
 def _sentence_transformers(folder: str, model: str) -> Encoder:  # noqa: ARG001  # the folder names the model
-    _require_known_modules(Path(folder))
+    require_known_modules(Path(folder))
     from sentence_transformers import SentenceTransformer
 
     loaded = SentenceTransformer(folder, local_files_only=True)
     return lambda texts: loaded.encode(texts, show_progress_bar=False)
 
 
-def _require_known_modules(folder: Path) -> None:
+def require_known_modules(folder: Path) -> None:
     """Reject a model with modules of its own: the library would run their code, because the folder is local.
 
     Raises:

@@ -25,6 +25,7 @@ from typing import Any
 from searchapp.config.settings import RERANKER_KEY, Settings
 from searchapp.embeddings.access import ATTEMPTS, Access, Budget, estimated_tokens
 from searchapp.embeddings.cache import open_scores, pair_key
+from searchapp.embeddings.local_models import require_known_modules
 from searchapp.embeddings.reranker_source import TEI, RerankerSource
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import shown
@@ -244,6 +245,7 @@ def _local_answers(source: RerankerSource, missing: Sequence[Batch]) -> Answers:
 
 @cache
 def _cross_encoder(folder: Path) -> Any:
+    require_known_modules(folder)
     from sentence_transformers import CrossEncoder
 
     return CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False)
