@@ -72,8 +72,8 @@ def export(
     task: TaskArgument,
     out: Path = option("File to write; - is stdout.", default=REQUIRED),
     format_: JudgmentFormat = option(
-        "jsonl: every event; qrels: one grade per document; trec: every annotator's grade; official: the "
-        "task's gold file.",
+        "jsonl: every event with its details; qrels: one grade per document; trec: every annotator's grade; "
+        "official: the task's gold file.",
         "--format",
         default=JudgmentFormat.jsonl,
     ),
@@ -85,6 +85,12 @@ def export(
         default=Rule.majority,
     ),
     annotator: AnnotatorsOption = None,
+    details: bool = option(
+        "jsonl: also write the details of events, such as the digest of the guidelines; searchapp 0.3 reads only "
+        "files without them.",
+        "--details/--no-details",
+        default=True,
+    ),
     log: LogOption = None,
     overwrite: OverwriteOption = False,
 ) -> None:
@@ -103,7 +109,11 @@ def export(
         if format_ in (JudgmentFormat.jsonl, JudgmentFormat.trec):
             with atomic_file(out, replace=overwrite) as file:
                 if format_ is JudgmentFormat.jsonl:
-                    written = exchange.write_jsonl(file, sorted(events, key=lambda event: event.order))
+                    written = exchange.write_jsonl(
+                        file,
+                        sorted(events, key=lambda event: event.order),
+                        sorted(opened.details(task), key=lambda detail: detail.id) if details else (),
+                    )
                 else:
                     written = exchange.write_annotators(file, view, annotator)
             say(settings, f"wrote {counted(written, 'line')} to {out}")
@@ -641,4 +651,5 @@ def _report_check(settings: Settings, path: Path, verdict: LogVerification, as_j
     if len(verdict.problems) > SHOWN:
         show(f"and {len(verdict.problems) - SHOWN:,} more: --json lists them all")
     if verdict.is_sound:
-        say(settings, f"{path}: {counted(verdict.events, 'event')}, all intact")
+        details = f" and {counted(verdict.details, 'detail')}" if verdict.details else ""
+        say(settings, f"{path}: {counted(verdict.events, 'event')}{details}, all intact")

@@ -7,6 +7,9 @@ effect, so a write whose outcome is unknown can be repeated. A chain of checksum
 
 If only a checksum was altered, the next one still proves the event. The table `head` has the number of events, and the
 sequence number and checksum of the last one.
+
+The table `details` has side records of events. Versions before 0.4 ignore it, so it is made when it is first needed.
+Each row has a checksum of its own; the rows are numbered from 1 without gaps.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from searchapp.errors import DataError, SearchappError
 from searchapp.files import reason
-from searchapp.judging.events import Action, Channel, Event, Kind
+from searchapp.judging.events import Action, Channel, Detail, Event, Kind
 from searchapp.text import be, counted
 
 T = TypeVar("T")
@@ -146,6 +149,24 @@ CREATE TRIGGER IF NOT EXISTS checksums_never_deleted BEFORE DELETE ON checksums
 PRAGMA user_version = {FORMAT}
 """
 
+# Statements are separated by blank lines.
+_DETAILS = """
+CREATE TABLE IF NOT EXISTS details (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    event TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    checksum BLOB NOT NULL,
+    UNIQUE (event, name)
+) STRICT
+
+CREATE TRIGGER IF NOT EXISTS details_never_updated BEFORE UPDATE ON details
+    BEGIN SELECT RAISE(ABORT, 'details are never changed'); END
+
+CREATE TRIGGER IF NOT EXISTS details_never_deleted BEFORE DELETE ON details
+    BEGIN SELECT RAISE(ABORT, 'details are never deleted'); END
+"""
+
 START = b""  # the checksum before the first event
 
 _SEALED_AT_ONCE = 10_000
@@ -237,6 +258,10 @@ class StoredEvent:
         if not has_zone or not self.is_text:
             raise NoEvent("its text or its time can't be read")
         return Event(**values)
+
+
+def _detail_checksum(number: int, event: str, name: str, value: str) -> bytes:
+    return hashlib.blake2b(json.dumps([number, event, name, value]).encode(), digest_size=16).digest()
 
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:
@@ -427,16 +452,50 @@ class EventLog:
 
     # Writing
 
-    def append(self, events: Sequence[Event]) -> int:
-        """Append events, all or none; return how many of them are new.
+    def append(self, events: Sequence[Event], details: Sequence[Detail] = ()) -> int:
+        """Append events and details, all or none; return how many of the events are new.
+
+        A detail whose event has one of the same name already has no effect.
 
         Raises:
             NotSaved: the disk is full, the file is read-only, or another process locks it; nothing was written.
         """
         with self._writing():
             new = self._insert(events)
+            self._insert_details(details)
         self._write_head_file()
         return new
+
+    def _insert_details(self, details: Sequence[Detail]) -> int:
+        """Insert the details that the log lacks; return how many."""
+        if not details:
+            return 0
+        for statement in () if self.has_details else _DETAILS.split("\n\n"):
+            self._database.execute(statement)
+        number = before = self._last_detail()
+        for detail in details:
+            detail.check()
+            key = (detail.event, detail.name)
+            known = self._database.execute("SELECT 1 FROM details WHERE (event, name) = (?, ?)", key)
+            if known.fetchone() is None:  # looked up, because a refused insertion would leave a gap
+                number += 1
+                value = json.dumps(detail.value, sort_keys=True)
+                row = (number, *key, value)
+                self._database.execute(
+                    "INSERT INTO details VALUES (?, ?, ?, ?, ?)", (*row, _detail_checksum(*row))
+                )
+        return number - before
+
+    def _last_detail(self) -> int:
+        """Return the number of the last detail, 0 without details."""
+        if not self.has_details:
+            return 0
+        (number,) = self._one("SELECT coalesce(max(number), 0) FROM details")
+        return int(number)
+
+    @property
+    def has_details(self) -> bool:
+        return self._one("SELECT 1 FROM sqlite_master WHERE name = 'details'") is not None
 
     def _insert(self, events: Sequence[Event]) -> int:
         before, sequence = self._database.total_changes, self._last_sequence()
@@ -510,6 +569,55 @@ class EventLog:
                     )
                 else:
                     yield stored.sequence, event
+
+    def details(self, task: str | None = None, name: str | None = None) -> Iterator[Detail]:
+        """Yield the details of a task's events, or of all, in the order of their arrival."""
+        where = (
+            "(:name IS NULL OR name = :name) "
+            "AND (:task IS NULL OR event IN (SELECT id FROM events WHERE task = :task))"
+        )
+        for _, detail in self._read_details(where, {"name": name, "task": task}):
+            yield detail
+
+    def known_details(self, ids: Iterable[str]) -> dict[str, Detail]:
+        """Return the details with these ids, by id."""
+        known: dict[str, Detail] = {}
+        for batch in _batches(ids):
+            keys = json.dumps([id_.split("/", 1) for id_ in batch])
+            where = (
+                "(event, name) IN "
+                "(SELECT json_extract(value, '$[1]'), json_extract(value, '$[0]') FROM json_each(?))"
+            )
+            known |= {detail.id: detail for _, detail in self._read_details(where, [keys])}
+        return known
+
+    def _read_details(
+        self, where: str, parameters: Parameters, limit: int = -1
+    ) -> Iterator[tuple[int, Detail]]:
+        if not self.has_details:
+            return
+        statement = (
+            "SELECT number, CAST(event AS BLOB), CAST(name AS BLOB), CAST(value AS BLOB), checksum FROM details "
+            f"WHERE {where} ORDER BY number LIMIT {limit:d}"
+        )
+        with self._reading():
+            for number, *texts, checksum in self._database.execute(statement, parameters):
+                try:
+                    event, name, value = (text.decode() for text in texts)
+                    if checksum != _detail_checksum(number, event, name, value):
+                        raise ValueError("its content has changed")
+                    yield number, Detail(event, name, json.loads(value))  # noqa: TID251  # the checksum was compared
+                except (AttributeError, ValueError):
+                    self.damage.add(None, f"{self.path}: detail {number} is damaged and left out: {_ADVICE}")
+
+    def missing_details(self) -> int:
+        """Return how many details have disappeared."""
+        if not self.has_details:
+            return 0
+        (missing,) = self._one(
+            "SELECT coalesce(max(seq), 0) - (SELECT count(*) FROM details) FROM sqlite_sequence WHERE name = 'details'"
+        )
+        return int(missing)
 
     def _rows(self, where: str, parameters: Parameters, limit: int, order: str = "ASC") -> list[StoredEvent]:
         statement = f"SELECT {_ROW} FROM events WHERE {where} ORDER BY sequence {order} LIMIT {limit:d}"

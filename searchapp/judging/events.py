@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -159,6 +160,68 @@ class Event:
             raise DataError("an event must refer to another one if it retracts it, and only then")
         if self.action is Action.note and not self.text:
             raise DataError("a note must have text")
+
+
+LONGEST_NAME = 64  # characters of the name of a detail
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A side record of an event, which versions before 0.4 do not read: an event has at most one of each name."""
+
+    # The id of the event.
+    event: str
+    # What it records, such as "guidelines".
+    name: str
+    # A JSON object.
+    value: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}/{self.event}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"event": self.event, "name": self.name, "value": dict(self.value)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Detail:
+        """Return the detail of a JSON object.
+
+        Raises:
+            DataError: a field is missing, unknown or invalid.
+        """
+        if not isinstance(value, Mapping):
+            raise DataError(f"a detail must be an object, not {type(value).__name__}")
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(value.keys() - set(names)):
+            raise DataError(
+                f"unknown field {unknown[0]!r} of a detail: a newer version of searchapp may know it"
+            )
+        for name in names:
+            if name not in value:
+                raise DataError(f"a detail lacks the field {name!r}")
+        detail = cls(**value)
+        detail.check()
+        return detail
+
+    def check(self) -> None:
+        """Check the fields.
+
+        Raises:
+            DataError: a field is invalid.
+        """
+        for field_name in ("event", "name"):
+            text = getattr(self, field_name)
+            if not isinstance(text, str) or not text or not encodable(text):
+                raise DataError(f"the field {field_name!r} of a detail must be text")
+        if len(self.name) > LONGEST_NAME:
+            raise DataError(f"the name of a detail has more than {LONGEST_NAME} characters")
+        if not isinstance(self.value, Mapping):
+            raise DataError("the field 'value' of a detail must be an object")
+        try:
+            json.dumps(self.value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DataError(f"the value of a detail can't be written as JSON: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

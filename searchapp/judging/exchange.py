@@ -1,6 +1,6 @@
 """Export of the judgment log to files, and import of files into the log.
 
-    jsonl    every event, one JSON object per line: complete, and read back unchanged
+    jsonl    every event and then the details of events, one JSON object per line: complete, and read back unchanged
     qrels    the grade that holds for each document, as TREC qrels: `topic 0 document grade`
     trec     every annotator's grade: `topic annotator document grade`
     official the task's own gold file, which tasks write and read
@@ -17,6 +17,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +25,7 @@ from searchapp.errors import DataError
 from searchapp.formats import trec
 from searchapp.formats.encoding import foreign_kind, open_unpacked
 from searchapp.formats.problems import Problems, shown
-from searchapp.judging.events import Action, Author, Channel, Event, Kind
+from searchapp.judging.events import Action, Author, Channel, Detail, Event, Kind
 from searchapp.judging.log import Import, JudgmentLog
 from searchapp.judging.view import JudgmentView, open_view
 
@@ -41,6 +42,8 @@ class IncomingFile:
     judgments: int
     # The events that the log lacks.
     new: tuple[Event, ...]
+    # The details of the file's events.
+    details: tuple[Detail, ...] = ()
     # The number of its judgments that the log has and the annotator has undone.
     undone: int = 0
 
@@ -52,7 +55,7 @@ def import_file(log: JudgmentLog, task: str, incoming: IncomingFile) -> Import |
         NotSaved: the log can't be written; nothing was written.
     """
     file = str(incoming.path).encode("utf-8", "backslashreplace").decode()  # its name need not be UTF-8
-    return log.import_events(incoming.new, task, file, incoming.format)
+    return log.import_events(incoming.new, task, file, incoming.format, incoming.details)
 
 
 def retract_import(log: JudgmentLog, number: int, view: JudgmentView) -> int:
@@ -105,11 +108,12 @@ def _is_of_import(event: Event) -> bool:
     return event.action is Action.retract and event.channel is Channel.imported
 
 
-def write_jsonl(file: BinaryIO, events: Iterable[Event]) -> int:
-    """Write every event; return how many."""
+def write_jsonl(file: BinaryIO, events: Iterable[Event], details: Iterable[Detail] = ()) -> int:
+    """Write every event and detail; return how many."""
     count = 0
-    for event in events:
-        line = json.dumps(event.to_json(), ensure_ascii=False) + "\n"
+    records: Iterable[Event | Detail] = chain(events, details)
+    for record in records:
+        line = json.dumps(record.to_json(), ensure_ascii=False) + "\n"
         file.write(line.encode("utf-8", "surrogatepass"))
         count += 1
     return count
@@ -145,7 +149,10 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
         InvalidFiles: an event is invalid, of another task or contradicts another event of the file or the log.
     """
     problems = Problems()
-    events = dict(_read_events(path, problems))
+    records = list(_read_records(path, problems))
+    events = {line: record for line, record in records if isinstance(record, Event)}
+    details = {line: record for line, record in records if isinstance(record, Detail)}
+    known_details = log.known_details(detail.id for detail in details.values())
     known = log.known(event.id for event in events.values())
     view = open_view(log, task)
     kinds = {name: Kind(work.kind) for name, work in view.work.items()}
@@ -161,11 +168,21 @@ def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> In
             problems.add(path, "grade out of range", where, _too_high(event.grade, highest))
         if kinds.setdefault(event.annotator, event.kind) is not event.kind:
             problems.add(path, "conflict", where, _two_kinds(event.annotator, kinds[event.annotator]))
-    problems.raise_if_any()
     in_file = {event.id for event in events.values()}
+    for line, detail in details.items():
+        where = f"line {line}"
+        if detail.event not in in_file:
+            problems.add(path, "no such event", where, f"the file has no event {shown(detail.event)}")
+        if known_details.get(detail.id, detail) != detail:
+            problems.add(
+                path, "conflict", where, f"the log has a different detail with the id {shown(detail.id)}"
+            )
+    problems.raise_if_any()
     new = [event for event in events.values() if event.id not in known]
     restoring, undone = _restore(log, view, known, in_file)
-    return IncomingFile(path, "jsonl", len(events), (*new, *restoring), undone)
+    return IncomingFile(
+        path, "jsonl", len(events), (*new, *restoring), tuple(details.values()), undone=undone
+    )
 
 
 def _too_high(grade: int, highest: int) -> str:
@@ -176,21 +193,21 @@ def _two_kinds(annotator: str, kind: Kind) -> str:
     return f"{shown(annotator)} is a {kind.value} elsewhere: use another name here"
 
 
-def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
+def _read_records(path: Path, problems: Problems) -> Iterator[tuple[int, Event | Detail]]:
     try:
         with open_unpacked(path) as file:
             if foreign_format := foreign_kind(file.head):
                 problems.add(path, "unsupported file", detail=str(foreign_format))
                 return
-            yield from _events_in(enumerate(file, 1), path, problems)
+            yield from _records_in(enumerate(file, 1), path, problems)
     except OSError as error:
         problems.add_unopened(path, error)
 
 
-def _events_in(
+def _records_in(
     lines: Iterable[tuple[int, bytes]], path: Path, problems: Problems
-) -> Iterator[tuple[int, Event]]:
-    seen: dict[str, Event] = {}
+) -> Iterator[tuple[int, Event | Detail]]:
+    seen: dict[tuple[type, str], Event | Detail] = {}
     for number, raw in lines:
         if not raw.strip():
             continue
@@ -203,7 +220,9 @@ def _events_in(
             problems.add(path, "another format", where, detail)
             return
         try:
-            event = Event.from_json(json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8")))
+            value = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+            is_detail = isinstance(value, dict) and "event" in value and "id" not in value
+            record = Detail.from_json(value) if is_detail else Event.from_json(value)
         except UnicodeDecodeError:
             problems.add(path, "not UTF-8", where)
         except json.JSONDecodeError as error:
@@ -213,13 +232,15 @@ def _events_in(
         except DataError as error:
             problems.add(path, "no event", where, str(error))
         else:
-            if seen.get(event.id, event) != event:
+            key = type(record), record.id
+            if seen.get(key, record) != record:
+                kind = type(record).__name__.lower()
                 problems.add(
-                    path, "conflict", where, f"the file has two events with the id {shown(event.id)}"
+                    path, "conflict", where, f"the file has two {kind}s with the id {shown(record.id)}"
                 )
-            elif event.id not in seen:
-                seen[event.id] = event
-                yield number, event
+            elif key not in seen:
+                seen[key] = record
+                yield number, record
 
 
 def incoming_grades(
@@ -269,7 +290,7 @@ def incoming_grades(
     known = log.known(event.id for event in given)
     new = [event for event in given if event.id not in known]
     restoring, undone = _restore(log, view, known, ())
-    return IncomingFile(path, format_, sum(map(len, grades.values())), (*new, *restoring), undone)
+    return IncomingFile(path, format_, sum(map(len, grades.values())), (*new, *restoring), undone=undone)
 
 
 def read_grades(path: Path) -> dict[str, dict[str, int]]:

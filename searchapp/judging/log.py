@@ -19,8 +19,8 @@ from searchapp.config.settings import addresses_in
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import beside, reason, sync_folder
 from searchapp.judging.event_log import EventLog, NotSaved, StoredEvent, checked
-from searchapp.judging.events import Event
-from searchapp.text import counted
+from searchapp.judging.events import Detail, Event
+from searchapp.text import be, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,14 @@ _UNSENT = (
 )
 
 
+_UNSENT_DETAILS = (
+    "number > :after AND (:task IS NULL OR EXISTS "
+    "(SELECT 1 FROM events WHERE id = details.event AND task = :task)) AND NOT EXISTS "
+    "(SELECT 1 FROM sent_of_tasks AS sent JOIN events ON events.task = sent.task "
+    "WHERE sent.mirror = :mirror AND events.id = details.event AND sent.up_to >= details.number)"
+)
+
+
 class JudgmentLog(EventLog):
     """The log of events with its side records.
 
@@ -98,12 +106,15 @@ class JudgmentLog(EventLog):
 
     # Imports
 
-    def import_events(self, events: Sequence[Event], task: str, file: str, format_: str) -> Import | None:
-        """Append the events of a file, all or none; return None if all of them are known."""
+    def import_events(
+        self, events: Sequence[Event], task: str, file: str, format_: str, details: Sequence[Detail] = ()
+    ) -> Import | None:
+        """Append the events and details of a file, all or none; return None if all of the events are known."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._writing():
             before = self._last_sequence()
             new = self._insert(events)
+            self._insert_details(details)
             if not new:
                 return None
             number = self._database.execute(
@@ -216,6 +227,33 @@ class JudgmentLog(EventLog):
         self._write_head_file()
         return new
 
+    def unsent_details(
+        self, mirror: Mirror, after: int, limit: int, task: str | None = None
+    ) -> list[tuple[int, Detail]]:
+        """Return the first numbers and details after a number that the index of details lacks."""
+        return list(
+            self._read_details(
+                _UNSENT_DETAILS, {"mirror": mirror.number, "after": after, "task": task}, limit
+            )
+        )
+
+    def receive_details(self, mirror: Mirror, details: Sequence[Detail], up_to: int | None) -> int:
+        """Append details of the index, as `receive` does with events; return how many are new."""
+        with self._writing():
+            sent = (self._mirror(mirror.identity) or mirror).sent
+            last = self._last_detail()
+            new = self._insert_details(details)
+            self._database.execute(
+                "UPDATE mirrors SET received = max(received, ?), sent = ? WHERE number = ?",
+                # If nothing was unsent before, the new details need not be looked at again.
+                (
+                    mirror.received if up_to is None else up_to,
+                    sent if sent < last else last + new,
+                    mirror.number,
+                ),
+            )
+        return new
+
     def _mirror(self, identity: str) -> Mirror | None:
         row = self._one("SELECT number, sent, received FROM mirrors WHERE identity = ?", (identity,))
         if row is None:
@@ -285,6 +323,8 @@ class LogVerification:
 
     # The number of events that are as they were written.
     events: int
+    # The number of details of events that are as they were written.
+    details: int
     # Sequence numbers, like `missing`.
     damaged: tuple[int, ...]
     missing: tuple[int, ...]
@@ -302,7 +342,10 @@ def verify(log: JudgmentLog) -> LogVerification:
     Raises:
         NotSaved: the file can't be read.
     """
+    details = sum(1 for _ in log.details())
     problems = [damage.words for damage in log.damage.entries if damage.sequence is None]
+    if missing_details := log.missing_details():
+        problems.append(f"{counted(missing_details, 'detail')} of events {be(missing_details)} missing")
     sound = 0
     damaged: list[int] = []
     missing: list[int] = []
@@ -330,7 +373,7 @@ def verify(log: JudgmentLog) -> LogVerification:
                 )
     except DataError as error:
         problems.append(str(error))
-    return LogVerification(sound, tuple(damaged), tuple(missing), tuple(problems))
+    return LogVerification(sound, details, tuple(damaged), tuple(missing), tuple(problems))
 
 
 def _problem(log: JudgmentLog, stored: StoredEvent) -> str | None:

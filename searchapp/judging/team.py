@@ -1,20 +1,22 @@
 """Exchange of judgments between the log and an index in a cluster.
 
-Judgments are saved in the file first. An interrupted exchange may repeat events, which has no effect.
+Judgments are saved in the file first. An interrupted exchange may repeat events, which has no effect. The details of
+events are exchanged after them, with an index of their own, because versions before 0.4 reject events with unknown
+fields.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from searchapp.errors import DataError, EngineError, SearchappError
-from searchapp.judging.events import Event
-from searchapp.judging.log import JudgmentLog
+from searchapp.judging.events import Detail, Event
+from searchapp.judging.log import JudgmentLog, Mirror
 
 EVENTS_AT_ONCE = 1000  # number of events in one request
 LOOK_SECONDS = 0.5  # interval in which a synchronizer looks for events to send
@@ -31,19 +33,22 @@ class IndexState:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventPage:
-    """Some of an index's events."""
+R = TypeVar("R", Event, Detail)
 
-    events: tuple[Event, ...]
-    # The sequence number of the last event; None without events.
+
+@dataclass(frozen=True, slots=True)
+class RecordPage(Generic[R]):
+    """Some of an index's events or details."""
+
+    records: tuple[R, ...]
+    # The sequence number of the last record; None without records.
     up_to: int | None
-    # Sentences on documents that are no events.
+    # Sentences on documents that are no such records.
     problems: tuple[str, ...] = ()
 
 
-class EventIndex(Protocol):
-    """An index in a cluster that stores events. Every method raises `EngineError` if the cluster fails."""
+class RecordIndex(Protocol[R]):
+    """An index in a cluster that stores events or details. Every method raises `EngineError` if the cluster fails."""
 
     @property
     def address(self) -> str: ...
@@ -51,11 +56,21 @@ class EventIndex(Protocol):
     def state(self) -> IndexState:
         """Return the present state; create the index if it is missing."""
 
-    def send(self, events: Sequence[Event]) -> tuple[int, tuple[str, ...]]:
-        """Write the events that the index lacks; return their number, and the ids that it has for other events."""
+    def send(self, records: Sequence[R]) -> tuple[int, tuple[str, ...]]:
+        """Write the records that the index lacks; return their number, and the ids that it has for other records."""
 
-    def fetch(self, after: int, up_to: int) -> EventPage:
-        """Return the first events after a sequence number and up to another."""
+    def fetch(self, after: int, up_to: int) -> RecordPage[R]:
+        """Return the first records after a sequence number and up to another."""
+
+
+class EventIndex(RecordIndex[Event], Protocol):
+    """An index of events, with the index of their details."""
+
+    @property
+    def details(self) -> RecordIndex[Detail]: ...
+
+    def has_details(self) -> bool:
+        """Return whether the index of details exists, without creating it."""
 
     def close(self) -> None: ...
 
@@ -80,19 +95,33 @@ def synchronize(
             exchanged.
     """
     problems: dict[str, None] = {}  # sending and fetching may detect the same one
-    exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems) if fetch else 0)
+    exchanged = Exchanged(
+        _send(log, index, log.unsent, problems, task),
+        _fetch(log, index, log.known, log.receive, problems) if fetch else 0,
+    )
+    # Without details of its own, a member needs no privilege to create their index.
+    if log.has_details or (fetch and index.has_details()):
+        _send(log, index.details, log.unsent_details, problems, task)
+        if fetch:
+            _fetch(log, index.details, log.known_details, log.receive_details, problems)
     if problems:
         more = f", and {len(problems) - 1} similar problems" if len(problems) > 1 else ""
         raise DataError(f"{next(iter(problems))}{more}; everything else has been exchanged")
     return exchanged
 
 
-def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None], task: str | None) -> int:
+def _send(
+    log: JudgmentLog,
+    index: RecordIndex[R],
+    unsent: Callable[[Mirror, int, int, str | None], list[tuple[int, R]]],
+    problems: dict[str, None],
+    task: str | None,
+) -> int:
     mirror = log.mirror(index.address, index.state().identity)
     sent, last = 0, mirror.sent
-    while batch := log.unsent(mirror, last, EVENTS_AT_ONCE, task):
+    while batch := unsent(mirror, last, EVENTS_AT_ONCE, task):
         last = batch[-1][0]
-        new, refused = index.send([event for _, event in batch])
+        new, refused = index.send([record for _, record in batch])
         problems |= dict.fromkeys(_contradiction(log, index, id_) for id_ in refused)
         sent += new
         if not problems:  # else they are sent again
@@ -100,27 +129,32 @@ def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None], task: 
     return sent
 
 
-def _fetch(log: JudgmentLog, index: EventIndex, problems: dict[str, None]) -> int:
+def _fetch(
+    log: JudgmentLog,
+    index: RecordIndex[R],
+    known: Callable[[Iterable[str]], dict[str, R]],
+    receive: Callable[[Mirror, Sequence[R], int | None], int],
+    problems: dict[str, None],
+) -> int:
     state = index.state()
     mirror = log.mirror(index.address, state.identity)
     fetched, last, has_problems = 0, mirror.received, False
     while last < state.checkpoint:
-        page = index.fetch(last, state.checkpoint)
+        page: RecordPage[R] = index.fetch(last, state.checkpoint)
         last = state.checkpoint if page.up_to is None else page.up_to
-        of_page = [*page.problems, *_contradictions(log, index, page.events)]
+        in_log = known(record.id for record in page.records)
+        different: list[str] = [
+            record.id for record in page.records if in_log.get(record.id, record) != record
+        ]
+        of_page = [*page.problems, *(_contradiction(log, index, id_) for id_ in different)]
         has_problems = has_problems or bool(of_page)
         problems |= dict.fromkeys(of_page)
-        fetched += log.receive(mirror, page.events, None if has_problems else last)
+        fetched += receive(mirror, page.records, None if has_problems else last)
     return fetched
 
 
-def _contradictions(log: JudgmentLog, index: EventIndex, events: Sequence[Event]) -> list[str]:
-    known = log.known(event.id for event in events)
-    return [_contradiction(log, index, event.id) for event in events if known.get(event.id, event) != event]
-
-
-def _contradiction(log: JudgmentLog, index: EventIndex, event_id: str) -> str:
-    return f"{log.path} and {index.address} have different judgments with the id {event_id}"
+def _contradiction(log: JudgmentLog, index: RecordIndex[R], record_id: str) -> str:
+    return f"{log.path} and {index.address} have different judgments with the id {record_id}"
 
 
 def waiting_label(unsent: int) -> str:

@@ -34,7 +34,7 @@ def test_an_intact_log_is_reported_as_intact(offline: Cli, log: Path) -> None:
     assert (result.code, result.stdout) == (0, "")
     assert result.stderr == f"{log}: 5 events, all intact\n"
     assert offline("judgments", "verify", "--log", log, "--json").json == {
-        "log": str(log), "intact": True, "events": 5, "damaged": [], "missing": [], "problems": []
+        "log": str(log), "intact": True, "events": 5, "details": 0, "damaged": [], "missing": [], "problems": []
     }  # fmt: skip
 
 

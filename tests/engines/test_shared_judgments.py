@@ -20,7 +20,7 @@ from searchapp.engines.elasticsearch.judgments import JudgmentIndex
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable, UsageError
 from searchapp.judging import team as shared
 from searchapp.judging.event_log import NotSaved
-from searchapp.judging.events import Action, Author, Channel, Event, Kind
+from searchapp.judging.events import Action, Author, Channel, Detail, Event, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.team import EventIndex, Exchanged, IndexState, Synchronizer, synchronize
 from tests.profile import FULL
@@ -138,6 +138,55 @@ def test_events_reach_other_annotators_unchanged(team: Team, small_batches: None
     assert team.events("ben") == events
     assert [team.exchange(name) for name in ("ann", "ben")] == [Exchanged(), Exchanged()]
     assert len(team.stored()) == 16
+
+
+def details_of(team: Team, name: str) -> list[Detail]:
+    with team.log(name) as log:
+        return sorted(log.details(), key=lambda detail: detail.id)
+
+
+def test_details_reach_other_annotators_unchanged(team: Team, small_batches: None) -> None:
+    events = [event(f"d{number}") for number in range(7)]
+    values = {"digest": "é\x00𝔸", "tokens": [1, 2.5, None], "nested": {"a.b": {}}, "long": "x" * 40_000}
+    details = sorted((Detail(each.id, "model", values) for each in events), key=lambda detail: detail.id)
+    with team.log("ann") as log:
+        log.append(events, details)
+    assert team.exchange("ann") == Exchanged(sent=7)
+    assert team.exchange("ben") == Exchanged(fetched=7)
+    assert details_of(team, "ben") == details
+    other = Detail(events[0].id, "guidelines", {"digest": "0"})
+    with team.log("ben") as log:
+        log.append([], [other])
+    assert [team.exchange(name) for name in ("ben", "ann", "ben")] == [Exchanged()] * 3
+    assert details_of(team, "ann") == details_of(team, "ben") == sorted([*details, other], key=lambda d: d.id)
+
+
+def test_details_that_differ_are_reported(team: Team) -> None:
+    common = event()
+    for name in ("ann", "ben"):
+        with team.log(name) as log:
+            log.append([common], [Detail(common.id, "guidelines", {"digest": name})])
+    team.exchange("ann")
+    with pytest.raises(DataError, match=f"different judgments with the id guidelines/{common.id}"):
+        team.exchange("ben")
+
+
+def test_an_index_of_an_earlier_version_gets_an_index_of_details_when_it_is_needed(team: Team) -> None:
+    with team.log("ann") as log:
+        log.append([event("a")])
+    team.exchange("ann")
+    details = f"/{team.prefix}-judgments-details"
+    name = f"{details}-000001"
+    assert team.server.request("DELETE", name).status == 200
+    assert team.exchange("ann") == Exchanged()
+    assert team.server.request("HEAD", details).status == 404
+    with team.log("ann") as log:
+        second = event("b")
+        log.append([second], [Detail(second.id, "guidelines", {"digest": "0"})])
+    assert team.exchange("ann") == Exchanged(sent=1)
+    assert team.server.request("HEAD", details).status == 200
+    team.exchange("ben")
+    assert details_of(team, "ben") == details_of(team, "ann") != []
 
 
 def test_two_annotators_exchange_their_events(team: Team) -> None:

@@ -1,15 +1,16 @@
-"""The index of a team's judgments on a shared cluster, an `EventIndex`.
+"""The indexes of a team's judgments on a shared cluster: an `EventIndex`, and beside it the details of the events.
 
-`<prefix>-judgments` is an alias of an index with one shard. An event is written once, by `create` under its own id,
-and never changed. All writes up to the shard's global checkpoint are on every copy of the shard, so that a reader who
-stops there misses no event of a concurrent writer.
+`<prefix>-judgments` is an alias of an index with one shard, and so is `<prefix>-judgments-details`. A record, an event
+or a detail, is written once, by `create` under its own id, and never changed. All writes up to the shard's global
+checkpoint are on every copy of the shard, so that a reader who stops there misses no record of a concurrent writer.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
 
 import tenacity
 from elastic_transport import TransportError
@@ -28,10 +29,9 @@ from searchapp.engines.elasticsearch.connection import (
 )
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
 from searchapp.judging import team
-from searchapp.judging.events import Event
-from searchapp.judging.team import EventPage, IndexState
+from searchapp.judging.events import Detail, Event
+from searchapp.judging.team import IndexState, R, RecordPage
 
-FORMAT = 2
 BATCH_BYTES = 5 * 1024 * 1024
 READY_SECONDS = 5.0
 LONGEST_ID_BYTES = 512  # limit of Elasticsearch
@@ -39,7 +39,23 @@ LONGEST_ID_BYTES = 512  # limit of Elasticsearch
 _KEYWORD = {"type": "keyword", "ignore_above": 8191}  # longer values are stored but not indexed
 _WORDS = {"type": "keyword", "index": False, "doc_values": False}
 _NUMBER = {"type": "long"}
-_FIELDS: dict[str, dict[str, Any]] = {
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding(Generic[R]):
+    """What an index stores."""
+
+    # In the metadata of the index, like `format`.
+    name: str
+    format: int
+    fields: Mapping[str, Mapping[str, Any]]
+    # Reads a document.
+    read: Callable[[Mapping[str, Any]], R]
+    # One document, in messages.
+    record: str
+
+
+_EVENT_FIELDS: dict[str, dict[str, Any]] = {
     # Times are keywords: Elasticsearch's dates reject some ISO 8601 forms and years.
     **dict.fromkeys(
         ("id", "time", "annotator", "kind", "channel", "task", "topic_id", "document_id"), _KEYWORD
@@ -52,6 +68,14 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "refers": _KEYWORD,
     "saw_others": {"type": "boolean"},
 }
+_EVENTS = _Holding("judgments", 2, _EVENT_FIELDS, Event.from_json, "judgment")
+_DETAILS = _Holding(
+    "judgment details",
+    1,
+    {"event": _KEYWORD, "name": _KEYWORD, "value": {"type": "object", "enabled": False}},
+    Detail.from_json,
+    "detail of a judgment",
+)
 
 
 def address_of(settings: Settings) -> str:
@@ -63,33 +87,17 @@ def _alias_of(settings: Settings) -> str:
     return f"{settings.index_prefix}-judgments"
 
 
-class JudgmentIndex:
-    """The judgments of all users of the same cluster and prefix."""
+class _SharedRecords(Generic[R]):
+    """The records of all users of the same cluster and alias."""
 
-    def __init__(self, connection: Connection, settings: Settings) -> None:
+    def __init__(self, connection: Connection, server: str, alias: str, holding: _Holding[R]) -> None:
         self._connection = connection
         self._client = connection.client
-        self._alias = _alias_of(settings)
-        self._name = f"{self._alias}-000001"
-        self.address = address_of(settings)
+        self._alias = alias
+        self._holding: _Holding[R] = holding
+        self._name = f"{alias}-000001"
+        self.address = f"{server}/{alias}"
         self._checked = ""
-
-    @classmethod
-    def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
-        """Connect; send every request up to `attempts` times, with `timeout` seconds each.
-
-        Raises:
-            EngineUnreachable: the server does not respond, or TLS failed.
-            EngineRefused: wrong credentials, or the server is not supported.
-        """
-        connection = Connection.open(settings, attempts, timeout)
-        if connection.server.is_serverless:
-            connection.close()
-            raise EngineRefused(
-                f"{connection.url} is a serverless project, which does not report which judgments are "
-                "stored safely: share judgments through a server or cluster, or with `searchapp judgments export`"
-            )
-        return cls(connection, settings)
 
     def state(self) -> IndexState:
         """Return the state of the index; create it if it is missing.
@@ -141,8 +149,8 @@ class JudgmentIndex:
                     return IndexState(f"{index['uuid']}/{history}", copy["seq_no"]["global_checkpoint"])
         return None
 
-    def send(self, events: Sequence[Event]) -> tuple[int, tuple[str, ...]]:
-        by_id_ = {_document_id(event): event for event in events}
+    def send(self, records: Sequence[R]) -> tuple[int, tuple[str, ...]]:
+        by_id_ = {_document_id(record): record for record in records}
         new = 0
         existing: list[str] = []
         connection = self._connection
@@ -151,7 +159,10 @@ class JudgmentIndex:
         patient = self._client.options(max_retries=retries, retry_on_timeout=True, retry_on_status=())
         outcomes = streaming_bulk(
             patient,
-            ({"_op_type": "create", "_id": id_, "_source": event.to_json()} for id_, event in by_id_.items()),
+            (
+                {"_op_type": "create", "_id": id_, "_source": record.to_json()}
+                for id_, record in by_id_.items()
+            ),
             index=self._alias,
             require_alias=True,  # otherwise a write would recreate a deleted index without its mapping
             chunk_size=team.EVENTS_AT_ONCE,
@@ -172,16 +183,17 @@ class JudgmentIndex:
                     detail = reason(result["error"])
                     raise forbidden(self._connection.url, f"send judgments to {self._alias}", detail)
                 if result["status"] != 409:
+                    why = reason(result.get("error"))
                     raise EngineRefused(
-                        f"{self.address} rejected the judgment {result['_id']} ({reason(result.get('error'))}): "
-                        "it stays on this machine and is sent again later"
+                        f"{self.address} rejected the {self._holding.record} {result['_id']} ({why}): it "
+                        "stays on this machine and is sent again later"
                     )
                 existing.append(result["_id"])
         except (ApiError, TransportError) as error:
             raise connection.translate(f"send judgments to {self._alias}", error) from error
         return new, self._different(existing, by_id_)
 
-    def fetch(self, after: int, up_to: int) -> EventPage:
+    def fetch(self, after: int, up_to: int) -> RecordPage[R]:
         # A search finds the events below the checkpoint only after a refresh.
         refreshed = self._connection.call(
             f"refresh {self._alias}", lambda client: client.indices.refresh(index=self._alias)
@@ -202,24 +214,22 @@ class JudgmentIndex:
             ),
         )
         hits = answer["hits"]["hits"]
-        events = [self._event(hit) for hit in hits]
-        return EventPage(
-            tuple(event for event in events if isinstance(event, Event)),
+        records = [self._record(hit) for hit in hits]
+        return RecordPage(
+            tuple(record for record in records if not isinstance(record, str)),
             hits[-1]["sort"][0] if hits else None,
-            tuple(problem for problem in events if isinstance(problem, str)),
+            tuple(problem for problem in records if isinstance(problem, str)),
         )
 
-    def close(self) -> None:
-        self._connection.close()
-
-    def _event(self, hit: Mapping[str, Any]) -> Event | str:
-        """Return the event of a document, or a sentence that describes why it is invalid."""
+    def _record(self, hit: Mapping[str, Any]) -> R | str:
+        """Return the record of a document, or a sentence that describes why it is invalid."""
         try:
-            return Event.from_json(hit["_source"])
+            record: R = self._holding.read(hit["_source"])
+            return record
         except DataError as error:
-            return f"{self.address} has a document {hit['_id']} that is not a judgment: {error}"
+            return f"{self.address} has a document {hit['_id']} that is not a {self._holding.record}: {error}"
 
-    def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
+    def _different(self, ids: Sequence[str], by_id: Mapping[str, R]) -> tuple[str, ...]:
         if not ids:
             return ()
         answer = self._connection.call(
@@ -231,9 +241,12 @@ class JudgmentIndex:
                 f"{self.address} is losing judgments while others are sent: check whether another "
                 "program deletes them"
             )
-        return tuple(by_id[id_].id for id_ in ids if self._event(documents[id_]) != by_id[id_])
+        return tuple(by_id[id_].id for id_ in ids if self._record(documents[id_]) != by_id[id_])
 
     # The index
+
+    def exists(self) -> bool:
+        return self._described() is not None
 
     def _described(self) -> Any:
         return self._connection.look_up(
@@ -249,8 +262,8 @@ class JudgmentIndex:
             ),
             mappings={
                 "dynamic": "strict",
-                "_meta": {"searchapp": {"holds": "judgments", "format": FORMAT}},
-                "properties": _FIELDS,
+                "_meta": {"searchapp": {"holds": self._holding.name, "format": self._holding.format}},
+                "properties": self._holding.fields,
             },
             aliases={self._alias: {}},
         )
@@ -261,7 +274,7 @@ class JudgmentIndex:
         if (
             other_indexes
             or name == self._alias
-            or meta.get("holds") != "judgments"
+            or meta.get("holds") != self._holding.name
             or index["settings"]["index"]["number_of_shards"] != "1"
         ):
             raise EngineRefused(
@@ -269,18 +282,56 @@ class JudgmentIndex:
                 "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
             )
         made_as = meta.get("format")
-        if isinstance(made_as, int) and made_as > FORMAT:
+        expected = self._holding.format
+        if isinstance(made_as, int) and made_as > expected:
             raise EngineRefused(
                 f"{self.address} was created by a newer version of searchapp: update searchapp"
             )
-        if made_as != FORMAT:
+        if made_as != expected:
             raise EngineRefused(
-                f"{self.address} has the format {made_as}, this searchapp reads {FORMAT}: remove the "
+                f"{self.address} has the format {made_as}, this searchapp reads {expected}: remove the "
                 f"index {name}, and create it again from the logs with `searchapp judgments sync`, "
                 "once on each machine"
             )
 
 
-def _document_id(event: Event) -> str:
-    encoded = event.id.encode("utf-8", "surrogatepass")
-    return event.id if len(encoded) <= LONGEST_ID_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"
+class JudgmentIndex(_SharedRecords[Event]):
+    """The judgments of all users of the same cluster and prefix; `details` are those of the judgments."""
+
+    def __init__(self, connection: Connection, settings: Settings) -> None:
+        alias = _alias_of(settings)
+        super().__init__(connection, settings.address, alias, _EVENTS)
+        self.details = _SharedRecords(connection, settings.address, f"{alias}-details", _DETAILS)
+
+    @classmethod
+    def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
+        """Connect; send every request up to `attempts` times, with `timeout` seconds each.
+
+        Raises:
+            EngineUnreachable: the server does not respond, or TLS failed.
+            EngineRefused: wrong credentials, or the server is not supported.
+        """
+        connection = Connection.open(settings, attempts, timeout)
+        if connection.server.is_serverless:
+            connection.close()
+            raise EngineRefused(
+                f"{connection.url} is a serverless project, which does not report which judgments are "
+                "stored safely: share judgments through a server or cluster, or with `searchapp judgments export`"
+            )
+        return cls(connection, settings)
+
+    def has_details(self) -> bool:
+        return self.details.exists()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _create(self) -> None:
+        super()._create()
+        # Only the first user of a team needs the privilege to create indexes.
+        self.details.state()
+
+
+def _document_id(record: Event | Detail) -> str:
+    encoded = record.id.encode("utf-8", "surrogatepass")
+    return record.id if len(encoded) <= LONGEST_ID_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"
