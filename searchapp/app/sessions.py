@@ -52,6 +52,7 @@ def judging_session(
     *,
     unscored: bool = False,
     show_others: bool = False,
+    hide_ranks: bool = False,
 ) -> JudgingSession:
     """Return a session on `depth` documents of each topic of a run, with a `seed` a blind one."""
     return JudgingSession(
@@ -63,6 +64,7 @@ def judging_session(
         depth,
         seed,
         show_others=show_others,
+        hide_ranks=hide_ranks or run_pages.is_pool,
         require=run_pages.require_as_ranked,
     )
 
@@ -147,6 +149,7 @@ def open_judging(
             request.seed,
             unscored=request.every_document,
             show_others=request.show_others,
+            hide_ranks=request.assigned is not None,
         )
         judging.session.synchronizer = synchronizer
         log.damage.report = judging.session.news.append

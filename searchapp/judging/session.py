@@ -356,9 +356,10 @@ class JudgingSession:
         ranking: returns the ids of a topic's documents, best first
         length: returns how many documents of a topic may be judged
         run: the name of the run in the log
-            depth: how many documents of each ranking are judged; None means all
+        depth: how many documents of each ranking are judged; None means all
         seed: shuffles each topic's documents and hides others' opinions; None keeps the order of the ranking
         show_others: show others' opinions before the annotator's own verdict
+        hide_ranks: hide ranks, scores and measures, as with a seed, but keep the order
         require: raises an error if the document must not be graded
     """
 
@@ -373,9 +374,11 @@ class JudgingSession:
         seed: int | None = None,
         *,
         show_others: bool = False,
+        hide_ranks: bool = False,
         require: Callable[[str], object] = lambda _document: None,
     ) -> None:
         self.session = session
+        self.shows_ranks = seed is None and not hide_ranks
         self._require = require
         always = Show.always if show_others else Show.after_own
         self._others_opinions = OthersOpinions(session, always if seed is None else Show.never)

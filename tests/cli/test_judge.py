@@ -118,6 +118,20 @@ def test_a_pool_is_judged_to_its_full_depth(indexed: Cli, run: Path, tmp_path: P
     assert "Document 1 of 5," in judge(pool, "--depth", 5, typed="q\n").stdout
 
 
+def test_prompts_hide_ranks_and_measures_of_pools_and_assignments(
+    indexed: Cli, run: Path, tmp_path: Path
+) -> None:
+    pool, assignment = tmp_path / "pool", tmp_path / "assignment.json"
+    assert indexed("judgments", "pool", run, "--out", pool).code == 0
+    data = ("--data", SAMPLE, "--split", "dev")
+    assert indexed("judgments", "assign", "nlps", *data, "--quota", "ann=2", "--out", assignment).code == 0
+    typed = "1\nscore\nq\n"
+    assert "AP " in judge(run, "--annotator", "ann", typed=typed).stdout
+    for hidden in ((pool,), (run, "--assignment", assignment), (pool, "--blind")):
+        output = judge(*hidden, "--annotator", "ann", typed=typed).stdout
+        assert "scores" in output and "are hidden" in output and "AP " not in output
+
+
 def test_grades_of_others_are_hidden_until_the_document_is_judged(run: Path, tmp_path: Path) -> None:
     judge(run, "--annotator", "ben", typed="1 by definition\nq\n")
     assert "ben: " not in judge(run, typed="d\nq\n").stdout

@@ -147,6 +147,7 @@ class JudgingHarness:
         depth: int | None = None,
         start: str | None = None,
         show_others: bool = False,
+        hide_ranks: bool = False,
         unscored: bool = True,
         presence: Presence | None = None,
     ) -> KeyApp:
@@ -165,6 +166,7 @@ class JudgingHarness:
             depth,
             seed,
             show_others=show_others,
+            hide_ranks=hide_ranks,
             require=run_pages.require_as_ranked,
         )
         settings = keys.load(self.home, loaded.info.grades)

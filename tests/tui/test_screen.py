@@ -278,6 +278,26 @@ def test_blind_judging_shows_no_ranks_scores_or_others(judging: JudgingHarness) 
     drive(judging.app(seed=7), steps)
 
 
+def test_pools_and_assignments_show_no_ranks_scores_or_measures_but_keep_their_order(
+    judging: JudgingHarness,
+) -> None:
+    judging.app()
+    topic = judging.own_session.topics[0]
+    documents = judging.own_session.order(topic).documents
+    judging.session("ben").grade([SeenDocument(topic, documents[0])], 1)
+
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        assert screen.ranking.documents == documents
+        text = screen_text(pilot)
+        assert "hidden in pools and assignments" in text and "Documents" in text and " blind " not in text
+        await pilot.press("1", "up")
+        text = screen_text(pilot)
+        assert "rank " not in text and "AP" not in text and "ben  1 relevant" in text
+        assert judging.events()[-1].rank == 1
+
+    drive(judging.app(hide_ranks=True), steps)
+
+
 def test_grades_of_others_are_hidden_until_the_own_grade_is_given(judging: JudgingHarness) -> None:
     app = judging.app()
     first = SeenDocument(

@@ -635,7 +635,7 @@ class TopicAndDocument(Vertical):
 
     def _title(self, topic: str, document: str) -> str:
         title = f"Document {shortened_id(document, LONGEST_ID)}"
-        if self._judging.is_blind:
+        if not self._judging.shows_ranks:
             return title
         rank, score = self._judging.order(topic).ranks[document], self._run_pages.score(topic, document)
         if score is None:
@@ -669,7 +669,7 @@ class FigureLine(Horizontal):
     def show(self, topic: str) -> None:
         self._topic = topic
         judging = self._judging
-        if not judging.is_blind:
+        if judging.shows_ranks:
             of_topic = descriptions.scores_line("this topic", judging.scores(topic))
             overall, topics = judging.mean_scores()
             of_all = descriptions.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)

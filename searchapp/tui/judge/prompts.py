@@ -15,6 +15,7 @@ from searchapp.judging.view import Opinion, has_verdict
 from searchapp.text import counted, have
 from searchapp.tui.kit.content import AS_WRITTEN, readable
 from searchapp.tui.kit.descriptions import (
+    RANKS_HIDDEN,
     arrivals_label,
     change_label,
     field_text,
@@ -102,6 +103,8 @@ class JudgePrompts(Conversation):
     def _begin(self) -> None:
         if self.judging.is_blind:
             self._say("Blind: ranks, scores and other people's grades are hidden.")
+        elif not self.judging.shows_ranks:
+            self._say(f"{RANKS_HIDDEN.capitalize()}.")
         if self._goal is not None:
             self._say(f"The goal of this session: {counted(self._goal, 'document')}.")
         self._open(self._number)
@@ -361,7 +364,7 @@ class JudgePrompts(Conversation):
         self._say_news(self.run_pages.news)
         order = self.judging.order(self.topic)
         where = f"{self._index + 1} of {len(order.documents)}"
-        unscored = not self.judging.is_blind and order.ranks[document] > self.run_pages.scored(self.topic)
+        unscored = self.judging.shows_ranks and order.ranks[document] > self.run_pages.scored(self.topic)
         self._say(f"\nDocument {where}, {document}{', which has no score' if unscored else ''}:")
         if page.is_missing:
             self._say("It is no longer in the index: index and rank again.")
@@ -385,8 +388,8 @@ class JudgePrompts(Conversation):
             self._say(f"{other.annotator}: {opinion_text(other, self.labels)}")
 
     def _read_scores(self) -> None:
-        if self.judging.is_blind:
-            self._say("blind: scores are hidden")
+        if not self.judging.shows_ranks:
+            self._say("blind: scores are hidden" if self.judging.is_blind else RANKS_HIDDEN)
             return
         for topic in self.judging.unscored():
             self.judging.scores(topic)

@@ -32,6 +32,7 @@ from searchapp.tui.judge.panes import (
 )
 from searchapp.tui.kit.content import entitle
 from searchapp.tui.kit.descriptions import (
+    RANKS_HIDDEN,
     change_label,
     document_label,
     judged_label,
@@ -142,10 +143,12 @@ class JudgeScreen(WorkScreen):
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def begin(self) -> None:
-        entitle(self.ranking, "Documents" if self.judging.is_blind else "Ranking")
+        entitle(self.ranking, "Ranking" if self.judging.shows_ranks else "Documents")
         if self.judging.is_blind:
             self.head.show_chips(chip("blind", "bold $primary"))
             self.head.tell("ranks, scores and other people's grades are hidden")
+        elif not self.judging.shows_ranks:
+            self.head.tell(RANKS_HIDDEN)
         self.topics.current = self.topic_index
         self.topics.filter("")
         self.open_topic(self.topic_index)
@@ -180,7 +183,7 @@ class JudgeScreen(WorkScreen):
             self._prefetcher.around(order.documents, cursor or 0)
         except SearchappError as error:
             self.head.tell(str(error), "$error")
-        scored = None if self.judging.is_blind else self.run_pages.scored(topic)
+        scored = self.run_pages.scored(topic) if self.judging.shows_ranks else None
         self.ranking.open(topic, order.documents, cursor or 0, scored)
         self._reading.show_topic(topic)
         self.show_document()
@@ -386,7 +389,7 @@ class JudgeScreen(WorkScreen):
             self._done(self.judging.note(topic, document, words), "a note", document)
             self.show_document()
 
-        rank = None if self.judging.is_blind else self.judging.order(topic).places[document] + 1
+        rank = self.judging.order(topic).places[document] + 1 if self.judging.shows_ranks else None
         name = named_document(document, rank, self.begin_of(document))
         self.ask_note(name, self.judging.words(topic, document), write)
 

@@ -218,6 +218,9 @@ def unknown_grade_label(grade: str, labels: Sequence[str]) -> str:
     return f"unknown grade {grade}: the grades are {ends[0]} to {ends[1]}"
 
 
+RANKS_HIDDEN = "ranks, scores and measures are hidden in pools and assignments"
+
+
 def session_summary(summary: Summary, labels: Sequence[str]) -> list[str]:
     """Return the judgments, the pace and the rest of a session in sentences."""
     if not (summary.judged or summary.skipped or summary.noted):
