@@ -9,12 +9,13 @@ is the share of judged documents among the first k.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from searchapp import tasks
+from searchapp.app.pooling import Sample, sampled_topics
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation import measures
 from searchapp.evaluation.base import (
@@ -36,6 +37,9 @@ from searchapp.runs.directory import RANKINGS, GivenRun, StoredRun
 from searchapp.tasks.base import Collection, DataSplit, Grades, P, Task
 from searchapp.tasks.folders import data_folder
 from searchapp.text import choices_hint, counted, have, html_table
+
+if TYPE_CHECKING:
+    from searchapp.evaluation.sampling import SampledTopic
 
 ALL = "all"  # the name of all breakdowns of a task
 
@@ -493,6 +497,91 @@ def evaluate_judged(
         if source.also
         else Measures.none(),
     )
+
+
+# Relevant documents per topic in strata that are not judged completely; with fewer, intervals cover too seldom.
+ENOUGH_RELEVANT = 5
+
+
+def evaluate_sampled(
+    subject: Subject, grades: Grades, sample: Sample, *, held_out: bool = False
+) -> Evaluation:
+    """Estimate xinfAP and infNDCG of a run, with intervals, from the judged documents of a sampled pool.
+
+    Topics count that the run ranks and that have a judged document in each stratum. Grades of documents that were not
+    sampled do not count. There are no official figures.
+
+    Raises:
+        UsageError: the topics that the run has learned from are unknown.
+        DataError: no topic counts, or the run has learned from all of them.
+    """
+    from searchapp.evaluation.sampling import SampledTopic, mean_estimate
+    from searchapp.evaluation.significance import mean
+
+    path, topics = subject.path, sampled_topics(sample, grades)
+    ranked = [ranking for ranking in subject.given.run if ranking.topic_id in topics]
+    if not ranked:
+        raise DataError(
+            f"{path} ranks no topic of the sample with a judged document in each stratum: judge the sample with "
+            "`searchapp judge --run`"
+        )
+    rankings, notes = _counted_rankings(subject, ranked, held_out=held_out)
+    counted_topics = {ranking.topic_id: topics[ranking.topic_id] for ranking in rankings}
+    values: dict[str, float] = {}
+    per_topic: dict[str, Mapping[str, float]] = {}
+    for name, method in (("xinfAP", SampledTopic.xinfap), ("infNDCG", SampledTopic.infndcg)):
+        estimates = {
+            ranking.topic_id: method(topics[ranking.topic_id], ranking.document_ids()) for ranking in rankings
+        }
+        estimated = mean_estimate(list(estimates.values()))
+        values |= {name: estimated.value, f"{name} low": estimated.low, f"{name} high": estimated.high}
+        values[f"{name} uncorrected"] = mean([estimate.uncorrected for estimate in estimates.values()])
+        per_topic[name] = {topic: estimate.value for topic, estimate in estimates.items()}
+    judged = sum(int(topic.judged.sum()) for topic in counted_topics.values())
+    return Evaluation(
+        source=str(path),
+        task=None if subject.task is None else subject.task.name,
+        split=subject.split,
+        topics=len(rankings),
+        official=OfficialScore("xinfAP", {}),
+        measures=Measures(values, per_topic),
+        warnings=(
+            *filter(None, (subject.given.note,)),
+            *notes,
+            *_sample_warnings(sample, counted_topics, {ranking.topic_id for ranking in subject.given.run}),
+        ),
+        judged={
+            "topics": len(rankings),
+            "documents": judged,
+            "retrieved": sum(len(ranking.hits) for ranking in rankings),
+            "retrieved_judged": sum(
+                topics[ranking.topic_id].is_judged(document)
+                for ranking in rankings
+                for document in ranking.document_ids()
+            ),
+            "unjudged": "estimated",
+        },
+    )
+
+
+def _sample_warnings(sample: Sample, topics: Mapping[str, SampledTopic], ranked: Set[str]) -> Iterator[str]:
+    if left := len(sample.keys() | ranked) - len(topics):
+        yield (
+            f"{counted(left, 'topic')} {have(left)} no estimate: the run or the sample lacks them, or a stratum has no "
+            "judged document"
+        )
+    drawn = sum(len(stratum.sampled) for topic in topics for stratum in sample[topic])
+    if unjudged := drawn - sum(int(topic.judged.sum()) for topic in topics.values()):
+        yield (
+            f"{unjudged:,} of {counted(drawn, 'sampled document')} {have(unjudged)} no grade: the estimates suppose "
+            "that they are a random part of the sample, as when the pool is judged in its order"
+        )
+    relevant = sum(topic.relevant_in_samples for topic in topics.values()) / len(topics)
+    if any((topic.judged < topic.sizes).any() for topic in topics.values()) and relevant < ENOUGH_RELEVANT:
+        yield (
+            f"the samples have {relevant:.1f} relevant documents per topic: with fewer than {ENOUGH_RELEVANT} the "
+            "intervals may be too narrow; draw larger shares with --strata"
+        )
 
 
 def _counted_rankings(

@@ -11,21 +11,33 @@ from tempfile import TemporaryDirectory
 import searchapp
 from searchapp.app.index import open_index
 from searchapp.app.manifests import complete_manifest, manifest_of
+from searchapp.app.pooling import (
+    PoolDesign,
+    PoolOrder,
+    Sample,
+    Stratum,
+    draw_sample,
+    pool,
+    sample_record,
+    sampled_documents,
+)
 from searchapp.app.runs import RUNS
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats import trec
 from searchapp.formats.problems import Problems
-from searchapp.judging.assignment import pool
 from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory
 from searchapp.runs.directory import GivenRun, Manifest
 from searchapp.runs.lookup import LookUp, look_up_documents
 from searchapp.tasks.base import Collection as TaskCollection
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Grades, Task
 from searchapp.text import counted
 
 TAG = "pool"
+
+# The file of a sample in the folder `inputs` of a pool.
+SAMPLE = "sample.json"
 
 # The beginning of the names of judging queues.
 QUEUE = "queue"
@@ -76,11 +88,19 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
 
 
 def write_pool(
-    runs: Sequence[Path], depth: int, out: Path, scope: Scope | None = None, *, overwrite: bool = False
+    runs: Sequence[Path],
+    design: PoolDesign,
+    out: Path,
+    scope: Scope | None = None,
+    judged: Callable[[str], Grades] = lambda _task: {},
+    *,
+    overwrite: bool = False,
 ) -> Pool:
-    """Write the first `depth` documents of several runs as one run directory, atomically.
+    """Write the documents of several runs to judge as one run directory, atomically.
 
     The runs are run directories of one task, split and index, and TREC runs; only their topics in the scope count.
+
+    `judged` returns the grades of a task so far, if the design needs them.
 
     Raises:
         UsageError: a run does not exist, or there are only TREC runs and no scope.
@@ -106,7 +126,13 @@ def write_pool(
                 f"{scope.name} does not have {them}"
             )
         in_scope.append(run)
-    pooled = pool(in_scope, depth)
+    inputs = {}
+    if design.by is PoolOrder.sample:
+        sample = draw_sample(in_scope, design.strata, design.seed)
+        inputs[SAMPLE] = sample_record(sample)
+        pooled = sampled_documents(sample, design.seed)
+    else:
+        pooled = pool(in_scope, design, judged(scope.manifest.task) if design.leaves_out_judged else None)
     pooled_documents = dict.fromkeys(document for documents in pooled.values() for document in documents)
     if scope.look_up is not None:
         result = scope.look_up(pooled_documents)
@@ -126,7 +152,7 @@ def write_pool(
         searchapp=searchapp.__version__,
         recipe={
             "name": TAG,
-            "depth": depth,
+            **design.described(),
             "runs": [{"tag": given.run.tag, "digest": given.digest} for given in given_runs],
         },
         depth=max((len(documents) for documents in pooled.values()), default=0),
@@ -137,8 +163,36 @@ def write_pool(
         digest="",
     )
     digests = {document: digests[document] for document in pooled_documents if document in digests}
-    written = directory.write(out, complete_manifest(manifest, run), run, {}, digests, overwrite=overwrite)
+    written = directory.write(
+        out, complete_manifest(manifest, run), run, {}, digests, inputs, overwrite=overwrite
+    )
     return Pool(written, tuple(notes))
+
+
+def read_sample(path: Path, task: str | None) -> Sample:
+    """Return the sample that a pool records, if known of this task.
+
+    Raises:
+        UsageError: the path is not a run directory, not a sampled pool, or a pool of another task.
+        DataError: the record is damaged or has changed.
+    """
+    manifest = directory.read_manifest(path)
+    if task is not None and manifest.task != task:
+        raise UsageError(f"{path} is a pool of {manifest.task}, not of {task}: give a pool of {task}")
+    recorded = directory.read_input(path, manifest, SAMPLE)
+    if recorded is None:
+        raise UsageError(
+            f"{path} is not a sampled pool: make one with `searchapp judgments pool --by sample`"
+        )
+    try:
+        return {
+            topic: [Stratum(tuple(stratum["sampled"]), tuple(stratum["unsampled"])) for stratum in strata]
+            for topic, strata in recorded.items()
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path / directory.INPUTS / SAMPLE} is not a sample of searchapp: write the pool again"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +227,7 @@ def queue_hits(
             trec.write_run(file, trec.with_distinct_scores(Run(QUEUE, (Ranking(topic_id, hits),))))
         runs = [found, *([path] if path.exists() else [])]
         scope = scope_of(task, engine, collection.folder, split)
-        write_pool(runs, depth, path, scope, overwrite=path.exists())
+        write_pool(runs, PoolDesign(depth=depth), path, scope, overwrite=path.exists())
     return QueuedHits(path, len({*hits.document_ids} - known))
 
 

@@ -36,6 +36,7 @@ from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.files import atomic_file, require_place
+from searchapp.judging.judgments import Unjudged
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from searchapp.app.compare import CompareRequest
-    from searchapp.app.evaluate import Evaluation, Subject
+    from searchapp.app.evaluate import Evaluation, GoldSource, Subject
     from searchapp.app.report import People
     from searchapp.progress import Progress
     from searchapp.tasks.base import Grades
@@ -59,6 +60,27 @@ class EvaluatingOptions(JudgedOptions):
         "Score against the grades in a TREC or BEIR qrels file instead of gold; TREC runs without --task "
         "have no official figure."
     )
+    sample: Path | None = option(
+        "--judgments, --qrels: estimate xinfAP and infNDCG, with 95 % intervals, from the judged documents of "
+        "this pool of `judgments pool --by sample`.",
+        metavar="POOL",
+        completes="runs",
+    )
+
+    def require_sample(self, source: GoldSource) -> None:
+        """Check the options beside `sample`.
+
+        Raises:
+            UsageError: one of them does not go with it.
+        """
+        if self.sample is None:
+            return
+        if not self.judgments and self.qrels is None:
+            raise UsageError("--sample requires --judgments or --qrels: the official gold is not sampled")
+        if self.unjudged is not Unjudged.nonrelevant:
+            raise UsageError("--sample excludes --unjudged: documents without a grade are estimated")
+        if source.measures:
+            raise UsageError("--sample excludes --measure: it estimates xinfAP and infNDCG")
 
 
 app = typer.Typer()
@@ -110,11 +132,15 @@ def evaluate(
         measures=tuple(dict.fromkeys(measure or ())),
     )
     require_measures(source.measures)
+    judged.require_sample(source)
     if judged.replace_gold(source):
         subjects = [Subject.of(run, source) for run in runs]
         grades = _grades(settings, subjects, judged)
-        against = Judgments(grades, judged.unjudged, judged.held_out)
-        evaluations = [evaluate_judged(subject, against, source) for subject in subjects]
+        if judged.sample is None:
+            against = Judgments(grades, judged.unjudged, judged.held_out)
+            evaluations = [evaluate_judged(subject, against, source) for subject in subjects]
+        else:
+            evaluations = _estimates(subjects, grades, judged.sample, held_out=judged.held_out)
     else:
         evaluations = score(runs, source)
     if as_json:
@@ -125,12 +151,24 @@ def evaluate(
     warn_all(_distinct_warnings(evaluations))
     for heading, evaluation in zip(headings(evaluations), evaluations, strict=True):
         gate = evaluation.official.measure
-        # Without a task there is no official figure, so the first measure replaces it.
-        figures = evaluation.official.values if evaluation.task is not None else evaluation.measures.values
+        # Without a task and for estimates there is no official figure, so the first measure replaces it.
+        is_official = evaluation.task is not None and judged.sample is None
+        figures = evaluation.official.values if is_official else evaluation.measures.values
         figure = figures.get(gate, nan)
         # Not `<`: NaN misses the gate too.
         if fail_under is not None and not figure >= fail_under:
             raise GateMissed(f"{heading}: {gate} {figure:.6f} is below {fail_under:g}")
+
+
+def _estimates(
+    subjects: Sequence[Subject], grades: Grades, sample: Path, *, held_out: bool
+) -> list[Evaluation]:
+    from searchapp.app.evaluate import evaluate_sampled
+    from searchapp.app.pool import read_sample
+
+    task = next((subject.task.name for subject in subjects if subject.task is not None), None)
+    drawn = read_sample(sample, task)
+    return [evaluate_sampled(subject, grades, drawn, held_out=held_out) for subject in subjects]
 
 
 def _distinct_warnings(evaluations: Sequence[Evaluation]) -> Iterator[str]:

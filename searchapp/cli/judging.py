@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from searchapp.app.pooling import DEPTH, STRATA, PoolDesign, PoolOrder, parse_strata
 from searchapp.app.topic_figures import Order
 from searchapp.cli.commands import (
     DataOption,
@@ -534,7 +535,22 @@ def pool(
     settings: Settings,
     runs: list[Path] = argument("Run directories or TREC runs.", completes="runs"),
     out: Path = option("Run directory to write.", default=REQUIRED),
-    depth: int = option("Documents per topic from each run.", default=10, min=1),
+    by: PoolOrder = option(
+        "depth: best rank in any run; rrf: reciprocal rank fusion; mtf: move-to-front by the judgments so far; "
+        "disagreement: where the runs differ most; sample: a stratified random sample, for `evaluate --sample`.",
+        default=PoolOrder.depth,
+    ),
+    depth: int | None = option("Documents per topic from each run.", min=1, show_default=str(DEPTH)),
+    size: int | None = option("Documents per topic of the pool.", min=1, show_default="all"),
+    strata: str | None = option(
+        "--by sample: strata by best rank, and the share of each that is drawn: 10=1,100=0.2 draws all documents "
+        "to rank 10 and a fifth of those to rank 100.",
+        metavar="RANK=SHARE,...",
+        show_default="10=1,100=0.2",
+    ),
+    seed: SeedOption = None,
+    unjudged: bool = flag("Leave out documents that have a grade, as --by mtf always does."),
+    log: LogOption = None,
     task: str | None = option("Task of TREC runs, if no run directory records it."),
     split: str | None = option("With --task: split of the topics."),
     data: Path | None = option("With --task: folder with the task's official files."),
@@ -543,10 +559,14 @@ def pool(
 ) -> None:
     """Pool the first documents of several runs: a run directory that can be judged like any other.
 
-    Documents are ordered by their best rank in any of the runs. TREC runs are ordered by score, as trec_eval does.
+    --by chooses the order of the documents, and --size how many of them to judge. TREC runs are ordered by score, as
+    trec_eval does. While you judge a pool, ranks, scores and measures are hidden.
     """
     from searchapp.app.pool import scope_of, write_pool
+    from searchapp.app.sessions import judged_by_now
 
+    design = _pool_design(settings, by, depth, size, strata, seed, unjudged=unjudged)
+    path = log or settings.judgments
     if (task is None) != (split is None):
         raise UsageError("TREC runs need both --task and --split")
     with ExitStack() as stack:
@@ -555,16 +575,46 @@ def pool(
             loaded = load(task)
             engine = stack.enter_context(closing(open_engine(settings)))
             scope = scope_of(loaded, engine, data_of(settings, loaded, data), split)
-        written = write_pool(runs, depth, out, scope, overwrite=overwrite)
+        written = write_pool(
+            runs, design, out, scope, lambda task: judged_by_now(path, task), overwrite=overwrite
+        )
     manifest = written.manifest
     warn_all(written.notes)
     if as_json:
         print_json({"run": str(out), "topics": manifest.topics, "documents": manifest.hits})
     say(
         settings,
-        f"wrote {counted(manifest.hits, 'document')} for {counted(manifest.topics, 'topic')} to {out}, the "
-        f"first {depth} of {counted(len(runs), 'run')}",
+        f"wrote {counted(manifest.hits, 'document')} for {counted(manifest.topics, 'topic')} to {out}, "
+        f"{'sampled from' if by is PoolOrder.sample else 'of'} the first {manifest.recipe['depth']} of "
+        f"{counted(len(runs), 'run')}",
     )
+
+
+def _pool_design(
+    settings: Settings,
+    by: PoolOrder,
+    depth: int | None,
+    size: int | None,
+    strata: str | None,
+    seed: int | None,
+    *,
+    unjudged: bool,
+) -> PoolDesign:
+    """Return the design of a pool.
+
+    Raises:
+        UsageError: options exclude each other, or the strata are invalid.
+    """
+    if by is PoolOrder.sample:
+        for name, is_given in (("--depth", depth), ("--size", size), ("--unjudged", unjudged)):
+            if is_given:
+                raise UsageError(f"--by sample excludes {name}: --strata give the ranks and shares")
+        drawn = STRATA if strata is None else parse_strata(strata)
+        return PoolDesign(by, strata=drawn, seed=settings.seed_of(seed, 0))
+    for option_name, value in (("--strata", strata), ("--seed", seed)):
+        if value is not None:
+            raise UsageError(f"{option_name} requires --by sample: add it, or leave out {option_name}")
+    return PoolDesign(by, DEPTH if depth is None else depth, size, unjudged=unjudged)
 
 
 @command(judgments_app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ from searchapp.cli.judgment_options import (
     require_log,
 )
 from searchapp.cli.output import print_json, say, show, stdout_console, warn, warn_all
-from searchapp.cli.tables import ResultTable
+from searchapp.cli.tables import ResultTable, print_line
 from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
@@ -35,7 +35,7 @@ from searchapp.judging.log import JudgmentLog, LogVerification, back_up
 from searchapp.judging.log import verify as verified
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
-from searchapp.text import be, counted
+from searchapp.text import be, counted, have
 
 if TYPE_CHECKING:
     from searchapp.judging.agreement import Agreement, SightCounts
@@ -416,6 +416,79 @@ def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json
         for annotator_progress in result
     )
     ResultTable.of_rows(names, rows, texts=(0, 1, 7)).print_folded()
+
+
+@command(group)
+def progress(
+    settings: Settings,
+    task: TaskArgument,
+    sample: Path = option(
+        "Pool of `judgments pool --by sample`, whose documents are judged.",
+        default=REQUIRED,
+        metavar="POOL",
+        completes="runs",
+    ),
+    target: float = option(
+        "Recall of the pool's relevant documents at which to stop.", default=0.9, min=0, max=1
+    ),
+    rule: Rule = option(
+        "How the grades of several annotators become one, unless the document was adjudicated.",
+        "--aggregation",
+        default=Rule.majority,
+    ),
+    annotator: AnnotatorsOption = None,
+    log: LogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Estimate how many relevant documents of a pool are not found yet, and recommend to stop or to go on.
+
+    The estimate is Horvitz and Thompson's, from the judged documents of a stratified sample, with a 95 % interval. Stop
+    if the lower limit of the recall reaches the target. Documents outside the pool are not estimated.
+    """
+    from searchapp.app.pool import read_sample
+    from searchapp.app.pooling import judging_progress
+
+    task = load(task).name
+    with open_judgments(settings, log, task, annotator) as (_, view):
+        grades = aggregate(view, Aggregation(rule, annotator)).grades
+    result = judging_progress(read_sample(sample, task), grades)
+    missing = result.missing
+    recall, low, high = (result.recall(number) for number in (missing.value, missing.high, missing.low))
+    is_enough = low >= target
+    if as_json:
+        print_json(
+            {
+                "task": task,
+                "topics": result.topics,
+                "topics_without_estimate": result.of_topics - result.topics,
+                "found": result.found,
+                "unjudged": result.unjudged,
+                "missing": asdict(missing),
+                "recall": {"value": recall, "low": low, "high": high},
+                "target": target,
+                "stop": is_enough,
+            }
+        )
+        return
+    without = result.of_topics - result.topics
+    names = ("", "estimate", "low", "high")
+    rows = [
+        ("relevant documents found", f"{result.found:,}", "", ""),
+        ("relevant documents not found", *(f"{number:,.1f}" for number in astuple(missing))),
+        ("recall", *(f"{share:.4f}" for share in (recall, low, high))),
+    ]
+    ResultTable.of_rows(names, rows).print(stdout_console())
+    advice = (
+        f"stop: the recall is at least {target:g} with 95 % confidence"
+        if is_enough
+        else f"go on: the recall may be {low:.2f}, below the target {target:g}; {counted(result.unjudged, 'document')} "
+        "of the pool have no grade"
+    )
+    if without:
+        warn(
+            f"{without:,} of {counted(result.of_topics, 'topic')} {have(without)} no judged document in a stratum"
+        )
+    print_line(stdout_console(), advice)
 
 
 @command(group)

@@ -1,7 +1,6 @@
-"""Pools of documents to judge, and the assignment of topics to annotators.
+"""The assignment of topics to annotators.
 
-Pooling: K. Sparck Jones and C. J. van Rijsbergen, Report on the need for and provision of an "ideal" information
-retrieval test collection, 1975. An assignment file is JSON:
+An assignment file is JSON:
 
     {"task": "nlps", "split": "dev", "seed": 0, "shared": ["608"], "topics": {"ann": ["608", "12"], "ben": ["608"]}}
 """
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,19 +17,7 @@ from typing import Any, BinaryIO
 from searchapp.errors import UsageError
 from searchapp.formats.json_files import read_members
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Run
 from searchapp.text import counted, suggestion
-
-
-def pool(runs: Iterable[Run], depth: int) -> dict[str, list[str]]:
-    """Return for each topic the union of the first `depth` documents of every run, by best rank, then by run."""
-    best: dict[str, dict[str, int]] = {}
-    for run in runs:
-        for ranking in run:
-            ranks = best.setdefault(ranking.topic_id, {})
-            for rank, document in enumerate(ranking.document_ids()[:depth], 1):
-                ranks[document] = min(rank, ranks.get(document, rank))
-    return {topic: sorted(ranks, key=ranks.__getitem__) for topic, ranks in best.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,16 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     assert cli("judgments", "adjudicate", TASK, *decide).code == 0
     yield run("judgments agreement", TASK)
     yield run("judgments pool", first, second, "--depth", 3, "--out", folder / "pool")
+    sample = folder / "sample"
+    assert cli("judgments", "pool", first, second, "--by", "sample", "--out", sample).code == 0
+    lines = [line.split() for line in (sample / "run.trec").read_text("utf-8").splitlines()]
+    sampled_qrels = folder / "sampled.qrels"
+    sampled_qrels.write_text("".join(f"{line[0]} 0 {line[2]} 1\n" for line in lines), "utf-8")
+    assert (
+        cli("judgments", "import", TASK, sampled_qrels, "--format", "qrels", "--annotator", "cem").code == 0
+    )
+    yield run("judgments progress", TASK, "--sample", sample)
+    yield run("evaluate", first, "--judgments", "--sample", sample)
     quotas = ("--quota", "ann=3", "--quota", "bob=3")
     yield run("judgments assign", TASK, *split, *quotas, "--out", folder / "assigned.json")
     yield run("evaluate", first, "--judgments", "--measure", "AP", *cutoff)

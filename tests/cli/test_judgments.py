@@ -469,6 +469,103 @@ def test_a_pool_is_the_union_of_the_first_documents_of_runs(
     assert indexed("runs", "verify", out).code == 0
 
 
+def test_pools_have_the_documents_that_their_order_puts_first(
+    indexed: Cli, two_runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    def pool(name: str, *options: object) -> dict[str, list[str]]:
+        result = indexed("judgments", "pool", *two_runs, "--out", tmp_path / name, *options)
+        assert result.code == 0, result.stderr
+        assert indexed("runs", "verify", tmp_path / name).code == 0
+        return read_rankings(tmp_path / name)
+
+    by_depth = pool("depth", "--size", 4)
+    for by in ("rrf", "disagreement", "mtf"):
+        ordered = pool(by, "--by", by, "--size", 4)
+        assert ordered.keys() == by_depth.keys() and ordered != by_depth
+        assert {len(documents) for documents in ordered.values()} == {4}
+    topic, (first, *others) = next(iter(pool("mtf-before", "--by", "mtf").items()))
+    qrels = tmp_path / "one.qrels"
+    qrels.write_text(f"{topic} 0 {first} 1\n")
+    assert indexed("judgments", "import", "nlps", qrels, "--format", "qrels", "--annotator", "ann").code == 0
+    after = pool("mtf-after", "--by", "mtf")[topic]
+    assert sorted(after) == sorted(others) and after != others  # the successful run goes on
+    assert first not in pool("unjudged", "--unjudged")[topic]
+    for options, message in (
+        (("--by", "sample", "--size", 3), "--by sample excludes --size"),
+        (("--strata", "10=1"), "--strata requires --by sample"),
+        (("--seed", 1), "--seed requires --by sample"),
+        (("--by", "sample", "--strata", "10"), "use the form RANK=SHARE"),
+    ):
+        result = indexed("judgments", "pool", *two_runs, "--out", tmp_path / "x", *options)
+        assert result.code == 2 and message in result.stderr
+        assert not (tmp_path / "x").exists()
+
+
+def test_a_judged_sample_estimates_measures_and_the_rest_of_relevant_documents(
+    indexed: Cli, two_runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    def draw(strata: str) -> Path:
+        out = tmp_path / strata
+        options = ("--by", "sample", "--strata", strata, "--seed", 3)
+        assert indexed("judgments", "pool", *two_runs, "--out", out, *options).code == 0
+        return out
+
+    def judge(pool: Path) -> Path:
+        qrels = tmp_path / f"{pool.name}.qrels"
+        lines = [
+            f"{topic} 0 {document} {int(document) % 3 == 0:d}\n"
+            for topic, documents in read_rankings(pool).items()
+            for document in documents
+        ]
+        qrels.write_text("".join(lines))
+        return qrels
+
+    census, sample = draw("100=1"), draw("5=1,100=0.5")
+    complete = judge(census)
+    measures = ("--measure", "AP", "--measure", "nDCG", "--cutoff", 10, "--json")
+    full = indexed("evaluate", *two_runs, "--qrels", complete, *measures)
+    exact = indexed("evaluate", *two_runs, "--qrels", complete, "--sample", census, "--json")
+    part = indexed("evaluate", *two_runs, "--qrels", judge(sample), "--sample", sample, "--json")
+    for of_full, of_exact, of_part in zip(
+        *(result.json["runs"] for result in (full, exact, part)), strict=True
+    ):
+        for estimate, measure in (("xinfAP", "AP"), ("infNDCG", "nDCG")):
+            values, value = of_exact["measures"], of_full["measures"][measure]
+            for end in ("", " low", " high", " uncorrected"):
+                assert values[estimate + end] == pytest.approx(value, abs=1e-12)
+            values = of_part["measures"]
+            assert values[f"{estimate} low"] < values[estimate] < values[f"{estimate} high"]
+    imported = ("--format", "qrels", "--annotator", "ann")
+    assert indexed("judgments", "import", "nlps", judge(sample), *imported).code == 0
+    evaluated = indexed("evaluate", two_runs[0], "--judgments", "--sample", sample, "--json")
+    assert evaluated.json["measures"] == part.json["runs"][0]["measures"]
+    assert indexed("evaluate", two_runs[0], "--judgments", "--sample", sample, "--fail-under", 0.99).code == 5
+
+    progress = indexed("judgments", "progress", "nlps", "--sample", sample, "--json").json
+    lines = [line.split() for line in complete.read_text().splitlines()]
+    relevant = sum(grade == "1" for *_, grade in lines)
+    missing = relevant - progress["found"]
+    assert progress["missing"]["low"] <= missing <= progress["missing"]["high"] and not progress["stop"]
+    shown = indexed("judgments", "progress", "nlps", "--sample", sample, "--target", 0.1)
+    assert "stop: the recall is at least 0.1 with 95 % confidence" in shown.stdout
+    assert indexed("judgments", "import", "nlps", complete, *imported).code == 0
+    done = indexed("judgments", "progress", "nlps", "--sample", sample, "--target", 1, "--json").json
+    assert done["stop"] and done["found"] == relevant and done["recall"]["low"] == 1
+
+    for options, message in (
+        (("--sample", sample), "--sample requires --judgments or --qrels"),
+        (("--judgments", "--sample", two_runs[0]), "is not a sampled pool"),
+        (("--judgments", "--sample", sample, "--measure", "AP"), "--sample excludes --measure"),
+        (("--judgments", "--sample", sample, "--unjudged", "bounds"), "--sample excludes --unjudged"),
+    ):
+        result = indexed("evaluate", two_runs[0], *options)
+        assert result.code == 2 and message in result.stderr
+    record = sample / "inputs" / "sample.json"
+    record.write_text(record.read_text().replace("0.5", "0.4", 1))
+    result = indexed("judgments", "progress", "nlps", "--sample", sample)
+    assert result.code == 4 and "changed since the run was written" in result.stderr
+
+
 def test_topics_are_assigned_by_a_seed(offline: Cli, tmp_path: Path) -> None:
     def assign(out: Path, *more: object) -> dict[str, object]:
         result = offline(

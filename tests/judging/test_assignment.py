@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import InvalidFiles, UsageError
-from searchapp.judging.assignment import Assigned, assign, pool, read, shuffled, write
-from searchapp.model import Hit, Hits, Ranking, Run
+from searchapp.judging.assignment import Assigned, assign, read, shuffled, write
 
 TOPICS = [f"t{number}" for number in range(40)]
 
@@ -52,21 +51,6 @@ def test_impossible_quotas_are_rejected(
 ) -> None:
     with pytest.raises(UsageError, match=part):
         assign(TOPICS, quotas, overlap, per_topic)
-
-
-def run(*rankings: tuple[str, str]) -> Run:
-    return Run(
-        "r",
-        tuple(
-            Ranking(topic, Hits.of(*(Hit(document, 1.0) for document in documents)))
-            for topic, documents in rankings
-        ),
-    )
-
-
-def test_a_pool_has_the_top_of_every_run_by_the_best_rank() -> None:
-    runs = [run(("t", "abc"), ("u", "x")), run(("t", "dcb"))]
-    assert pool(runs, 2) == {"t": ["a", "d", "b", "c"], "u": ["x"]}
 
 
 def test_a_shuffled_order_depends_on_the_seed_alone() -> None:
