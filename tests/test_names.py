@@ -28,6 +28,7 @@ ROLES = {
 """Names of modules that state the role of a module in its folder."""
 
 LAYERS = {
+    "calibration": {"app", "cli", "judging"},  # the command, drawing documents, and measuring
     "evaluate": {"app", "cli"},  # a use case and its command
     "explanation": {"app/inspection", "tui/kit"},  # finding and showing it
     "judging": {"cli", "tui/kit", "tui/search"},  # starting it, and doing it on screens

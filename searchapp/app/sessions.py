@@ -15,6 +15,7 @@ from searchapp.engines import judgments_address, open_judgments
 from searchapp.errors import DataError, EngineError
 from searchapp.judging.assignment import Assigned
 from searchapp.judging.events import Author, annotator_name
+from searchapp.judging.guidelines import read_guidelines
 from searchapp.judging.judgments import Aggregation, aggregate
 from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import JudgingSession, Session
@@ -32,7 +33,7 @@ def usual_depth(run_pages: RunPages) -> int | None:
     return None if run_pages.is_pool else run_pages.task.info.judging_depth
 
 
-def grading_session(stack: ExitStack, log: Path, task: str, annotator: str | None) -> Session:
+def grading_session(stack: ExitStack, log: Path, task: Task, annotator: str | None) -> Session:
     """Open a session on a log, which `stack` closes.
 
     Raises:
@@ -40,7 +41,8 @@ def grading_session(stack: ExitStack, log: Path, task: str, annotator: str | Non
         SearchappError: the log can't be opened.
     """
     opened_log = stack.enter_context(JudgmentLog(log, PATIENCE_SECONDS))
-    return Session(opened_log, task, Author(annotator_name(annotator)))
+    guidelines = read_guidelines(task.info.guidelines)
+    return Session(opened_log, task.name, Author(annotator_name(annotator)), guidelines=guidelines)
 
 
 def judging_session(
@@ -117,6 +119,7 @@ def open_judging(
         EngineError: the documents cannot be read.
     """
     task, name, run, split = request.task, request.author.annotator, request.run, request.split
+    guidelines = read_guidelines(task.info.guidelines)
     with ExitStack() as stack:
         documents = LocalFirst(settings, progress, warn, copy=request.shared)
         stack.enter_context(closing(documents))
@@ -142,7 +145,7 @@ def open_judging(
         for note in pages.notes:
             warn(note)
         judging = judging_session(
-            Session(log, task.name, request.author),
+            Session(log, task.name, request.author, guidelines=guidelines),
             pages,
             topics,
             request.depth or (None if request.every_document else usual_depth(pages)),

@@ -451,11 +451,13 @@ def adjudicate(
     @contextmanager
     def session() -> Iterator[tuple[JudgmentLog, Session]]:
         from searchapp.app.sessions import PATIENCE_SECONDS
+        from searchapp.judging.guidelines import read_guidelines
         from searchapp.judging.session import Session
 
         patience = PATIENCE_SECONDS if grade is None else None
         with open_judgments(settings, log, loaded.name, between, patience=patience) as (opened_log, _):
-            yield opened_log, Session(opened_log, loaded.name, author, (Action.adjudicate,))
+            guidelines = read_guidelines(loaded.info.guidelines)
+            yield opened_log, Session(opened_log, loaded.name, author, (Action.adjudicate,), guidelines)
 
     @contextmanager
     def disputes(progress: Progress) -> Iterator[tuple[Adjudication, Pages, Presence] | None]:

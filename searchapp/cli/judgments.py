@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from searchapp.cli.calibration import app as calibration_app
 from searchapp.cli.commands import CommandGroup, JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.judging import judgments_app
 from searchapp.cli.judgment_options import (
@@ -48,7 +49,7 @@ app = typer.Typer()
 group = typer.Typer(cls=CommandGroup, help="Manage judgments.", no_args_is_help=True)
 checks = typer.Typer()
 app.add_typer(group, name="judgments")
-for commands in (judgments_app, checks):
+for commands in (judgments_app, calibration_app, checks):
     group.add_typer(commands)
 
 
@@ -504,17 +505,27 @@ def agreement(
 
     Kappa is Cohen's, unweighted and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is perfect
     agreement, 0 is agreement by chance. Models count as annotators. A grade given in view of others' judgments, or
-    changed after they became visible, is not independent: the output counts such grades.
+    changed after they became visible, is not independent: the output counts such grades. If the guidelines changed, it
+    shows how many grades were given under each version.
     """
     from searchapp.judging.agreement import agreement as measured
+    from searchapp.judging.guidelines import GUIDELINES
 
     task = load(task).name
-    with open_judgments(settings, log, task, annotator) as (_, view):
-        result = measured(view, annotator)
+    with open_judgments(settings, log, task, annotator) as (opened, view):
+        digests = {
+            detail.event: str(detail.value.get("digest")) for detail in opened.details(task, GUIDELINES)
+        }
+        result = measured(view, annotator, digests)
     if as_json:
         print_json(_agreement_json(task, result))
     else:
         _print_agreement(result, disputed)
+        if result.guidelines_changed:
+            warn(
+                "the guidelines changed during the study: grades under different versions may mean different "
+                "things; compare annotators on documents that they judged under the same one"
+            )
 
 
 @command(group, "list")
@@ -608,11 +619,25 @@ def _print_agreement(result: Agreement, most: int) -> None:
         )
         for key, grades in result.disputed[:most]
     ]
+    versions = [
+        (
+            use.digest or "not recorded",
+            f"{use.grades:,}",
+            ", ".join(use.annotators),
+            *(
+                f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M}"
+                for time in (use.first, use.last)
+            ),
+        )
+        for use in result.guidelines
+        if len(result.guidelines) > 1
+    ]
     for names, rows, texts in (
         (("annotator", "grades", "in view of others'", "not recorded"), seen, (0,)),
         (("annotators", "documents", "kappa", "linear", "quadratic"), pairs, (0,)),
         (("topic", "documents", "alpha"), topics, (0,)),
         (("topic", "document", "grades", "decided"), disputed, (0, 1, 2, 3)),
+        (("guidelines", "grades", "annotators", "first (UTC)", "last (UTC)"), versions, (0, 2, 3, 4)),
     ):
         if rows:
             console.print()
@@ -654,6 +679,10 @@ def _agreement_json(task: str, result: Agreement) -> dict[str, object]:
         "saw_others": {
             **asdict(result.saw_others),
             "annotators": {name: asdict(of) for name, of in result.saw_others_by.items()},
+        },
+        "guidelines": {
+            "changed": result.guidelines_changed,
+            "versions": [asdict(use) for use in result.guidelines],
         },
         "pairs": [asdict(pair) for pair in result.pairs],
         "topics": {

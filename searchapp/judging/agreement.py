@@ -68,6 +68,36 @@ def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights | Weight = We
     return 1 - observed / expected if expected else math.nan
 
 
+KAPPA_RESAMPLES = 2_000
+
+
+def kappa_interval(
+    pairs: Sequence[tuple[int, int]],
+    weights: Weights | Weight = Weights.none,
+    resamples: int = KAPPA_RESAMPLES,
+    seed: int = 0,
+    level: float = 0.95,
+) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of Cohen's kappa over documents; NaN with fewer than two documents.
+
+    Resamples without a kappa, because all of their grades are equal, are left out.
+
+    B. Efron and R. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
+    """
+    import numpy as np
+
+    if len(pairs) < 2:
+        return math.nan, math.nan
+    ordered = sorted(pairs)
+    draws = np.random.default_rng(seed).integers(len(pairs), size=(resamples, len(pairs)))
+    kappas = [cohen_kappa([ordered[index] for index in draw], weights) for draw in draws.tolist()]
+    defined = [kappa for kappa in kappas if not math.isnan(kappa)]
+    if not defined:
+        return math.nan, math.nan
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
 def krippendorff_alpha(units: Sequence[Sequence[int]], level: Level = Level.ordinal) -> float:
     """Return Krippendorff's alpha, given the grades of each document.
 
@@ -192,6 +222,19 @@ class SightCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class GuidelinesUse:
+    """The grades that were given under one version of the guidelines."""
+
+    # The digest of the guidelines; None if no guidelines are recorded.
+    digest: str | None
+    grades: int
+    annotators: tuple[str, ...]
+    # The time of the first grade, and of the last one.
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """Agreement of all annotators, of each two, and on each topic, over the documents with at least two grades."""
 
@@ -209,10 +252,24 @@ class Agreement:
     saw_others: SightCounts
     # By annotator.
     saw_others_by: Mapping[str, SightCounts]
+    # All grades by the version of the guidelines, the earliest first.
+    guidelines: tuple[GuidelinesUse, ...]
+
+    @property
+    def guidelines_changed(self) -> bool:
+        return sum(use.digest is not None for use in self.guidelines) > 1
 
 
-def agreement(view: JudgmentView, annotators: Collection[str] | None = None) -> Agreement:
-    """Return the agreement of these annotators, or of all, models included."""
+def agreement(
+    view: JudgmentView,
+    annotators: Collection[str] | None = None,
+    guidelines: Mapping[str, str] | None = None,
+) -> Agreement:
+    """Return the agreement of these annotators, or of all, models included.
+
+    `guidelines` has the digests of the guidelines by the ids of events.
+    """
+    by_guidelines: defaultdict[str | None, list[Event]] = defaultdict(list)
     by_annotator: defaultdict[str, dict[Key, int]] = defaultdict(dict)
     by_topic: defaultdict[str, list[list[int]]] = defaultdict(list)
     several: dict[Key, dict[str, int]] = {}
@@ -223,6 +280,7 @@ def agreement(view: JudgmentView, annotators: Collection[str] | None = None) -> 
         for opinion in view.opinions(*key):
             if opinion.grade is not None and (annotators is None or opinion.annotator in annotators):
                 events[opinion.annotator] = opinion.event
+                by_guidelines[(guidelines or {}).get(opinion.event.id)].append(opinion.event)
                 grades[opinion.annotator] = by_annotator[opinion.annotator][key] = opinion.grade
         if len(grades) > 1:
             several[key] = grades
@@ -248,7 +306,17 @@ def agreement(view: JudgmentView, annotators: Collection[str] | None = None) -> 
         {key: decision for key, _ in disputed if (decision := view.decision(*key)) is not None},
         SightCounts.of(sum(sight.values(), Counter())),
         {name: SightCounts.of(sight[name]) for name in sorted(sight)},
+        _guidelines_uses(by_guidelines),
     )
+
+
+def _guidelines_uses(by_digest: Mapping[str | None, Sequence[Event]]) -> tuple[GuidelinesUse, ...]:
+    uses = []
+    for digest, events in by_digest.items():
+        in_order = sorted(events, key=lambda event: event.order)
+        names = tuple(sorted({event.annotator for event in events}))
+        uses.append(GuidelinesUse(digest, len(events), names, in_order[0].time, in_order[-1].time))
+    return tuple(sorted(uses, key=lambda use: (use.first, use.digest or "")))
 
 
 def judged_in(path: Path) -> dict[str, int]:

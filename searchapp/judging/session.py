@@ -19,7 +19,8 @@ from itertools import chain, islice
 from searchapp.errors import SearchappError
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.event_log import NotSaved
-from searchapp.judging.events import Action, Author, Event, is_timed
+from searchapp.judging.events import Action, Author, Detail, Event, is_timed
+from searchapp.judging.guidelines import Guidelines
 from searchapp.judging.judgments import (
     Aggregation,
     Pace,
@@ -72,13 +73,20 @@ class Session:
 
     Args:
         earlier: the actions of earlier sessions that `undo` may retract
+        guidelines: what the grades mean; their digest is recorded with every judgment
     """
 
     def __init__(
-        self, log: JudgmentLog, task: str, author: Author, earlier: Collection[Action] = JUDGING
+        self,
+        log: JudgmentLog,
+        task: str,
+        author: Author,
+        earlier: Collection[Action] = JUDGING,
+        guidelines: Guidelines | None = None,
     ) -> None:
         self.task = task
         self.author = author
+        self.guidelines = guidelines
         # Exchanges the log with a team's, when judgments are shared.
         self.synchronizer: Synchronizer | None = None
         # New sentences on damage of the log; the interface shows and removes them.
@@ -143,6 +151,10 @@ class Session:
     @property
     def waiting_events(self) -> tuple[Event, ...]:
         return tuple(self._waiting)
+
+    def details(self, events: Iterable[Event]) -> list[Detail]:
+        """Return the side records of own events."""
+        return [] if self.guidelines is None else self.guidelines.details(events)
 
     @property
     def not_saved(self) -> str | None:
@@ -210,7 +222,7 @@ class Session:
         if not self._waiting:
             return Outcome(events)
         try:
-            self._log.append(self._waiting)
+            self._log.append(self._waiting, self.details(self._waiting))
         except NotSaved as error:
             self._why = str(error)
             return Outcome(events, error)
@@ -348,6 +360,20 @@ def cyclic_order(length: int, after: int, step: int = 1) -> Iterator[int]:
     return chain(range(after + 1, length), range(min(after + 1, length)))
 
 
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What an annotator learns about a document that was just graded."""
+
+    given: int
+    known: int
+    # The section of the guidelines on the known grade, with its example; "" if there is none.
+    guideline: str
+
+    @property
+    def is_right(self) -> bool:
+        return self.given == self.known
+
+
 class JudgingSession:
     """One annotator's work on a run.
 
@@ -433,6 +459,10 @@ class JudgingSession:
 
     def words(self, topic_id: str, document_id: str) -> str:
         return self.session.view.words(self.session.author.annotator, topic_id, document_id)
+
+    def feedback(self, topic_id: str, document_id: str) -> Feedback | None:  # noqa: ARG002
+        """Return what the annotator learns about a document after grading it; None outside calibrations."""
+        return None
 
     def judgments(self, topic_id: str) -> Mapping[str, Judgment]:
         """Return the annotator's verdicts on a topic's documents, also on those that the run does not rank."""

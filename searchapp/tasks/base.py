@@ -136,6 +136,8 @@ class TaskInfo:
     # The labels of the grades 0, 1, ...
     grades: tuple[str, ...] = ("not relevant", "relevant")
     judging_depth: int = JUDGING_DEPTH
+    # The Markdown file that tells annotators what the grades mean, see `judging.guidelines`.
+    guidelines: Path | None = None
     # Whether a topic is one of the documents, under the same id, and must never be retrieved for itself.
     topics_are_documents: bool = False
     # The fields with the text that a document belongs to, and with its position there.

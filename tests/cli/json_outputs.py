@@ -138,6 +138,12 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("judgments backup", folder / "backup.sqlite")
     yield run("judgments verify")
     yield run("judgments retract", TASK, "--import", 2)
+    calibration = ("judgments calibrate", TASK, "--run", first, "--size", 4, "--repeats", 1)
+    for name in ("ann", "bob"):
+        words = [*calibration[0].split(), *calibration[1:], "--annotator", name, "--plain"]
+        assert cli(*words, typed="1\n0\n1\n0\nq\n1\nq\n").code == 0
+    yield run(*calibration, "--results")
+    yield run(*calibration, "--results", "--annotator", "ann", "--pass", -1)
     yield run("train", TASK, *split)
     yield run("ablate", TASK, *split, "--recipe", "neighbours", *cutoff, *permutations)
     neighbours = ("--recipe", "neighbours", *cutoff)

@@ -9,9 +9,11 @@ from textual.pilot import Pilot
 
 from searchapp.app.inspection.pages import Pages
 from searchapp.judging.events import Action
+from searchapp.judging.guidelines import read_guidelines
 from searchapp.judging.judgments import Aggregation, aggregate
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, disputes
+from searchapp.tasks import load
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
 from searchapp.tui.kit.content import Form
@@ -295,3 +297,20 @@ def test_prompts_work_without_topics_and_documents(judging: JudgingHarness) -> N
     )
     assert "not in the index" in text and "every disagreement is decided: q leaves" in text
     assert [action for action, *_ in decisions(judging)] == [Action.adjudicate] * 4
+
+
+def test_a_key_shows_the_guidelines(judging: JudgingHarness) -> None:
+    async def steps(pilot: P, screen: AdjudicateScreen) -> None:
+        await pilot.press("H")
+        assert "the task has no guidelines" in screen_text(pilot)
+        screen.session.guidelines = read_guidelines(load("nlps").info.guidelines)
+        await pilot.press("H")
+        text = screen_text(pilot)
+        assert "Guidelines of nlps" in text and "Premises of mathematical statements" in text
+        assert "n = 2k" not in text
+        await pilot.press("end")
+        assert "n = 2k" in screen_text(pilot)
+        await pilot.press("escape")
+        assert "Guidelines of nlps" not in screen_text(pilot)
+
+    drive(judging.adjudicating(), steps, size=(80, 24))

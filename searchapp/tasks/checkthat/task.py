@@ -118,6 +118,7 @@ QUERIES = {"words": "claims", "pairs": "claim_pairs"}
 
 
 INFO = TaskInfo(
+    guidelines=Path(__file__).with_name("guidelines.md"),
     name="checkthat",
     title="Check-worthiness of debate sentences (CheckThat! 2019, task 1)",
     about="For a debate, rank its sentences by how much they are worth a fact check.",

@@ -137,6 +137,7 @@ _FILES = {
 }
 
 INFO_2019 = TaskInfo(
+    guidelines=Path(__file__).with_name("guidelines_2019.md"),
     name="explanation-2019",
     title="Explanation regeneration (TextGraphs-13)",
     about="For a science question and its right answer, rank all facts: facts that explain the answer first.",
@@ -219,6 +220,7 @@ TASK_2019 = shipped(INFO_2019, Explanation2019Collection, Explanation2019Format(
 
 
 INFO_2021 = TaskInfo(
+    guidelines=Path(__file__).with_name("guidelines_2021.md"),
     name="explanation-2021",
     title="Explanation regeneration with ratings (TextGraphs-15)",
     about="For a science question and its right answer, rank facts by their relevance to its explanation.",

@@ -114,6 +114,7 @@ def _entries(path: Path, problems: Problems, noun: str) -> Iterator[tuple[str, j
 KNOWLEDGE_BASE = "knowledge_base.json"
 
 INFO = TaskInfo(
+    guidelines=Path(__file__).with_name("guidelines.md"),
     name="nlps",
     title="Natural language premise selection (TextGraphs-16)",
     about="For a mathematical statement, rank the statements that its proof uses.",

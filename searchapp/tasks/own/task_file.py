@@ -154,6 +154,8 @@ def _items(value: Any) -> list[Any]:
 TREC = "trec"
 INDEX = "index"  # the format of documents in an index of another program
 FORMATS = (TREC, *records.FORMATS)
+# The guidelines of a task whose file names no others.
+GUIDELINES_FILE = "guidelines.md"
 # The suffixes of TREC qrels.
 SUFFIXES = (".qrels", ".qrel", ".trec", ".txt")
 
@@ -458,6 +460,7 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
         topics_are_documents=bool(root.truth("topics_are_documents")),
         default_depth=root.whole("depth", DEPTH, 1),
         judging_depth=root.whole("judging_depth", JUDGING_DEPTH, 1),
+        guidelines=_guidelines(root, path.parent),
         default_recipe=root.text("recipe", "bm25"),
         search_recipe=root.text("search_recipe", "words"),
         markup=_markup(root),
@@ -466,6 +469,16 @@ def _content(path: Path, root: TomlTable) -> OwnFile:
     )
     root.finish()
     return OwnFile(info, documents, layout, topics, training_split, recipes)
+
+
+def _guidelines(root: TomlTable, folder: Path) -> Path | None:
+    name = root.text("guidelines")
+    file = folder / (name or GUIDELINES_FILE)
+    if file.is_file():
+        return file
+    if name is not None:
+        root.wrong("missing guidelines", f"guidelines names {name!r}, but {file} is not a file", "guidelines")
+    return None
 
 
 def _markup(root: TomlTable) -> Markup:

@@ -245,6 +245,7 @@ def _task(key: str, name: str, read_vocabulary: ReadVocabulary, *, slots: bool) 
         official_file=f"smart-2021-rl-{key}-predictions.json",
         measures=("AP", "RR", "R@1", "R@2", "R@5", "R@10", "R@50", "R@100"),
         grades=("not the relation", "the relation"),
+        guidelines=Path(__file__).with_name("guidelines.md"),
     )
     collection = partial(RelationsCollection, info, key, read_vocabulary, slots)
     return shipped(info, collection, RelationsFormat(info, slots, RelationScorer(key, CUT_OFF)))

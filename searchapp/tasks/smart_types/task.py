@@ -95,6 +95,7 @@ def _task_info(key: str, name: str, measure: str) -> TaskInfo:
         official_file=f"task1_{key}_predictions.json",
         measures=("AP", "RR", "P@1", "R@5", "R@10", "nDCG@10"),
         grades=("not the type", "the type"),
+        guidelines=Path(__file__).with_name("guidelines.md"),
     )
 
 

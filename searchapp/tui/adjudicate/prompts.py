@@ -25,6 +25,7 @@ n                next undecided disagreement; an empty line is n
 a words          annotate: a note on this document, or on the one just decided
 u, U             undo the last decision or note, redo it
 m                Switch between rendered text, raw text and LaTeX source
+g                the guidelines: what the grades mean, with examples
 ?                this help
 q                leave; everything is saved"""
 
@@ -74,6 +75,7 @@ class AdjudicatePrompts(Conversation):
             "n": lambda: self._say(NOTE) if rest else self._next_open(),
             "a": lambda: self._note(rest.strip()),
             "m": self._toggle_maths,
+            "g": self._read_guidelines,
             "?": lambda: self._say(HELP),
         }
         if word in ("q", "quit", "exit"):

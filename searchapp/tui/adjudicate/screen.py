@@ -183,7 +183,7 @@ OTHER = {
 }
 
 # Actions with the same meaning.
-SAME = (*EVERYWHERE, "undo", "redo", "note", "reading", "wider", "narrower", "markup")
+SAME = (*EVERYWHERE, "undo", "redo", "note", "guidelines", "reading", "wider", "narrower", "markup")
 
 COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document": "right"}
 
@@ -448,6 +448,7 @@ class AdjudicateScreen(WorkScreen):
             "redo": lambda: self._repeat(self.adjudication.session.redo(), "redo"),
             "note": self._note,
             "reason": self._reason,
+            "guidelines": self.show_guidelines,
             "clear": lambda: self.leave_line(self.query_one("#filter", TextLine)),
             "next": lambda: self._next_open(1),
             "previous": lambda: self._next_open(-1),

@@ -780,7 +780,7 @@ def open_compare_screen(
             comparing = open_comparing(stack, request, settings, progress, warn, judged, follows=follows)
         for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
             warn(note)
-        session = partial(grading_session, stack, log, task, settings.annotator)
+        session = partial(grading_session, stack, log, comparing.topics[0].task, settings.annotator)
         yield compare_screen(comparing, settings, session, start)
 
 

@@ -18,6 +18,7 @@ from searchapp.tui.kit.descriptions import (
     RANKS_HIDDEN,
     arrivals_label,
     change_label,
+    feedback_lines,
     field_text,
     has_words,
     judged_label,
@@ -43,6 +44,7 @@ t [words]        list all topics, or those with the words; t 5 opens the fifth
 ] and [          next and previous topic; } the next one with unjudged documents
 d, topic         read the document, the topic again
 m                Switch between rendered text, raw text and LaTeX source
+g                the guidelines: what the grades mean, with examples
 score            the scores of this topic and the mean over all
 ?                this help
 q                leave; everything is saved"""
@@ -147,6 +149,7 @@ class JudgePrompts(Conversation):
             "topic": self._read_topic,
             "m": self._toggle_maths,
             "score": self._read_scores,
+            "g": self._read_guidelines,
             "?": lambda: self._say(HELP),
             "t": lambda: self._topics(rest),
             "i": lambda: self._jump(rest),
@@ -230,6 +233,11 @@ class JudgePrompts(Conversation):
     def _go_on(self, outcome: Outcome, label: str, document: str, before: Opinion | None) -> None:
         self._report(outcome, f"{label}: {self._name(document)}")
         judged = self.topic, document
+        feedback = None if has_verdict(before) else self.judging.feedback(self.topic, document)
+        if feedback is not None:
+            for line in feedback_lines(feedback, self.labels):
+                if line:
+                    self._say(line)
         if has_verdict(before) or not self._leave_finished_topic():
             self._next_unjudged()
             if self.document == document:

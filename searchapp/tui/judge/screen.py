@@ -30,17 +30,19 @@ from searchapp.tui.judge.panes import (
     Snippets,
     TopicAndDocument,
 )
-from searchapp.tui.kit.content import entitle
+from searchapp.tui.kit.content import Content, entitle
 from searchapp.tui.kit.descriptions import (
     RANKS_HIDDEN,
     change_label,
     document_label,
+    feedback_lines,
+    formatted_guidelines,
     judged_label,
     named_document,
     opinion_action,
     opinion_label,
 )
-from searchapp.tui.kit.dialogs import WordsDialog
+from searchapp.tui.kit.dialogs import ReportDialog, WordsDialog
 from searchapp.tui.kit.judging import WorkScreen
 from searchapp.tui.kit.keys import EDITING, TOPICS_FILTER, KeyMap, PaneHelp, load
 from searchapp.tui.kit.widgets import KeyLine, RowList, TextLine, chip
@@ -439,6 +441,17 @@ class JudgeScreen(WorkScreen):
                 self._moves_at_rest = ranking.moves
                 self._show_rest()
         self._graded = None if document is None else (topic, document, ranking.moves)
+        if document is not None and not has_verdict(before):
+            self._give_feedback(topic, document)
+
+    def _give_feedback(self, topic: str, document: str) -> None:
+        feedback = self.judging.feedback(topic, document)
+        if feedback is not None:
+            sentence, guideline = feedback_lines(feedback, self.labels)
+            text = Content.styled(sentence, "bold $success" if feedback.is_right else "bold $warning")
+            if guideline:
+                text = Content("\n\n").join([text, formatted_guidelines(guideline)])
+            self.app.push_screen(ReportDialog(self.begin_of(document), text))
 
     @property
     def _is_at_rest(self) -> bool:
@@ -528,6 +541,7 @@ class JudgeScreen(WorkScreen):
             "cant_tell": self._cant_tell,
             "note": self._note,
             "reason": self._reason,
+            "guidelines": self.show_guidelines,
             "select": lambda: self._select(self.ranking.toggle_selected),
             "select_down": lambda: self._select(lambda: self.ranking.extend_selection(1)),
             "select_up": lambda: self._select(lambda: self.ranking.extend_selection(-1)),

@@ -15,8 +15,9 @@ from searchapp.app.inspection.pages import Page
 from searchapp.errors import SearchappError
 from searchapp.files import reason
 from searchapp.judging.events import Action, Event, Kind, grade_label, verdict_label
+from searchapp.judging.guidelines import paragraphs
 from searchapp.judging.judgments import SCORE_CUT_OFF, TopicScores, duration
-from searchapp.judging.session import NearDuplicate, Summary
+from searchapp.judging.session import Feedback, NearDuplicate, Summary
 from searchapp.judging.view import Opinion
 from searchapp.model import Topic
 from searchapp.text import Span, be, counted
@@ -75,6 +76,26 @@ def error_text(error: BaseException | None) -> str:
 
 
 # Judgments
+
+NO_GUIDELINES = (
+    "the task has no guidelines: a file guidelines.md beside the task file tells what the grades mean"
+)
+
+
+def feedback_lines(feedback: Feedback, labels: Sequence[str]) -> tuple[str, str]:
+    """Return a sentence on a grade in a calibration, and the section of the guidelines on the known grade."""
+    given, known = (grade_label(grade, labels) for grade in (feedback.given, feedback.known))
+    if feedback.is_right:
+        return f"Right: the known grade is {known}, too.", feedback.guideline
+    return f"You gave {given}; the known grade is {known}.", feedback.guideline
+
+
+def formatted_guidelines(markdown: str) -> Content:
+    """Return guidelines with bold headings, and with paragraphs that fill lines of any width."""
+    return Content("\n").join(
+        Content.styled(paragraph.text, "bold $accent") if paragraph.is_heading else Content(paragraph.text)
+        for paragraph in paragraphs(markdown)
+    )
 
 
 def unsaved_label(count: int, why: str | None) -> str:

@@ -10,8 +10,8 @@ from searchapp.judging.events import Event
 from searchapp.judging.log import Presence
 from searchapp.judging.session import OthersOpinions, Outcome, SeenDocument, Session
 from searchapp.judging.view import Opinion
-from searchapp.tui.kit.descriptions import arrivals_label, opinion_sign
-from searchapp.tui.kit.dialogs import Choose, WordsDialog
+from searchapp.tui.kit.descriptions import NO_GUIDELINES, arrivals_label, formatted_guidelines, opinion_sign
+from searchapp.tui.kit.dialogs import Choose, ReportDialog, WordsDialog
 from searchapp.tui.kit.keys import KeyMap
 from searchapp.tui.kit.prompts import not_saved, rescue
 from searchapp.tui.kit.screen import KeyScreen, SessionBanner
@@ -264,6 +264,14 @@ class WorkScreen(GradingScreen):
         self.app.push_screen(
             WordsDialog(f"Note on {document}", note), lambda words: write(words) if words else None
         )
+
+    def show_guidelines(self) -> None:
+        guidelines = self.session.guidelines
+        if guidelines is None:
+            self.head.tell(NO_GUIDELINES, "$warning")
+        else:
+            text = formatted_guidelines(guidelines.text)
+            self.app.push_screen(ReportDialog(f"Guidelines of {self.session.task}", text))
 
     def _ask_about_windows(self, presence: Presence) -> None:
         where = "; ".join(map(str, presence.others))

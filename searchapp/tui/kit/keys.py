@@ -174,6 +174,7 @@ ACTIONS = {
         KeyAction("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
         KeyAction("select_down", _JUDGE, "Extend the selection down", ("shift+down",)),
         KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up",)),
+        KeyAction("guidelines", _JUDGE, "Show the guidelines: what the grades mean, with examples", ("H",)),
         KeyAction("judged", _JUDGE, "List your judgments, skips and notes; go to one of them", ("l",), "list"),
         KeyAction("clear", _MOVE, "Clear the selection, the search or the filter", ("escape",)),
         KeyAction("down", _MOVE, "Next line", ("down", "j")),
@@ -272,6 +273,7 @@ RENAMED_ACTIONS = {
 # The actions of the judging screen.
 KEY_ACTIONS = screen_actions(
     *("undo", "redo", "skip", "cant_tell", "note", "reason", "select", "select_down", "select_up", "judged"),
+    "guidelines",
     *(
         "search",
         "next_match",

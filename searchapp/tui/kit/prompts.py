@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO, cast
 
 from searchapp.app.inspection.pages import Pages
 from searchapp.errors import SearchappError
 from searchapp.files import reason
 from searchapp.judging.events import grade_label
+from searchapp.judging.exchange import write_jsonl
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.team import waiting_label
 from searchapp.text import be, counted, visible
 from searchapp.tui.kit.content import Form, Notation
-from searchapp.tui.kit.descriptions import document_label
+from searchapp.tui.kit.descriptions import NO_GUIDELINES, document_label
 
 # Prints a prompt and returns the typed line; raises EOFError at the end of the input.
 Ask = Callable[[str], str]
@@ -104,6 +104,10 @@ class Conversation(ABC):
         self._notation = self._notation.next
         self._say(f"shown: {self._notation.about}")
 
+    def _read_guidelines(self) -> None:
+        guidelines = self._session.guidelines
+        self._say(NO_GUIDELINES if guidelines is None else guidelines.text)
+
     def _grades(self) -> str:
         return f"The grades are {', '.join(grade_label(grade, self.labels) for grade in range(len(self.labels)))}"
 
@@ -117,18 +121,18 @@ def rescue(session: Session) -> str:
     Raises:
         SearchappError: the file cannot be written.
     """
-    lines = [json.dumps(event.to_json(), ensure_ascii=False) for event in session.waiting_events]
+    waiting = session.waiting_events
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", prefix="searchapp-judgments-", suffix=".jsonl", delete=False
+            "wb", prefix="searchapp-judgments-", suffix=".jsonl", delete=False
         ) as file:
-            file.write("\n".join(lines) + "\n")
+            write_jsonl(cast(BinaryIO, file), waiting, session.details(waiting))
     except OSError as error:
         raise SearchappError(
             f"the judgments can't be written to {tempfile.gettempdir()}: {reason(error)}"
         ) from error
-    are, them = ("is", "it") if len(lines) == 1 else ("are", "them")
-    sentence = f"{counted(len(lines), 'judgment')} {are} in {Path(file.name)}"
+    are, them = ("is", "it") if len(waiting) == 1 else ("are", "them")
+    sentence = f"{counted(len(waiting), 'judgment')} {are} in {Path(file.name)}"
     return f"{sentence}: `searchapp judgments import` imports {them}"
 
 

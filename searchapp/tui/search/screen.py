@@ -195,7 +195,7 @@ def open_search_screen(
             settings.home,
             ("searchapp", "search", *(("--data", str(data)) if data else ())),
             query,
-            lambda: grading_session(stack, settings.judgments, task.name, annotator or settings.annotator),
+            lambda: grading_session(stack, settings.judgments, task, annotator or settings.annotator),
             other_offers,
             restore=own.restore,
             engine=settings.engine,

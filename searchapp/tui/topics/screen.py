@@ -357,7 +357,7 @@ def open_topics_screen(
 
         def session() -> Session:
             log = request.log or settings.judgments
-            return grading_session(stack, log, task.name, annotator or settings.annotator)
+            return grading_session(stack, log, task, annotator or settings.annotator)
 
         yield topics_screen(topics, request, settings, session, start, order, failing=failing)
 

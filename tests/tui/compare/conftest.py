@@ -20,6 +20,7 @@ from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.progress import SilentProgress
+from searchapp.tasks import load
 from searchapp.tasks.base import Grades
 from searchapp.tui.compare.screen import CompareScreen, compare_screen
 from searchapp.tui.kit.app import KeyApp
@@ -93,7 +94,7 @@ class CompareHarness:
             self.judged,
             follows=follows,
         )
-        session = lambda: grading_session(self._opened, self.log, TASK, "ann")  # noqa: E731
+        session = lambda: grading_session(self._opened, self.log, load(TASK), "ann")  # noqa: E731
         return KeyApp(compare_screen(comparing, settings, session, start), "dark")
 
     def events(self) -> list[Event]:
