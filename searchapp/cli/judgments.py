@@ -444,7 +444,8 @@ def progress(
     """Estimate how many relevant documents of a pool are not found yet, and recommend to stop or to go on.
 
     The estimate is Horvitz and Thompson's, from the judged documents of a stratified sample, with a 95 % interval. Stop
-    if the lower limit of the recall reaches the target. Documents outside the pool are not estimated.
+    if all topics have an estimate and the lower limit of the recall reaches the target. Documents outside the pool are
+    not estimated.
     """
     from searchapp.app.pool import read_sample
     from searchapp.app.pooling import judging_progress
@@ -455,13 +456,14 @@ def progress(
     result = judging_progress(read_sample(sample, task), grades)
     missing = result.missing
     recall, low, high = (result.recall(number) for number in (missing.value, missing.high, missing.low))
-    is_enough = low >= target
+    without = result.of_topics - result.topics
+    is_enough = low >= target and not without
     if as_json:
         print_json(
             {
                 "task": task,
                 "topics": result.topics,
-                "topics_without_estimate": result.of_topics - result.topics,
+                "topics_without_estimate": without,
                 "found": result.found,
                 "unjudged": result.unjudged,
                 "missing": asdict(missing),
@@ -471,7 +473,6 @@ def progress(
             }
         )
         return
-    without = result.of_topics - result.topics
     names = ("", "estimate", "low", "high")
     rows = [
         ("relevant documents found", f"{result.found:,}", "", ""),
@@ -479,15 +480,16 @@ def progress(
         ("recall", *(f"{share:.4f}" for share in (recall, low, high))),
     ]
     ResultTable.of_rows(names, rows).print(stdout_console())
-    advice = (
-        f"stop: the recall is at least {target:g} with 95 % confidence"
-        if is_enough
-        else f"go on: the recall may be {low:.2f}, below the target {target:g}; {counted(result.unjudged, 'document')} "
-        "of the pool have no grade"
-    )
     if without:
-        warn(
-            f"{without:,} of {counted(result.of_topics, 'topic')} {have(without)} no judged document in a stratum"
+        of = counted(result.of_topics, "topic")
+        advice = f"go on: {without:,} of {of} of {sample} {have(without)} no judged document in a stratum"
+    elif is_enough:
+        advice = f"stop: the recall in {sample} is at least {target:g} with 95 % confidence"
+    else:
+        unjudged = counted(result.unjudged, "document")
+        advice = (
+            f"go on: the recall in {sample} may be {low:.2f}, below the target {target:g}; {unjudged} of the pool "
+            f"{have(result.unjudged)} no grade"
         )
     print_line(stdout_console(), advice)
 

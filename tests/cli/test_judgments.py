@@ -547,7 +547,7 @@ def test_a_judged_sample_estimates_measures_and_the_rest_of_relevant_documents(
     missing = relevant - progress["found"]
     assert progress["missing"]["low"] <= missing <= progress["missing"]["high"] and not progress["stop"]
     shown = indexed("judgments", "progress", "nlps", "--sample", sample, "--target", 0.1)
-    assert "stop: the recall is at least 0.1 with 95 % confidence" in shown.stdout
+    assert f"stop: the recall in {sample} is at least 0.1 with 95 % confidence" in shown.stdout
     assert indexed("judgments", "import", "nlps", complete, *imported).code == 0
     done = indexed("judgments", "progress", "nlps", "--sample", sample, "--target", 1, "--json").json
     assert done["stop"] and done["found"] == relevant and done["recall"]["low"] == 1

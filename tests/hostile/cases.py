@@ -163,6 +163,11 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
     yield Case(
         "judgments pool", [world.run, trec, "--task", task, "--split", "dev", "--out", pool, "--overwrite"]
     )
+    sample = folder / hostile.name("sample")
+    strata = ("--by", "sample", "--strata", "1000=1")
+    yield Case("judgments pool", [world.run, *strata, "--out", sample, "--overwrite"])
+    yield Case("judgments progress", [task, "--sample", sample])
+    yield Case("evaluate", [world.run, "--judgments", "--sample", sample])
     assigned = folder / (hostile.name("assignment") + ".json")
     yield Case(
         "judgments assign",
