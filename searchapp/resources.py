@@ -23,6 +23,9 @@ _PACKAGE = Path(__file__).parent
 # Sample collections by task.
 SAMPLES = _PACKAGE / "samples"
 
+# The prompts of models that judge, as text files.
+JUDGE_PROMPTS = _PACKAGE / "judging" / "prompts"
+
 
 @dataclass(frozen=True, slots=True)
 class UntestedVersion:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.embeddings.endpoint import _FailedAttemptError
+from searchapp.embeddings.endpoint import RejectedRequestError, _FailedAttemptError
 from searchapp.engines.elasticsearch.connection import NotYet
 from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import (
@@ -67,6 +67,7 @@ EXAMPLES: dict[type[BaseException], Callable[[], BaseException]] = {
     BrokenQuery: lambda: BrokenQuery("this is not closed", 3),
     Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),
     NotIndexable: lambda: NotIndexable(3, "year 1910.5 is no whole number"),
+    RejectedRequestError: lambda: RejectedRequestError("answers 400: correct it", "bad request"),
     _FailedAttemptError: lambda: _FailedAttemptError("answers 503", wait=2.5, tokens=None),
     _TransientError: lambda: _TransientError("answers 503", 2.5),
 }

@@ -49,7 +49,7 @@ def embed(
     bytes and written into a file, which recipes read with the signal `vectors`.
 
     Finished batches are stored in the home directory, so a stopped command resumes, and no text is sent twice. Texts
-    are sent to other machines only if the setting embedding_hosts names them.
+    are sent to other machines only if the setting model_hosts names them.
     """
     from searchapp.app.embed import EmbedOptions, embed_task
     from searchapp.embeddings.access import Access

@@ -30,6 +30,7 @@ from searchapp.cli.judgment_options import (
     RankNowOption,
     open_judgments,
 )
+from searchapp.cli.model_options import ModelOptions, judge_and_report
 from searchapp.cli.output import (
     can_move_cursor,
     for_person,
@@ -114,10 +115,16 @@ def judge(
         "Exchange judgments with all users of the same Elasticsearch; default: SEARCHAPP_SHARED.",
         "--shared/--no-shared",
     ),
+    *,
+    by_model: ModelOptions,
 ) -> None:
     """Judge the documents of a run topic by topic; every key press is saved immediately.
 
     Without --run, a recipe ranks the topics of a split now, each when you open it.
+
+    With --command or --model-url, a model judges instead of you. Its judgments are of the kind `model`, and do not
+    count as gold unless you name it. Each answer is stored in the home directory, so a stopped command resumes, and no
+    question is asked twice.
     """
     if seed is not None and not blind:
         raise UsageError("--seed requires --blind: add --blind, or leave out --seed")
@@ -128,10 +135,26 @@ def judge(
     if depth not in (None, "all") and (not depth.isdecimal() or int(depth) < 1):
         raise UsageError(f"--depth {depth}: give a number from 1, or all")
     limit = int(depth) if depth not in (None, "all") else None
-    simple = plain or not can_move_cursor()
+    source = by_model.source() if by_model.is_given else None
+    if source is None:
+        by_model.require_none()
+    else:
+        people_only = {
+            "--blind": blind,
+            "--plain": plain,
+            "--show-others": show_others,
+            "--topic": topic is not None,
+            "--goal": goal is not None,
+        }
+        if given := [flag for flag, is_given in people_only.items() if is_given]:
+            raise UsageError(
+                f"{given[0]} is for people who judge: leave it out with --command or --model-url"
+            )
+    simple = source is not None or plain or not can_move_cursor()
     if not simple:
         require_screen("judging", "use --plain for prompts")
-    name = annotator_name(annotator or settings.annotator)
+    # The name of the account or of a person in the settings must not become that of a model.
+    name = annotator_name(annotator or (settings.annotator if source is None else source.model))
 
     def request() -> JudgingRequest:
         from searchapp.app.sessions import JudgingRequest
@@ -140,7 +163,11 @@ def judge(
 
         return JudgingRequest(
             load(task),
-            Author(name, kind, Channel.plain if simple else Channel.interface),
+            Author(
+                name,
+                kind if source is None else Kind.model,
+                Channel.plain if simple else Channel.interface,
+            ),
             run,
             recipe,
             split,
@@ -165,7 +192,9 @@ def judge(
             yield screen
             _report_work(settings, requested, screen.judging)
 
-    if simple:
+    if source is not None:
+        judge_and_report(request(), source, by_model, settings)
+    elif simple:
         _judge_in_prompts(request(), settings, goal)
     else:
         run_screen(settings, "judge", f"{Path(task).stem} · {name}", opening)

@@ -429,8 +429,9 @@ class Settings:
         default=False,
         by_flag=True,
     )
-    embedding_hosts: str | None = _setting(
-        "Other machines that texts may be sent to for embeddings and rerankers: host names, separated by commas.",
+    model_hosts: str | None = _setting(
+        "Other machines that texts may be sent to for models (embeddings, rerankers, judges): host names, separated "
+        "by commas.",
         unset="none",
     )
     embedding_key: str | SecretSource | None = _setting(
@@ -438,6 +439,11 @@ class Settings:
     )
     reranker_key: str | SecretSource | None = _setting(
         "API key for endpoints of rerankers.", _token("API key", "the key that was given"), secret=True
+    )
+    judge_key: str | SecretSource | None = _setting(
+        "API key for endpoints of models that judge.",
+        _token("API key", "the key that was given"),
+        secret=True,
     )
     index_prefix: str = _setting(
         "Prefix of the names of indexes and aliases.",
@@ -520,7 +526,7 @@ WAYS = ("", "_file", "_command")
 SECRETS = ("password", "api_key", "bearer_token")
 
 # The keys of endpoints of models, each with its WAYS, of which the first source that has any decides.
-EMBEDDING_KEY, RERANKER_KEY = MODEL_KEYS = ("embedding_key", "reranker_key")
+EMBEDDING_KEY, RERANKER_KEY, JUDGE_KEY = MODEL_KEYS = ("embedding_key", "reranker_key", "judge_key")
 MODEL_KEY_WAYS = tuple(tuple(f"{name}{way}" for way in WAYS) for name in MODEL_KEYS)
 
 # All come from the first source that has any.

@@ -12,7 +12,7 @@ from fractions import Fraction
 from urllib.parse import urlsplit
 
 from searchapp.config.credentials import is_this_machine
-from searchapp.config.settings import EMBEDDING_KEY, RERANKER_KEY, SecretSource, Settings
+from searchapp.config.settings import MODEL_KEYS, SecretSource, Settings
 from searchapp.errors import ModelUnavailable, UsageError
 from searchapp.formats.problems import shown
 
@@ -38,8 +38,8 @@ class Access:
 
     @classmethod
     def of(cls, settings: Settings, *, commands: bool = False, max_cost: float | None = None) -> Access:
-        hosts = (host.strip().lower() for host in (settings.embedding_hosts or "").split(","))
-        keys = {EMBEDDING_KEY: settings.embedding_key, RERANKER_KEY: settings.reranker_key}
+        hosts = (host.strip().lower() for host in (settings.model_hosts or "").split(","))
+        keys = {name: getattr(settings, name) for name in MODEL_KEYS}
         return cls(frozenset(filter(None, hosts)), keys, settings.insecure, commands, max_cost)
 
     def require_command(self, command: str) -> None:
@@ -67,7 +67,7 @@ class Access:
         if host not in self.hosts:
             raise UsageError(
                 f"texts are not sent to {shown(host)} unless you allow it: add the host to the setting "
-                "embedding_hosts, or to SEARCHAPP_EMBEDDING_HOSTS"
+                "model_hosts, or to SEARCHAPP_MODEL_HOSTS"
             )
         if parts.scheme != "https" and not self.insecure:
             raise UsageError(

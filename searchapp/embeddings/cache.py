@@ -1,8 +1,8 @@
-"""The vectors and scores that models have returned, in SQLite files: nothing stored is ever sent to a model again.
+"""The vectors and answers that models have returned, in SQLite files: nothing stored is ever sent to a model again.
 
-A vector is stored under the digest of its source (`EmbeddingSource.digest`) and of the text; a score under that of its
-source (`RerankerSource.digest`) and of the two texts. A batch is stored in one transaction, which is on disk when
-`store` returns (`synchronous=FULL`).
+A vector is stored under the digest of its source (`EmbeddingSource.digest`) and of the text, an answer under those of
+its source (`RerankerSource.digest`, `JudgeSource.digest`) and of the question. A batch is stored in one transaction,
+which is on disk when `store` returns (`synchronous=FULL`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from searchapp.errors import SearchappError
 Floats32 = NDArray[np.float32]
 
 # In the home directory.
-FILE, SCORES_FILE = "embeddings.sqlite", "reranker-scores.sqlite"
+FILE, SCORES_FILE, ANSWERS_FILE = "embeddings.sqlite", "reranker-scores.sqlite", "model-answers.sqlite"
 
 WAIT_SECONDS = 30.0  # for another process that stores a batch
 
@@ -94,23 +94,23 @@ class EmbeddingCache:
         return _selected(self._database, query, self._source, keys)
 
 
-class ScoreCache:
-    """The stored scores of one reranker, by `pair_key`."""
+class AnswerCache:
+    """The stored answers of one model: the scores of a reranker, or the texts of a judge."""
 
     def __init__(self, database: sqlite3.Connection, source: str) -> None:
         self._database = database
         self._source = bytes.fromhex(source)
 
-    def scores(self, keys: Iterable[bytes]) -> dict[bytes, float]:
-        """Return the scores of those pairs that have one."""
-        query = "SELECT pair, score FROM scores WHERE source = ? AND pair IN"
+    def answers(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """Return the answers to those questions that have one."""
+        query = "SELECT question, answer FROM answers WHERE source = ? AND question IN"
         return dict(_selected(self._database, query, self._source, keys))
 
-    def store(self, scores: Iterable[tuple[bytes, float]]) -> None:
-        """Store the scores of pairs, all or none; the score of a stored pair stays."""
-        rows = [(self._source, key, score) for key, score in scores]
+    def store(self, answers: Iterable[tuple[bytes, float | str]]) -> None:
+        """Store the answers to questions, all or none; a stored answer stays."""
+        rows = [(self._source, key, answer) for key, answer in answers]
         with self._database:
-            self._database.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?, ?)", rows)
+            self._database.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
 
 
 def _selected(
@@ -134,15 +134,15 @@ def open_cache(home: Path, source: str) -> Iterator[EmbeddingCache]:
 
 
 @contextmanager
-def open_scores(home: Path, source: str) -> Iterator[ScoreCache]:
-    """Open the cache of scores in a home directory for the reranker of a digest.
+def open_answers(home: Path, file: str, source: str) -> Iterator[AnswerCache]:
+    """Open the answers in a file of the home directory, of the model of a digest.
 
     Raises:
         SearchappError: the file can't be used.
     """
-    columns = "scores (source BLOB, pair BLOB, score REAL NOT NULL, PRIMARY KEY (source, pair)) WITHOUT ROWID"
-    with _opened(home / SCORES_FILE, columns, "score all documents") as database:
-        yield ScoreCache(database, source)
+    columns = "answers (source BLOB, question BLOB, answer NOT NULL, PRIMARY KEY (source, question)) WITHOUT ROWID"
+    with _opened(home / file, columns, "ask the model") as database:
+        yield AnswerCache(database, source)
 
 
 @contextmanager

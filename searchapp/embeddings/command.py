@@ -1,4 +1,4 @@
-"""Models as commands of task files, which read and write one JSON object per line."""
+"""Models as commands, which read and write one JSON object per line."""
 
 from __future__ import annotations
 
@@ -27,16 +27,19 @@ def command_answers(
     questions: Sequence[Mapping[str, Any]],
     read: Callable[[dict[str, Any]], Answer],
     batch_size: int,
+    *,
+    in_order: bool = False,
 ) -> Iterator[list[tuple[int, Answer]]]:
     """Yield batches of answers with the numbers of their questions, in the order of the command's output.
 
     Args:
         command: the program and its arguments
         folder: where it runs
-        place: the table of the task file, as messages name it
+        place: where the user names the command, as messages name it
         questions: the objects that the command reads; each gets its number as `index`
         read: returns the content of an object that it writes, or raises `InvalidAnswerError`
         batch_size: the number of answers in a batch; the last one may have fewer
+        in_order: an answer may have no `index`, and then answers the question of its line
 
     Raises:
         UsageError: the command can't be run.
@@ -53,7 +56,7 @@ def command_answers(
             env=without_secrets(os.environ),
         )
     except (OSError, ValueError) as error:
-        raise UsageError(f"{name} can't be run ({error}): correct {place} in the task file") from error
+        raise UsageError(f"{name} can't be run ({error}): correct {place}") from error
     assert process.stdin is not None
     assert process.stdout is not None
     feeder = threading.Thread(target=_feed, args=(process.stdin, questions), daemon=True)
@@ -65,11 +68,11 @@ def command_answers(
         for number, line in enumerate(process.stdout, 1):
             try:
                 row = parse_json(line.decode())
-                index = row["index"]
+                index = row.get("index", number - 1) if in_order else row["index"]
                 if type(index) is not int or index not in range(len(questions)) or index in answered:
                     raise ValueError(index)
                 batch.append((index, read(row)))
-            except (ValueError, TypeError, KeyError, InvalidAnswerError) as error:
+            except (ValueError, TypeError, AttributeError, KeyError, InvalidAnswerError) as error:
                 what = str(error) if isinstance(error, InvalidAnswerError) else "writes no valid answer"
                 failure = DataError(f"{name} {what} (line {number} of its output)")
                 break

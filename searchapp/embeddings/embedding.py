@@ -30,7 +30,7 @@ from searchapp.lucene.parameters import is_number
 from searchapp.progress import Advance, Notify, no_notice, no_progress
 from searchapp.text import counted
 
-_PLACE = f"[{TABLE}]"
+_PLACE = f"[{TABLE}] in the task file"
 
 
 def embed(

@@ -41,10 +41,21 @@ class InvalidAnswerError(Exception):
     """An answer of a model is not what was asked for; the message completes "URL ..."."""
 
 
+class RejectedRequestError(DataError):
+    """An endpoint rejects the content of a request; `answer` is the beginning of what it answers."""
+
+    def __init__(self, message: str, answer: str = "") -> None:
+        super().__init__(message)
+        self.answer = answer
+
+
+Tokens = tuple[int, int]  # that a model has read and written
+
+
 class _FailedAttemptError(Exception):
     """A failure that a later attempt may not have; the message completes "URL ..."."""
 
-    def __init__(self, message: str, *, wait: float | None = None, tokens: int | None = 0) -> None:
+    def __init__(self, message: str, *, wait: float | None = None, tokens: Tokens | None = (0, 0)) -> None:
         super().__init__(message)
         self.wait = wait
         self.tokens = tokens  # None if it is unknown whether the endpoint has read the texts
@@ -76,7 +87,7 @@ class Endpoint:
 
     Args:
         url: the address of the requests
-        place: the table of the task file, as messages name it
+        place: where the user describes the endpoint, as messages name it
         key: the setting of the key
         timeout: after so many seconds of silence a request has failed
         price: of tokens and requests
@@ -121,6 +132,19 @@ class Endpoint:
         is_local = is_this_machine(urlsplit(url).hostname or "")
         # A proxy of the environment does not reach this machine.
         self._client = http_client(timeout, trust_env=not is_local)
+        self._retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_may_pass),
+            stop=tenacity.stop_after_attempt(attempts),
+            wait=_seconds_to_wait,
+            sleep=self._wait,
+            before_sleep=self._announce,
+            reraise=True,
+        )
+
+    @property
+    def attempts(self) -> int:
+        """The number of attempts of this thread's last request."""
+        return int(self._retrying.statistics["attempt_number"])
 
     def answers(
         self, batches: Iterable[Batch], answer: Callable[[Batch], Answer], concurrency: int
@@ -175,25 +199,20 @@ class Endpoint:
             if not running:
                 self._client.close()
 
-    def ask(self, body: Mapping[str, Any], tokens: int, read: Callable[[Any], Answer]) -> Answer:
+    def ask(
+        self, body: Mapping[str, Any], tokens: int, read: Callable[[Any], Answer], written: int = 0
+    ) -> Answer:
         """Send a request, several times if necessary, and return what is read from its answer.
 
         Args:
             body: the JSON of the request
             tokens: an estimate of the tokens of its texts
             read: returns the content of an answer, or raises `InvalidAnswerError`
+            written: an estimate of the tokens of the answer
         """
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_may_pass),
-            stop=tenacity.stop_after_attempt(self._attempts),
-            wait=_seconds_to_wait,
-            sleep=self._wait,
-            before_sleep=self._announce,
-            reraise=True,
-        )
         content = json.dumps(body).encode()
         try:
-            answer: Answer = retrying(self._attempt, content, tokens, read)
+            answer: Answer = self._retrying(self._attempt, content, (tokens, written), read)
         except _FailedAttemptError as error:
             if _may_pass(error):
                 raise self._failure(f"{error}, after {counted(self._attempts, 'attempt')}") from error
@@ -213,15 +232,15 @@ class Endpoint:
     def _failure(self, what: str) -> ModelUnavailable:
         return ModelUnavailable(f"{self._url} {what}")
 
-    def _attempt(self, content: bytes, estimate: int, read: Callable[[Any], Answer]) -> Answer:
+    def _attempt(self, content: bytes, estimate: Tokens, read: Callable[[Any], Answer]) -> Answer:
         self._wait(self._not_before - time.monotonic())
-        reserved = self._price.cost(estimate)
+        reserved = self._price.cost(estimate[0], written=estimate[1])
         self._budget.reserve(reserved)
-        tokens: int | None = 0
+        tokens: Tokens | None = (0, 0)
         requests = 0  # that the endpoint charges
         try:
             answer = self._post(content)
-            tokens, requests = _used_tokens(answer), 1
+            tokens, requests = used_tokens(answer), 1
             try:
                 return read(answer)
             except InvalidAnswerError as error:
@@ -232,7 +251,7 @@ class Endpoint:
             raise
         finally:
             used = estimate if tokens is None else tokens
-            self._budget.settle(reserved, self._price.cost(used, requests), used)
+            self._budget.settle(reserved, self._price.cost(used[0], requests, used[1]), sum(used))
 
     def _post(self, body: bytes) -> Any:
         """Return the JSON of the answer to a request, which may be redirected."""
@@ -270,23 +289,27 @@ class Endpoint:
             what = f"answers {status}" + (f" ({shown(said)})" if said.strip() else "")
             if status in PASSING_STATUS:
                 raise _FailedAttemptError(
-                    what, wait=retry_after(wait), tokens=0 if status in (425, 429, 503) else None
+                    what, wait=retry_after(wait), tokens=(0, 0) if status in (425, 429, 503) else None
                 )
             if status in (401, 403):
                 variable = f"SEARCHAPP_{self._key_setting.upper()}"
                 raise UsageError(f"{self._url} {what}: set {variable} to a valid key")
-            raise DataError(f"{self._url} {what}: correct {self._place} in the task file, or the texts")
+            raise RejectedRequestError(f"{self._url} {what}: correct {self._place}, or the texts", said)
         try:
             return parse_json(content.decode())
         except ValueError as error:
             raise _FailedAttemptError("answers with invalid JSON", tokens=None) from error
 
 
-def _used_tokens(answer: Any) -> int | None:
-    """Return the number of tokens that an answer reports, in the form of OpenAI."""
+def used_tokens(answer: Any) -> Tokens | None:
+    """Return the numbers of tokens that an answer reports, in the form of OpenAI; None if it reports none."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
-    used = usage.get("prompt_tokens", usage.get("total_tokens")) if isinstance(usage, dict) else None
-    return used if isinstance(used, int) and not isinstance(used, bool) and used >= 0 else None
+    if not isinstance(usage, dict):
+        return None
+    read, written = usage.get("prompt_tokens", usage.get("total_tokens")), usage.get("completion_tokens", 0)
+    if type(read) is not int or type(written) is not int or min(read, written) < 0:
+        return None
+    return read, written
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

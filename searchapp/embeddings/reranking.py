@@ -24,7 +24,7 @@ from typing import Any
 
 from searchapp.config.settings import RERANKER_KEY, Settings
 from searchapp.embeddings.access import ATTEMPTS, Access, Budget, estimated_tokens
-from searchapp.embeddings.cache import open_scores, pair_key
+from searchapp.embeddings.cache import SCORES_FILE, open_answers, pair_key
 from searchapp.embeddings.local_models import require_known_modules
 from searchapp.embeddings.reranker_source import TEI, RerankerSource
 from searchapp.errors import DataError, UsageError
@@ -87,8 +87,8 @@ class Reranking:
             DataError: the source rejects a text.
         """
         keys = [[pair_key(query, text) for text in texts] for query, texts in batches]
-        with open_scores(self._home, source.digest) as stored:
-            known = stored.scores({key for row in keys for key in row})
+        with open_answers(self._home, SCORES_FILE, source.digest) as stored:
+            known = stored.answers({key for row in keys for key in row})
             missing: list[Batch] = []
             batches_of: dict[bytes, list[int]] = {}
             for number, ((query, texts), row) in enumerate(zip(batches, keys, strict=True)):
@@ -111,7 +111,7 @@ class Reranking:
                     if not left[number]:
                         advance(1)
             # Another process may have stored a pair before, with another score.
-            known |= stored.scores(batches_of)
+            known |= stored.answers(batches_of)
             return [[known[key] for key in row] for row in keys]
 
     def _answers(self, source: RerankerSource, missing: Sequence[Batch]) -> Answers:

@@ -30,13 +30,15 @@ _LSA_KEYS = ("file", "dimensions", "min_df", "seed")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of a million tokens, and of a thousand requests."""
+    """The price of a million tokens that a model reads and that it writes, and of a thousand requests."""
 
     tokens: float = 0.0
     requests: float = 0.0
+    written: float = 0.0
 
-    def cost(self, tokens: int, requests: int = 1) -> Fraction:
-        return Fraction(self.tokens) * tokens / 10**6 + Fraction(self.requests) * requests / 1000
+    def cost(self, tokens: int, requests: int = 1, written: int = 0) -> Fraction:
+        of_tokens = Fraction(self.tokens) * tokens + Fraction(self.written) * written
+        return of_tokens / 10**6 + Fraction(self.requests) * requests / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +187,7 @@ def read_source(root: TomlTable, folder: Path) -> EmbeddingSource | None:
 def read_url(table: TomlTable) -> str | None:
     """Read the address of an endpoint; None without one."""
     url = table.text("url")
-    if url is not None and not _is_address(url):
+    if url is not None and not is_address(url):
         detail = (
             f"{url.rpartition('@')[2]!r} is no address such as http://localhost:11434/v1, without a password"
         )
@@ -213,7 +215,8 @@ def read_price(table: TomlTable, key: str, unit: str) -> float:
     return float(price or 0)
 
 
-def _is_address(url: str) -> bool:
+def is_address(url: str) -> bool:
+    """Return whether a text is the address of an endpoint, without a password."""
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -110,6 +110,10 @@ class Session:
 
     # State
 
+    @property
+    def log(self) -> JudgmentLog:
+        return self._log
+
     def refresh(self) -> tuple[Event, ...]:
         """Read the events that other sessions appended; return the task's."""
         new = []

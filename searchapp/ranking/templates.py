@@ -126,6 +126,27 @@ class Template:
         ]
 
 
+class TextTemplate:
+    """A text with placeholders, such as a prompt; values are never searched for placeholders.
+
+    Raises:
+        DataError: the text has braces that are not a placeholder.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self.name = name
+        self.text = text
+        self.variables = frozenset(_PLACEHOLDER.findall(text))
+        if (rest := _PLACEHOLDER.sub("", text)).find("{{") >= 0:
+            raise DataError(
+                f"{name}: {rest[rest.index('{{') :][:40]!r} is not a placeholder: write {{{{name}}}}"
+            )
+
+    def render(self, variables: Mapping[str, str]) -> str:
+        """Return the text with values; a variable without one is empty."""
+        return _PLACEHOLDER.sub(lambda match: variables.get(match[1], ""), self.text)
+
+
 @dataclass(frozen=True, slots=True)
 class TopicQuery:
     """A recipe's template with the recipe's parameters."""

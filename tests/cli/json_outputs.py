@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,12 @@ measures = ["AP"]
 splits = ["dev"]
 data = "{data}"
 cutoff = 50
+"""
+
+JUDGE = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"grade": 1}))
 """
 
 TASK, DATA = "nlps", SAMPLES / "nlps"
@@ -112,6 +120,8 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("judgments import", TASK, qrels, "--format", "qrels", "--annotator", "ann")
     yield run("judgments import", TASK, other_qrels, "--format", "qrels", "--annotator", "bob")
     yield run("judgments imports", TASK)
+    judge = f"{shlex.quote(sys.executable)} -c {shlex.quote(JUDGE)}"
+    yield run("judge", TASK, "--run", first, "--depth", 2, "--command", judge, "--model", "ones")
     yield run("judgments list", TASK)
     yield run("judgments stats", TASK)
     yield run("judgments agreement", TASK)

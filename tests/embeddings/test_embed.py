@@ -164,8 +164,8 @@ def test_texts_and_key_go_only_where_the_user_allows_it(
     monkeypatch.setenv("SEARCHAPP_EMBEDDING_KEY", SECRET)
     remote = task_of(folder, 'url = "http://models.example:8080/v1"\nmodel = "m"')
     refused = offline("embed", remote)
-    assert (refused.code, "SEARCHAPP_EMBEDDING_HOSTS" in refused.stderr) == (2, True)
-    monkeypatch.setenv("SEARCHAPP_EMBEDDING_HOSTS", "other.example, models.example")
+    assert (refused.code, "SEARCHAPP_MODEL_HOSTS" in refused.stderr) == (2, True)
+    monkeypatch.setenv("SEARCHAPP_MODEL_HOSTS", "other.example, models.example")
     refused = offline("embed", remote)
     assert (refused.code, "--insecure" in refused.stderr) == (2, True)
     with EmbeddingServer() as server, EmbeddingServer() as other:

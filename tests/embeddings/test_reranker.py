@@ -248,8 +248,8 @@ def test_texts_commands_and_cost_need_consent(
     remote = task_of(folder, 'url = "http://models.example:8080/v1"\nmodel = "m"')
     assert offline("index", remote).code == 0
     refused = rank(offline, remote, "reranked")
-    assert (refused.code, "SEARCHAPP_EMBEDDING_HOSTS" in refused.stderr) == (2, True)
-    monkeypatch.setenv("SEARCHAPP_EMBEDDING_HOSTS", "models.example")
+    assert (refused.code, "SEARCHAPP_MODEL_HOSTS" in refused.stderr) == (2, True)
+    monkeypatch.setenv("SEARCHAPP_MODEL_HOSTS", "models.example")
     refused = rank(offline, remote, "reranked")
     assert (refused.code, "--insecure" in refused.stderr) == (2, True)
     monkeypatch.setenv("SEARCHAPP_RERANKER_KEY", SECRET)

@@ -201,9 +201,12 @@ class Pages:
         return self._topics.get(topic_id) or Topic(topic_id, "")
 
     def texts(self, documents: Sequence[str]) -> list[str]:
+        return [str((source or {}).get("text", "")) for source in self.sources(documents)]
+
+    def sources(self, documents: Sequence[str]) -> list[Mapping[str, Any] | None]:
+        """Return the fields of documents, None for one that the index lacks."""
         with self._lock:
-            sources = self._with_fallback(lambda: self._fetch_sources(documents))
-        return [str((source or {}).get("text", "")) for source in sources]
+            return self._with_fallback(lambda: self._fetch_sources(documents))
 
     def known_text(self, document_id: str) -> str | None:
         source = self._sources.get(document_id)
@@ -298,7 +301,7 @@ class Pages:
                 page = page_of(document, source, () if result is None else result.matches)
                 if index is not None and context is not None and stands_in_text(source, context):
                     page = with_neighbours(page, index, source, context)
-                _put(self._sources, document, {"text": page.text}, CACHED_SOURCES)
+                _put(self._sources, document, source, CACHED_SOURCES)
             _put(self._pages, (topic_id, document), page, CACHED_PAGES)
 
     def _fetch_sources(self, documents: Sequence[str]) -> list[Mapping[str, Any] | None]:
