@@ -126,6 +126,15 @@ def parse_json(text: str, *, file_names: bool = False) -> Any:
     return value
 
 
+def without_halves(json_text: str) -> str:
+    r"""Return JSON with the replacement character instead of escapes that are half of a surrogate pair.
+
+    >>> without_halves(r'"\ud83d\ude00 \ud83d \\ud83d"')
+    '"\\ud83d\\ude00 \\ufffd \\\\ud83d"'
+    """
+    return _HALF.sub(lambda match: match[0][:-6] + r"\ufffd" if match.lastindex else match[0], json_text)
+
+
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML with at most `MOST_LEVELS` levels.
 

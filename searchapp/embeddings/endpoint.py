@@ -27,7 +27,7 @@ from searchapp.fetching.download import (
     http_client,
     retry_after,
 )
-from searchapp.files import parse_json
+from searchapp.files import parse_json, without_halves
 from searchapp.formats.problems import shown
 from searchapp.progress import Notify
 from searchapp.text import counted
@@ -296,7 +296,12 @@ class Endpoint:
                 raise UsageError(f"{self._url} {what}: set {variable} to a valid key")
             raise RejectedRequestError(f"{self._url} {what}: correct {self._place}, or the texts", said)
         try:
-            return parse_json(content.decode())
+            text = content.decode()
+            try:
+                return parse_json(text)
+            except ValueError:
+                # A model that stops inside of an emoji writes half of it.
+                return parse_json(without_halves(text))
         except ValueError as error:
             raise _FailedAttemptError("answers with invalid JSON", tokens=None) from error
 

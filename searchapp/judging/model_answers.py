@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from searchapp.files import parse_json
+from searchapp.files import parse_json, without_halves
 
 
 class AnswerOutcome(StrEnum):
@@ -105,7 +105,7 @@ def _objects(text: str) -> Iterator[tuple[bool, Mapping[str, Any]]]:
     parts = [text, *reversed(_BLOCK.findall(text)), *reversed(_FLAT_OBJECT.findall(text))]
     for number, part in enumerate(parts):
         try:
-            row = parse_json(part)
+            row = parse_json(without_halves(part))
         except ValueError:
             continue
         if isinstance(row, dict) and "grade" in row:

@@ -76,6 +76,8 @@ class ChatServer(LoopbackServer):
             text = '{"grade": 7, "reason": "very good"}'
         if fault == "thoughts":
             text = f'<think>{{"grade": 0}} or not?</think>\n```json\n{{"grade": "{grade_of(prompt) or 0}.0"}}\n```'
+        if fault == "half":
+            text = '{"grade": 1, "reason": "half of \\ud83d and of \ud83d"}'
         if fault == "empty":
             text = None
         message = {
