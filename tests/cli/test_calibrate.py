@@ -1,4 +1,4 @@
-"""`searchapp judgments calibrate` with prompts and on a terminal of 80 × 24 cells."""
+"""`searchapp judgments calibrate` with prompts; the screen is tested in tests/tui."""
 
 from __future__ import annotations
 

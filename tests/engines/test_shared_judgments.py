@@ -309,7 +309,7 @@ def test_an_index_of_an_earlier_format_is_rejected_and_can_be_created_again(
     with team.log("ann") as log:
         log.append([event("a"), event("b")])
     with monkeypatch.context() as earlier:
-        earlier.setattr(module, "FORMAT", 1)
+        earlier.setattr(module, "_EVENTS", replace(module._EVENTS, format=1))
         team.exchange("ann")
         team.exchange("ben")
     with team.log("ben") as log:
@@ -328,7 +328,7 @@ def test_an_index_of_an_earlier_format_is_rejected_and_can_be_created_again(
 
 def test_an_index_of_a_newer_version_is_rejected(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     team.exchange("ann")
-    monkeypatch.setattr(module, "FORMAT", 1)
+    monkeypatch.setattr(module, "_EVENTS", replace(module._EVENTS, format=1))
     with team.log("ben") as log:
         log.append([event("kept")])
     with pytest.raises(EngineRefused, match="newer version of searchapp: update searchapp"):
