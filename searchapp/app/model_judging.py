@@ -33,6 +33,7 @@ from searchapp.embeddings.endpoint import Endpoint, InvalidAnswerError, Rejected
 from searchapp.embeddings.source import Price
 from searchapp.errors import DataError, UsageError
 from searchapp.files import digest_json, digest_text, parse_json, read_text, unreadable
+from searchapp.formats.problems import shown
 from searchapp.judging.events import Action, Detail, Event, Kind, grade_label
 from searchapp.judging.model_answers import AnswerOutcome, ModelAnswer, ModelVerdict, read_verdict
 from searchapp.judging.session import JudgingSession
@@ -365,8 +366,9 @@ class _ModelJob:
         """Write the judgments of stored answers."""
         records = (
             record
-            for key, stored in self._stored.items()
-            for record in self._records(key, ModelAnswer.from_json(stored), is_reused=True)
+            for key in self._open
+            if key in self._stored
+            for record in self._records(key, ModelAnswer.from_json(self._stored[key]), is_reused=True)
         )
         while batch := list(islice(records, _EVENTS_AT_ONCE)):
             self._append(batch)
@@ -411,7 +413,9 @@ class _ModelJob:
             except RejectedRequestError as error:
                 # Some providers answer 400 to texts that they filter.
                 if "content_filter" not in error.answer:
-                    raise
+                    first = self._open[key][0]
+                    asked = f"document {shown(first.document_id)} of topic {shown(first.topic_id)}"
+                    raise DataError(f"{asked}: {error}") from error
                 received = ModelAnswer(error.answer, _now(), is_refusal=True)
             tokens = received.tokens_read, received.tokens_written
             return replace(

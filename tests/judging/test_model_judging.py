@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -297,6 +298,7 @@ def test_texts_and_key_go_only_where_the_user_allows_it_and_costs_are_limited(
         rejected = offline(*words(folder, server, "--concurrency", 1))
         assert (rejected.code, SECRET in rejected.stderr) == (4, False)
         assert "correct --model-url, --model or --parameter" in rejected.stderr
+        assert re.search(r"document r\d+ of topic q\d: http", rejected.stderr), rejected.stderr
         costs = ("--price", 1000, "--max-cost", 2, "--concurrency", 1)
         stopped = offline(*words(folder, server, *costs, "--parameter", "max_tokens=10"))
         assert (stopped.code, "--max-cost" in stopped.stderr) == (1, True), stopped.stderr
