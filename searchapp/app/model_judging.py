@@ -347,7 +347,7 @@ class _ModelJob:
                 for name, value in values.items()
             },
             "grades": "\n".join(grade_label(number, labels) for number in range(len(labels))),
-            "guidelines": guidelines or "(none)",
+            "guidelines": (guidelines or "").strip() or "(none)",
         }
         sent = {name: length for name, length in cut.items() if name in self._fields}
         return _Question(topic.id, document["id"], rank, self._prompt.template.render(variables), sent)

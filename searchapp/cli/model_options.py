@@ -207,11 +207,13 @@ def judge_and_report(
         lambda sentence: say(settings, sentence),
     )
     warn_all(judged.left_out)
+    name = request.author.annotator
+    judge = source.model if name == source.model else f"{source.model} as {name}"
     named = "" if prompt is None else f", prompt {prompt.name} ({prompt.digest[:12]})"
     cut = f"; {counted(judged.cut, 'document')} {be(judged.cut)} cut" if judged.cut else ""
     say(
         settings,
-        f"{request.task.name}: {source.model} as {request.author.annotator}{named}; sends "
+        f"{request.task.name}: {judge}{named}; sends "
         f"{', '.join(judged.fields)}, of each at most {options.max_characters:,} characters{cut}",
     )
     known = (
