@@ -560,6 +560,15 @@ def test_a_judged_sample_estimates_measures_and_the_rest_of_relevant_documents(
     ):
         result = indexed("evaluate", two_runs[0], *options)
         assert result.code == 2 and message in result.stderr
+    first, *judged = (tmp_path / f"{sample.name}.qrels").read_text().splitlines(keepends=True)
+    (topic, *_) = first.split()
+    without_first = tmp_path / "part.qrels"
+    without_first.write_text("".join(judged))
+    warnings = indexed("evaluate", two_runs[0], "--qrels", without_first, "--sample", sample).stderr
+    assert "1 of " in warnings and "sampled documents has no grade" in warnings
+    without_first.write_text("".join(line for line in judged if line.split()[0] != topic))
+    warnings = indexed("evaluate", two_runs[0], "--qrels", without_first, "--sample", sample).stderr
+    assert "1 topic has no estimate" in warnings
     record = sample / "inputs" / "sample.json"
     record.write_text(record.read_text().replace("0.5", "0.4", 1))
     result = indexed("judgments", "progress", "nlps", "--sample", sample)
