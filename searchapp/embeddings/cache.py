@@ -140,7 +140,9 @@ def open_answers(home: Path, file: str, source: str) -> Iterator[AnswerCache]:
     Raises:
         SearchappError: the file can't be used.
     """
-    columns = "answers (source BLOB, question BLOB, answer NOT NULL, PRIMARY KEY (source, question)) WITHOUT ROWID"
+    columns = (
+        "answers (source BLOB, question BLOB, answer NOT NULL, PRIMARY KEY (source, question)) WITHOUT ROWID"
+    )
     with _opened(home / file, columns, "ask the model") as database:
         yield AnswerCache(database, source)
 

@@ -69,8 +69,8 @@ class RerankerSource:
 
     @property
     def place(self) -> str:
-        """The table of the task file, as messages name it."""
-        return f"[{TABLE}.{self.name}]"
+        """Where the user describes the model, as messages name it."""
+        return f"[{TABLE}.{self.name}] in the task file"
 
     @cached_property
     def digest(self) -> str:
@@ -103,9 +103,7 @@ class RerankerSource:
         folder = self.folder / self.cross_encoder
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         if not files:
-            raise DataError(
-                f"there is no model in the folder {folder}: correct {self.place} in the task file"
-            )
+            raise DataError(f"there is no model in the folder {folder}: correct {self.place}")
         return data_digests(folder, files)
 
 

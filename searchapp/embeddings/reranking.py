@@ -215,7 +215,7 @@ def _number(value: Any, key: str = "score") -> float:
 
 
 def _local_answers(source: RerankerSource, missing: Sequence[Batch]) -> Answers:
-    folder, correct = source.folder / source.cross_encoder, f"correct {source.place} in the task file"
+    folder, correct = source.folder / source.cross_encoder, f"correct {source.place}"
     try:
         model = _cross_encoder(folder)
         if model.num_labels != 1:
