@@ -126,7 +126,8 @@ def test_a_browser_finds_opens_and_grades_a_document(serve: Serve, offline: Cli,
     assert not served.programs
     exported = tmp_path / "judgments.jsonl"
     assert offline("judgments", "export", "nlps", "--out", exported, "--home", served.home).code == 0
-    (event,) = map(json.loads, exported.read_text(encoding="utf-8").splitlines())
+    event, detail = map(json.loads, exported.read_text(encoding="utf-8").splitlines())
+    assert (detail["event"], detail["name"]) == (event["id"], "guidelines")
     expected = {"annotator": "ann", "topic_id": topic, "document_id": document, "grade": 1}
     assert event.items() >= expected.items()
     served.process.send_signal(signal.SIGINT)

@@ -228,7 +228,7 @@ def test_a_killed_ranking_never_sends_a_stored_pair_again(folder: Path, offline:
                     job.wait()
                     kills += 1
                     with closing(sqlite3.connect(database)) as opened:
-                        keys = {key for (key,) in opened.execute("SELECT pair FROM scores")}
+                        keys = {key for (key,) in opened.execute("SELECT question FROM answers")}
                     known = {pair for batch in server.answered for pair in batch}
                     server.stored |= {pair for pair in known if pair_key(*pair) in keys}
                     continue

@@ -69,7 +69,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("rerun", [run, "--out", f"{run}4", "--overwrite"])
-    yield Case("embed", [task, "--dry-run"], code=2)
+    yield Case("embed", [task])
     yield Case("train", [task, "--split", "dev", "--recipe", world.recipe], code=2)
     yield Case("tasks show", [task, "--recipe", world.recipe])
     yield Case("explain", [task, world.documents[0], "--topic", world.topics[0], "--recipe", "fused"])
@@ -167,6 +167,19 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
     strata = ("--by", "sample", "--strata", "1000=1")
     yield Case("judgments pool", [world.run, *strata, "--out", sample, "--overwrite"])
     yield Case("judgments progress", [task, "--sample", sample])
+    calibration = [
+        task,
+        "--run",
+        world.run,
+        "--annotator",
+        world.annotators[0],
+        "--size",
+        2,
+        "--repeats",
+        0,
+        "--plain",
+    ]
+    yield Case("judgments calibrate", calibration, ("1", "1", "q"))
     yield Case("evaluate", [world.run, "--judgments", "--sample", sample])
     assigned = folder / (hostile.name("assignment") + ".json")
     yield Case(

@@ -394,7 +394,7 @@ def config(world: World) -> Result:
     with drive(world, "config", "--screen", SEARCHAPP_ANNOTATOR=name) as driver:
         driver.wait_for_screen("ConfigScreen")
         driver.do("end", ".")
-        for _line in range(12):
+        for _line in range(31):
             driver.do("up", ".")
         driver.terminal.wait_for("annotator")
         return leave(driver)

@@ -126,10 +126,10 @@ def monitors(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SessionMonitor]]:
         monitors[-1].see(screen)
         do(screen, name)
 
-    def require_events(log: JudgmentLog, new_events: Any) -> Any:
+    def require_events(log: JudgmentLog, new_events: Any, details: Any = ()) -> Any:
         for event in new_events if monitors else ():
             monitors[-1].require(event)
-        return append(log, new_events)
+        return append(log, new_events, details)
 
     class RecordedKeys(deque[events.Key | events.Paste]):
         """The queue of keys, which records each key when it is handled."""
