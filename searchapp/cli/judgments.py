@@ -23,6 +23,7 @@ from searchapp.cli.judgment_options import (
     open_log,
     require_log,
 )
+from searchapp.cli.judgment_reports import app as reports_app
 from searchapp.cli.output import print_json, say, show, stdout_console, warn, warn_all
 from searchapp.cli.tables import ResultTable, print_line
 from searchapp.config.settings import Settings
@@ -49,7 +50,7 @@ app = typer.Typer()
 group = typer.Typer(cls=CommandGroup, help="Manage judgments.", no_args_is_help=True)
 checks = typer.Typer()
 app.add_typer(group, name="judgments")
-for commands in (judgments_app, calibration_app, checks):
+for commands in (judgments_app, calibration_app, reports_app, checks):
     group.add_typer(commands)
 
 
@@ -523,11 +524,7 @@ def agreement(
         print_json(_agreement_json(task, result))
     else:
         _print_agreement(result, disputed)
-        if result.guidelines_changed:
-            warn(
-                "the guidelines changed during the study: grades under different versions may mean different "
-                "things; compare annotators on documents that they judged under the same one"
-            )
+        warn_all(result.warnings)
 
 
 @command(group, "list")
@@ -587,6 +584,8 @@ def list_(
 
 
 def _print_agreement(result: Agreement, most: int) -> None:
+    from searchapp.report.judgment_tables import guidelines_table
+
     console = stdout_console()
     if not result.documents:
         console.print(
@@ -621,25 +620,13 @@ def _print_agreement(result: Agreement, most: int) -> None:
         )
         for key, grades in result.disputed[:most]
     ]
-    versions = [
-        (
-            use.digest or "not recorded",
-            f"{use.grades:,}",
-            ", ".join(use.annotators),
-            *(
-                f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M}"
-                for time in (use.first, use.last)
-            ),
-        )
-        for use in result.guidelines
-        if len(result.guidelines) > 1
-    ]
+    versions = guidelines_table(result.guidelines if len(result.guidelines) > 1 else ())
     for names, rows, texts in (
         (("annotator", "grades", "in view of others'", "not recorded"), seen, (0,)),
         (("annotators", "documents", "kappa", "linear", "quadratic"), pairs, (0,)),
         (("topic", "documents", "alpha"), topics, (0,)),
         (("topic", "document", "grades", "decided"), disputed, (0, 1, 2, 3)),
-        (("guidelines", "grades", "annotators", "first (UTC)", "last (UTC)"), versions, (0, 2, 3, 4)),
+        (versions.headings, versions.rows, versions.texts),
     ):
         if rows:
             console.print()

@@ -59,12 +59,20 @@ def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights | Weight = We
 
     1 - sum(w o) / sum(w e): o the observed and e the expected share of each pair of grades, w its weight.
     """
-    if not pairs:
+    return _kappa(Counter(pairs), _WEIGHTS[weights] if isinstance(weights, Weights) else weights)
+
+
+def _kappa(counts: Mapping[tuple[int, int], int], weight: Weight) -> float:
+    """Return Cohen's kappa, given the number of documents of each pair of grades."""
+    n = sum(counts.values())
+    if not n:
         return math.nan
-    weight = _WEIGHTS[weights] if isinstance(weights, Weights) else weights
-    first, second = (Counter(grades) for grades in zip(*pairs, strict=True))
-    observed = math.fsum(weight(*pair) for pair in pairs) / len(pairs)
-    expected = math.fsum(weight(a, b) * first[a] * second[b] for a in first for b in second) / len(pairs) ** 2
+    first, second = Counter[int](), Counter[int]()
+    for (a, b), count in counts.items():
+        first[a] += count
+        second[b] += count
+    observed = math.fsum(weight(*pair) * count for pair, count in counts.items()) / n
+    expected = math.fsum(weight(a, b) * first[a] * second[b] for a in first for b in second) / n**2
     return 1 - observed / expected if expected else math.nan
 
 
@@ -88,9 +96,15 @@ def kappa_interval(
 
     if len(pairs) < 2:
         return math.nan, math.nan
-    ordered = sorted(pairs)
-    draws = np.random.default_rng(seed).integers(len(pairs), size=(resamples, len(pairs)))
-    kappas = [cohen_kappa([ordered[index] for index in draw], weights) for draw in draws.tolist()]
+    weight = _WEIGHTS[weights] if isinstance(weights, Weights) else weights
+    kinds = sorted(set(pairs))
+    kind_of_document = np.repeat(np.arange(len(kinds)), [Counter(pairs)[kind] for kind in kinds])
+    random = np.random.default_rng(seed)
+    kappas = []
+    for _ in range(resamples):
+        drawn = kind_of_document[random.integers(len(pairs), size=len(pairs))]
+        counts = np.bincount(drawn, minlength=len(kinds)).tolist()
+        kappas.append(_kappa(dict(zip(kinds, counts, strict=True)), weight))
     defined = [kappa for kappa in kappas if not math.isnan(kappa)]
     if not defined:
         return math.nan, math.nan
@@ -258,6 +272,15 @@ class Agreement:
     @property
     def guidelines_changed(self) -> bool:
         return sum(use.digest is not None for use in self.guidelines) > 1
+
+    @property
+    def warnings(self) -> list[str]:
+        if not self.guidelines_changed:
+            return []
+        return [
+            "the guidelines changed during the study: grades under different versions may mean different things; "
+            "compare annotators on documents that they judged under the same one"
+        ]
 
 
 def agreement(

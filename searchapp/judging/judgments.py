@@ -63,6 +63,27 @@ class Pace:
         return _median_gap(reversed(self._times), RECENT)
 
 
+# A shorter time shows that a document was not read.
+# J. Huang et al., Detecting and Deterring Insufficient Effort Responding to Surveys, Journal of Business and Psychology
+# 27, 2012: an item that is read takes at least 2 seconds.
+LEAST_SECONDS = 2.0
+# R. Carver, Reading Rate: A Review of Research and Theory, 1990: the rate of skimming.
+WORDS_PER_MINUTE = 450.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingTime:
+    """The least time in which a person can have read a document."""
+
+    least_seconds: float = LEAST_SECONDS
+    words_per_minute: float = WORDS_PER_MINUTE
+    # The number of words of each document; for others `least_seconds` alone counts.
+    words: Mapping[str, int] = field(default_factory=dict)
+
+    def seconds(self, document_id: str) -> float:
+        return max(self.least_seconds, 60 * self.words.get(document_id, 0) / self.words_per_minute)
+
+
 def duration(seconds: float) -> str:
     """Return a time in one or two units, such as "1 h 7 min"."""
     if seconds < 10:

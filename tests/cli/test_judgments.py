@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,39 @@ def test_statistics_count_current_judgments(offline: Cli, log: Path) -> None:
     assert result["ben"]["grades"] == {"2": 2, "1": 1}
     assert result["bot"]["kind"] == "model"
     assert "can't tell" in offline("judgments", "stats", TASK, "--log", log).stdout
+
+
+@pytest.mark.own_indexes
+def test_an_audit_without_an_index_warns_and_labels_models(offline: Cli, log: Path) -> None:
+    options = ("judgments", "audit", TASK, "--log", log)
+    printed = offline(*options)
+    assert printed.code == 0 and "bot (a model)" in printed.stdout
+    assert "only judgments below 2 s count as too fast" in printed.stderr
+    result = offline(*options, "--json").json
+    ann, ben, bot = result["annotators"]
+    assert (ann["others"]["documents"], ann["others"]["share"], bot["pace"]) == (3, 2 / 3, None)
+    # Tests judge at once: within 0.05 s, or faster than 2 s.
+    assert ben["pace"]["at_once"] + ben["pace"]["too_fast"] == 2
+    patient = offline(*options, "--least-seconds", 0, "--json")
+    assert patient.json["annotators"][1]["pace"]["too_fast"] == 0
+    assert "below 0 s" in patient.stderr
+    for name, value in (("--window", 1), ("--words-per-minute", 0), ("--least-seconds", -1)):
+        refused = offline(*options, name, value)
+        assert refused.code == 2 and name in refused.stderr
+    assert "has no annotator 'be'" in offline(*options, "--annotator", "be").stderr
+
+
+def test_an_audit_reads_the_lengths_of_texts_from_the_index(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    (topic, ranking), *_ = read_rankings(run).items()
+    with JudgmentLog(tmp_path / "log.sqlite") as events:
+        for number, document in enumerate(ranking[:2]):
+            author = Author("ann").event("nlps", topic, document, Action.grade, grade=1, rank=number + 1)
+            time = f"2026-03-01T09:00:{10 * number:02}+00:00"
+            events.append([replace(author, time=time)])
+    options = ("judgments", "audit", "nlps", "--log", tmp_path / "log.sqlite", "--json")
+    assert indexed(*options).json["annotators"][0]["pace"]["too_fast"] == 0
+    slow = indexed(*options, "--words-per-minute", 1)
+    assert (slow.json["annotators"][0]["pace"]["too_fast"], slow.stderr) == (1, "")
 
 
 def test_agreement_is_computed_between_people_and_models(offline: Cli, log: Path) -> None:
