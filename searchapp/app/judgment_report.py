@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from searchapp.app.experiments.bench_result import from_json
 from searchapp.app.index import open_index
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
-from searchapp.errors import EngineError
-from searchapp.judging.agreement import Agreement, agreement
+from searchapp.errors import DataError, EngineError
+from searchapp.judging.agreement import Agreement, AnnotatorProgress, agreement, progress
 from searchapp.judging.audit import JudgingAudit, audit
+from searchapp.judging.calibration import Concordance
+from searchapp.judging.events import Kind
 from searchapp.judging.guidelines import GUIDELINES
 from searchapp.judging.judgments import ReadingTime
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.view import JudgmentView
-from searchapp.progress import Notify
+from searchapp.judging.view import JudgmentView, Key
 from searchapp.ranking.paging import sources
+from searchapp.resources import read_json
 from searchapp.tasks.base import Task
 
 BATCH = 500  # documents whose texts are in memory at the same time
@@ -41,6 +45,7 @@ class JudgmentAudit:
     audit: JudgingAudit
     # Of the same annotators, models included.
     agreement: Agreement
+    warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         guidelines = self.agreement.guidelines
@@ -60,29 +65,30 @@ def audit_judgments(
     task: Task,
     request: AuditRequest,
     settings: Settings,
-    warn: Notify,
 ) -> JudgmentAudit:
     """Return how the judgments of a task were made.
 
-    If the texts of the documents can't be read, `warn` gets the reason, and the least time alone shows which judgments
-    are too fast.
+    If the texts of the documents can't be read, a warning has the reason, and the least time alone shows which
+    judgments are too fast.
 
     Raises:
         DataError: the log can't be read.
     """
-    reading = request.reading
+    reading, warnings = request.reading, list[str]()
     try:
         reading = replace(reading, words=_word_counts(view, task, settings))
     except EngineError as error:
-        warn(
+        warnings.append(
             f"only judgments below {reading.least_seconds:g} s count as too fast, because the texts of the documents "
             f"can't be read: {error}"
         )
     digests = {detail.event: str(detail.value.get("digest")) for detail in log.details(task.name, GUIDELINES)}
+    compared = agreement(view, request.annotators, digests)
     return JudgmentAudit(
         task.name,
         audit(view, request.annotators, reading, request.window),
-        agreement(view, request.annotators, digests),
+        compared,
+        (*warnings, *compared.warnings),
     )
 
 
@@ -102,3 +108,123 @@ def _word_counts(view: JudgmentView, task: Task, settings: Settings) -> dict[str
                 document: len(str(source.get("text", "")).split()) for document, source in found.items()
             }
     return words
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedAnnotator:
+    """An annotator's result in a `CalibrationFile`."""
+
+    annotator: str
+    # With the known grades, and of the first and the second grades of repeated documents.
+    gold: Concordance
+    repeated: Concordance
+    bias: float
+    # None without a pass mark.
+    passed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationFile:
+    """The results that `judgments calibrate --results --json` prints."""
+
+    documents: int
+    pass_mark: float | None
+    annotators: tuple[CalibratedAnnotator, ...]
+
+
+def read_calibration(path: Path, task: str) -> CalibrationFile:
+    """Read the results of a calibration of a task.
+
+    Raises:
+        DataError: the file is not such a result, or is of another task.
+    """
+    described = read_json(path)
+    try:
+        of_task = str(described["task"])
+        result: CalibrationFile = from_json(CalibrationFile, {**described, "pass_mark": described["pass"]})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"{path}: not the results of a calibration ({error!r}): write them with `searchapp judgments calibrate "
+            f"{task} --results --json`"
+        ) from error
+    if of_task != task:
+        raise DataError(f"{path}: the calibration is of the task {of_task!r}, not {task!r}")
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentReport:
+    """The content of a report of judgments."""
+
+    audit: JudgmentAudit
+    request: AuditRequest
+    # The number of events, and the time of the last one.
+    events: int
+    last: str
+    progress: tuple[AnnotatorProgress, ...]
+    kinds: Mapping[str, Kind]
+    # Of people, or of the named annotators.
+    agreement: Agreement
+    # The grades on its disputed documents of models that it does not count, by annotator.
+    models: Mapping[Key, Mapping[str, int]]
+    most_disputed: int
+    calibration: CalibrationFile | None
+    # Options of the commands that print the same numbers: of `audit`, of `agreement`, and for the log alone.
+    options: Sequence[str]
+    agreement_options: Sequence[str]
+    log_options: Sequence[str]
+
+
+def report_judgments(
+    view: JudgmentView,
+    audited: JudgmentAudit,
+    request: AuditRequest,
+    log: Path | None,
+    most_disputed: int,
+    calibration: CalibrationFile | None,
+) -> JudgmentReport:
+    """Return the content of a report.
+
+    Args:
+        view: the judgments
+        audited: their audit by `request`
+        request: what was audited
+        log: the log of the judgments, if it is not the usual one
+        most_disputed: number of disputed documents to show
+        calibration: the results of a calibration
+    """
+    kinds = {name: Kind(work.kind) for name, work in view.work.items()}
+    people = [name for name, kind in kinds.items() if kind is Kind.person]
+    counting = people if request.annotators is None else request.annotators
+    compared = agreement(view, counting)
+    models = {
+        key: {
+            opinion.annotator: opinion.grade
+            for opinion in view.opinions(*key)
+            if opinion.kind is Kind.model and opinion.grade is not None and opinion.annotator not in counting
+        }
+        for key, _ in compared.disputed
+    }
+    log_options = [] if log is None else ["--log", str(log)]
+    reading = request.reading
+    limits = {
+        "--window": request.window,
+        "--words-per-minute": reading.words_per_minute,
+        "--least-seconds": reading.least_seconds,
+    }
+    named = [word for name in request.annotators or () for word in ("--annotator", name)]
+    return JudgmentReport(
+        audited,
+        request,
+        view.count,
+        max(view.work.values(), key=lambda work: work.last_time).last,
+        tuple(row for row in progress(view) if request.annotators is None or row.annotator in counting),
+        kinds,
+        compared,
+        models,
+        most_disputed,
+        calibration,
+        [*named, *(word for name, value in limits.items() for word in (name, str(value))), *log_options],
+        [*(word for name in counting for word in ("--annotator", name)), *log_options],
+        log_options,
+    )

@@ -1,19 +1,21 @@
-"""`searchapp judgments audit`."""
+"""`searchapp judgments audit` and `searchapp judgments report`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.commands import JsonOption, TaskArgument, command
+from searchapp.cli.commands import JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.judgment_options import LogOption, open_judgments
-from searchapp.cli.output import print_json, stdout_console, warn, warn_all
+from searchapp.cli.output import print_json, say, stdout_console, warn_all
 from searchapp.cli.tables import ResultTable, print_line
 from searchapp.config.settings import Settings
+from searchapp.files import atomic_file, require_place
 from searchapp.judging.judgments import LEAST_SECONDS, WORDS_PER_MINUTE, ReadingTime
-from searchapp.options import option
+from searchapp.options import REQUIRED, option
 from searchapp.tasks import load
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def audit(
 
     loaded = load(task)
     with open_judgments(settings, options.log, loaded.name, options.annotator) as (log, view):
-        result = audit_judgments(log, view, loaded, options.request(), settings, warn)
+        result = audit_judgments(log, view, loaded, options.request(), settings)
     if as_json:
         print_json(result.to_json())
     else:
@@ -81,4 +83,42 @@ def audit(
                 console.print()
             print_line(console, table.caption, "bold")
             ResultTable.of_rows(table.headings, table.rows, table.texts).print_folded()
-    warn_all(result.agreement.warnings)
+    warn_all(result.warnings)
+
+
+@command(app)
+def report(
+    settings: Settings,
+    task: TaskArgument,
+    *,
+    out: Path = option("HTML file to write; - is stdout.", default=REQUIRED),
+    options: AuditOptions,
+    calibration: Path | None = option(
+        "Also show the results of a calibration, from the file that `judgments calibrate --results --json` prints.",
+        metavar="FILE",
+    ),
+    disputed: int = option("Number of disputed documents to show.", default=100, min=0),
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one self-contained HTML file about the judgments of a task.
+
+    The report contains the agreement of people, models apart from them, the numbers of `judgments audit`, and the
+    disputed documents with their decisions, but no texts. With --json it also prints the audit.
+    """
+    from searchapp.app.judgment_report import audit_judgments, read_calibration, report_judgments
+    from searchapp.report.judgment_page import judgment_page
+
+    require_place(out, replace=overwrite)
+    loaded = load(task)
+    calibrated = None if calibration is None else read_calibration(calibration, loaded.name)
+    request = options.request()
+    with open_judgments(settings, options.log, loaded.name, options.annotator) as (log, view):
+        audited = audit_judgments(log, view, loaded, request, settings)
+        content = report_judgments(view, audited, request, options.log, disputed, calibrated)
+    with atomic_file(out, replace=overwrite) as file:
+        file.write(judgment_page(content))
+    if as_json:
+        print_json(audited.to_json())
+    warn_all(audited.warnings)
+    say(settings, f"wrote the report of the judgments of {loaded.name} to {out}")

@@ -64,6 +64,7 @@ def comparison_table(annotators: Sequence[AnnotatorAudit]) -> JudgmentTable:
             figure(each.later, ".2f"),
         )
         for each in annotators
+        if each.graded
     ]
     return JudgmentTable(
         "Grades of each annotator against decisions and the others' grades",
@@ -95,7 +96,7 @@ def pace_table(annotators: Sequence[AnnotatorAudit]) -> JudgmentTable:
             f"{each.pace.at_once:,}",
         )
         for each in annotators
-        if each.pace is not None
+        if each.pace is not None and each.graded
     ]
     names = ("annotator", "seconds each", "timed documents", "too fast", "share", "graded at once")
     return JudgmentTable("Pace of each person", names, rows)
@@ -109,7 +110,7 @@ def revisions_table(annotators: Sequence[AnnotatorAudit]) -> JudgmentTable:
             f"{each.revisions.documents:,}",
             figure(each.revisions.documents / each.graded if each.graded else None, ".1%"),
             f"{each.revisions.saw_others:,}",
-            "  ".join(
+            ", ".join(
                 f"{before} → {after}: {count:,}"
                 for before, counts in each.revisions.grades.items()
                 for after, count in counts.items()

@@ -126,6 +126,7 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("judgments stats", TASK)
     yield run("judgments agreement", TASK)
     yield run("judgments audit", TASK)
+    yield run("judgments report", TASK, "--out", folder / "judgments.html")
     decide = ("--annotator", "eve", "--topic", topic, "--document", document, "--grade", 1)
     assert cli("judgments", "adjudicate", TASK, *decide).code == 0
     yield run("judgments agreement", TASK)

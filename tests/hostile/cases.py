@@ -146,6 +146,7 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
     yield Case("judgments agreement", [task, "--disputed", 5])
     yield Case("judgments agreement", [task, "--annotator", first, "--annotator", second])
     yield Case("judgments audit", [task])
+    yield Case("judgments report", [task, "--out", folder / (hostile.name("report of judgments") + ".html")])
     yield Case("judgments list", [task])
     yield Case("judgments list", [task, "--annotator", first, "--with-notes"])
     yield Case("evaluate", [world.run, "--judgments", "--per-topic"])
