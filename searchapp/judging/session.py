@@ -19,7 +19,7 @@ from itertools import chain, islice
 from searchapp.errors import SearchappError
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.event_log import NotSaved
-from searchapp.judging.events import Action, Author, Detail, Event, is_timed
+from searchapp.judging.events import Action, Author, Detail, Event, Kind, is_timed
 from searchapp.judging.guidelines import Guidelines
 from searchapp.judging.judgments import (
     Aggregation,
@@ -796,8 +796,9 @@ class Adjudication:
         self._find_disputes()
 
     def opinions(self, dispute: Dispute) -> list[Opinion]:
-        """Return all opinions on the document, not only those that count here."""
-        return self.session.view.opinions(*dispute.key)
+        """Return all opinions on the document, not only those that count here; people first."""
+        opinions = self.session.view.opinions(*dispute.key)
+        return sorted(opinions, key=lambda opinion: (opinion.kind is Kind.model, opinion.annotator))
 
     def decision(self, dispute: Dispute) -> Event | None:
         return self.session.view.decision(*dispute.key)

@@ -117,8 +117,19 @@ def test_grades_of_models_count_only_if_they_are_named(judging: JudgingHarness) 
         assert len(judging.adjudication.disputes) == 2
         text = screen_text(pilot)
         assert "bot  1 relevant   a model" in text and "cosine 0.83" in text
+        # A model comes after all people, whatever their names are.
+        order = [
+            text.index(words) for words in ("ben  0 not", "zoe  can't tell  a person", "bot  1 relevant")
+        ]
+        assert order == sorted(order)
+        await pilot.resize_terminal(80, 24)
+        await pilot.press("down")
+        text = screen_text(pilot)
+        assert "ben  0 not relevant  a person" in text and "bot  1 relevant   a model" in text
 
     app = judging.adjudicating(("bot", "ben"))
+    judging.session("zoe").cant_tell(judging.adjudication.disputes[0].seen)
+    judging.adjudication.refresh()
     view = judging.adjudication.session.view
     assert len(disputes(view)) == 4
     assert {dispute.document_id for dispute in disputes(view, Aggregation(annotators=["bot", "ann"]))} == {
