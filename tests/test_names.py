@@ -37,6 +37,7 @@ LAYERS = {
     "pages": {"app/inspection", "report"},  # of a ranking on a screen, and of a report
     "runs": {"app", "cli"},  # a use case and its command
     "search": {"app", "cli"},  # a use case and its command
+    "trust": {"app", "cli", "judging"},  # the command, texts and systems, and measuring
     "vectors": {"lucene", "ranking/signals"},  # scoring them, and the signal of a recipe
 }
 """Names that modules of several layers share because they serve the same subject, with their folders."""

@@ -26,6 +26,7 @@ from searchapp.cli.judgment_options import (
 from searchapp.cli.judgment_reports import app as reports_app
 from searchapp.cli.output import print_json, say, show, stdout_console, warn, warn_all
 from searchapp.cli.tables import ResultTable, print_line
+from searchapp.cli.trust import app as trust_app
 from searchapp.config.settings import Settings
 from searchapp.engines import judgments_address, open_engine
 from searchapp.errors import DataError, UsageError
@@ -50,7 +51,7 @@ app = typer.Typer()
 group = typer.Typer(cls=CommandGroup, help="Manage judgments.", no_args_is_help=True)
 checks = typer.Typer()
 app.add_typer(group, name="judgments")
-for commands in (judgments_app, calibration_app, reports_app, checks):
+for commands in (judgments_app, calibration_app, reports_app, trust_app, checks):
     group.add_typer(commands)
 
 

@@ -13,17 +13,21 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.judgments import seconds_each
 from searchapp.judging.view import JudgmentView, Key, is_standing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Unit = TypeVar("Unit", bound=Hashable)
 
@@ -54,81 +58,122 @@ _WEIGHTS: Mapping[Weights, Weight] = {
 }
 
 
-def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights | Weight = Weights.none) -> float:
-    """Return Cohen's kappa, given the two grades of each document that both annotators graded.
+# The number of documents by the grades of two annotators.
+GradeTable = Mapping[tuple[int, int], int]
+
+
+def cohen_kappa(
+    pairs: Iterable[tuple[int, int]] | GradeTable, weights: Weights | Weight = Weights.none
+) -> float:
+    """Return Cohen's kappa, given the two grades of each document that both annotators graded, or a table of them.
 
     1 - sum(w o) / sum(w e): o the observed and e the expected share of each pair of grades, w its weight.
     """
-    return _kappa(Counter(pairs), _WEIGHTS[weights] if isinstance(weights, Weights) else weights)
-
-
-def _kappa(counts: Mapping[tuple[int, int], int], weight: Weight) -> float:
-    """Return Cohen's kappa, given the number of documents of each pair of grades."""
-    n = sum(counts.values())
-    if not n:
+    table = Counter(pairs)
+    if not table:
         return math.nan
+    weight = _WEIGHTS[weights] if isinstance(weights, Weights) else weights
+    total = table.total()
     first, second = Counter[int](), Counter[int]()
-    for (a, b), count in counts.items():
-        first[a] += count
-        second[b] += count
-    observed = math.fsum(weight(*pair) * count for pair, count in counts.items()) / n
-    expected = math.fsum(weight(a, b) * first[a] * second[b] for a in first for b in second) / n**2
+    for (one, other), count in table.items():
+        first[one] += count
+        second[other] += count
+    observed = math.fsum(weight(*pair) * count for pair, count in table.items()) / total
+    expected = math.fsum(weight(a, b) * first[a] * second[b] for a in first for b in second) / total**2
     return 1 - observed / expected if expected else math.nan
 
 
-KAPPA_RESAMPLES = 2_000
+RESAMPLES = 2_000
+LEVEL = 0.95
 
 
-def kappa_interval(
-    pairs: Sequence[tuple[int, int]],
-    weights: Weights | Weight = Weights.none,
-    resamples: int = KAPPA_RESAMPLES,
+def percentile_interval(
+    units: int,
+    statistic: Callable[[NDArray[np.int64]], float],
+    resamples: int = RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of Cohen's kappa over documents; NaN with fewer than two documents.
+    """Return the percentile bootstrap interval of a statistic; NaN with fewer than two units.
 
-    Resamples without a kappa, because all of their grades are equal, are left out.
+    Resamples in which the statistic is NaN are left out.
 
     B. Efron and R. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
+
+    Args:
+        units: the number of units that are drawn with replacement, documents or topics
+        statistic: returns the value of a resample, given how often it has each unit
+        resamples: the number of resamples
+        seed: determines them
+        level: the confidence of the interval
     """
     import numpy as np
 
-    if len(pairs) < 2:
+    if units < 2:
         return math.nan, math.nan
-    weight = _WEIGHTS[weights] if isinstance(weights, Weights) else weights
-    kinds = sorted(set(pairs))
-    kind_of_document = np.repeat(np.arange(len(kinds)), [Counter(pairs)[kind] for kind in kinds])
     random = np.random.default_rng(seed)
-    kappas = []
-    for _ in range(resamples):
-        drawn = kind_of_document[random.integers(len(pairs), size=len(pairs))]
-        counts = np.bincount(drawn, minlength=len(kinds)).tolist()
-        kappas.append(_kappa(dict(zip(kinds, counts, strict=True)), weight))
-    defined = [kappa for kappa in kappas if not math.isnan(kappa)]
+    draws = (random.integers(units, size=units) for _ in range(resamples))
+    values = [statistic(np.bincount(draw, minlength=units)) for draw in draws]
+    defined = [value for value in values if not math.isnan(value)]
     if not defined:
         return math.nan, math.nan
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
-def krippendorff_alpha(units: Sequence[Sequence[int]], level: Level = Level.ordinal) -> float:
-    """Return Krippendorff's alpha, given the grades of each document.
+def agreement_interval(
+    tables: Sequence[GradeTable],
+    coefficient: Callable[[GradeTable], float],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> tuple[float, float]:
+    """Return the interval of a coefficient of the sum of tables, which are the units of the bootstrap."""
+    import numpy as np
+
+    cells = sorted({pair for table in tables for pair in table})
+    counts = np.array([[table.get(pair, 0) for pair in cells] for table in tables], dtype=np.int64)
+
+    def of_resample(multiplicities: NDArray[np.int64]) -> float:
+        drawn = (multiplicities @ counts).tolist()
+        return coefficient({pair: count for pair, count in zip(cells, drawn, strict=True) if count})
+
+    return percentile_interval(len(tables), of_resample, resamples, seed, level)
+
+
+def kappa_interval(
+    pairs: Sequence[tuple[int, int]],
+    weights: Weights | Weight = Weights.none,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> tuple[float, float]:
+    """Return the bootstrap interval of Cohen's kappa over documents, see `percentile_interval`."""
+    tables = [{pair: 1} for pair in sorted(pairs)]
+    return agreement_interval(tables, lambda table: cohen_kappa(table, weights), resamples, seed, level)
+
+
+def krippendorff_alpha(
+    units: Iterable[Sequence[int]] | Mapping[tuple[int, ...], int], level: Level = Level.ordinal
+) -> float:
+    """Return Krippendorff's alpha, given the grades of each document, or the number of documents by their grades.
 
     1 - Do / De: observed disagreement within documents over expected disagreement. Single grades do not count.
     """
-    paired = [Counter(grades) for grades in units if len(grades) > 1]
+    documents = units if isinstance(units, Mapping) else Counter(map(tuple, units))
+    paired = [(Counter(grades), number) for grades, number in documents.items() if len(grades) > 1]
     totals: Counter[int] = Counter()
-    for counts in paired:
-        totals.update(counts)
+    for counts, number in paired:
+        for grade, count in counts.items():
+            totals[grade] += count * number
     values = sorted(totals)
     n = totals.total()
     if n < 2:
         return math.nan
     distance = _distances(values, totals, level)
     within = math.fsum(
-        counts[low] * counts[high] * distance[low, high] / (counts.total() - 1)
-        for counts in paired
+        number * counts[low] * counts[high] * distance[low, high] / (counts.total() - 1)
+        for counts, number in paired
         for low, high in combinations(sorted(counts), 2)
     )
     expected = math.fsum(

@@ -140,6 +140,10 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
         cli("judgments", "import", TASK, sampled_qrels, "--format", "qrels", "--annotator", "cem").code == 0
     )
     yield run("judgments progress", TASK, "--sample", sample)
+    again = ("--command", f"{judge} again", "--model", "ones", "--annotator", "ones again")
+    yield run("judge", TASK, "--run", first, "--depth", 2, *again)
+    yield run("judgments trust", TASK, "ones", "--resamples", 100)
+    yield run("judgments trust", TASK, "ones", "--resamples", 100, "--runs", first, second)
     yield run("evaluate", first, "--judgments", "--sample", sample)
     quotas = ("--quota", "ann=3", "--quota", "bob=3")
     yield run("judgments assign", TASK, *split, *quotas, "--out", folder / "assigned.json")

@@ -182,6 +182,7 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
         "--plain",
     ]
     yield Case("judgments calibrate", calibration, ("1", "1", "q"))
+    yield Case("judgments trust", [task, first], code=2)
     yield Case("evaluate", [world.run, "--judgments", "--sample", sample])
     assigned = folder / (hostile.name("assignment") + ".json")
     yield Case(
