@@ -28,7 +28,7 @@ def test_every_seed_option_can_be_replaced_by_the_setting() -> None:
     walk(typer.main.get_command(app), "")
     assert defaults.keys() == {
         "ablate", "compare", "judge", "judgments assign", "judgments calibrate", "judgments pool", "learning-curve",
-        "report", "tune",
+        "judgments trust", "report", "tune",
     }  # fmt: skip
     assert set(defaults.values()) == {None}
 
