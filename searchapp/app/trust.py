@@ -15,7 +15,7 @@ from searchapp.app.model_judging import DETAIL
 from searchapp.config.settings import Settings
 from searchapp.engines.base import Index
 from searchapp.errors import DataError, EngineError, UsageError
-from searchapp.judging.agreement import percentile_interval
+from searchapp.judging.agreement import confusion, percentile_interval
 from searchapp.judging.events import Kind
 from searchapp.judging.judgments import Aggregation, Rule, aggregate
 from searchapp.judging.trust import (
@@ -143,10 +143,6 @@ def measure_trust(
             f"`searchapp judge {task.reference}`"
         )
     subjects = [Subject.of(run, _source(request)) for run in request.runs]
-    confusion: dict[int, dict[int, int]] = {}
-    for known, given in sorted(pairs.values()):
-        row = confusion.setdefault(known, {})
-        row[given] = row.get(given, 0) + 1
     values = {detail.event: detail.value for detail in log.details(task.name, DETAIL)}
     warnings = [*_shared_models(view, name, values, subjects)]
     with progress.stage("measuring agreement"):
@@ -158,7 +154,7 @@ def measure_trust(
         return ModelTrust(
             name,
             covered,
-            confusion,
+            confusion(pairs.values()),
             group_agreement("all", pairs, resampling),
             tuple(agreement_by_grade(pairs, resampling)),
             tuple(agreement_by_topic(pairs, resampling)),

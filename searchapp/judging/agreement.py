@@ -83,6 +83,25 @@ def cohen_kappa(
     return 1 - observed / expected if expected else math.nan
 
 
+def share_of_equal(pairs: Collection[tuple[int, int]]) -> float:
+    """Return the share of pairs of equal grades; NaN without pairs."""
+    return sum(first == second for first, second in pairs) / len(pairs) if pairs else math.nan
+
+
+def bias(pairs: Collection[tuple[int, int]]) -> float:
+    """Return the mean of the second minus the first grade, above 0 for a lenient second one; NaN without pairs."""
+    return sum(second - first for first, second in pairs) / len(pairs) if pairs else math.nan
+
+
+def confusion(pairs: Iterable[tuple[int, int]]) -> dict[int, dict[int, int]]:
+    """Return the number of pairs by their first and second grade, ascending."""
+    rows: dict[int, dict[int, int]] = {}
+    for first, second in sorted(pairs):
+        row = rows.setdefault(first, {})
+        row[second] = row.get(second, 0) + 1
+    return rows
+
+
 RESAMPLES = 2_000
 LEVEL = 0.95
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from searchapp.judging.agreement import krippendorff_alpha
+from searchapp.judging.agreement import bias, confusion, krippendorff_alpha, share_of_equal
 from searchapp.judging.calibration import Concordance
 from searchapp.judging.events import Action, Event, Kind, is_timed
 from searchapp.judging.judgments import (
@@ -162,14 +161,10 @@ def _comparison(compared: Sequence[tuple[Event, int]]) -> _Comparison:
     half = len(pairs) // 2
     return {
         "others": Concordance.of(pairs),
-        "bias": math.fsum(own - other for own, other in pairs) / len(pairs) if pairs else math.nan,
-        "earlier": _share_of_equal(pairs[:half]),
-        "later": _share_of_equal(pairs[half:] if half else ()),
+        "bias": bias([(other, own) for own, other in pairs]),
+        "earlier": share_of_equal(pairs[:half]),
+        "later": share_of_equal(pairs[half:] if half else ()),
     }
-
-
-def _share_of_equal(pairs: Sequence[tuple[int, int]]) -> float:
-    return sum(own == other for own, other in pairs) / len(pairs) if pairs else math.nan
 
 
 def _pace(events: Sequence[Event], reading: ReadingTime) -> JudgingPace:
@@ -199,14 +194,10 @@ def _revisions(grades: Sequence[Event]) -> Revisions:
         for before, after in itertools.pairwise(sorted(events, key=lambda event: event.order))
         if before.grade != after.grade
     ]
-    counts = Counter((before or 0, after.grade or 0) for _, before, after in revisions)
     return Revisions(
         len({key for key, _, _ in revisions}),
         sum(after.saw_others is True for _, _, after in revisions),
-        {
-            before: {after: counts[earlier, after] for earlier, after in sorted(counts) if earlier == before}
-            for before in sorted({before for before, _ in counts})
-        },
+        confusion((before or 0, after.grade or 0) for _, before, after in revisions),
     )
 
 

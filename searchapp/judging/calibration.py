@@ -7,13 +7,19 @@ twice are under a second name.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from searchapp.errors import UsageError
 from searchapp.files import digest_json
-from searchapp.judging.agreement import cohen_kappa, kappa_interval, shared_grades
+from searchapp.judging.agreement import (
+    bias,
+    cohen_kappa,
+    confusion,
+    kappa_interval,
+    share_of_equal,
+    shared_grades,
+)
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.events import Action
 from searchapp.judging.log import JudgmentLog
@@ -130,8 +136,7 @@ class Concordance:
 
     @classmethod
     def of(cls, pairs: list[tuple[int, int]]) -> Concordance:
-        share = sum(first == second for first, second in pairs) / len(pairs) if pairs else math.nan
-        return cls(len(pairs), share, cohen_kappa(pairs), *kappa_interval(pairs))
+        return cls(len(pairs), share_of_equal(pairs), cohen_kappa(pairs), *kappa_interval(pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,17 +177,13 @@ def evaluate_calibration(log: JudgmentLog, calibration: CalibrationSet) -> Calib
     for name, grades in sorted(first.items()):
         repeated = again.get(name, {})
         pairs = [(calibration.known[key], grade) for key, grade in grades.items()]
-        confusion: dict[int, dict[int, int]] = {}
-        for known, given in sorted(pairs):
-            row = confusion.setdefault(known, {})
-            row[given] = row.get(given, 0) + 1
         annotators.append(
             AnnotatorCalibration(
                 name,
                 Concordance.of(pairs),
-                math.fsum(given - known for known, given in pairs) / len(pairs),
+                bias(pairs),
                 Concordance.of([(grades[key], grade) for key, grade in repeated.items() if key in grades]),
-                confusion,
+                confusion(pairs),
             )
         )
     return CalibrationResult(

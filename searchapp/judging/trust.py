@@ -17,8 +17,10 @@ from searchapp.judging.agreement import (
     GradeTable,
     Weights,
     agreement_interval,
+    bias,
     cohen_kappa,
     krippendorff_alpha,
+    share_of_equal,
 )
 from searchapp.judging.events import Action, Event
 from searchapp.judging.view import JudgmentView, Key
@@ -130,13 +132,13 @@ def tables_of(pairs: GradePairs) -> list[GradeTable]:
 
 def group_agreement(name: str, pairs: GradePairs, resampling: Resampling) -> GroupAgreement:
     """Return the agreement on a group of documents."""
-    tables, total = tables_of(pairs), len(pairs)
+    tables = tables_of(pairs)
     return GroupAgreement(
         name,
         len(tables),
-        total,
-        sum(people == model for people, model in pairs.values()) / total if total else math.nan,
-        sum(model - people for people, model in pairs.values()) / total if total else math.nan,
+        len(pairs),
+        share_of_equal(pairs.values()),
+        bias(pairs.values()),
         Coefficient.of(tables, cohen_kappa, resampling),
         Coefficient.of(tables, lambda table: cohen_kappa(table, Weights.quadratic), resampling),
         Coefficient.of(tables, krippendorff_alpha, resampling),
