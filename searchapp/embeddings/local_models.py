@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def local_vectors(
     """
     folder = source.folder / source.model_folder
     correct = f"correct {source.library} in [{TABLE}]"
-    try:
+    with errors_of_model(source.library, folder, "embed texts", correct):
         encode = _ENCODERS[source.library](str(folder), source.model)
         for start in range(0, len(texts), source.batch_size):
             batch = texts[start : start + source.batch_size]
@@ -46,8 +47,20 @@ def local_vectors(
                     f"{len(batch):,} texts; {length:,} dimensions are expected: {correct}"
                 )
             yield batch, vectors
+
+
+@contextmanager
+def errors_of_model(library: str, folder: Path, work: str, correct: str) -> Iterator[None]:
+    """Report the errors of a library that loads or applies the model in a folder.
+
+    Raises:
+        UsageError: the library is not installed.
+        DataError: it can't do the work; `correct` says what to do.
+    """
+    try:
+        yield
     except ImportError as error:
-        package = source.library.replace("_", "-")
+        package = library.replace("_", "-")
         raise UsageError(
             f"the model in {folder} requires the package {package} ({error}): install it with "
             f"`{install_command(package)}`"
@@ -56,9 +69,7 @@ def local_vectors(
         raise
     except Exception as error:  # the libraries raise exceptions of many packages
         what = shown(f"{type(error).__name__}: {error}")
-        raise DataError(
-            f"{source.library} can't embed texts by the model in {folder} ({what}): {correct}"
-        ) from error
+        raise DataError(f"{library} can't {work} by the model in {folder} ({what}): {correct}") from error
 
 
 def _sentence_transformers(folder: str, model: str) -> Encoder:  # noqa: ARG001  # the folder names the model

@@ -25,13 +25,11 @@ from typing import Any
 from searchapp.config.settings import RERANKER_KEY, Settings
 from searchapp.embeddings.access import ATTEMPTS, Access, Budget, estimated_tokens
 from searchapp.embeddings.cache import SCORES_FILE, open_answers, pair_key
-from searchapp.embeddings.local_models import require_known_modules
+from searchapp.embeddings.local_models import errors_of_model, require_known_modules
 from searchapp.embeddings.reranker_source import TEI, RerankerSource
-from searchapp.errors import DataError, UsageError
-from searchapp.formats.problems import shown
+from searchapp.errors import DataError
 from searchapp.lucene.parameters import is_number
 from searchapp.progress import Advance, Notify, no_notice, no_progress
-from searchapp.resources import install_command
 from searchapp.text import counted
 
 # A query, and the texts of documents to score for it.
@@ -216,7 +214,7 @@ def _number(value: Any, key: str = "score") -> float:
 
 def _local_answers(source: RerankerSource, missing: Sequence[Batch]) -> Answers:
     folder, correct = source.folder / source.cross_encoder, f"correct {source.place}"
-    try:
+    with errors_of_model("sentence-transformers", folder, "score texts", correct):
         model = _cross_encoder(folder)
         if model.num_labels != 1:
             raise DataError(
@@ -229,18 +227,6 @@ def _local_answers(source: RerankerSource, missing: Sequence[Batch]) -> Answers:
             if not all(map(math.isfinite, scores)):
                 raise DataError(f"the model in {folder} gives a score that is not finite: {correct}")
             yield pairs, scores
-    except ImportError as error:
-        raise UsageError(
-            f"the model in {folder} requires the package sentence-transformers ({error}): install it with "
-            f"`{install_command('sentence-transformers')}`"
-        ) from error
-    except DataError:
-        raise
-    except Exception as error:  # the library raises exceptions of many packages
-        what = shown(f"{type(error).__name__}: {error}")
-        raise DataError(
-            f"sentence-transformers can't score texts by the model in {folder} ({what}): {correct}"
-        ) from error
 
 
 @cache
