@@ -11,7 +11,6 @@ from searchapp.app.inspection.pages import RunPages
 from searchapp.app.inspection.topics import RunTopics, TopicsRequest, open_topics
 from searchapp.app.sessions import PATIENCE_SECONDS, exchanging, usual_depth
 from searchapp.config.settings import Settings
-from searchapp.errors import UsageError
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.calibration import (
     CalibrationJudging,
@@ -25,10 +24,9 @@ from searchapp.judging.guidelines import read_guidelines
 from searchapp.judging.judgments import Aggregation, aggregate
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
-from searchapp.judging.view import open_view
+from searchapp.judging.view import open_view, require_annotators
 from searchapp.progress import Notify, Progress
 from searchapp.tasks.base import Grades, Task
-from searchapp.text import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +102,7 @@ def open_calibration(
 
 def _experts_grades(request: CalibrationRequest, log: JudgmentLog) -> Grades:
     view = open_view(log, request.task.name)
-    known = view.annotators()
-    for name in request.experts:
-        if name not in known:
-            named = f"{name!r}{suggestion(name, known)}"
-            listed = f"choose from {', '.join(known)}" if known else "there are no judgments yet"
-            raise UsageError(f"{request.task.name} has no annotator {named}: {listed}")
+    require_annotators(view, request.task.name, request.experts)
     return aggregate(view, Aggregation(annotators=tuple(request.experts))).grades
 
 

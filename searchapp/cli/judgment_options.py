@@ -14,7 +14,6 @@ from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging.judgments import Aggregation, Rule, Unjudged, aggregate
 from searchapp.options import flag, option
-from searchapp.text import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -110,7 +109,7 @@ def open_judgments(
         DataError: the task has no judgments.
         UsageError: one of `annotators` has not judged the task.
     """
-    from searchapp.judging.view import open_view
+    from searchapp.judging.view import open_view, require_annotators
 
     with open_log(settings, path, task, patience=patience) as log:
         view = open_view(log, task)
@@ -118,11 +117,7 @@ def open_judgments(
             raise DataError(
                 f"{log.path} has no judgments of {task}: create some with `searchapp judge {task}`"
             )
-        known = view.annotators()
-        for name in annotators or ():
-            if name not in known:
-                named = f"{name!r}{suggestion(name, known)}"
-                raise UsageError(f"{task} has no annotator {named}: choose from {', '.join(known)}")
+        require_annotators(view, task, annotators or ())
         yield log, view
 
 

@@ -25,9 +25,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from searchapp.errors import SearchappError
+from searchapp.errors import SearchappError, UsageError
 from searchapp.files import atomic_file, parse_json
 from searchapp.judging.events import Action, Event, Kind, is_timed
+from searchapp.text import suggestion
 
 if TYPE_CHECKING:
     from searchapp.judging.log import JudgmentLog
@@ -470,6 +471,19 @@ FORMAT = 3
 # At each opening, up to FEW events, or one in SHARE of the snapshot's, are read from the log.
 FEW = 2_000
 SHARE = 10
+
+
+def require_annotators(view: JudgmentView, task: str, names: Iterable[str]) -> None:
+    """Check that annotators have judged a task.
+
+    Raises:
+        UsageError: one has not.
+    """
+    known = view.annotators()
+    for name in names:
+        if name not in known:
+            listed = f"choose from {', '.join(known)}" if known else "there are no judgments yet"
+            raise UsageError(f"{task} has no annotator {name!r}{suggestion(name, known)}: {listed}")
 
 
 def open_view(log: JudgmentLog, task: str) -> JudgmentView:
