@@ -155,6 +155,20 @@ def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:
         raise DataError(f"{path}: not TOML: {error}") from error
 
 
+def read_utf8(path: Path) -> str:
+    """Read a text file.
+
+    Raises:
+        DataError: the file is missing, unreadable, or not UTF-8.
+    """
+    try:
+        return read_text(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 at byte {error.start}") from error
+
+
 def read_json(path: Path, *, file_names: bool = False) -> dict[str, Any]:
     """Read a JSON object from a file; `file_names` as in `parse_json`.
 
@@ -162,11 +176,7 @@ def read_json(path: Path, *, file_names: bool = False) -> dict[str, Any]:
         DataError: the file is missing, unreadable, or not a JSON object in UTF-8.
     """
     try:
-        value = parse_json(read_text(path), file_names=file_names)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 at byte {error.start}") from error
+        value = parse_json(read_utf8(path), file_names=file_names)
     except json.JSONDecodeError as error:
         message = f"{path}: not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         raise DataError(message) from error

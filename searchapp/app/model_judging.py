@@ -32,7 +32,7 @@ from searchapp.embeddings.command import command_answers
 from searchapp.embeddings.endpoint import Endpoint, InvalidAnswerError, RejectedRequestError, used_tokens
 from searchapp.embeddings.source import Price
 from searchapp.errors import DataError, UsageError
-from searchapp.files import digest_json, digest_text, parse_json, read_text, unreadable
+from searchapp.files import digest_json, digest_text, parse_json
 from searchapp.formats.problems import shown
 from searchapp.judging.events import Action, Detail, Event, Kind, grade_label
 from searchapp.judging.model_answers import AnswerOutcome, ModelAnswer, ModelVerdict, read_verdict
@@ -40,7 +40,7 @@ from searchapp.judging.session import JudgingSession
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress
 from searchapp.ranking.templates import TextTemplate
-from searchapp.resources import JUDGE_PROMPTS
+from searchapp.resources import JUDGE_PROMPTS, read_utf8
 from searchapp.tasks.base import Task, TaskInfo
 from searchapp.text import counted, suggestion
 
@@ -126,13 +126,8 @@ def read_prompt(info: TaskInfo, given: str | None = None) -> JudgePrompt:
             f"there is no prompt {given!r}{suggestion(given, shipped)}: give a file, or one of "
             f"{', '.join(shipped)}"
         )
-    try:
-        text = read_text(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 at byte {error.start}") from error
-    return JudgePrompt(given if given in shipped else path.name, TextTemplate(text.strip(), str(path)))
+    template = TextTemplate(read_utf8(path).strip(), str(path))
+    return JudgePrompt(given if given in shipped else path.name, template)
 
 
 @dataclass(frozen=True, slots=True)
