@@ -101,11 +101,11 @@ def embed_task(
         OverBudget: the cost would exceed the greatest one.
         SearchappError: the source fails, or the file can't be written.
     """
-    source = task.info.embeddings or _default_source(task, home)
     if task.info.foreign is not None:
         raise UsageError(
             f"{task.reference} is on an index of another program, whose documents are not embedded"
         )
+    source = task.info.embeddings or _default_source(task, home)
     splits = options.splits or [
         split for split in task.info.splits if collection.split_files(split)[0].is_file()
     ]
@@ -281,18 +281,15 @@ T = TypeVar("T")
 
 
 def until_cancelled(work: Callable[[], T]) -> T:
-    """Return the result of work for a search, with the errors of `_in_thread` if it can be cancelled."""
-    patience = current_patience()
-    return work() if patience is None else _in_thread(work, lambda: patience.is_cancelled)
-
-
-def _in_thread(work: Callable[[], T], is_cancelled: Callable[[], bool]) -> T:
-    """Return the result of work in a thread.
+    """Return the result of work for a search: in a thread, if the search can be cancelled.
 
     Raises:
         RequestCancelled: it was cancelled; the work goes on.
         Exception: what the work raises.
     """
+    patience = current_patience()
+    if patience is None:
+        return work()
     outcome: Future[T] = Future()
 
     def run() -> None:
@@ -303,7 +300,7 @@ def _in_thread(work: Callable[[], T], is_cancelled: Callable[[], bool]) -> T:
 
     threading.Thread(target=run, name="typed words", daemon=True).start()
     while not outcome.done():
-        if is_cancelled():
+        if patience.is_cancelled:
             raise RequestCancelled
         wait([outcome], _LOOK_SECONDS)
     return outcome.result()

@@ -196,7 +196,7 @@ def report_judgments(
     kinds = {name: Kind(work.kind) for name, work in view.work.items()}
     people = [name for name, kind in kinds.items() if kind is Kind.person]
     counting = people if request.annotators is None else request.annotators
-    compared = agreement(view, counting)
+    compared = audited.agreement if request.annotators is not None else agreement(view, people)
     models = {
         key: {
             opinion.annotator: opinion.grade
