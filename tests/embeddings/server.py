@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import signal
+import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.programs import Program
 from tests.server.faults import LoopbackServer, Request, Response
 
 DIMENSIONS = 8
@@ -26,6 +29,35 @@ def vector(text: str) -> list[float]:
 
 def matrix(texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return np.array([vector(text) for text in texts], np.float32)
+
+
+def rejection(fault: str, redirect: str | None, key: str | None) -> Response | None:
+    """Return the answer of a server that does not ask its model, because of a fault or a redirect."""
+    if redirect is not None:
+        return Response(307, {"Location": redirect})
+    if fault == "429":
+        return Response(429, {"Retry-After": "0"}, b'{"error": "too many requests"}')
+    if fault == "400":
+        return Response(400, {}, f"bad key {key}".encode())
+    return Response(500) if fault == "500" else None
+
+
+def sent(content: bytes, fault: str) -> Response:
+    """Return an answer with JSON, which some faults damage or delay."""
+    if fault == "json":
+        content = content[:-10]
+    if fault == "cut":
+        return Response(200, body=content[: len(content) // 2], length=len(content))
+    return Response(200, body=content, pause=1.5 if fault == "slow" else 0)
+
+
+def kill_during_requests(job: Program, server: LoopbackServer, more: int, seconds: float = 30) -> None:
+    """Kill a program once a server has received some more requests, or after a time."""
+    seen, until = len(server.requests), time.monotonic() + seconds
+    while len(server.requests) < seen + more and time.monotonic() < until:
+        time.sleep(0.002)
+    job.send_signal(signal.SIGKILL)
+    job.wait()
 
 
 class ModelServer(LoopbackServer):
@@ -71,14 +103,8 @@ class ModelServer(LoopbackServer):
             fault = self.faults.pop(0) if self.faults else ""
             if not fault and self._random.random() < self.trouble:
                 fault = self._random.choice(FAULTS)
-        if self.redirect is not None:
-            return Response(307, {"Location": self.redirect})
-        if fault == "429":
-            return Response(429, {"Retry-After": "0"}, b'{"error": "too many requests"}')
-        if fault == "400":
-            return Response(400, {}, f"bad key {headers.get('authorization')}".encode())
-        if fault == "500":
-            return Response(500)
+        if rejected := rejection(fault, self.redirect, headers.get("authorization")):
+            return rejected
         rows = [self.row(index, item) for index, item in enumerate(items)]
         if fault == "count":
             rows.pop()
@@ -87,16 +113,10 @@ class ModelServer(LoopbackServer):
         if fault == "order":
             rows.reverse()
         content = json.dumps(self.answer(body, rows)).encode()
-        if fault == "json":
-            content = content[:-10]
-        if fault == "cut":
-            return Response(200, body=content[: len(content) // 2], length=len(content))
-        if fault == "slow":
-            return Response(200, body=content, pause=1.5)
         if fault in ("", "order"):
             with self._lock:
                 self.answered[tuple(items)] += 1
-        return Response(200, body=content)
+        return sent(content, fault)
 
 
 class EmbeddingServer(ModelServer):

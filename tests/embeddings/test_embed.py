@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import signal
 import sqlite3
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from searchapp.ranking.learning import read_model
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
-from tests.embeddings.server import DIMENSIONS, EmbeddingServer, matrix, vector
+from tests.embeddings.server import DIMENSIONS, EmbeddingServer, kill_during_requests, matrix, vector
 from tests.profile import FULL, SEED
 from tests.programs import COMMAND, Program
 
@@ -133,13 +131,7 @@ def test_a_killed_job_never_requests_a_stored_text_again(folder: Path, tmp_path:
         while True:
             with Program(COMMAND, "--home", home, "embed", task, "--data", folder) as job:
                 if kills < KILLS:
-                    seen = len(server.requests)
-                    until = time.monotonic() + 30
-                    wanted = chance.randrange(1, 12)
-                    while len(server.requests) < seen + wanted and time.monotonic() < until:
-                        time.sleep(0.002)
-                    job.send_signal(signal.SIGKILL)
-                    job.wait()
+                    kill_during_requests(job, server, chance.randrange(1, 12))
                     kills += 1
                     with closing(sqlite3.connect(home / FILE)) as database:
                         keys = {key for (key,) in database.execute("SELECT text FROM vectors")}

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import signal
 import sqlite3
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -29,7 +27,7 @@ from searchapp.formats.problems import Problems
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
-from tests.embeddings.server import FAULTS, RerankServer, score
+from tests.embeddings.server import FAULTS, RerankServer, kill_during_requests, score
 from tests.profile import FULL, SEED
 from tests.programs import COMMAND, Program
 
@@ -219,13 +217,7 @@ def test_a_killed_ranking_never_sends_a_stored_pair_again(folder: Path, offline:
             arguments = ("rank", task, "--split", "dev", "--recipe", "reranked", "--out", tmp_path / "run")
             with Program(COMMAND, "--home", tmp_path / "home", *arguments) as job:
                 if kills < KILLS:
-                    seen = len(server.requests)
-                    until = time.monotonic() + 60
-                    wanted = chance.randrange(1, 12)
-                    while len(server.requests) < seen + wanted and time.monotonic() < until:
-                        time.sleep(0.002)
-                    job.send_signal(signal.SIGKILL)
-                    job.wait()
+                    kill_during_requests(job, server, chance.randrange(1, 12), 60)
                     kills += 1
                     with closing(sqlite3.connect(database)) as opened:
                         keys = {key for (key,) in opened.execute("SELECT question FROM answers")}

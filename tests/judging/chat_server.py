@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
+from tests.embeddings.server import rejection, sent
 from tests.server.faults import LoopbackServer, Request, Response
 
 # Requests that fail, after which the same question is asked again.
@@ -56,14 +57,8 @@ class ChatServer(LoopbackServer):
             fault = self.faults.pop(0) if self.faults else ""
             if not fault and self._random.random() < self.trouble:
                 fault = self._random.choice(FAULTS)
-        if self.redirect is not None:
-            return Response(307, {"Location": self.redirect})
-        if fault == "429":
-            return Response(429, {"Retry-After": "0"}, b'{"error": "too many requests"}')
-        if fault == "400":
-            return Response(400, {}, f"bad key {headers.get('authorization')}".encode())
-        if fault == "500":
-            return Response(500)
+        if rejected := rejection(fault, self.redirect, headers.get("authorization")):
+            return rejected
         if fault not in FAULTS:
             with self._lock:
                 self.answered[prompt] += 1
@@ -93,10 +88,4 @@ class ChatServer(LoopbackServer):
             "usage": {"prompt_tokens": 100, "completion_tokens": 10},
         }
         content = json.dumps(answer).encode()
-        if fault == "json":
-            content = content[:-10]
-        if fault == "cut":
-            return Response(200, body=content[: len(content) // 2], length=len(content))
-        if fault == "slow":
-            return Response(200, body=content, pause=1.5)
-        return Response(200, body=content)
+        return sent(content, fault)

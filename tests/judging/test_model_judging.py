@@ -7,10 +7,8 @@ import json
 import random
 import re
 import shutil
-import signal
 import sqlite3
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
@@ -29,6 +27,7 @@ from searchapp.ranking.templates import TextTemplate
 from searchapp.tasks import load, shipped_names
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
+from tests.embeddings.server import kill_during_requests
 from tests.judging.chat_server import FAULTS, ODD, ChatServer, grade_of
 from tests.profile import FULL, SEED
 from tests.programs import COMMAND, Program
@@ -156,12 +155,7 @@ def test_a_killed_job_never_asks_again_for_a_stored_answer_and_loses_no_judgment
         while True:
             with Program(COMMAND, *command) as job:
                 if kills < KILLS:
-                    seen, wanted = len(server.requests), chance.randrange(0, 8)
-                    until = time.monotonic() + 30
-                    while len(server.requests) < seen + wanted and time.monotonic() < until:
-                        time.sleep(0.002)
-                    job.send_signal(signal.SIGKILL)
-                    job.wait()
+                    kill_during_requests(job, server, chance.randrange(0, 8))
                     kills += 1
                     if (home / ANSWERS_FILE).exists():
                         with closing(sqlite3.connect(home / ANSWERS_FILE)) as database:
