@@ -138,6 +138,14 @@ class DocumentText(ToolPage):
     fields: list[DocumentField] = Field(description="The other fields, on the first page.")
 
 
+class GuidelinesText(ToolPage):
+    """A part of the guidelines of a task."""
+
+    total: int = Field(description="Number of characters of the guidelines; 0 if the task has none.")
+    task: str
+    text: str = Field(description="Markdown.")
+
+
 class ScorePart(ToolOutput):
     """A line of an explanation: parts of a part follow it with a greater depth."""
 

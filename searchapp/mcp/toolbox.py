@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, overload
 
 from pydantic import Field, StrictInt
 
@@ -33,6 +33,7 @@ from searchapp.errors import EngineError, Replaced, SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.judging.events import Action, Author, Kind, verdict_label
+from searchapp.judging.guidelines import read_guidelines
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.view import JudgmentView, open_view
 from searchapp.mcp import tool_outputs as out
@@ -187,6 +188,13 @@ class Toolbox:
             ],
         )
 
+    def guidelines(self, task: TaskName, cursor: Cursor = None) -> out.GuidelinesText:
+        """Return what the grades of a task mean, with examples; a long text has several pages."""
+        loaded = self._task(task)
+        guidelines = read_guidelines(loaded.info.guidelines)
+        text, total, following = _page(visible("" if guidelines is None else guidelines.text), cursor, CHUNK)
+        return out.GuidelinesText(total=total, next_cursor=following, task=loaded.name, text=text)
+
     def topics(
         self,
         task: Annotated[str | None, Field(description="Name of a task, with split; instead of run.")] = None,
@@ -270,15 +278,14 @@ class Toolbox:
         """Return the text and the fields of a document; a long text has several pages."""
         searcher = self._searcher(self._task(task))
         source = self._source(searcher, document)
-        text, start = visible(str(source.get("text", ""))), _offset(cursor)
-        end = start + CHUNK
+        text, total, following = _page(visible(str(source.get("text", ""))), cursor, CHUNK)
         others = [(name, visible(str(source[name]))) for name in source if name not in ("id", "text")]
         return out.DocumentText(
-            total=len(text),
-            next_cursor=str(end) if end < len(text) else None,
+            total=total,
+            next_cursor=following,
             task=searcher.task.name,
             id=document,
-            text=text[start:end],
+            text=text,
             fields=[
                 out.DocumentField(name=name, value=value[:FIELD], is_cut=len(value) > FIELD)
                 for name, value in ([] if cursor else others[:FIELDS])
@@ -518,6 +525,7 @@ class Toolbox:
                 "the tool ranking lists its documents"
             )
         pages.require_as_ranked(document)
+        guidelines = read_guidelines(topics.task.info.guidelines)
         action = Action.cant_tell if grade is None else Action.grade
         log, view = self._open_log(topics.task.name)
         event = Author(judge.name, Kind.model).event(
@@ -532,7 +540,7 @@ class Toolbox:
             saw_others=False,  # no tool shows the grades of others, or the gold of a document
             after=view.latest(topic, document),
         )
-        log.append([event])
+        log.append([event], [] if guidelines is None else guidelines.details([event]))
         view.add(event)
         judge.left -= 1
         return out.SavedJudgment(
@@ -725,8 +733,12 @@ def _offset(cursor: str | None) -> int:
     return int(cursor)
 
 
-def _page(entries: Sequence[T], cursor: str | None, size: int) -> tuple[Sequence[T], int, str | None]:
-    """Return the entries of a page, the number of all, and the cursor of the next page."""
+@overload
+def _page(entries: str, cursor: str | None, size: int) -> tuple[str, int, str | None]: ...
+@overload
+def _page(entries: Sequence[T], cursor: str | None, size: int) -> tuple[Sequence[T], int, str | None]: ...
+def _page(entries: Any, cursor: str | None, size: int) -> tuple[Any, int, str | None]:
+    """Return the entries or characters of a page, the number of all, and the cursor of the next page."""
     start = _offset(cursor)
     end = start + size
     return entries[start:end], len(entries), str(end) if end < len(entries) else None

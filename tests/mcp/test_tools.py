@@ -22,6 +22,8 @@ from searchapp.config.resolution import resolve
 from searchapp.config.settings import Settings
 from searchapp.engines.base import require_not_cancelled
 from searchapp.errors import EngineError
+from searchapp.files import digest_text
+from searchapp.judging.guidelines import GUIDELINES
 from searchapp.judging.log import JudgmentLog
 from searchapp.mcp import toolbox
 from searchapp.mcp.tool_server import READING, Steps, ToolServer
@@ -503,9 +505,20 @@ def judging(settings: Settings, folder: Path, limit: int = 10, name: str = "gpt"
     return ToolServer(settings, folder, ModelJudge(name, limit))
 
 
-def test_judgments_are_saved_as_those_of_a_model(settings: Settings, home: Path, tmp_path: Path) -> None:
+def test_judgments_are_saved_as_those_of_a_model(
+    settings: Settings, home: Path, prepared: Path, tmp_path: Path
+) -> None:
+    guidelines = prepared / "data" / "guidelines.md"
     server = judging(settings, tmp_path)
     try:
+        assert call(server, "guidelines", task="kitchen")["total"] == 0
+        guidelines.write_text(f"## 2 yes\n{'salt ' * 1200}\x1b[31mred {INSTRUCTION}")
+        server.close()
+        server = judging(settings, tmp_path)
+        begin, end = (call(server, "guidelines", task="kitchen", cursor=each) for each in (None, "6000"))
+        assert (begin["next_cursor"], end["next_cursor"], len(begin["text"])) == ("6000", None, 6000)
+        assert begin["text"].startswith("## 2 yes\nsalt") and INSTRUCTION in end["text"]
+        assert not ACTIVE.search(end["text"])
         tool = tools_of(server)["judge"]
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is False and tool.annotations.destructive_hint is False
@@ -523,8 +536,12 @@ def test_judgments_are_saved_as_those_of_a_model(settings: Settings, home: Path,
         }
     finally:
         assert server.close()
+        digest = digest_text(guidelines.read_text())
+        guidelines.unlink()  # other tests share the task
     with JudgmentLog(home / "judgments.sqlite") as log:
         first, second = (event for _, event in log.events())
+        digests = {detail.event: detail.value["digest"] for detail in log.details("kitchen", GUIDELINES)}
+    assert digests == {first.id: digest, second.id: digest}
     assert (first.annotator, first.kind.value, first.action.value) == ("gpt", "model", "grade")
     assert (first.grade, first.text, first.saw_others) == (2, "It says so.", False)
     assert first.run.startswith("kitchen@") and first.rank
