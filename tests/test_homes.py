@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scripts.freeze_home import FOLDER, QUESTIONS, comparable
+from searchapp.lucene.index.layout import IndexManifest
 from tests.cli.conftest import clear_variables, run_command
 from tests.server.rest import Server
 
@@ -95,6 +96,28 @@ def rows(run: Path) -> list[list[str]]:
 @pytest.mark.parametrize("name", ["bm25", "half"])
 def test_the_indexes_of_the_home_give_the_same_run(folder: Path, name: str) -> None:
     assert rank_again(folder, name) == rows(folder / "runs" / name)
+
+
+def test_documents_of_an_index_of_the_home_are_reused_in_another_format(folder: Path) -> None:
+    recipes = folder / "data" / "own" / "recipes.jsonl"
+    _first, *others = recipes.read_text(encoding="utf-8").splitlines(keepends=True)
+    recipes.write_text("".join(others), encoding="utf-8")
+    result = run_command("index", "data/own/cooking.toml")
+    assert result.code == 0, result.stderr
+    assert f"{len(others)} reused, 0 analyzed" in result.stderr
+    shown = run_command("search", "data/own/cooking.toml", "soup", "--json").json
+    texts = {document["id"]: document["text"] for document in map(json.loads, others)}
+    assert shown["hits"] and all(texts[hit["id"]] in hit["text"] for hit in shown["hits"])
+
+
+def test_an_altered_document_of_the_home_is_not_shown(folder: Path) -> None:
+    """The command repeats the verification of files only after a change of their sizes and times."""
+    (documents,) = folder.glob("home/indexes/searchapp-own-cooking/*/documents.sqlite")
+    documents.write_bytes(documents.read_bytes().replace(b"soup", b"Soup"))
+    IndexManifest.read(documents.parent).mark_verified()
+    result = run_command("search", "data/own/cooking.toml", "soup")
+    assert result.code != 0
+    assert "in documents.sqlite was altered" in result.stderr
 
 
 def test_a_trained_recipe_ranks_the_same_documents(folder: Path) -> None:

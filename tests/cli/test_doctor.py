@@ -69,13 +69,13 @@ def test_the_files_of_an_index_are_verified(offline: Cli) -> None:
 
 def test_an_altered_index_file_fails(offline: Cli, tmp_path: Path) -> None:
     offline("index", "nlps", "--data", SAMPLE)
-    file = index_file(tmp_path / "home", "documents.sqlite")
+    file = index_file(tmp_path / "home", "documents.npy")
     content = bytearray(file.read_bytes())
     content[-1] ^= 1  # the size is the same, so that only the digest changes
     file.write_bytes(content)
     result = offline("doctor")
     assert result.code == 1
-    expected = "damaged (documents.sqlite was altered): build it again with `searchapp index nlps --data DIR`"
+    expected = "damaged (documents.npy was altered): build it again with `searchapp index nlps --data DIR`"
     assert expected in result.stdout
     assert "checks failed: files of nlps" in result.stderr
     offline("index", "nlps", "--data", SAMPLE, "--rebuild")

@@ -377,10 +377,9 @@ def test_skipped_documents_are_not_reused(offline: Cli, task: Path, tmp_path: Pa
 def test_nothing_is_reused_from_a_damaged_version(offline: Cli, task: Path, tmp_path: Path) -> None:
     offline("index", task)
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
-    file = live_version(tmp_path / "home") / "documents.sqlite"
+    file = live_version(tmp_path / "home") / "documents.npy"
     content = file.read_bytes()
-    offset = content.index(b"lentils")
-    file.write_bytes(content[:offset] + b"L" + content[offset + 1 :])
+    file.write_bytes(content[:200] + bytes([content[200] ^ 1]) + content[201:])
     result = offline("index", task, "--json")
     assert "note: all documents were analyzed again: the previous version is damaged (" in (result.stderr)
     assert "indexed 42 documents into" in result.stderr

@@ -4,7 +4,7 @@
     lock            held by the building process; contains its number
     current         the name of the live version, replaced atomically
     000007/         a version with one segment
-        manifest.json, documents.sqlite, digests.npy, ids.*.npy, field<n>.*.npy, checksums.npy
+        manifest.json, documents*.npy, digests.npy, ids.*.npy, field<n>.*.npy, checksums.npy
         verified        the stamp: all files were verified
     000008/         a version that keeps the segment of 000007, and adds its own
         the same files, for the documents that 000007 lacks
@@ -16,8 +16,8 @@ The nested objects of a path are stored like documents: `nested<n>.parents.npy`,
 An index is a list of immutable segments. The manifest is the commit point: it lists the segments kept from earlier
 versions, with the documents deleted since.
 
-The manifest has its own `digest`, and the SHA-256 of every file. `checksums.npy` covers each block of an array. Rows
-of documents and `current` contain checksums.
+The manifest has its own `digest`, and the SHA-256 of every file. `checksums.npy` covers each block of an array, and
+`current` contains a checksum.
 
 The stamp is a digest of the manifest and of each file's size, times and inode. Changing, copying or replacing a file
 invalidates it, and the version is verified again.
@@ -48,7 +48,9 @@ from searchapp.lucene.errors import (
 from searchapp.lucene.index.dynamic import Added, completed
 from searchapp.lucene.index.mapping import ROOT, Schema
 
-FORMAT = 7  # incremented when files of the same name change their meaning
+FORMAT = 8  # incremented when a file changes its meaning, or another version can't read it
+
+READABLE = (7, FORMAT)  # format 7, of searchapp 0.3, has documents in SQLite and positions in 32 bits
 
 PROGRAM = "embedded index"
 MANIFEST = "manifest.json"
@@ -153,6 +155,7 @@ class IndexManifest:
     analysis: str  # identity of the analysis that produced the terms
     kept: Mapping[str, KeptSegment]  # segments by the names of the earlier versions that wrote them
     added: Added  # fields of documents that `mapping` lacks
+    format: int = FORMAT
 
     @property
     def version(self) -> str:
@@ -175,7 +178,7 @@ class IndexManifest:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "folder"}
         if not self.added:
             del values["added"]  # an earlier version did not write it
-        return {"searchapp": PROGRAM, "format": FORMAT, **values}
+        return {"searchapp": PROGRAM, **values}
 
     @property
     def bytes(self) -> int:
@@ -220,6 +223,7 @@ class IndexManifest:
                     for name, (digest, deletions) in described["kept"].items()
                 },
                 added=described.get("added", {}),
+                format=described["format"],
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CorruptIndex(folder, f"{MANIFEST} is incomplete") from error
@@ -324,11 +328,11 @@ def _read_json(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CorruptIndex(folder, f"{MANIFEST} is not a manifest") from error
     format_ = described.get("format")
-    if format_ == FORMAT and not is_sound:
+    if format_ in READABLE and not is_sound:
         raise CorruptIndex(folder, f"{MANIFEST} was altered")
     if described.get("searchapp") != PROGRAM:
         raise Refused(f"{folder} contains an index of another program: {OTHER_FOLDER}")
-    if format_ == FORMAT:
+    if format_ in READABLE:
         return described
     if isinstance(format_, int) and format_ < FORMAT:
         raise OldFormat(folder)

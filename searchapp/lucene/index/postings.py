@@ -38,6 +38,11 @@ def offsets(counts: Int64s) -> Int64s:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
+def narrow(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers, which are not negative, in the narrowest unsigned type that has them all."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
 def _numbering() -> defaultdict[str, int]:
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
@@ -213,9 +218,9 @@ class Inverter:
             *terms.arrays(),
             starts=np.searchsorted(token_terms[postings], ranks).astype(np.int64),
             documents=documents[postings],
-            frequencies=frequencies.astype(np.min_scalar_type(int(frequencies.max(initial=0)))),
+            frequencies=narrow(frequencies),
             position_starts=np.searchsorted(token_terms, ranks).astype(np.int64),
-            positions=np.concatenate([np.empty(0, np.int32), *self._positions])[order],
+            positions=narrow(np.concatenate([np.empty(0, np.int32), *self._positions])[order]),
         )
         self._numbers.default_factory = None  # ends the reference cycle that keeps the terms
         self._clear()
@@ -256,7 +261,8 @@ def merge(runs: Sequence[PostingsRun], folder: Path, name: str, *, positional: b
         if positional:
             frequencies = np.result_type(*(run.frequencies.dtype for run in runs))
             posting_files["frequencies"] = file("frequencies", frequencies, postings)
-            position_files["positions"] = file("positions", np.int32, tokens)
+            positions = np.result_type(*(run.positions.dtype for run in runs))
+            position_files["positions"] = file("positions", positions, tokens)
         for batch, run_terms in _batches(runs):
             terms.add(batch)
             size = len(batch)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from searchapp.lucene.errors import CorruptIndex
 from searchapp.lucene.index import impacts
 from searchapp.lucene.index.arrays import Int64s, Mask, Numbers, StoredArray, StoredArrays, Terms
-from searchapp.lucene.index.documents import DocumentStore
+from searchapp.lucene.index.documents import open_documents
 from searchapp.lucene.index.impacts import Impacts
 from searchapp.lucene.index.layout import (
     Deletions,
@@ -121,13 +121,16 @@ class BoundedPostings:
 
 
 class TermPositions:
-    """The positions of a term, read in ascending order of documents."""
+    """The positions of a term, read in ascending order of documents.
+
+    They have 8, 16 or 32 bits.
+    """
 
     def __init__(
         self,
         documents: Numbers,
         frequencies: NDArray[np.unsignedinteger],
-        positions: StoredArray | Numbers,
+        positions: StoredArray | NDArray[Any],
         start: int,
         end: int,
     ) -> None:
@@ -138,7 +141,7 @@ class TermPositions:
         self._end = end
         self._first = 0  # index of the first document whose positions begin at `_start`
 
-    def all(self) -> tuple[Numbers, NDArray[np.unsignedinteger], Numbers]:
+    def all(self) -> tuple[Numbers, NDArray[np.unsignedinteger], NDArray[Any]]:
         """Return all documents, frequencies and positions. Call it before `select`, which advances the start."""
         return self.documents, self._frequencies, self._positions[self._start : self._end]
 
@@ -155,7 +158,8 @@ class TermPositions:
         self._start += int(self._frequencies[self._first : first].sum(dtype=np.int64))
         self._first = first
         documents, frequencies = self.documents[first:end], self._frequencies[first:end]
-        positions = self._positions[self._start : self._start + int(frequencies.sum(dtype=np.int64))]
+        end = self._start + int(frequencies.sum(dtype=np.int64))
+        positions = self._positions[self._start : end].astype(np.int32, copy=False)
         if len(targets) * SELECTED_SHARE >= len(documents):
             return documents, frequencies.astype(np.int64), positions
         if len(targets) * RARE_SHARE < len(documents):
@@ -749,11 +753,14 @@ class SegmentReader(IndexReader):
         self.live = None
         self.dead = None
         self.nested: dict[str, NestedReader] = {}
-        self.sources = DocumentStore(self.folder)
+        columns = StoredArrays(manifest)
+        if verified_now:
+            columns.mark_verified()
         try:
-            columns = StoredArrays(manifest)
-            if verified_now:
-                columns.mark_verified()
+            self.sources = open_documents(manifest, columns)
+        except (ValueError, KeyError) as error:
+            raise refuted(self.folder, str(error)) from error
+        try:
             if deletions.documents:
                 self._read_deletions(commit_arrays.open(deletions.prefix).all(), deletions.documents)
             self.ids = Terms.open(columns.open, "ids")

@@ -33,7 +33,7 @@ from searchapp.lucene.index.arrays import (
     Terms,
     find_sorted,
 )
-from searchapp.lucene.index.documents import FILE, stored_text
+from searchapp.lucene.index.documents import DocumentStore, open_documents, stored_text
 from searchapp.lucene.index.dynamic import FieldGuesser
 from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import (
@@ -43,6 +43,7 @@ from searchapp.lucene.index.layout import (
     NestedSummary,
     Segment,
     digest_json,
+    refuted,
 )
 from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.postings import PostingsRun, offsets
@@ -173,7 +174,6 @@ class SegmentPlan:
         merged: list[LiveDocuments] = []
         for live_segment in self.merged:
             merged.append(LiveDocuments(*live_segment, merged[-1] if merged else None))
-            live_segment.segment.manifest.verify_file(FILE)  # SQLite copies rows without comparing checksums
         return kept, merged
 
 
@@ -325,6 +325,13 @@ class LiveDocuments:
         numbers = np.cumsum(mask, dtype=np.int32) - 1 + self.first
         self._numbers = np.where(mask, numbers, DELETED).astype(np.int32)
 
+    def documents(self) -> DocumentStore:
+        """Open the documents, deleted ones included, under their old numbers."""
+        try:
+            return open_documents(self.segment.manifest, self._arrays)
+        except (ValueError, KeyError) as error:
+            raise refuted(self.segment.folder, str(error)) from error
+
     def digests(self) -> Int64s:
         """Return the digests, shape `(2 * count,)`."""
         return self._arrays.open(DIGESTS).all().reshape(-1, 2)[self.mask].reshape(-1)
@@ -387,7 +394,7 @@ class LiveDocuments:
             new_documents = file("documents", np.int32, postings)
             if positional:
                 new_frequencies = file("frequencies", frequencies.dtype, postings)
-                new_positions = file("positions", np.int32, tokens)
+                new_positions = file("positions", positions.dtype, tokens)
             first_position = 0
             for part in _windows(len(documents)):
                 numbers = self._numbers.take(documents[part], mode="clip")

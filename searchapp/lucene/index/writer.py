@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import islice, pairwise
+from contextlib import closing, suppress
+from itertools import compress, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -541,7 +540,7 @@ class IndexWriter:
         self._schema = schema
         self._scratch = folder / SCRATCH
         self._scratch.mkdir()
-        self._documents = DocumentWriter(folder)
+        self._documents = DocumentWriter(folder, self._scratch)
         self._ids = Inverter(self._scratch, "ids")
         self._members: dict[str, MemberWriter] = {}
         for path_number, path in enumerate((ROOT, *schema.nested), -1):
@@ -580,19 +579,17 @@ class IndexWriter:
         except BaseException:
             with suppress(OSError):
                 self._digests.close()
-            with suppress(sqlite3.Error):
                 self._documents.abandon()
             raise
 
     def _copy(self, merged: LiveDocuments, advance: Advance) -> None:
         self._digests.write(merged.digests().tobytes())
-        with self._documents.copying(merged.segment.folder) as copy:
-            numbers = np.flatnonzero(merged.mask)
-            edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
-            for begin, stop in pairwise(edges):
-                first, last = int(numbers[begin]), int(numbers[stop - 1]) + 1
-                for start in range(first, last, COPIED_DOCUMENTS):
-                    advance(copy(start, min(start + COPIED_DOCUMENTS, last)))
+        with closing(merged.documents()) as documents:
+            texts = compress(documents.texts(0, len(merged.mask)), merged.mask)
+            while piece := list(islice(texts, COPIED_DOCUMENTS)):
+                for text in piece:
+                    self._documents.add(text)
+                advance(len(piece))
 
     def add_all(self, documents: Iterable[Document], advance: Advance, parallel_map: ParallelMap) -> None:
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
@@ -658,7 +655,7 @@ class IndexWriter:
             problem = "its objects or lists are nested about 900 levels deep: flatten them"
             raise _refused(document_id, problem) from error
         try:
-            self._documents.add(document_id, text)
+            self._documents.add(text.encode())
             encoded = document_id.encode()
         except UnicodeEncodeError as error:
             raise _refused(document_id, "it has half of a surrogate pair, which is not valid text") from error

@@ -10,9 +10,10 @@
 typedef struct {
     const int32_t *documents; /* documents of the term, ascending */
     const void *frequencies;
-    const int32_t *positions; /* document after document, ascending within each */
+    const void *positions; /* document after document, ascending within each */
     int64_t size; /* number of documents */
     int64_t width; /* bytes of a frequency: 1, 2 or 4 */
+    int64_t position_width; /* bytes of a position: 1, 2 or 4 */
     int64_t position_count;
     int64_t offset; /* position in the phrase */
     int64_t place; /* the current index in `documents`; 0 at first, like the rest */
@@ -56,6 +57,13 @@ static int find_positions(Term *term)
     return term->end > term->position_count ? MISFIT : 0;
 }
 
+static int64_t position_at(const Term *term, int64_t place)
+{
+    if (term->position_width == 1) return ((const uint8_t *)term->positions)[place];
+    if (term->position_width == 2) return ((const uint16_t *)term->positions)[place];
+    return ((const int32_t *)term->positions)[place];
+}
+
 /* Count the phrase in the current document: the positions of its first term that all other terms follow. */
 static int64_t count_in_document(Term *terms, int64_t count)
 {
@@ -63,14 +71,14 @@ static int64_t count_in_document(Term *terms, int64_t count)
     const Term *first = &terms[0];
     for (int64_t number = 1; number < count; number++) terms[number].next = terms[number].first;
     for (int64_t at = first->first; at < first->end; at++) {
-        int64_t begin = (int64_t)first->positions[at] - first->offset;
+        int64_t begin = position_at(first, at) - first->offset;
         int stands = 1;
         for (int64_t number = 1; stands && number < count; number++) {
             Term *term = &terms[number];
             int64_t next = term->next, wanted = begin + term->offset;
-            while (next < term->end && term->positions[next] < wanted) next++;
+            while (next < term->end && position_at(term, next) < wanted) next++;
             term->next = next;
-            stands = next < term->end && term->positions[next] == wanted;
+            stands = next < term->end && position_at(term, next) == wanted;
         }
         found += stands;
     }

@@ -38,7 +38,9 @@ from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Explanation, Token
 from searchapp.lucene.similarity import ONE, Float32s
 
-_TERM = struct.Struct("=12q")  # `Term` of phrases.c
+MAX_WIDTH = 4  # bytes of a position
+
+_TERM = struct.Struct("=13q")  # `Term` of phrases.c
 
 
 def _compiled_postings(
@@ -49,14 +51,15 @@ def _compiled_postings(
     packed, alive = [], []
     for term, position in zip(terms, positions, strict=True):
         term_documents, frequencies, term_positions = term.all()
-        types = term_documents.dtype.str, frequencies.dtype.kind, term_positions.dtype.str
-        if types != ("<i4", "u", "<i4") or len(term_documents) != len(frequencies):
+        is_sound = term_documents.dtype == np.int32 and len(term_documents) == len(frequencies)
+        if not is_sound or frequencies.dtype.kind != "u" or term_positions.itemsize > MAX_WIDTH:
             raise IndexError("the positions of a term are not those of documents")
         alive.append((term_documents, frequencies, term_positions))
         packed.append(
             _TERM.pack(
                 *(term_documents.ctypes.data, frequencies.ctypes.data, term_positions.ctypes.data),
-                *(len(term_documents), frequencies.itemsize, len(term_positions), position - positions[0]),
+                *(len(term_documents), frequencies.itemsize, term_positions.itemsize, len(term_positions)),
+                position - positions[0],
                 *(0, 0, 0, 0, 0),
             )
         )

@@ -22,7 +22,7 @@ from searchapp.engines import embedded as index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import Damaged, DataError, SearchappError
 from searchapp.lucene.errors import CorruptIndex
-from searchapp.lucene.index import arrays, documents, layout
+from searchapp.lucene.index import arrays, layout
 from searchapp.lucene.index.layout import CHECKSUMS, STAMP, IndexManifest
 from searchapp.lucene.index.versions import CURRENT
 from searchapp.model import Document
@@ -175,14 +175,12 @@ def test_indexing_again_replaces_a_damaged_index(embedded: EmbeddedEngine, folde
 
 def test_an_altered_source_is_not_returned(embedded: EmbeddedEngine, folder: Path) -> None:
     manifest = IndexManifest.read(folder)
-    file = folder / documents.FILE
-    text = DOCUMENTS[7].text.encode()
-    flip(file, file.read_bytes().index(text) + 2, 0)
+    flip(folder / "documents.npy", 200, 0)
     mark_verified(manifest)
     with closing(embedded.open("rings")) as opened:
         request = body({"ids": {"values": ["document-7"]}})
         assert len(next(opened.search([request]))) == 1  # a ranking does not read sources
-        with pytest.raises(DataError, match=r"damaged \(document 7 in documents.sqlite was altered\)"):
+        with pytest.raises(DataError, match=r"damaged \(documents.npy was altered\)"):
             opened.find(request)
     assert embedded.index_info("rings") is None
 

@@ -147,7 +147,7 @@ def test_missing_and_altered_files_of_segments_are_named(embedded: EmbeddedEngin
     assert embedded.index_info("rings") is not None
 
 
-@pytest.mark.parametrize("part", ["000001/digests.npy", "000001/documents.sqlite", "000002/dead-000001.npy"])
+@pytest.mark.parametrize("part", ["000001/digests.npy", "000001/documents.npy", "000002/dead-000001.npy"])
 def test_indexing_again_replaces_a_damaged_segment(
     embedded: EmbeddedEngine, tmp_path: Path, folder: Path, part: str
 ) -> None:
@@ -234,7 +234,7 @@ def test_a_damaged_file_of_a_segment_is_detected_or_not_needed(
     """The short profile tests every fifth file and the files that a merge copies completely."""
     shutil.copytree(folder.parent, saved := tmp_path / "saved")
     copied = {f"field1.{part}.npy" for part in ("documents", "frequencies", "positions", "terms", "norms")}
-    copied |= {"digests.npy", "documents.sqlite", "ids.terms.npy", "ids.documents.npy"}
+    copied |= {"digests.npy", "documents.npy", "ids.terms.npy", "ids.documents.npy"}
     detected = set()
     for number, file in enumerate(files(folder)):
         if file.name == MANIFEST or not (FULL or file.name in copied or number % 5 == 0):

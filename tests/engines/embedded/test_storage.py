@@ -7,7 +7,6 @@ import io
 import json
 import random
 import signal
-import sqlite3
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -26,9 +25,9 @@ from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, EngineRefused
 from searchapp.files import digest_json
 from searchapp.lucene import native
-from searchapp.lucene.index import arrays, impacts, postings, reader, writer
+from searchapp.lucene.index import arrays, documents, impacts, postings, reader, writer
 from searchapp.lucene.index.arrays import StoredArray, Terms, TermsWriter
-from searchapp.lucene.index.layout import MANIFEST, STAMP
+from searchapp.lucene.index.layout import MANIFEST, STAMP, IndexManifest
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
@@ -265,7 +264,7 @@ def test_a_newer_format_is_rejected(embedded: EmbeddedEngine) -> None:
     for content in (newer, newer | {"digest": digest_json(newer)}):
         (folder / MANIFEST).write_text(json.dumps(content), "utf-8")
         with pytest.raises(
-            EngineRefused, match=rf"{folder} has the format 99, but this version reads 7: use"
+            EngineRefused, match=rf"{folder} has the format 99, but this version reads 8: use"
         ):
             embedded.open("rings")
 
@@ -435,16 +434,16 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_opened_again(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_rings(embedded)
-    connect: Any = sqlite3.connect
-    removed: list[str] = []
+    open_documents = documents.open_documents
+    removed: list[Path] = []
 
-    def connect_after_removal(address: str, **options: Any) -> Any:
-        if not removed and "mode=ro" in address:
-            removed.append(address)
+    def open_after_removal(manifest: IndexManifest, columns: Any) -> Any:
+        if not removed:
+            removed.append(manifest.folder)
             build_rings(embedded)  # removes the live version, as another process could
-        return connect(address, **options)
+        return open_documents(manifest, columns)
 
-    monkeypatch.setattr(sqlite3, "connect", connect_after_removal)
+    monkeypatch.setattr("searchapp.lucene.index.reader.open_documents", open_after_removal)
     with closing(embedded.open("rings")) as index:
         assert hits(index) and removed
 
