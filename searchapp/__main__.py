@@ -1,6 +1,7 @@
 """The program: the script `searchapp`, and `python -m searchapp`."""
 
 # Ctrl-C during these imports prints a traceback.
+import gc
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ def main() -> None:
         require_unix()
     except ImportError as error:
         sys.exit(f"searchapp: {error}")
+    gc.set_threshold(50_000)  # imports make many objects, and no garbage
     from searchapp.cli import main as run_command_line
 
     run_command_line()

@@ -137,6 +137,10 @@ class RecipeBook:
     folder: Path = Path()
     rerankers: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.recipes)
+
 
 def recipe_book(task: str) -> RecipeBook:
     """Return the recipes in `query_templates/<task>`."""

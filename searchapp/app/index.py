@@ -31,9 +31,7 @@ from searchapp.formats.problems import Problems
 from searchapp.lucene.index.index_settings import NOT_INDEXED
 from searchapp.model import Document, Example, IndexInfo
 from searchapp.progress import Advance, Progress
-from searchapp.ranking.paging import sources
 from searchapp.tasks.base import Collection, Task
-from searchapp.tasks.own import task_file
 from searchapp.text import counted, suggestion
 
 if TYPE_CHECKING:
@@ -202,10 +200,12 @@ def _require_similar(
 
 def _unchanged_documents(index: Index, collection: Collection) -> int:
     """Count the indexed documents that a collection has with the same text; stops at half of them."""
+    from searchapp.ranking import paging  # slow to import
+
     documents = collection.indexes[index.info.name].read(Problems(lenient=True))
     unchanged = 0
     while 2 * unchanged < index.info.documents and (batch := list(islice(documents, BATCH_SIZE))):
-        indexed = sources(index, [document.id for document in batch])
+        indexed = paging.sources(index, [document.id for document in batch])
         unchanged += sum(indexed.get(document.id, {}).get("text") == document.text for document in batch)
     return unchanged
 
@@ -702,6 +702,8 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
 
 def reference(settings: Settings, task: str) -> str:
     """Return the file of an indexed own task for its name; return everything else unchanged."""
+    from searchapp.tasks.own import task_file  # slow to import
+
     if task_file.name_problem(task) or Path(task).is_file():
         return task
     try:

@@ -16,7 +16,6 @@ from searchapp.embeddings.access import Access
 from searchapp.engines.base import BEST_FIRST, Engine, Index, without_cancellation
 from searchapp.errors import DataError, Replaced, SearchappError, UsageError
 from searchapp.files import atomic_file
-from searchapp.formats import run_files, trec
 from searchapp.formats.problems import Problems
 from searchapp.model import Counts, Explanation, Hit, Hits, Ranking, Run, Token, Topic
 from searchapp.progress import Progress
@@ -596,6 +595,8 @@ def export_hits(
         SearchappError: there are no hits, or the file can't be written.
         as `TaskSearcher.search` does.
     """
+    from searchapp.formats import run_files, trec
+
     hits = Hits.of(*islice(searcher.ranking(request), request.first, request.first + request.size))
     if not hits:
         raise SearchappError(f"no hits to write to {path}")

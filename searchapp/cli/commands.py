@@ -10,7 +10,6 @@ import functools
 import inspect
 import os
 import re
-import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -116,6 +115,8 @@ class _PlainHelp:
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
+            if not isinstance(param.get_runtime_param, _PlainConversion):
+                param.get_runtime_param = _PlainConversion(param.get_runtime_param)
             if param.metavar is None and param.param_type_name == "argument":
                 param.metavar = param.name.upper()
             elif param.metavar is None and getattr(param, "is_flag", False):
@@ -124,6 +125,51 @@ class _PlainHelp:
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [_REQUIRED.sub(r"\1", piece) for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+
+
+class _PlainConversion:
+    """Conversion of words to text, paths and whole numbers without Pydantic, whose import takes longer than Typer's.
+
+    Typer converts all others, and reports invalid ones.
+    """
+
+    def __init__(self, conversion_of_typer: Callable[[], Any]) -> None:
+        self._conversion_of_typer = conversion_of_typer
+
+    def __call__(self) -> _PlainConversion:
+        return self
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        many = get_origin(kind) is list
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        values = value if many else [value]
+        convert = partial(_plain_value, get_args(kind)[0] if many else kind, param)
+        try:
+            converted = [convert(each) for each in values]
+        except ValueError:
+            return self._conversion_of_typer().coerce(value, param=param, ctx=ctx)
+        return converted if many else converted[0]
+
+
+def _plain_value(kind: Any, param: Any, value: Any) -> Any:
+    """Convert a word.
+
+    Raises:
+        ValueError: Typer is to convert it, or to report it.
+    """
+    if isinstance(kind, type) and not isinstance(value, str) and isinstance(value, kind):
+        return value  # a default
+    if kind is str and isinstance(value, str):
+        return value
+    if kind is Path and (os.access(value, os.R_OK) or not os.access(value, os.F_OK)):
+        return Path(value)
+    if kind is int and re.fullmatch("[0-9]{1,9}", value):
+        number = int(value)
+        if (param.min is None or number >= param.min) and (param.max is None or number <= param.max):
+            return number
+    raise ValueError
 
 
 class Command(_PlainHelp, TyperCommand):
@@ -445,7 +491,7 @@ def _completion(kind: str) -> Callable[[typer.Context, str], list[str]]:
 
 
 # Identifies this process in the header X-Opaque-Id: `searchapp/judgments-sync/1f0c22ab`.
-INVOCATION = secrets.token_hex(4)
+INVOCATION = os.urandom(4).hex()
 
 
 def guarded(action: Callable[[], None], verbose: bool) -> int:

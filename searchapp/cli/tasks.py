@@ -305,8 +305,6 @@ def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> No
 
 
 def _task_json(settings: Settings, task: Task, indexed: Mapping[str, int]) -> dict[str, object]:
-    from searchapp.ranking import recipes
-
     folder, remembered = _data_folder(settings, task)
     return {
         "task": task.name,
@@ -315,7 +313,7 @@ def _task_json(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
         "title": task.info.title,
         "about": task.info.about,
         "splits": list(task.info.splits),
-        "recipes": recipes.names(task.recipe_book()),
+        "recipes": task.recipe_book().names,
         "mapping": task.info.mapping,
         "official": {"measure": task.info.official_measure, "file": task.info.official_file},
         "data": str(folder),
@@ -364,8 +362,6 @@ Facts: TypeAlias = Sequence[tuple[str, str]]
 
 
 def _task_facts(settings: Settings, task: Task, indexed: Mapping[str, int]) -> Facts:
-    from searchapp.ranking import recipes
-
     documents = indexed.get(task.reference)
     state = "unknown" if documents is None else counted(documents, "document") if documents else "no"
     folder, remembered = _data_folder(settings, task)
@@ -377,7 +373,7 @@ def _task_facts(settings: Settings, task: Task, indexed: Mapping[str, int]) -> F
         data += " (remembered from `index --data`)"
     return [
         ("splits", " ".join(task.info.splits)),
-        ("recipes", " ".join(recipes.names(task.recipe_book()))),
+        ("recipes", " ".join(task.recipe_book().names)),
         ("official", f"{task.info.official_measure}, {task.info.official_file}"),
         *(("file", str(file)) for file in (task.info.file, task.info.variant) if file is not None),
         ("data", data),

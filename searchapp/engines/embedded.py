@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from searchapp import __version__, processes
+from searchapp import __version__
 from searchapp.config.settings import INDEXES, Settings
 from searchapp.engines.base import (
     ALL_DOCUMENTS,
@@ -40,13 +40,7 @@ from searchapp.files import digest_json, reason
 from searchapp.lucene import native
 from searchapp.lucene.errors import CorruptIndex, InvalidInput, LuceneError, Refused, unsupported
 from searchapp.lucene.index.layout import IndexManifest
-from searchapp.lucene.index.mapping import Schema
-from searchapp.lucene.index.reader import Ranking
-from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
 from searchapp.lucene.index.versions import CURRENT, IndexFolder
-from searchapp.lucene.index.writer import write_version
-from searchapp.lucene.search.searcher import SMALLEST_BATCH, Index, RankedBatch
-from searchapp.lucene.search.spelling import SimilarTerm
 from searchapp.model import (
     AnalysisStep,
     Body,
@@ -58,6 +52,13 @@ from searchapp.model import (
     document_of,
 )
 from searchapp.progress import Advance, Notify, Progress, no_notice, no_progress
+
+# Other parts of the library are imported by the methods that search and build: they are slow to import.
+if TYPE_CHECKING:
+    from searchapp.lucene.index.reader import Ranking
+    from searchapp.lucene.index.segments import CollectionDiff, SegmentPlan
+    from searchapp.lucene.search.searcher import Index, RankedBatch
+    from searchapp.lucene.search.spelling import SimilarTerm
 
 _log = logging.getLogger("searchapp.requests")
 
@@ -152,6 +153,9 @@ class EmbeddedIndex:
         return search_one_by_one(requests)
 
     def _ranked(self, bodies: Iterable[Body]) -> Iterator[list[Ranking]]:
+        from searchapp import processes
+        from searchapp.lucene.search.searcher import SMALLEST_BATCH
+
         remaining = iter(bodies)
         worth_it, size = processes.WORTH_IT, BATCH_BODIES
         is_large = self.index.count >= LARGE_INDEX
@@ -332,6 +336,8 @@ class EmbeddedEngine:
         return ""  # opening an index detects altered files
 
     def compare(self, name: str, mapping: Mapping[str, object]) -> CollectionDiff | None:
+        from searchapp.lucene.index.segments import CollectionDiff
+
         try:
             folder = self._versions(name).live()
             if folder is not None:
@@ -353,6 +359,10 @@ class EmbeddedEngine:
         advance: Advance = no_progress,
         carried: SegmentPlan | None = None,
     ) -> IndexInfo:
+        from searchapp import processes
+        from searchapp.lucene.index.mapping import Schema
+        from searchapp.lucene.index.writer import write_version
+
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
         versions = self._versions(name)
@@ -403,6 +413,8 @@ class EmbeddedEngine:
 
     @translated_errors()
     def _opened(self, name: str, mapping: Mapping[str, object] | None) -> EmbeddedIndex:
+        from searchapp.lucene.search.searcher import Index
+
         folder = self._versions(name)
         if folder.live() is None:
             raise EngineRefused(

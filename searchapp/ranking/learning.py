@@ -41,7 +41,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -381,6 +380,8 @@ def versions() -> dict[str, str]:
     Raises:
         UsageError: scikit-learn is not installed.
     """
+    from importlib import metadata  # slow to import
+
     try:
         packages = {name: metadata.version(name) for name in ("scikit-learn", "numpy", "scipy")}
     except metadata.PackageNotFoundError as error:

@@ -304,7 +304,7 @@ _RECIPE = "recipe."
 
 def names(task: str | RecipeBook) -> list[str]:
     """Return the names of a task's recipes; a string is a shipped task."""
-    return sorted(_book(task).recipes)
+    return _book(task).names
 
 
 def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
-from searchapp.fetching.sources import has_data
 from searchapp.files import atomic_file, file_lock, parse_json, read_text
 from searchapp.tasks.base import Task
 
@@ -130,6 +129,8 @@ def require_data(task: Task, home: Path, given: Path | None = None) -> Path:
     Raises:
         DataError: no folder is given, and the default one is missing or empty.
     """
+    from searchapp.fetching.sources import has_data  # slow to import
+
     folder = data_folder(task, home, given)
     if given is None and task.info.file is None and not has_data(folder):
         raise DataError(

@@ -33,9 +33,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from searchapp.lucene.errors import (
     OTHER_FOLDER,
@@ -45,8 +43,11 @@ from searchapp.lucene.errors import (
     Refused,
     UnreadableFile,
 )
-from searchapp.lucene.index.dynamic import Added, completed
-from searchapp.lucene.index.mapping import ROOT, Schema
+from searchapp.lucene.index.index_settings import mapped_fields
+
+if TYPE_CHECKING:
+    from searchapp.lucene.index.dynamic import Added
+    from searchapp.lucene.index.mapping import Schema
 
 FORMAT = 8  # incremented when a file changes its meaning, or another version can't read it
 
@@ -101,6 +102,8 @@ class StoredFile(NamedTuple):
     @property
     def offset(self) -> int:
         """Size of the header in bytes."""
+        import numpy as np  # slow to import
+
         return self.size - self.length * np.dtype(self.dtype).itemsize
 
     @property
@@ -168,6 +171,9 @@ class IndexManifest:
 
     def schema_of(self, mapping: Mapping[str, Any]) -> Schema:
         """Return the schema of the mapping, which may have other similarities."""
+        from searchapp.lucene.index.dynamic import completed  # slow to import
+        from searchapp.lucene.index.mapping import Schema
+
         return Schema.of(completed(mapping, self.added))
 
     @cached_property
@@ -243,10 +249,19 @@ class IndexManifest:
             segments.append(Segment(manifest, kept.deletions))
         segments.append(Segment(self, Deletions()))
         # An earlier version did not search some types of fields.
-        fields = self.schema.fields_of(ROOT).keys()
-        if any(fields - segment.manifest.fields.keys() for segment in segments):
+        if any(self._lacks_field(segment.manifest.fields) for segment in segments):
             raise OldFormat(self.folder)
         return segments
+
+    def _lacks_field(self, fields: Mapping[str, FieldSummary]) -> bool:
+        """Return whether the mapping has a searched field that is not among those of a segment."""
+        properties = self.mapping.get("mappings", {}).get("properties", {})
+        mapped = (field for field in mapped_fields(properties) if field.type != "object")
+        if not self.added and all(field.name in fields for field in mapped):
+            return False  # without the import of `Schema`
+        from searchapp.lucene.index.mapping import ROOT
+
+        return bool(self.schema.fields_of(ROOT).keys() - fields.keys())
 
     def _statuses(self) -> Iterator[tuple[str, os.stat_result]]:
         prefix = f"{self.folder}{os.sep}"

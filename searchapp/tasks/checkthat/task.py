@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from searchapp import resources
 from searchapp.errors import DataError
 from searchapp.formats.problems import Problems, unusable_id
-from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.model import Document, Example, Ranking, Run, Topic
 from searchapp.tasks.base import (
     CachedReader,
@@ -38,6 +38,9 @@ from searchapp.tasks.checkthat import debate_files
 from searchapp.tasks.checkthat.debate_files import MOST_LINES, DebateLine, read_debate, write_debate
 from searchapp.tasks.checkthat.scorer import CUTOFFS, SUFFIX, CheckThatScorer, DebatePrediction, line_number
 from searchapp.text import be, counted
+
+if TYPE_CHECKING:
+    from searchapp.lucene.analysis import AnalysisRegistry
 
 # How many relevant texts must have a term: a term of a single text is chance.
 MIN_RELEVANT_TEXTS = 2
@@ -173,6 +176,8 @@ class CheckThatCollection(Collection):
         return (TRAINING,)
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
+        from searchapp.lucene.analysis import AnalysisRegistry  # slow to import
+
         registry = AnalysisRegistry(resources.index_mapping(INFO.mapping)["settings"]["analysis"])
         labelled = {
             path: _term_counts(self.lines(path, Problems(lenient=True)), registry)
