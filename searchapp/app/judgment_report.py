@@ -10,17 +10,21 @@ from typing import Any
 
 from searchapp.app.experiments.bench_result import from_json
 from searchapp.app.index import open_index
+from searchapp.app.trust import ModelTrust, TrustRequest, measure_trust
 from searchapp.config.settings import Settings
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, EngineError
-from searchapp.judging.agreement import Agreement, AnnotatorProgress, agreement, progress
+from searchapp.judging.agreement import Agreement, AnnotatorProgress, agreement
+from searchapp.judging.agreement import progress as annotators_progress
 from searchapp.judging.audit import JudgingAudit, audit
 from searchapp.judging.calibration import Concordance
 from searchapp.judging.events import Kind
 from searchapp.judging.guidelines import GUIDELINES
-from searchapp.judging.judgments import ReadingTime
+from searchapp.judging.judgments import Aggregation, ReadingTime, aggregate
 from searchapp.judging.log import JudgmentLog
+from searchapp.judging.trust import coverage
 from searchapp.judging.view import JudgmentView, Key
+from searchapp.progress import Progress
 from searchapp.ranking.paging import sources
 from searchapp.resources import read_json
 from searchapp.tasks.base import Task
@@ -169,32 +173,57 @@ class JudgmentReport:
     models: Mapping[Key, Mapping[str, int]]
     most_disputed: int
     calibration: CalibrationFile | None
+    # Of the models that graded documents which people graded, too.
+    trust: tuple[ModelTrust, ...]
     # Options of the commands that print the same numbers: of `audit`, of `agreement`, and for the log alone.
     options: Sequence[str]
     agreement_options: Sequence[str]
     log_options: Sequence[str]
+    # The options of `trust` besides the model.
+    trust_options: Sequence[str]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        of_trust = (warning for trust in self.trust for warning in trust.warnings)
+        return tuple(dict.fromkeys((*self.audit.warnings, *of_trust)))
 
 
 def report_judgments(
+    log: JudgmentLog,
     view: JudgmentView,
+    task: Task,
     audited: JudgmentAudit,
     request: AuditRequest,
-    log: Path | None,
+    path: Path | None,
     most_disputed: int,
     calibration: CalibrationFile | None,
+    settings: Settings,
+    progress: Progress,
 ) -> JudgmentReport:
     """Return the content of a report.
 
     Args:
-        view: the judgments
-        audited: their audit by `request`
+        log: the log with the judgments
+        view: the judgments of the task
+        task: the task
+        audited: the audit of the judgments by `request`
         request: what was audited
-        log: the log of the judgments, if it is not the usual one
+        path: the path of the log, if it is not the usual one
         most_disputed: number of disputed documents to show
         calibration: the results of a calibration
+        settings: the engine with the documents, and the home directory
+        progress: receives the stages of the work
     """
     kinds = {name: Kind(work.kind) for name, work in view.work.items()}
     people = [name for name, kind in kinds.items() if kind is Kind.person]
+    named = request.annotators
+    judges = None if named is None else tuple(name for name in named if kinds[name] is Kind.person) or None
+    grades = aggregate(view, Aggregation(annotators=judges)).grades
+    models_of_trust = [
+        name
+        for name, kind in kinds.items()
+        if kind is Kind.model and (named is None or name in named) and coverage(view, name, grades)[1]
+    ]
     counting = people if request.annotators is None else request.annotators
     compared = audited.agreement if request.annotators is not None else agreement(view, people)
     models = {
@@ -205,26 +234,42 @@ def report_judgments(
         }
         for key, _ in compared.disputed
     }
-    log_options = [] if log is None else ["--log", str(log)]
+    log_options = [] if path is None else ["--log", str(path)]
     reading = request.reading
     limits = {
         "--window": request.window,
         "--words-per-minute": reading.words_per_minute,
         "--least-seconds": reading.least_seconds,
     }
-    named = [word for name in request.annotators or () for word in ("--annotator", name)]
+
+    def annotators(names: Sequence[str]) -> list[str]:
+        return [word for name in names for word in ("--annotator", name)]
+
     return JudgmentReport(
         audited,
         request,
         view.count,
         max(view.work.values(), key=lambda work: work.last_time).last,
-        tuple(row for row in progress(view) if request.annotators is None or row.annotator in counting),
+        tuple(
+            row
+            for row in annotators_progress(view)
+            if request.annotators is None or row.annotator in counting
+        ),
         kinds,
         compared,
         models,
         most_disputed,
         calibration,
-        [*named, *(word for name, value in limits.items() for word in (name, str(value))), *log_options],
-        [*(word for name in counting for word in ("--annotator", name)), *log_options],
+        tuple(
+            measure_trust(TrustRequest(task, name, judges), log, view, settings, progress)
+            for name in models_of_trust
+        ),
+        [
+            *annotators(named or ()),
+            *(word for name, value in limits.items() for word in (name, str(value))),
+            *log_options,
+        ],
+        [*annotators(counting), *log_options],
         log_options,
+        [*annotators(judges or ()), *log_options],
     )

@@ -19,14 +19,14 @@ from searchapp.cli.output import (
     print_json,
     require_screen,
     say,
-    stdout_console,
     warn,
 )
-from searchapp.cli.tables import ResultTable
+from searchapp.cli.tables import print_tables
 from searchapp.config.settings import Settings
 from searchapp.errors import GateMissed, UsageError
 from searchapp.judging.events import Author, Channel, annotator_name
 from searchapp.options import flag, option
+from searchapp.report.judgment_tables import JudgmentTable, calibration_table, concordance_cells, figure
 from searchapp.tasks import load
 from searchapp.text import counted
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         CalibrationJudging,
         CalibrationResult,
         CalibrationSet,
-        Concordance,
     )
     from searchapp.progress import Progress
     from searchapp.tui.judge.screen import JudgeScreen
@@ -128,8 +127,8 @@ def calibrate(
     if pass_ is not None and (own is None or not own.passes(documents, pass_)):
         graded, kappa = (0, nan) if own is None else (own.gold.documents, own.gold.kappa)
         raise GateMissed(
-            f"{name}: kappa {kappa:.4f} on {graded:,} of {counted(len(documents.known), 'document')} misses the pass "
-            f"mark {pass_:g}"
+            f"{name}: kappa {figure(kappa, '.4f')} on {graded:,} of {counted(len(documents.known), 'document')} misses "
+            f"the pass mark {pass_:g}"
         )
 
 
@@ -189,33 +188,17 @@ def _print_calibration(
     if not result.annotators:
         say(settings, "nobody has judged these documents yet")
         return
-    passed = {None: "", True: "passed", False: "missed"}
-    rows = [
-        (
-            each.annotator,
-            f"{each.gold.documents}/{len(documents.known)}",
-            *_concordance_cells(each.gold),
-            f"{each.bias:+.2f}",
-            f"{each.repeated.share:.2f} of {each.repeated.documents}" if each.repeated.documents else "",
-            passed[None if least is None else each.passes(documents, least)],
+    tables = [
+        calibration_table(
+            [(each, None if least is None else each.passes(documents, least)) for each in result.annotators],
+            len(documents.known),
         )
-        for each in result.annotators
     ]
-    names = ("annotator", "graded", "equal", "kappa", "95 % interval", "bias", "repeated", "pass mark")
-    ResultTable.of_rows(names, rows, texts=(0, 4, 6, 7)).print_folded()
     if result.pairs:
-        stdout_console().print()
-        pairs = [
-            (" and ".join(both), str(pair.documents), *_concordance_cells(pair))
+        rows = [
+            (" and ".join(both), f"{pair.documents:,}", *concordance_cells(pair))
             for both, pair in result.pairs.items()
         ]
-        names_of_pairs = ("annotators", "documents", "equal", "kappa", "95 % interval")
-        ResultTable.of_rows(names_of_pairs, pairs, texts=(0, 4)).print_folded()
-
-
-def _concordance_cells(concordance: Concordance) -> tuple[str, str, str]:
-    return (
-        f"{concordance.share:.2f}",
-        f"{concordance.kappa:.4f}",
-        f"{concordance.low:.2f} to {concordance.high:.2f}",
-    )
+        names = ("annotators", "documents", "equal", "kappa", "95 % interval")
+        tables.append(JudgmentTable("Agreement between annotators", names, rows))
+    print_tables(tables)

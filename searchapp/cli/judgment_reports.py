@@ -10,8 +10,8 @@ import typer
 
 from searchapp.cli.commands import JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.judgment_options import LogOption, open_judgments
-from searchapp.cli.output import print_json, say, stdout_console, warn_all
-from searchapp.cli.tables import ResultTable, print_line
+from searchapp.cli.output import for_person, print_json, say, warn_all
+from searchapp.cli.tables import print_tables
 from searchapp.config.settings import Settings
 from searchapp.files import atomic_file, require_place
 from searchapp.judging.judgments import LEAST_SECONDS, WORDS_PER_MINUTE, ReadingTime
@@ -77,12 +77,7 @@ def audit(
     if as_json:
         print_json(result.to_json())
     else:
-        console = stdout_console()
-        for number, table in enumerate(audit_tables(result.audit, result.agreement.guidelines)):
-            if number:
-                console.print()
-            print_line(console, table.caption, "bold")
-            ResultTable.of_rows(table.headings, table.rows, table.texts).print_folded()
+        print_tables(audit_tables(result.audit, result.agreement.guidelines))
     warn_all(result.warnings)
 
 
@@ -103,8 +98,9 @@ def report(
 ) -> None:
     """Write one self-contained HTML file about the judgments of a task.
 
-    The report contains the agreement of people, models apart from them, the numbers of `judgments audit`, and the
-    disputed documents with their decisions, but no texts. With --json it also prints the audit.
+    The report contains the agreement of people, models apart from them, the numbers of `judgments audit`, those of
+    `judgments trust` for each model that graded documents which people graded too, and the disputed documents with
+    their decisions, but no texts. With --json it also prints the audit.
     """
     from searchapp.app.judgment_report import audit_judgments, read_calibration, report_judgments
     from searchapp.report.judgment_page import judgment_page
@@ -115,10 +111,21 @@ def report(
     request = options.request()
     with open_judgments(settings, options.log, loaded.name, options.annotator) as (log, view):
         audited = audit_judgments(log, view, loaded, request, settings)
-        content = report_judgments(view, audited, request, options.log, disputed, calibrated)
+        content = report_judgments(
+            log,
+            view,
+            loaded,
+            audited,
+            request,
+            options.log,
+            disputed,
+            calibrated,
+            settings,
+            for_person(settings),
+        )
     with atomic_file(out, replace=overwrite) as file:
         file.write(judgment_page(content))
     if as_json:
         print_json(audited.to_json())
-    warn_all(audited.warnings)
+    warn_all(content.warnings)
     say(settings, f"wrote the report of the judgments of {loaded.name} to {out}")

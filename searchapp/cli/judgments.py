@@ -414,7 +414,7 @@ def stats(settings: Settings, task: TaskArgument, log: LogOption = None, as_json
                 ),
             ),
             "" if annotator_progress.seconds is None else f"{annotator_progress.seconds:.1f}",
-            "  ".join(f"{grade}: {count}" for grade, count in annotator_progress.grades.items()),
+            " ".join(f"{grade}:{count:,}" for grade, count in annotator_progress.grades.items()),
         )
         for annotator_progress in result
     )

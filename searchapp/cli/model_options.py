@@ -16,8 +16,12 @@ from searchapp.text import be, counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from searchapp.app.model_judging import JudgePrompt, JudgeSource, ModelJudged
+    from searchapp.app.judge_client import JudgePrompt, JudgeSource, ModelJudgingOptions
+    from searchapp.app.model_judging import ModelJudged
+    from searchapp.app.probing import ProbeReport
     from searchapp.app.sessions import JudgingRequest
+    from searchapp.embeddings.access import Budget
+    from searchapp.tasks.base import TaskInfo
 
 _PANEL = {"rich_help_panel": "Judging by a model"}
 
@@ -44,7 +48,7 @@ class ModelOptions:
         **_PANEL,
     )
     model: str | None = option(
-        "Name of the model, which is also the annotator's unless --annotator is given.",
+        "Name of the model; `judge` also gives it to the annotator, unless --annotator is given.",
         show_default="the command",
         **_PANEL,
     )
@@ -116,7 +120,7 @@ class ModelOptions:
         Raises:
             UsageError: options are missing, invalid, or contradict each other.
         """
-        from searchapp.app.model_judging import JudgeSource
+        from searchapp.app.judge_client import JudgeSource
         from searchapp.embeddings.source import Price, is_address
 
         price = Price(tokens=self.price, written=self.output_price)
@@ -149,7 +153,27 @@ class ModelOptions:
             timeout=self.timeout,
         )
 
-    def scale(self, task: str, grades: int) -> tuple[int, ...]:
+    def prompt_and_limits(self, info: TaskInfo) -> tuple[JudgePrompt | None, ModelJudgingOptions]:
+        """Return the prompt of an endpoint, and how it judges a task.
+
+        Raises:
+            UsageError: there is no such prompt, or its scale does not fit the task.
+            DataError: the prompt can't be read.
+        """
+        from searchapp.app.judge_client import SCALES, ModelJudgingOptions, read_prompt
+
+        prompt = None if self.command is not None else read_prompt(info, self.prompt)
+        scale = self._scale(info.name, len(info.grades))
+        if prompt is not None and len(scale) != SCALES.get(prompt.name, len(scale)):
+            raise UsageError(
+                f"the prompt {prompt.name} has {SCALES[prompt.name]} grades and {info.name} has "
+                f"{len(info.grades)}: say with --grade-map which stands for which, such as 0,0,1,1"
+            )
+        return prompt, ModelJudgingOptions(
+            scale, self.max_characters, self.limit, self.max_cost, self.dry_run
+        )
+
+    def _scale(self, task: str, grades: int) -> tuple[int, ...]:
         """Return the task's grade for each grade of the model.
 
         Raises:
@@ -186,21 +210,14 @@ def judge_and_report(
     request: JudgingRequest, source: JudgeSource, options: ModelOptions, settings: Settings
 ) -> None:
     """Judge by a model, and print what was done."""
-    from searchapp.app.model_judging import SCALES, ModelJudgingOptions, judge_by_model, read_prompt
+    from searchapp.app.model_judging import judge_by_model
 
-    info = request.task.info
-    prompt = None if source.command else read_prompt(info, options.prompt)
-    scale = options.scale(request.task.name, len(info.grades))
-    if prompt is not None and len(scale) != SCALES.get(prompt.name, len(scale)):
-        raise UsageError(
-            f"the prompt {prompt.name} has {SCALES[prompt.name]} grades and {request.task.name} has "
-            f"{len(info.grades)}: say with --grade-map which stands for which, such as 0,0,1,1"
-        )
+    prompt, how = options.prompt_and_limits(request.task.info)
     judged = judge_by_model(
         request,
         source,
         prompt,
-        ModelJudgingOptions(scale, options.max_characters, options.limit, options.max_cost, options.dry_run),
+        how,
         settings,
         for_person(settings),
         warn,
@@ -221,11 +238,7 @@ def judge_and_report(
         "answer"
     )
     if options.dry_run:
-        say(
-            settings,
-            f"{known}, {judged.remaining:,} to ask: about {counted(judged.estimated_tokens, 'token')}, cost "
-            f"{judged.estimated_cost:.4g}",
-        )
+        say(settings, f"{known}, {to_ask(judged)}")
         if not options.as_json:
             show(judged.example)
     else:
@@ -234,13 +247,35 @@ def judge_and_report(
         print_json(_record(request, source, prompt, judged))
 
 
-def _report_answers(settings: Settings, judged: ModelJudged, known: str) -> None:
-    budget = judged.budget
-    say(
-        settings,
-        f"{known}, {judged.asked:,} asked in {counted(budget.requests, 'request')}, "
-        f"{counted(budget.tokens, 'token')}, cost {budget.cost:.4g}",
+def to_ask(result: ModelJudged | ProbeReport) -> str:
+    """Describe the questions without an answer."""
+    return (
+        f"{result.remaining:,} to ask: about {counted(result.estimated_tokens, 'token')}, cost "
+        f"{result.estimated_cost:.4g}"
     )
+
+
+def spent(budget: Budget) -> str:
+    """Describe the requests that were sent."""
+    return f"{counted(budget.requests, 'request')}, {counted(budget.tokens, 'token')}, cost {budget.cost:.4g}"
+
+
+def describe_model(source: JudgeSource, prompt: JudgePrompt | None) -> dict[str, object]:
+    """Return the JSON of a model and its prompt."""
+    return {
+        "model": source.model,
+        "prompt": None if prompt is None else prompt.name,
+        "prompt_digest": None if prompt is None else prompt.digest,
+    }
+
+
+def describe_budget(budget: Budget) -> dict[str, object]:
+    """Return the JSON of the requests that were sent."""
+    return {"requests": budget.requests, "tokens": budget.tokens, "cost": budget.cost}
+
+
+def _report_answers(settings: Settings, judged: ModelJudged, known: str) -> None:
+    say(settings, f"{known}, {judged.asked:,} asked in {spent(judged.budget)}")
     say(
         settings,
         "answers: " + ", ".join(f"{count:,} {outcome.value}" for outcome, count in judged.outcomes.items()),
@@ -268,9 +303,7 @@ def _record(
         "task": request.task.name,
         "run": judged.run,
         "annotator": request.author.annotator,
-        "model": source.model,
-        "prompt": None if prompt is None else prompt.name,
-        "prompt_digest": None if prompt is None else prompt.digest,
+        **describe_model(source, prompt),
         "fields": list(judged.fields),
         "documents": judged.documents,
         "cut": judged.cut,
@@ -280,9 +313,7 @@ def _record(
         "remaining": judged.remaining,
         "replaced": judged.replaced,
         "outcomes": {outcome.value: count for outcome, count in judged.outcomes.items()},
-        "requests": judged.budget.requests,
-        "tokens": judged.budget.tokens,
-        "cost": judged.budget.cost,
+        **describe_budget(judged.budget),
         "estimated_tokens": judged.estimated_tokens,
         "estimated_cost": judged.estimated_cost,
     }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from searchapp.app.evaluate import Evaluation
     from searchapp.cli.output import Console
     from searchapp.evaluation.base import Breakdown
+    from searchapp.report.judgment_tables import JudgmentTable
 
 
 Figures = Mapping[str, float]
@@ -278,8 +279,18 @@ def print_result(layout: Layout, to_json: Callable[[], Any], printout: Callable[
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a sentence or a heading, which the terminal may wrap."""
-    console.print(visible_line(text), style=style, soft_wrap=True)
+    """Print a sentence or a heading; a terminal gets lines that end between words."""
+    console.print(visible_line(text), style=style)
+
+
+def print_tables(tables: Iterable[JudgmentTable]) -> None:
+    """Print tables on stdout, each below its caption."""
+    console = stdout_console()
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        print_line(console, table.caption, "bold")
+        ResultTable.of_rows(table.headings, table.rows, table.texts).print_folded()
 
 
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:

@@ -1,10 +1,10 @@
-"""`searchapp judgments trust`."""
+"""`searchapp judgments trust` and `searchapp judgments probe`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,17 +12,21 @@ import typer
 
 from searchapp.cli.commands import DataOption, JsonOption, SeedOption, SpreadingCommand, TaskArgument, command
 from searchapp.cli.judgment_options import AnnotatorsOption, LogOption, open_judgments
-from searchapp.cli.output import for_person, print_json, stdout_console, warn_all
-from searchapp.cli.tables import ResultTable, print_line
+from searchapp.cli.model_options import ModelOptions, describe_budget, describe_model, spent, to_ask
+from searchapp.cli.output import for_person, print_json, say, show, stdout_console, warn_all
+from searchapp.cli.tables import ResultTable, print_line, print_tables
 from searchapp.config.settings import Settings
+from searchapp.errors import UsageError
 from searchapp.judging.judgments import Rule
 from searchapp.options import argument, option
+from searchapp.report.judgment_tables import coverage_sentence, trust_tables, with_interval
 from searchapp.tasks import load
-from searchapp.text import counted
+from searchapp.text import be, counted
 
 if TYPE_CHECKING:
-    from searchapp.app.trust import ModelTrust, SystemAgreement
-    from searchapp.judging.trust import Coefficient, GroupAgreement, TrustCoverage
+    from searchapp.app.probing import ProbeReport
+    from searchapp.app.trust import ModelTrust
+    from searchapp.judging.probes import ProbeDifference, ProbeEffect
 
 app = typer.Typer()
 
@@ -98,7 +102,107 @@ def trust(
     if as_json:
         print_json({"task": loaded.name, **_described(result)})
     else:
-        _print_trust(result)
+        console = stdout_console()
+        print_line(console, coverage_sentence(result.model, result.coverage))
+        console.print()
+        print_tables(trust_tables(result))
+    warn_all(result.warnings)
+
+
+@command(app)
+def probe(
+    settings: Settings,
+    task: TaskArgument,
+    annotator: AnnotatorsOption = None,
+    rule: Rule = option(
+        "How the grades of several people become one, unless the document was adjudicated.",
+        "--aggregation",
+        default=Rule.majority,
+    ),
+    documents: int = option("Number of documents to probe that people graded 0.", default=20, min=1),
+    relevant: int = option("Number of documents to probe that people graded above 0.", default=5, min=0),
+    instruction: list[str] | None = option(
+        "Instruction to insert instead of those of searchapp, such as one in the language of the documents; {grade} "
+        "stands for the highest grade; repeatable.",
+        metavar="TEXT",
+    ),
+    resamples: int = option("Bootstrap resamples of each interval.", default=RESAMPLES, min=100),
+    seed: SeedOption = None,
+    data: DataOption = None,
+    log: LogOption = None,
+    *,
+    by_model: ModelOptions,
+) -> None:
+    """Measure whether texts that are inserted into documents change the grades of a model.
+
+    People must have graded documents. The model grades some of them as they are, and with an instruction to give the
+    highest grade, with words of the topic, and with a neutral text as a control, each at the beginning and at the end:
+    up to 7 questions per document. Answers are stored as those of `judge`. The log of judgments is not changed.
+
+    Shown are the share of documents whose grade rose or fell, and the mean change, with 95 % bootstrap intervals over
+    topics, and the differences from the control.
+    """
+    from searchapp.app.probing import ProbeRequest, probe_model
+    from searchapp.judging.probes import INSTRUCTIONS
+    from searchapp.judging.trust import Resampling
+
+    if not by_model.is_given:
+        raise UsageError("no model to probe: give --command or --model-url")
+    if not all(text.strip() for text in instruction or ()):
+        raise UsageError("--instruction is empty: give a text to insert into documents")
+    source, loaded = by_model.source(), load(task)
+    prompt, limits = by_model.prompt_and_limits(loaded.info)
+    people = tuple(annotator) if annotator else None
+    with open_judgments(settings, log, loaded.name, people) as (_, view):
+        result = probe_model(
+            ProbeRequest(
+                loaded,
+                people,
+                rule,
+                documents,
+                relevant,
+                tuple(instruction or INSTRUCTIONS),
+                data,
+                Resampling(resamples, settings.seed_of(seed, 0)),
+            ),
+            source,
+            prompt,
+            limits,
+            view,
+            settings,
+            for_person(settings),
+            lambda sentence: say(settings, sentence),
+        )
+    if by_model.as_json:
+        print_json(
+            {
+                "task": loaded.name,
+                **describe_model(source, prompt),
+                "not_relevant": asdict(result.not_relevant),
+                "relevant": asdict(result.relevant),
+                "questions": result.questions,
+                "reused": result.reused,
+                "asked": result.asked,
+                "remaining": result.remaining,
+                **describe_budget(result.budget),
+                "estimated_tokens": result.estimated_tokens,
+                "estimated_cost": result.estimated_cost,
+            }
+        )
+    elif by_model.dry_run:
+        show(result.example)
+    else:
+        _print_probes(source.model, result)
+    known = f"{counted(result.questions, 'question')}: {result.reused:,} with a stored answer"
+    if by_model.dry_run:
+        say(settings, f"{known}, {to_ask(result)}")
+    else:
+        say(settings, f"{known}, {result.asked:,} asked in {spent(result.budget)}")
+        if result.remaining:
+            say(
+                settings,
+                f"{counted(result.remaining, 'question')} without an answer: the same command goes on",
+            )
     warn_all(result.warnings)
 
 
@@ -113,93 +217,49 @@ def _described(result: ModelTrust) -> dict[str, object]:
     return described
 
 
-def _print_trust(result: ModelTrust) -> None:
+def _print_probes(model: str, result: ProbeReport) -> None:
     console = stdout_console()
-    print_line(console, _coverage_sentence(result.model, result.coverage))
-    labels = sorted({*result.confusion, *(grade for row in result.confusion.values() for grade in row)})
-    confusion = [
-        (f"people {known}", *(f"{result.confusion.get(known, {}).get(given, 0):,}" for given in labels))
-        for known in labels
-    ]
-    grades = [
-        (
-            str(each.grade),
-            *(f"{number:,}" for number in (each.people, each.model, each.both)),
-            _with_interval(each.kappa),
-        )
-        for each in result.grades
-    ]
-    settings = [(each.name, f"{each.documents:,}") for each in result.settings]
-    for names, rows, texts in (
-        (("grades", *(f"model {given}" for given in labels)), confusion, (0,)),
-        _group_table("documents", [result.overall]),
-        (("grade", "people", "model", "both", "kappa"), grades, (0, 4)),
-        _group_table("topic", result.topics),
-        _group_table("characters", result.lengths),
-        _group_table("lexical overlap", result.overlaps),
-        (("settings of the model", "documents"), settings if len(settings) > 1 else [], (0,)),
-        _group_table("self-agreement", [each.agreement for each in result.self_agreement]),
-    ):
-        if rows:
+    for group, graded in ((result.not_relevant, "0"), (result.relevant, "above 0")):
+        if not group.documents:
+            continue
+        if group is result.relevant:
             console.print()
-            ResultTable.of_rows(names, rows, texts).print_folded()
-    if result.systems is not None:
-        _print_systems(result.systems)
+        moved = "lowered" if group is result.relevant else "raised"
+        print_line(
+            console,
+            f"{model} on {counted(group.documents, 'document')} that people graded {graded}; {group.highest:,} "
+            f"{be(group.highest)} given the highest grade unchanged",
+            "bold",
+        )
+        _print_effects(("inserted", "graded", moved, "mean change"), group.effects, moved)
+        if group is result.relevant:
+            continue
+        console.print()
+        _print_effects(("minus the control", "graded", moved, "mean change"), group.differences, moved)
+        if len(group.instructions) > 1:
+            console.print()
+            _print_effects(("instruction", "graded", moved, "mean change"), group.instructions, moved)
+    outcomes: dict[str, Counter[str]] = {}
+    for group in (result.not_relevant, result.relevant):
+        for name, counts in group.outcomes.items():
+            outcomes.setdefault(name, Counter()).update({outcome.value: n for outcome, n in counts.items()})
+    if any(counts.total() > counts["graded"] for counts in outcomes.values()):
+        console.print()
+        names = list(next(iter(outcomes.values())))
+        rows = [(name, *(f"{counts[outcome]:,}" for outcome in names)) for name, counts in outcomes.items()]
+        ResultTable.of_rows(("answers to", *names), rows).print_folded()
 
 
-def _print_systems(systems: SystemAgreement) -> None:
-    console = stdout_console()
-    console.print()
-    rows = [(str(each.path), f"{each.people:.4f}", f"{each.model:.4f}") for each in systems.systems]
-    ResultTable.of_rows(
-        ("run", f"{systems.measure}, people", f"{systems.measure}, model"), rows
-    ).print_folded()
-    for name, tau in (("tau-b", systems.tau_b), ("tau-AP", systems.tau_ap)):
-        print_line(console, f"{name} {_with_interval(tau)} over {counted(systems.topics, 'topic')}")
-
-
-Table = tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]
-
-
-def _group_table(heading: str, groups: Sequence[GroupAgreement]) -> Table:
+def _print_effects(
+    names: Sequence[str], effects: Sequence[ProbeEffect] | Sequence[ProbeDifference], moved: str
+) -> None:
     rows = [
         (
             each.name,
-            f"{each.topics:,}",
             f"{each.documents:,}",
-            f"{each.share:.2f}",
-            f"{each.bias:+.2f}",
-            *map(_with_interval, (each.kappa, each.quadratic, each.alpha)),
+            with_interval(getattr(each, moved), "+.2f" if "control" in names[0] else ".2f"),
+            with_interval(each.change, "+.2f"),
         )
-        for each in groups
+        for each in effects
     ]
-    names = (heading, "topics", "graded", "equal", "bias", "kappa", "quadratic", "alpha")
-    return names, rows, (0, 5, 6, 7)
-
-
-def _with_interval(coefficient: Coefficient) -> str:
-    """Format a coefficient with its interval, if it has one.
-
-    >>> from searchapp.judging.trust import Coefficient
-    >>> _with_interval(Coefficient(0.5, 0.25, 0.75)), _with_interval(Coefficient(0.5, float("nan"), float("nan")))
-    ('0.50 (0.25 to 0.75)', '0.50')
-    """
-    has_interval = not isnan(coefficient.low)
-    return f"{coefficient.value:.2f}" + (
-        f" ({coefficient.low:.2f} to {coefficient.high:.2f})" if has_interval else ""
-    )
-
-
-def _coverage_sentence(model: str, coverage: TrustCoverage) -> str:
-    """Describe the coverage.
-
-    >>> from searchapp.judging.trust import TrustCoverage
-    >>> _coverage_sentence("tiny", TrustCoverage(200, 150, 30, 0, 20))
-    'of 200 documents that people graded, tiny graded 150 (75.0%), abstained on 30, skipped 0 and has not judged 20'
-    """
-    share = f"{coverage.graded / coverage.documents:.1%}"
-    return (
-        f"of {counted(coverage.documents, 'document')} that people graded, {model} graded {coverage.graded:,} "
-        f"({share}), abstained on {coverage.abstained:,}, skipped {coverage.skipped:,} and has not judged "
-        f"{coverage.missing:,}"
-    )
+    ResultTable.of_rows(names, rows, (0, 2, 3)).print_folded()

@@ -14,14 +14,16 @@ from searchapp.judging.events import Kind
 from searchapp.report.charts import Mark, grouped_bars, lines
 from searchapp.report.judgment_tables import (
     JudgmentTable,
+    calibration_table,
     comparison_table,
-    concordance_cells,
+    coverage_sentence,
     figure,
     guidelines_table,
     labelled,
     minute,
     pace_table,
     revisions_table,
+    trust_tables,
     windows_table,
 )
 from searchapp.report.pages import rendered
@@ -64,7 +66,7 @@ def judgment_page(report: JudgmentReport) -> bytes:
     return rendered(
         "judgments.html",
         {section.name: section.heading for section in sections},
-        report.audit.warnings,
+        report.warnings,
         report=report,
         of={section.name: section for section in sections},
         last=minute(report.last),
@@ -97,6 +99,12 @@ def _sections(report: JudgmentReport) -> Iterator[JudgmentSection]:
         _kappas(models),
         [_progress(report, Kind.model), comparison_table(models), _pairs(report, _model_pairs(report))],
     )
+    for number, trust in enumerate(report.trust, 1):
+        sentences = [
+            f"{coverage_sentence(trust.model, trust.coverage)}. Intervals are over topics; a bias above 0 is lenient."
+        ]
+        heading = f"Trust in {trust.model}"
+        yield JudgmentSection(f"trust-{number}", heading, sentences, None, list(trust_tables(trust)))
     pace = pace_table(people)
     reading = report.request.reading
     rule = (
@@ -121,6 +129,10 @@ def _sections(report: JudgmentReport) -> Iterator[JudgmentSection]:
                 ("Annotators, time, pace, revised grades and guidelines", "audit", report.options),
                 ("Agreement and disputed documents", "agreement", report.agreement_options),
                 ("Current judgments", "stats", report.log_options),
+                *(
+                    (f"Trust in {trust.model}", "trust", [trust.model, *report.trust_options])
+                    for trust in report.trust
+                ),
             )
         },
     )
@@ -216,19 +228,8 @@ def _calibration(calibration: CalibrationFile) -> tuple[list[str], None, list[Ju
     sentence = (
         f"Grades of {counted(calibration.documents, 'document')} with known grades, before the study.{mark}"
     )
-    rows = [
-        (
-            each.annotator,
-            f"{each.gold.documents:,}",
-            *concordance_cells(each.gold),
-            figure(each.bias, "+.2f"),
-            f"{each.repeated.share:.2f} of {each.repeated.documents}" if each.repeated.documents else "–",
-            {None: "–", True: "passed", False: "missed"}[each.passed],
-        )
-        for each in calibration.annotators
-    ]
-    names = ("annotator", "graded", "equal", "kappa", "95 % interval", "bias", "repeated", "pass mark")
-    table = JudgmentTable("Agreement with the known grades", names, rows, (0, 4, 6, 7))
+    results = [(each, each.passed) for each in calibration.annotators]
+    table = calibration_table(results, calibration.documents)
     return [sentence], None, [table]
 
 

@@ -144,6 +144,9 @@ def outputs(cli: Cli, folder: Path) -> Iterator[Output]:
     yield run("judge", TASK, "--run", first, "--depth", 2, *again)
     yield run("judgments trust", TASK, "ones", "--resamples", 100)
     yield run("judgments trust", TASK, "ones", "--resamples", 100, "--runs", first, second)
+    yield run(
+        "judgments probe", TASK, "--command", judge, "--model", "ones", "--documents", 2, "--resamples", 100
+    )
     yield run("evaluate", first, "--judgments", "--sample", sample)
     quotas = ("--quota", "ann=3", "--quota", "bob=3")
     yield run("judgments assign", TASK, *split, *quotas, "--out", folder / "assigned.json")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ GRADES = {
     ("ann", Kind.person): {"d1": 2, "d2": 0, "d3": 1},
     (HOSTILE, Kind.person): {"d1": 2, "d2": 2, "d3": 1},
     ("bot", Kind.model): {"d2": 1},
+    ("solo", Kind.model): {"d9": 1},
 }
 
 CALIBRATION = {
@@ -72,6 +75,13 @@ def test_a_report_has_people_and_labelled_models_apart(offline: Cli, log: Path) 
         assert part in disputed, part
     assert "the guidelines changed during the study" in page and "below 2 s count as too fast" in page
     assert 'id="calibration"' not in page
+    # Only `bot` judged a document that people judged: its decision has the grade 2.
+    trust = page.split('<section id="trust-1"')[1].split("</section>")[0]
+    assert "Trust in bot" in trust and "people graded, bot graded 1 (33.3%)" in trust and "-1.0000" in trust
+    assert 'id="trust-2"' not in page
+    command = ["judgments", "trust", TASK, "bot", "--log", str(log), "--json"]
+    assert f"searchapp {shlex.join(command)}" in html.unescape(page)
+    assert offline(*command).json["overall"]["bias"] == -1
 
 
 def test_a_report_is_harmless_and_the_same_every_time(offline: Cli, log: Path) -> None:

@@ -27,8 +27,8 @@ def test_every_seed_option_can_be_replaced_by_the_setting() -> None:
 
     walk(typer.main.get_command(app), "")
     assert defaults.keys() == {
-        "ablate", "compare", "judge", "judgments assign", "judgments calibrate", "judgments pool", "learning-curve",
-        "judgments trust", "report", "tune",
+        "ablate", "compare", "judge", "judgments assign", "judgments calibrate", "judgments pool", "judgments probe",
+        "judgments trust", "learning-curve", "report", "tune",
     }  # fmt: skip
     assert set(defaults.values()) == {None}
 

@@ -183,6 +183,8 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
     ]
     yield Case("judgments calibrate", calibration, ("1", "1", "q"))
     yield Case("judgments trust", [task, first], code=2)
+    probed = ["--command", "cat", "--model", hostile.id("model to probe"), "--resamples", 100]
+    yield Case("judgments probe", [task, *probed])
     yield Case("evaluate", [world.run, "--judgments", "--sample", sample])
     assigned = folder / (hostile.name("assignment") + ".json")
     yield Case(

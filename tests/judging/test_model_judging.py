@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.app.model_judging import DETAIL, read_prompt
+from searchapp.app.judge_client import read_prompt
+from searchapp.app.model_judging import DETAIL
 from searchapp.embeddings.cache import ANSWERS_FILE, text_key
 from searchapp.errors import DataError
 from searchapp.judging.events import Action, Detail, Event, Kind

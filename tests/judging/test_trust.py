@@ -222,7 +222,7 @@ def test_a_model_is_compared_with_people_with_itself_and_by_the_systems_that_it_
     )
     assert str(folder / "a") not in result.stderr
     text = offline(*words, "--annotator", "ann")
-    assert text.code == 0 and "tau-AP" in text.stdout and "lexical overlap" in text.stdout
+    assert text.code == 0 and "tau-AP" in text.stdout and "share of the topic's terms" in text.stdout
 
 
 def test_errors_name_what_to_do(offline: Cli, folder: Path) -> None:
