@@ -8,11 +8,11 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.inspection.pages import Pages
-from searchapp.judging.events import Action
+from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.guidelines import read_guidelines
 from searchapp.judging.judgments import Aggregation, aggregate
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import SeenDocument, disputes
+from searchapp.judging.session import SeenDocument, Session, disputes
 from searchapp.tasks import load
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
@@ -135,6 +135,35 @@ def test_grades_of_models_count_only_if_they_are_named(judging: JudgingHarness) 
     assert {dispute.document_id for dispute in disputes(view, Aggregation(annotators=["bot", "ann"]))} == {
         dispute.document_id for dispute in judging.adjudication.disputes
     }
+    drive(app, steps)
+
+
+def test_models_are_counted_and_reached_below_many_people_on_a_small_terminal(
+    judging: JudgingHarness,
+) -> None:
+    async def steps(pilot: P, screen: AdjudicateScreen) -> None:
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        text = screen_text(pilot)
+        assert "Opinions of 6 people and 3 models" in text and "a model" not in text
+        await pilot.press("tab", "end")
+        await pilot.pause()
+        text = screen_text(pilot)
+        assert "qwen  0 not relevant   a model" in text and "other words" in text
+        await pilot.press("home")
+        await pilot.pause()
+        assert "ann  1 relevant  a person" in screen_text(pilot)
+        await pilot.press("shift+tab", "down")
+        await pilot.pause()
+        assert "─Opinions of 2 people─" in screen_text(pilot)
+
+    app = judging.adjudicating()
+    seen = judging.adjudication.disputes[0].seen
+    for name in ("carl", "dora", "zoe"):
+        judging.session(name).grade([seen], 1, "the same statement")
+    for name in ("gpt", "llama", "qwen"):
+        Session(judging.log, "nlps", Author(name, Kind.model)).grade([seen], 0, "other words")
+    judging.adjudication.refresh()
     drive(app, steps)
 
 

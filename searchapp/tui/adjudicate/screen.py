@@ -17,6 +17,7 @@ from searchapp.judging.events import Event, Kind, grade_label
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Adjudication, Dispute, Outcome
 from searchapp.judging.view import Key, Opinion
+from searchapp.text import counted
 from searchapp.tui.kit import descriptions
 from searchapp.tui.kit.content import Content, Notation, Plain, entitle
 from searchapp.tui.kit.descriptions import (
@@ -159,6 +160,14 @@ def opinions_page(
     return Content("\n").join(parts)
 
 
+def opinions_title(opinions: Sequence[Opinion]) -> str:
+    """Return the title of opinions, with the numbers of people and models, as a low pane does not show all at once."""
+    models = sum(opinion.kind is Kind.model for opinion in opinions)
+    people = len(opinions) - models
+    of_models = f" and {counted(models, 'model')}" if models else ""
+    return f"Opinions of {people} {'person' if people == 1 else 'people'}{of_models}"
+
+
 def _below(words: str, event: Event) -> list[Content]:
     source = (
         f"  {event.channel.value}, {datetime.fromisoformat(event.time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -234,7 +243,6 @@ class AdjudicateScreen(WorkScreen):
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def begin(self) -> None:
-        entitle(self.query_one("#opinions"), "Opinions")
         open_lines = self._open_lines()
         self.disputes.show(len(self.disputes.indexes), open_lines[0] if open_lines else 0)
         self._show()
@@ -259,6 +267,7 @@ class AdjudicateScreen(WorkScreen):
         changed, self._shown = key is None or key != self._shown, key
         opinions, topic = self.query_one("#opinions-text", Plain), self.query_one("#topic-text", Plain)
         document = self.query_one("#document", TextPane)
+        entitle(self.query_one("#opinions"), "Opinions")
         if dispute is None:
             opinions.update("")
             topic.update("")
@@ -269,7 +278,9 @@ class AdjudicateScreen(WorkScreen):
             return
         decision = self.adjudication.decision(dispute)
         note = self.adjudication.words(dispute)
-        opinions.update(opinions_page(self.adjudication.opinions(dispute), decision, note, self.labels))
+        given = self.adjudication.opinions(dispute)
+        entitle(self.query_one("#opinions"), opinions_title(given))
+        opinions.update(opinions_page(given, decision, note, self.labels))
         topic.update(descriptions.topic_page(self.run_pages.topic(dispute.topic_id), self._notation))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
             title = f"{name.capitalize()} {shortened_id(id_, LONGEST_ID)}"
