@@ -19,7 +19,7 @@ from itertools import chain, islice
 from searchapp.errors import SearchappError
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.event_log import NotSaved
-from searchapp.judging.events import Action, Author, Detail, Event, Kind, is_timed
+from searchapp.judging.events import Action, Author, Detail, Event, is_timed
 from searchapp.judging.guidelines import Guidelines
 from searchapp.judging.judgments import (
     Aggregation,
@@ -39,6 +39,7 @@ from searchapp.judging.view import (
     Opinion,
     has_verdict,
     open_view,
+    people_first,
 )
 
 
@@ -334,7 +335,7 @@ class OthersOpinions:
 
     def _others(self, topic_id: str, document_id: str) -> list[Opinion]:
         mine = self._session.author.annotator
-        opinions = self._session.view.opinions(topic_id, document_id)
+        opinions = people_first(self._session.view.opinions(topic_id, document_id))
         return [opinion for opinion in opinions if opinion.annotator != mine]
 
 
@@ -797,8 +798,7 @@ class Adjudication:
 
     def opinions(self, dispute: Dispute) -> list[Opinion]:
         """Return all opinions on the document, not only those that count here; people first."""
-        opinions = self.session.view.opinions(*dispute.key)
-        return sorted(opinions, key=lambda opinion: (opinion.kind is Kind.model, opinion.annotator))
+        return people_first(self.session.view.opinions(*dispute.key))
 
     def decision(self, dispute: Dispute) -> Event | None:
         return self.session.view.decision(*dispute.key)

@@ -181,6 +181,11 @@ class AnnotatorWork:
     last_time: int
 
 
+def people_first(opinions: Iterable[Opinion]) -> list[Opinion]:
+    """Return the opinions of people before those of models, each in the order of their names."""
+    return sorted(opinions, key=lambda opinion: (opinion.kind is Kind.model, opinion.annotator))
+
+
 class JudgmentView:
     """The state of a task's events, independent of the order in which they are added.
 

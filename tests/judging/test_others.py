@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging.events import Author
+from searchapp.judging.events import Author, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import JudgingSession, SeenDocument, Session
 
@@ -106,8 +106,9 @@ def test_an_undo_in_a_later_session_counts_as_seen(log: JudgmentLog) -> None:
 
 
 def test_with_show_others_opinions_are_always_visible(log: JudgmentLog) -> None:
+    Session(log, "nlps", Author("aba", Kind.model)).grade([SeenDocument("t", "a")], 0)
     judging = open_session(log, show_others=True)
-    assert names(judging, "a") == ["ben"]
+    assert names(judging, "a") == ["ben", "aba"]  # people before models
     judging.grade("t", ["a", "b", "c"], 1)
     assert recorded(log) == [("grade", "a", True), ("grade", "b", True), ("grade", "c", False)]
 
