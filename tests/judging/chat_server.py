@@ -29,12 +29,14 @@ class ChatServer(LoopbackServer):
     Args:
         faults: those of the next requests
         trouble: the share of the later requests that fail
+        odd: the share of prompts whose answer has no judgment
     """
 
-    def __init__(self, faults: Sequence[str] = (), trouble: float = 0.0) -> None:
+    def __init__(self, faults: Sequence[str] = (), trouble: float = 0.0, odd: float = 0.0) -> None:
         super().__init__()
         self.faults = list(faults)
         self.trouble = trouble
+        self.odd = odd
         self.bodies: list[dict[str, object]] = []
         self.answered: Counter[str] = Counter()
         """The prompts that got an answer which is not asked for again."""
@@ -57,6 +59,9 @@ class ChatServer(LoopbackServer):
             fault = self.faults.pop(0) if self.faults else ""
             if not fault and self._random.random() < self.trouble:
                 fault = self._random.choice(FAULTS)
+            of_prompt = random.Random(prompt)
+            if not fault and of_prompt.random() < self.odd:
+                fault = of_prompt.choice(ODD)
         if rejected := rejection(fault, self.redirect, headers.get("authorization")):
             return rejected
         if fault not in FAULTS:

@@ -7,10 +7,11 @@ import json
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -28,12 +29,11 @@ from searchapp.ranking.templates import TextTemplate
 from searchapp.tasks import load, shipped_names
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.conftest import offline as offline
-from tests.embeddings.server import kill_during_requests
 from tests.judging.chat_server import FAULTS, ODD, ChatServer, grade_of
 from tests.profile import FULL, SEED
 from tests.programs import COMMAND, Program
 
-KILLS = 200 if FULL else 10
+KILLS = 200 if FULL else 12
 
 SECRET = "sk-hunter2"
 
@@ -133,10 +133,67 @@ def test_every_failure_is_repeated_and_every_odd_answer_is_an_outcome_of_its_own
     assert len(offline(*export, "--annotator", "tiny").stdout.splitlines()) == outcomes["graded"]
 
 
-def test_a_killed_job_never_asks_again_for_a_stored_answer_and_loses_no_judgment(
+STAGES = ("send", "receive", "parse", "commit")
+
+# Runs `searchapp`, and kills it before or after the n-th step of a stage: a write to or a read from a socket, a
+# function that reads an answer, or a statement that writes to SQLite, also while it runs. Most statements are inside of
+# transactions.
+KILLED = f"""
+import itertools, os, random, re, signal, socket, sqlite3, sys, threading
+import searchapp.app.model_judging as judging
+from searchapp.embeddings.endpoint import Endpoint
+
+stage, moment, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+del sys.argv[1:4]
+steps, lock = itertools.count(1), threading.Lock()
+
+def is_last():
+    with lock:
+        return next(steps) == number
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def killing(step):
+    def call(*arguments, **options):
+        last = is_last()
+        if last and moment == "before":
+            kill()
+        result = step(*arguments, **options)
+        if last:
+            kill()
+        return result
+    return call
+
+def traced(statement):
+    if re.match("BEGIN|INSERT|UPDATE|COMMIT", statement) and is_last():
+        if moment == "before":
+            kill()
+        threading.Timer(random.Random(number).random() / 500, kill).start()
+
+def connect(*arguments, **options):
+    database = opened(*arguments, **options)
+    database.set_trace_callback(traced)
+    return database
+
+if stage == "send":
+    socket.socket.send = killing(socket.socket.send)
+if stage == "receive":
+    socket.socket.recv = killing(socket.socket.recv)
+if stage == "parse":
+    Endpoint._read = killing(Endpoint._read)
+    judging._read_chat = killing(judging._read_chat)
+    judging.read_verdict = killing(judging.read_verdict)
+if stage == "commit":
+    opened, sqlite3.connect = sqlite3.connect, connect
+{COMMAND}
+"""
+
+
+def test_a_job_killed_at_any_stage_never_asks_again_for_a_stored_answer_and_loses_no_judgment(
     offline: Cli, folder: Path, tmp_path: Path
 ) -> None:
-    count = 3 * KILLS
+    count = 2 * KILLS
     with (folder / "recipes.jsonl").open("a") as recipes:
         for n in range(count):
             recipe = {"id": f"d{n}", "title": "soup", "text": f"Boil {n}.", "kind": "k", "minutes": 1}
@@ -149,28 +206,54 @@ def test_a_killed_job_never_asks_again_for_a_stored_answer_and_loses_no_judgment
     )
     chance = random.Random(SEED)
     home = tmp_path / "home"
-    with ChatServer(trouble=0.1) as server:
+    before: dict[str, Event] = {}
+    with ChatServer(trouble=0.1, odd=0.2) as server:
         command = [*words(folder, server, "--depth", "all", "--concurrency", 4, "--split", "dev")]
         command[command.index(folder / "run")] = run
-        kills = 0
-        while True:
-            with Program(COMMAND, *command) as job:
-                if kills < KILLS:
-                    kill_during_requests(job, server, chance.randrange(0, 8))
-                    kills += 1
-                    if (home / ANSWERS_FILE).exists():
-                        with closing(sqlite3.connect(home / ANSWERS_FILE)) as database:
-                            keys = {key for (key,) in database.execute("SELECT question FROM answers")}
-                        server.stored |= {prompt for prompt in server.answered if text_key(prompt) in keys}
-                    continue
-                assert job.wait() == 0, job.stderr.read()
-                break
-    assert server.stored and not server.repeated
-    assert len(server.answered) == 3 * count
-    assert sum(number - 1 for number in server.answered.values()) <= kills * 4
-    events, details = judgments(home)
-    pairs = Counter((event.topic_id, event.document_id) for event in events)
-    assert len(pairs) == 3 * count and set(pairs.values()) == {1} and len(details) == len(events)
+        for kill in range(KILLS):
+            stage, moment = STAGES[kill % 4], ("before", "after")[kill // 4 % 2]
+            with Program(KILLED, stage, moment, chance.randint(1, 12), *command) as job:
+                assert job.wait() == -signal.SIGKILL, (stage, moment, job.stderr.read())
+            if (home / ANSWERS_FILE).exists():
+                with closing(sqlite3.connect(home / ANSWERS_FILE)) as database:
+                    keys = {key for (key,) in database.execute("SELECT question FROM answers")}
+                server.stored |= {prompt for prompt in server.answered if text_key(prompt) in keys}
+                assert len(server.stored) == len(keys)
+            events, details = judgments(home)
+            after = {event.id: event for event in events}
+            assert before.items() <= after.items()
+            assert after.keys() == details.keys()
+            before = after
+        assert offline(*command).code == 0
+        assert server.stored and not server.repeated
+        assert len(server.answered) == 3 * count
+        assert sum(number - 1 for number in server.answered.values()) <= KILLS * 4
+        killed = judgments(home)
+        assert offline("judgments", "verify").code == 0
+        (home / ANSWERS_FILE).unlink()
+        (home / "judgments.sqlite").rename(tmp_path / "killed.sqlite")
+        server.trouble, server.stored = 0, set()
+        assert offline(*command).code == 0
+    undisturbed = judgments(home)
+    assert given(*killed) == given(*undisturbed)
+    assert len(killed[0]) == len(undisturbed[0]) > 2 * count
+
+
+def given(events: Sequence[Event], details: Mapping[str, Detail]) -> dict[tuple[str, str], object]:
+    """Return what does not depend on times and attempts, by topic and document."""
+    return {
+        (event.topic_id, event.document_id): (
+            event.action,
+            event.grade,
+            event.text,
+            event.rank,
+            {
+                name: details[event.id].value[name]
+                for name in ("request", "answer", "outcome", "cut", "scale")
+            },
+        )
+        for event in events
+    }
 
 
 def test_instructions_in_a_document_are_only_data(offline: Cli, folder: Path) -> None:
