@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
@@ -250,26 +250,35 @@ def _systems(request: TrustRequest, subjects: Sequence[Subject], pairs: GradePai
     topics, values = blocks(scored)
     if not topics:
         raise DataError("the runs of --runs rank no judged topic in common: give runs of the same topics")
-    count = len(subjects)
-
-    def interval(correlation: Any) -> Coefficient:
-        def of_resample(multiplicities: NDArray[np.int64]) -> float:
-            return of_means(multiplicities @ values / len(topics))
-
-        def of_means(means: Values) -> float:
-            return float(correlation(means[:count], means[count:]))
-
-        resamples, seed = request.resampling.resamples, request.resampling.seed
-        low, high = percentile_interval(len(topics), of_resample, resamples, seed)
-        return Coefficient(of_means(values.mean(axis=0)), low, high)
-
     means = values.mean(axis=0)
     systems = (
-        JudgedSystem(subject.path, float(means[number]), float(means[count + number]))
+        JudgedSystem(subject.path, float(means[number]), float(means[len(subjects) + number]))
         for number, subject in enumerate(subjects)
     )
+    tau_b, of_top = (correlation_of_systems(values, of, request.resampling) for of in (kendall_tau_b, tau_ap))
     ordered = sorted(systems, key=lambda system: -system.people)
-    return SystemAgreement(measure, len(topics), tuple(ordered), interval(kendall_tau_b), interval(tau_ap))
+    return SystemAgreement(measure, len(topics), tuple(ordered), tau_b, of_top)
+
+
+def correlation_of_systems(
+    values: Values, correlation: Callable[[Values, Values], float], resampling: Resampling
+) -> Coefficient:
+    """Correlate the rankings of systems by their means under people's and under the model's judgments.
+
+    Args:
+        values: of a measure by topic (rows) and system (columns), first under people's judgments, then the model's
+        correlation: returns the correlation of two sequences of means
+        resampling: of topics
+    """
+    topics, columns = values.shape
+
+    def of_resample(multiplicities: NDArray[np.int64]) -> float:
+        means = multiplicities @ values / topics
+        return correlation(means[: columns // 2], means[columns // 2 :])
+
+    interval = percentile_interval(topics, of_resample, resampling.resamples, resampling.seed)
+    means = values.mean(axis=0)
+    return Coefficient(correlation(means[: columns // 2], means[columns // 2 :]), *interval)
 
 
 def _shared_models(

@@ -113,11 +113,13 @@ def percentile_interval(
     seed: int = 0,
     level: float = LEVEL,
 ) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of a statistic; NaN with fewer than two units.
+    """Return the expanded percentile bootstrap interval of a statistic; NaN with fewer than two units.
 
-    Resamples in which the statistic is NaN are left out.
+    Percentiles at (1 ± level) / 2 are too near to each other with few units: as for a mean, the interval would have
+    normal quantiles and the standard deviation with the divisor n. The percentiles are moved outwards to those with
+    t quantiles and n − 1. Resamples in which the statistic is NaN are left out.
 
-    B. Efron and R. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
+    T. Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015.
 
     Args:
         units: the number of units that are drawn with replacement, documents or topics
@@ -127,16 +129,18 @@ def percentile_interval(
         level: the confidence of the interval
     """
     import numpy as np
+    from scipy.special import ndtr, stdtrit
 
     if units < 2:
         return math.nan, math.nan
+    tail = float(ndtr(math.sqrt(units / (units - 1)) * stdtrit(units - 1, (1 - level) / 2)))
     random = np.random.default_rng(seed)
     draws = (random.integers(units, size=units) for _ in range(resamples))
     values = [statistic(np.bincount(draw, minlength=units)) for draw in draws]
     defined = [value for value in values if not math.isnan(value)]
     if not defined:
         return math.nan, math.nan
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high)
 
 

@@ -1,6 +1,6 @@
 """How far the judgments of a model agree with people's, and with the model's own under other settings.
 
-Intervals are percentile bootstrap intervals over topics, because the documents of a topic are not independent.
+Intervals are bootstrap intervals over topics, because the documents of a topic are not independent.
 """
 
 from __future__ import annotations

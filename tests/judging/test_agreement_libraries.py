@@ -14,7 +14,7 @@ from searchapp.judging.agreement import Level, Weights, agreement, cohen_kappa, 
 from searchapp.judging.events import Action, Author
 from searchapp.judging.view import JudgmentView
 
-EXACT = 1e-9
+EXACT = 1e-12
 HIGHEST = 6
 
 Table = list[list[int | None]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -107,20 +106,20 @@ def test_the_interval_of_kappa_equals_scipy(size: int) -> None:
     first = rng.integers(3, size=size)
     second = np.where(rng.random(size) < 0.7, first, rng.integers(3, size=size))
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-    low, high = kappa_interval(pairs, resamples=4000)
-    assert kappa_interval(pairs[::-1], resamples=4000) == (low, high)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        reference = stats.bootstrap(
-            (first, second),
-            lambda a, b: cohen_kappa(list(zip(a.tolist(), b.tolist(), strict=True))),
-            paired=True,
-            vectorized=False,
-            n_resamples=4000,
-            method="percentile",
-            rng=np.random.default_rng(9),
-        ).confidence_interval
-    assert (low, high) == pytest.approx((reference.low, reference.high), abs=0.04)
+    low, high = kappa_interval(pairs, resamples=1000)
+    assert kappa_interval(pairs[::-1], resamples=1000) == (low, high)
+    ordered = sorted(pairs)
+    tail = stats.norm.cdf(math.sqrt(size / (size - 1)) * stats.t.ppf(0.025, size - 1))
+    reference = stats.bootstrap(
+        (np.arange(size),),
+        lambda places: cohen_kappa([ordered[place] for place in places]),
+        vectorized=False,
+        n_resamples=1000,
+        confidence_level=1 - 2 * tail,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    assert (low, high) == pytest.approx((reference.low, reference.high), abs=1e-12)
     assert low <= cohen_kappa(pairs) <= high
 
 

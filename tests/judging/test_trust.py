@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.agreement_intervals import coverage_of
 from searchapp.judging.agreement import cohen_kappa
 from searchapp.judging.trust import (
     Resampling,
@@ -26,8 +27,11 @@ from searchapp.judging.trust import (
 from searchapp.judging.view import Key
 from tests.cli.conftest import SAMPLES, Cli, change_manifest, read_rankings
 from tests.cli.conftest import offline as offline
+from tests.profile import FULL
 
 FEW = Resampling(200, 3)
+
+EXACT = 1e-12
 
 JUDGE = """
 import hashlib, json, sys
@@ -55,10 +59,11 @@ def test_coefficients_and_intervals_equal_reference_libraries() -> None:
     pairs = random_pairs(120, 12, 7)
     result = group_agreement("all", pairs, FEW)
     people, model = zip(*pairs.values(), strict=True)
-    assert result.kappa.value == pytest.approx(cohen_kappa_score(people, model))
-    assert result.quadratic.value == pytest.approx(cohen_kappa_score(people, model, weights="quadratic"))
+    assert result.kappa.value == pytest.approx(cohen_kappa_score(people, model), abs=EXACT)
+    quadratic = cohen_kappa_score(people, model, weights="quadratic")
+    assert result.quadratic.value == pytest.approx(quadratic, abs=EXACT)
     assert result.alpha.value == pytest.approx(
-        krippendorff.alpha(reliability_data=[people, model], level_of_measurement="ordinal")
+        krippendorff.alpha(reliability_data=[people, model], level_of_measurement="ordinal"), abs=EXACT
     )
     assert (result.topics, result.documents) == (12, 120)
     assert result.bias == pytest.approx(np.mean(model) - np.mean(people))
@@ -72,8 +77,11 @@ def test_coefficients_and_intervals_equal_reference_libraries() -> None:
         drawn = list(zip(*(pair for place in draw for pair in of_topics[names[place]]), strict=True))
         kappas.append(cohen_kappa_score(*drawn))
         alphas.append(krippendorff.alpha(reliability_data=drawn, level_of_measurement="ordinal"))
+    # The standard deviation of a mean with the divisor n − 1, in units of that with n, and t quantiles.
+    tail = stats.norm.cdf(math.sqrt(12 / 11) * stats.t.ppf(0.025, 11))
     for coefficient, values in ((result.kappa, kappas), (result.alpha, alphas)):
-        assert (coefficient.low, coefficient.high) == pytest.approx(np.quantile(values, [0.025, 0.975]))
+        wanted = np.quantile(values, [tail, 1 - tail])
+        assert (coefficient.low, coefficient.high) == pytest.approx(wanted, abs=EXACT)
     for each in agreement_by_grade(pairs, FEW):
         has_grade = [grade == each.grade for grade in people], [grade == each.grade for grade in model]
         assert (each.people, each.model) == tuple(map(sum, has_grade))
@@ -82,6 +90,15 @@ def test_coefficients_and_intervals_equal_reference_libraries() -> None:
         assert each.kappa.low <= each.kappa.value <= each.kappa.high
     one = group_agreement("t0", {key: pair for key, pair in pairs.items() if key[0] == "t0"}, FEW)
     assert not math.isnan(one.kappa.value) and math.isnan(one.kappa.low)
+
+
+@pytest.mark.parametrize("name", ["kappa", "quadratic-kappa", "alpha"])
+def test_intervals_cover_the_value_of_the_population(name: str) -> None:
+    """1,000 samples with `make test-full`; otherwise 60, with the bounds that chance allows these."""
+    of = coverage_of(name, *((1000, 20, 1000) if FULL else (60, 20, 200)))
+    assert abs(of.bias) < (0.005 if FULL else 0.03)
+    low, high = (0.92, 0.98) if FULL else (0.83, 1.0)
+    assert low <= of.coverage <= high
 
 
 def test_groups_of_values_are_about_equal_and_keep_equal_values_together() -> None:
