@@ -42,9 +42,9 @@ class Example:
         return [line for line in self.shown if line and not line.startswith(PROMPT)]
 
 
-def examples() -> Iterator[Example]:
-    """Yield the commands of the page's bash and console blocks in order."""
-    text = PAGE.read_text(encoding="utf-8")
+def examples(page: Path) -> Iterator[Example]:
+    """Yield the commands of a page's bash and console blocks in order."""
+    text = page.read_text(encoding="utf-8")
     for kind, block in re.findall(r"^```(bash|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         if kind == "bash":
             yield Example(block, ())
@@ -64,7 +64,7 @@ def test_the_commands_of_the_tutorial_print_what_it_shows(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    commands = list(examples())
+    commands = list(examples(PAGE))
     assert len(commands) > 12
     for example in commands:
         if example.command.startswith("searchapp "):
