@@ -37,8 +37,9 @@ import re
 import warnings
 import zipfile
 import zlib
+from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -63,6 +64,12 @@ MIN_DOCUMENT_FREQUENCY: Mapping[str, int] = {WORDS: 2, LETTERS: 3, PATTERN: 2, B
 
 # Kinds with the same number share one vector of length 1.
 _BLOCKS = {WORDS: 0, LETTERS: 1, PATTERN: 2, BEGINS: 3, ENDS: 3}
+
+# The number of a feature that the vocabulary lacks.
+_NO_COLUMN = -1
+
+# How many texts become vectors at a time, which bounds memory.
+TEXTS_AT_ONCE = 2_000
 
 _MAX_WORDS, _MAX_PATTERN = 3, 4
 _CHARACTER_LENGTHS = range(2, 6)
@@ -109,7 +116,7 @@ def _ngrams(kind: str, words: Sequence[str], max_length: int) -> Iterator[str]:
             yield f"{kind}: {' '.join(words[at : at + length])}"
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=10_000)
 def _character_ngrams(word: str) -> tuple[str, ...]:
     padded = f" {word} "
     return tuple(
@@ -143,19 +150,21 @@ class Vocabulary:
         """Return the vocabulary of texts (see `MIN_DOCUMENT_FREQUENCY`), without some kinds, and the texts' vectors."""
         import numpy as np
 
-        counts = [count_features(text) for text in texts]
-        total = len(counts)
-        containing: Counter[str] = Counter()
-        for features in counts:
-            containing.update(features.keys())
+        feature_numbers: dict[str, int] = {}  # of all features, in the order of their first text
+        counts = _TextCounts(lambda feature: feature_numbers.setdefault(feature, len(feature_numbers)))
+        total = sum(map(counts.append, texts))
+        containing = np.bincount(counts.numbers, minlength=len(feature_numbers))
         selected = sorted(
             feature
-            for feature, df in containing.items()
+            for feature, df in zip(feature_numbers, containing.tolist(), strict=True)
             if df >= MIN_DOCUMENT_FREQUENCY[kind := kind_of(feature)] and kind not in without
         )
-        df = np.array([containing[feature] for feature in selected], dtype=np.float64)
+        columns = np.full(len(feature_numbers), _NO_COLUMN, dtype=np.int32)
+        of_selected = [feature_numbers[feature] for feature in selected]
+        columns[of_selected] = np.arange(len(selected))
+        df = containing[of_selected].astype(np.float64)
         vocabulary = cls(tuple(selected), np.log((1.0 + total) / (1.0 + df)) + 1.0)
-        return vocabulary, vocabulary._weights(counts)
+        return vocabulary, vocabulary._weights(counts, columns)
 
     @cached_property
     def _columns(self) -> Mapping[str, int]:
@@ -169,33 +178,69 @@ class Vocabulary:
 
     def vectors(self, texts: Sequence[str]) -> Any:
         """Return the feature weights of each text: a sparse matrix by rows, (texts, features), float64."""
-        return self._weights([count_features(text) for text in texts])
-
-    def _weights(self, texts: Sequence[Mapping[str, int]]) -> Any:
-        import numpy as np
-        from scipy.sparse import csr_array
-
         columns_by_feature = self._columns
-        columns: list[int] = []
-        tf: list[int] = []
-        ends = [0]
+        counts = _TextCounts(lambda feature: columns_by_feature.get(feature, _NO_COLUMN))
         for text in texts:
-            counts_by_column = sorted(
-                (columns_by_feature[feature], count)
-                for feature, count in text.items()
-                if feature in columns_by_feature
-            )
-            columns.extend(column for column, _count in counts_by_column)
-            tf.extend(count for _place, count in counts_by_column)
-            ends.append(len(columns))
-        column_array = np.array(columns, dtype=np.int32)
-        values = (1.0 + np.log(np.array(tf, dtype=np.float64))) * self.idf[column_array]
-        # The text and block of each value; squares are added in the order of the features.
-        of_text = np.repeat(np.arange(len(texts)), np.diff(ends))
-        blocks = (max(_BLOCKS.values()) + 1) * of_text + self._column_blocks[column_array]
-        values /= np.sqrt(np.bincount(blocks, values**2))[blocks]
-        csr_parts = values, column_array, np.array(ends, dtype=np.int32)  # in the types that the solver takes
-        return csr_array(csr_parts, shape=(len(texts), len(self.features)))
+            counts.append(text)
+        return self._weights(counts)
+
+    def _weights(self, counts: _TextCounts, columns: NDArray[np.int32] | None = None) -> Any:
+        """Return the vectors of texts; `columns` has the column of each number of `counts`, if it is another one."""
+        import numpy as np
+        from scipy.sparse import csr_array, vstack
+
+        width = max(_BLOCKS.values()) + 1
+        parts = []
+        for begin in range(0, max(len(counts), 1), TEXTS_AT_ONCE):
+            in_text, tf, ends = counts.part(begin, begin + TEXTS_AT_ONCE)
+            column_array = in_text if columns is None else columns[in_text]
+            of_text = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+            known = np.flatnonzero(column_array != _NO_COLUMN)
+            # Squares are added in the order of the features.
+            known = known[np.lexsort((column_array[known], of_text[known]))]
+            column_array, of_text = column_array[known], of_text[known]
+            values = (1.0 + np.log(tf[known].astype(np.float64))) * self.idf[column_array]
+            blocks = width * of_text + self._column_blocks[column_array]
+            values /= np.sqrt(np.bincount(blocks, values**2))[blocks]
+            row_ends = np.searchsorted(of_text, np.arange(len(ends) + 1)).astype(np.int32)
+            # In the types that the solver takes.
+            parts.append(csr_array((values, column_array, row_ends), shape=(len(ends), len(self.features))))
+        return parts[0] if len(parts) == 1 else vstack(parts, format="csr")
+
+
+class _TextCounts:
+    """The features of texts by number, and how often each text has them, in few bytes."""
+
+    def __init__(self, number_of: Callable[[str], int]) -> None:
+        self._number_of = number_of
+        self._numbers, self._counts, self._ends = array("i"), array("i"), array("q")
+
+    def append(self, text: str) -> int:
+        """Append a text; return 1, the number of texts appended."""
+        counts = count_features(text)
+        self._numbers.extend(map(self._number_of, counts))
+        self._counts.extend(counts.values())
+        self._ends.append(len(self._numbers))
+        return 1
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @property
+    def numbers(self) -> NDArray[np.int32]:
+        import numpy as np
+
+        return np.frombuffer(self._numbers, dtype=np.int32)
+
+    def part(self, begin: int, end: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """Return the numbers, the counts, and the end of each text in them, of the texts in [begin, end)."""
+        import numpy as np
+
+        ends = np.frombuffer(self._ends, dtype=np.int64)[begin:end]
+        start = self._ends[begin - 1] if begin else 0
+        counts = np.frombuffer(self._counts, dtype=np.int32)
+        of_part = slice(start, ends[-1] if len(ends) else start)
+        return self.numbers[of_part], counts[of_part], ends - start
 
 
 # NumPy arrays by name.
@@ -420,23 +465,31 @@ def train_linear(
     """Train the model of `labels` from `vectors`: (topics, features), sparse by rows; each label is in one job."""
     import numpy as np
     from joblib import Parallel, delayed
-    from scipy.sparse import coo_array
+    from scipy.sparse import csc_array
 
     results = Parallel(n_jobs=workers)(delayed(_train_job)(vectors, job, seed) for job in jobs)
-    intercepts = np.zeros(len(labels))
-    columns, rows, values = [], [], []
-    for label, weights, intercept in (label_result for of_job in results for label_result in of_job):
-        (row_indices,) = weights.nonzero()
-        columns.append(np.full(len(row_indices), label))
-        rows.append(row_indices)
-        values.append(weights[row_indices])
-        intercepts[label] = intercept
-    cells = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    by_label = sorted((result for of_job in results for result in of_job), key=lambda result: result.label)
+    del results
+    ends = np.cumsum([0, *(len(result.features) for result in by_label)])
     shape = len(vocabulary.features), len(labels)
-    return Linear(vocabulary, tuple(labels), coo_array(cells, shape=shape).tocsr(), intercepts)
+    features = np.concatenate([result.features for result in by_label])
+    weights = np.concatenate([result.weights for result in by_label])
+    intercepts = np.array([result.intercept for result in by_label])
+    del by_label
+    by_feature = csc_array((weights, features, ends.astype(np.int32)), shape=shape).tocsr()
+    return Linear(vocabulary, tuple(labels), by_feature.astype(np.float64), intercepts)
 
 
-def _train_job(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any, float]]:
+class _LabelWeights(NamedTuple):
+    """The weights of a label other than 0, in the types of the file, and its intercept."""
+
+    label: int
+    features: NDArray[np.int32]  # ascending columns of the vectors
+    weights: NDArray[np.float32]
+    intercept: float
+
+
+def _train_job(vectors: Any, job: TrainingJob, seed: int) -> list[_LabelWeights]:
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
@@ -448,7 +501,8 @@ def _train_job(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any
         vectors, classes = vectors[list(job.among)], classes[list(job.among)]
     distinct = np.unique(classes).tolist()
     if len(distinct) == 1:  # a single class: nothing to separate
-        return [(label, np.zeros(vectors.shape[1]), 1.0) for label in job.rows]
+        empty = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        return [_LabelWeights(label, *empty, 1.0) for label in job.rows]
     solver = LinearSVC(C=job.cost, dual=True, tol=TOLERANCE, random_state=seed)
     with warnings.catch_warnings():
         # An unconverged model ranks as well, and is the same every time.
@@ -460,11 +514,14 @@ def _train_job(vectors: Any, job: TrainingJob, seed: int) -> list[tuple[int, Any
             np.vstack([-coefficients, coefficients]),
             np.append(-intercepts, intercepts),
         )
-    # As stored, so that a new model gives the same scores as one read from its file.
-    coefficients = coefficients.astype(np.float32).astype(np.float64)
-    coefficients[np.abs(coefficients) < MIN_WEIGHT] = 0.0
     rows_of = {label: row for row, label in enumerate(distinct)}
-    return [(label, coefficients[rows_of[label]], float(intercepts[rows_of[label]])) for label in job.rows]
+    results = []
+    for label in job.rows:
+        # As stored, so that a new model gives the same scores as one read from its file.
+        weights = coefficients[rows_of[label]].astype(np.float32)
+        features = np.flatnonzero(np.abs(weights.astype(np.float64)) >= MIN_WEIGHT).astype(np.int32)
+        results.append(_LabelWeights(label, features, weights[features], float(intercepts[rows_of[label]])))
+    return results
 
 
 # The label of texts without a label of the job.

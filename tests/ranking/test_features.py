@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from searchapp.ranking import learning
 from searchapp.ranking.learning import (
     MIN_DOCUMENT_FREQUENCY,
     PATTERN,
@@ -86,6 +87,19 @@ def test_all_texts_have_features_of_known_kinds_and_a_finite_vector(text: str) -
     assert len(vocabulary.features) == len(counts)
     assert math.isfinite(float(vectors.sum()))
     np.testing.assert_array_equal(vocabulary.vectors([text]).toarray()[0], vectors.toarray()[0])
+
+
+def test_vectors_do_not_depend_on_the_number_of_texts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = TEXTS * 3
+    vocabulary, vectors = Vocabulary.of(texts)
+    monkeypatch.setattr(learning, "TEXTS_AT_ONCE", 4)
+    other, in_parts = Vocabulary.of(texts)
+    assert other.features == vocabulary.features
+    assert other.idf.tobytes() == vocabulary.idf.tobytes()
+    for made in (in_parts, vocabulary.vectors(texts)):
+        for name in ("data", "indices", "indptr"):
+            assert getattr(made, name).tobytes() == getattr(vectors, name).tobytes()
+            assert getattr(made, name).dtype == getattr(vectors, name).dtype
 
 
 def test_kinds_of_features_can_be_excluded() -> None:
