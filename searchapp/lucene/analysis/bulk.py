@@ -5,13 +5,16 @@ After the tokenizer, terms are numbers, so that filters process each distinct te
 
 from __future__ import annotations
 
+import ctypes
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchapp.lucene import native
 from searchapp.lucene.analysis.char_filters import CharFilter
 from searchapp.lucene.analysis.characters import has_halves
 from searchapp.lucene.analysis.token_filters import (
@@ -21,7 +24,7 @@ from searchapp.lucene.analysis.token_filters import (
     TermFilter,
     term_outcome,
 )
-from searchapp.lucene.analysis.tokenizers import Tokenizer
+from searchapp.lucene.analysis.tokenizers import AsciiRule, Tokenizer
 
 Int32s = NDArray[np.int32]
 
@@ -30,6 +33,8 @@ NUMBERED_TERMS = 500_000
 NUMBERED_CHARACTERS = 20_000_000
 
 _UNKNOWN, _REMOVED = -2, -1
+
+_TEXTS = struct.Struct("=10q")  # `Texts` of native/tokens.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,13 @@ class BulkAnalysis:
         if any(isinstance(filter_, StreamFilter) for filter_ in singles):
             return None
         return cls(work, char_filters, tokenizer, tuple(singles), pairs, leaves_halves)  # type: ignore[arg-type]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled code divides most texts, so that other processes would hardly save time."""
+        return (
+            not self.char_filters and self.tokenizer.ascii_rule is not None and native.library() is not None
+        )
 
     def tokens(self, texts: Sequence[str]) -> BulkTokens | None:
         """Return the tokens of texts; None if a text must be analyzed separately."""
@@ -133,12 +145,73 @@ class BulkWork:
     def cut(self, char_filters: tuple[CharFilter, ...], tokenizer: Tokenizer) -> BulkTokens:
         path = char_filters, tokenizer
         if path not in self._cut:
-            terms = list(map(tokenizer.terms, self._text(char_filters)))
-            counts = np.fromiter(map(len, terms), np.int32, len(terms))
-            numbers = map(self.terms.__getitem__, chain.from_iterable(terms))
-            term_numbers = np.fromiter(numbers, np.int32, int(counts.sum()))
+            term_numbers, counts = self._tokens(self._text(char_filters), tokenizer)
             self._cut[path] = BulkTokens(self.terms.texts, term_numbers, _positions(counts), counts)
         return self._cut[path]
+
+    def _tokens(self, texts: list[str], tokenizer: Tokenizer) -> tuple[Int32s, Int32s]:
+        """Return the number of each token's term, text by text, and the number of tokens of each text."""
+        library, rule = native.library(), tokenizer.ascii_rule
+        if library is None or rule is None:
+            return self._python_tokens(texts, tokenizer)
+        if all(map(str.isascii, texts)) or rule.classes[ord(" ")]:
+            return self._mixed_tokens(library, texts, tokenizer, rule)
+        words: list[str] = []  # no token contains a space, so only words that are not ASCII need Python
+        sizes: list[int] = []
+        for text in texts:
+            parts = [text] if text.isascii() else text.split(" ")
+            words += parts
+            sizes.append(len(parts))
+        terms, counts = self._mixed_tokens(library, words, tokenizer, rule)
+        return terms, np.add.reduceat(counts, np.cumsum([0, *sizes[:-1]], dtype=np.int64), dtype=np.int32)
+
+    def _mixed_tokens(
+        self, library: ctypes.CDLL, texts: list[str], tokenizer: Tokenizer, rule: AsciiRule
+    ) -> tuple[Int32s, Int32s]:
+        """Do the same; texts that are not ASCII or have long tokens are divided in Python."""
+        is_ascii = np.fromiter(map(str.isascii, texts), bool, len(texts))
+        ascii_texts = texts if is_ascii.all() else list(compress(texts, is_ascii))
+        terms, counts = self._compiled_tokens(library, ascii_texts, tokenizer, rule)
+        is_done = is_ascii
+        if (counts < 0).any():
+            is_done = is_ascii.copy()
+            is_done[is_ascii] = counts >= 0
+            counts = counts[counts >= 0]
+        if is_done.all():
+            return terms, counts
+        other_terms, other_counts = self._python_tokens(list(compress(texts, ~is_done)), tokenizer)
+        all_counts = np.empty(len(texts), np.int32)
+        all_counts[is_done], all_counts[~is_done] = counts, other_counts
+        is_compiled = np.repeat(is_done, all_counts)
+        all_terms = np.empty(len(is_compiled), np.int32)
+        all_terms[is_compiled], all_terms[~is_compiled] = terms, other_terms
+        return all_terms, all_counts
+
+    def _python_tokens(self, texts: list[str], tokenizer: Tokenizer) -> tuple[Int32s, Int32s]:
+        terms = list(map(tokenizer.terms, texts))
+        counts = np.fromiter(map(len, terms), np.int32, len(terms))
+        numbers = map(self.terms.__getitem__, chain.from_iterable(terms))
+        return np.fromiter(numbers, np.int32, int(counts.sum())), counts
+
+    def _compiled_tokens(
+        self, library: ctypes.CDLL, texts: list[str], tokenizer: Tokenizer, rule: AsciiRule
+    ) -> tuple[Int32s, Int32s]:
+        """Do the same for ASCII texts; a text with a token beyond the limit has the number -1, and no tokens."""
+        text = "".join(texts)
+        encoded = text.encode("ascii")
+        ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+        most = (len(encoded) + len(texts)) // 2 + 1  # tokens of a text are not adjacent
+        slots = np.full(1 << most.bit_length(), -1, np.int32)
+        terms, counts = np.empty(most, np.int32), np.empty(len(texts), np.int32)
+        spans = np.empty((most, 2), np.int64)
+        request = _TEXTS.pack(
+            *(_address(encoded), ends.ctypes.data, len(texts), _address(rule.classes), rule.limit),
+            *(len(slots), slots.ctypes.data, counts.ctypes.data, terms.ctypes.data, spans.ctypes.data),
+        )
+        found = library.searchapp_tokens(request)
+        distinct = [tokenizer.normalize(text[begin:end]) for begin, end in spans[:found].tolist()]
+        numbers = np.fromiter(map(self.terms.__getitem__, distinct), np.int32, found)
+        return numbers[terms[: int(counts.clip(min=0).sum())]], counts
 
     def filtered(self, tokens: BulkTokens, filters: tuple[TermFilter, ...]) -> BulkTokens:
         if not filters:
@@ -163,6 +236,11 @@ class BulkWork:
 
     def have_halves(self, tokens: BulkTokens) -> bool:
         return bool(self.terms.with_halves) and bool(np.isin(tokens.terms, self.terms.with_halves).any())
+
+
+def _address(content: bytes) -> int:
+    """Return the address of the content, which the caller must keep."""
+    return ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value or 0
 
 
 def _with_own_vocabulary(tokens: BulkTokens) -> BulkTokens:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from searchapp.lucene.analysis.characters import (
     as_set,
@@ -31,6 +32,19 @@ from searchapp.lucene.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
 Spans = list[tuple[int, int]]
 
 
+LETTER, DIGIT, CONNECTOR, IN_WORD, IN_NUMBER = (1 << bit for bit in range(5))
+
+
+class AsciiRule(NamedTuple):
+    """The classes of the ASCII characters as bits, see native/tokens.c, and the maximum length of a token.
+
+    `Tokenizer.normalize` changes the tokens.
+    """
+
+    classes: bytes
+    limit: int
+
+
 class Tokenizer:
     """Divides a text into tokens; a subclass defines `cut` or `spans`."""
 
@@ -39,6 +53,11 @@ class Tokenizer:
 
     # Whether empty terms stand for tokens that it skips, with their positions.
     skips_tokens = False
+
+    @cached_property
+    def ascii_rule(self) -> AsciiRule | None:
+        """The rule by which ASCII texts can be divided without this object; None if there is none."""
+        return None
 
     def terms(self, text: str) -> list[str]:
         text, spans = self.cut(text)
@@ -76,6 +95,11 @@ class RunTokenizer(Tokenizer):
         self._pattern = re.compile(f"{kind}+")
         self._limit = limit
         self._lowercase = lowercase
+
+    @cached_property
+    def ascii_rule(self) -> AsciiRule:
+        is_in_token = (self._pattern.match(chr(code)) for code in range(128))
+        return AsciiRule(bytes(LETTER if found else 0 for found in is_in_token), self._limit // 2)
 
     def terms(self, text: str) -> list[str]:
         terms: list[str] = self._pattern.findall(text)
@@ -385,6 +409,10 @@ class StandardTokenizer(Tokenizer):
     def __init__(self, limit: int) -> None:
         self._limit = self.stops_after = limit
 
+    @cached_property
+    def ascii_rule(self) -> AsciiRule:
+        return AsciiRule(STANDARD_RULES.ascii_classes, self._limit // 2)
+
     def terms(self, text: str) -> list[str]:
         if not text.isascii():
             return super().terms(text)
@@ -553,6 +581,19 @@ class _Rules:
         # Most words are letters, followed by a character that no rule mentions.
         plain = f"{alphabet.any_of(*_LETTERS)}++(?!{alphabet.any_of(*_LETTERS, *_AFTER_LETTERS)})"
         return re.compile(rf"(?=[A-Za-z0-9_])({plain}|{_word_rule(alphabet)})|_+")
+
+    @cached_property
+    def ascii_classes(self) -> bytes:
+        """The classes of ASCII characters for native/tokens.c."""
+        bits = dict.fromkeys(_LETTERS, LETTER) | {"numeric": DIGIT, "ascii_digit": DIGIT}
+        bits |= {"extend_num_let": CONNECTOR, "mid_letter": IN_WORD, "mid_num": IN_NUMBER}
+        bits |= dict.fromkeys(("mid_num_let", "single_quote"), IN_WORD | IN_NUMBER)
+        classes = bytearray(128)
+        for name, ranges in self._table.items():
+            for low, high in ranges:
+                for code in range(low, min(high, 0x7F) + 1):
+                    classes[code] |= bits.get(name, 0)
+        return bytes(classes)
 
     @cached_property
     def emoji(self) -> re.Pattern[str]:

@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 NAME = "documents"
 SQLITE = "documents.sqlite"
 
-BLOCK_BYTES = 8192
+BLOCK_BYTES = 4096
 
-SAMPLE_BYTES = 1 << 20  # the dictionary is trained on this many bytes of documents
-DICTIONARY_BYTES = 1 << 16
-DICTIONARY_SHARE = 16  # the dictionary has at most one in this many bytes of the sample
+SAMPLE_BYTES = 1 << 18  # the dictionary is trained on this many bytes of documents
+DICTIONARY_SHARE = 8  # the dictionary has at most one in this many bytes of the sample
 FEWEST_SAMPLES = 100  # with fewer documents there is no dictionary
 
 COPIED_BYTES = 1 << 20
@@ -104,9 +103,8 @@ class DocumentWriter:
         sample, size = self._sample, self._bytes
         dictionary = None
         if len(sample) >= FEWEST_SAMPLES:
-            limit = min(DICTIONARY_BYTES, size // DICTIONARY_SHARE)
             try:
-                dictionary = zstandard.train_dictionary(limit, [*sample])
+                dictionary = zstandard.train_dictionary(size // DICTIONARY_SHARE, [*sample])
             except zstandard.ZstdError:  # the documents have too little in common
                 dictionary = None
         self._dictionary = b"" if dictionary is None else dictionary.as_bytes()

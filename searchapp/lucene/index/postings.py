@@ -6,6 +6,7 @@ last run stays in memory. `merge` reads the dictionaries of all runs in parallel
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from searchapp.lucene import native
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.arrays import ArrayFile, ArrayReader, Int64s, Numbers, TermsWriter, split_terms
 
@@ -202,29 +204,73 @@ class Inverter:
         rank = np.empty(len(self._numbers), np.int32)
         rank[[self._numbers[term] for term in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
 
-        token_terms = rank[token_terms]
-        order = np.argsort(token_terms, kind="stable")  # keeps documents and positions ascending
-        token_terms = token_terms[order]
-        documents = np.concatenate([np.empty(0, np.int32), *self._documents])[order]
-
-        begins_posting = np.ones(len(order), bool)
-        begins_posting[1:] = (token_terms[1:] != token_terms[:-1]) | (documents[1:] != documents[:-1])
-        postings = np.flatnonzero(begins_posting)
-        ranks = np.arange(len(vocabulary) + 1)
         terms = TermsWriter()
         terms.add(term.encode() for term in vocabulary)
-        frequencies = np.diff(postings, append=len(order))
-        run = PostingsRun(
-            *terms.arrays(),
-            starts=np.searchsorted(token_terms[postings], ranks).astype(np.int64),
-            documents=documents[postings],
-            frequencies=narrow(frequencies),
-            position_starts=np.searchsorted(token_terms, ranks).astype(np.int64),
-            positions=narrow(np.concatenate([np.empty(0, np.int32), *self._positions])[order]),
-        )
+        documents = np.concatenate([np.empty(0, np.int32), *self._documents])
+        positions = np.concatenate([np.empty(0, np.int32), *self._positions])
+        postings = inverted(rank[token_terms], documents, positions, len(vocabulary))
         self._numbers.default_factory = None  # ends the reference cycle that keeps the terms
         self._clear()
-        return run
+        return PostingsRun(*terms.arrays(), *postings)
+
+
+class Inverted(NamedTuple):
+    """The arrays of a `PostingsRun` without its terms."""
+
+    starts: Int64s
+    documents: Numbers
+    frequencies: NDArray[Any]
+    position_starts: Int64s
+    positions: NDArray[Any]
+
+
+_TOKENS = struct.Struct("=11q")  # `Tokens` of native/inversion.c
+
+
+def inverted(token_terms: Numbers, documents: Numbers, positions: Numbers, term_count: int) -> Inverted:
+    """Sort tokens, given in the order of documents and positions, by the ranks of their terms."""
+    library = native.library()
+    if library is None:
+        return _inverted_by_numpy(token_terms, documents, positions, term_count)
+    count = len(token_terms)
+    starts, position_starts = np.zeros((2, term_count + 1), np.int64)
+    posting_documents, sorted_positions = np.empty((2, count), np.int32)
+    frequencies = np.empty(count, np.uint32)
+    last = np.full(term_count, -1, np.int32)
+    request = _TOKENS.pack(
+        *(count, token_terms.ctypes.data, documents.ctypes.data, positions.ctypes.data),
+        *(term_count, starts.ctypes.data, position_starts.ctypes.data, posting_documents.ctypes.data),
+        *(frequencies.ctypes.data, sorted_positions.ctypes.data, last.ctypes.data),
+    )
+    library.searchapp_invert(request)
+    postings = int(starts[-1])
+    return Inverted(
+        starts,
+        posting_documents[:postings].copy(),
+        narrow(frequencies[:postings]),
+        position_starts,
+        narrow(sorted_positions),
+    )
+
+
+def _inverted_by_numpy(
+    token_terms: Numbers, documents: Numbers, positions: Numbers, term_count: int
+) -> Inverted:
+    order = np.argsort(token_terms, kind="stable")  # keeps documents and positions ascending
+    token_terms = token_terms[order]
+    documents = documents[order]
+
+    begins_posting = np.ones(len(order), bool)
+    begins_posting[1:] = (token_terms[1:] != token_terms[:-1]) | (documents[1:] != documents[:-1])
+    postings = np.flatnonzero(begins_posting)
+    ranks = np.arange(term_count + 1)
+    return Inverted(
+        starts=np.searchsorted(token_terms[postings], ranks).astype(np.int64),
+        documents=documents[postings],
+        frequencies=narrow(np.diff(postings, append=len(order))),
+        position_starts=np.searchsorted(token_terms, ranks).astype(np.int64),
+        positions=narrow(positions[order]),
+    )
 
 
 class _RunTerms(NamedTuple):

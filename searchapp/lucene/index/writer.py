@@ -7,6 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cached_property
 from itertools import compress, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +38,7 @@ from searchapp.lucene.index.mapping import (
     ID,
     KEYWORD,
     ROOT,
+    TEXT,
     BlockMember,
     Field,
     Schema,
@@ -86,7 +88,11 @@ LAST_POSITION = 2**31 - 1 - 128  # maximum position of a term in Lucene
 LONGEST_ID = 512  # maximum bytes of an id in Elasticsearch
 
 SCRATCH = "scratch"
-BATCH_DOCUMENTS = 256
+BATCH_DOCUMENTS = 256  # of a batch for another process
+
+# Of a batch for this process, which needs no turns: a batch ends at one of these.
+MOST_DOCUMENTS = 4096
+MOST_CHARACTERS = 1 << 20
 
 COPIED_DOCUMENTS = 10_000  # documents of a merged segment copied between progress reports
 COPIED_BYTES = 1 << 20  # bytes of vectors copied at a time
@@ -172,6 +178,11 @@ class FieldWriter:
         self._scratch = scratch
         self._present = array("i")
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether reading the values takes less time than to send them to another process and back."""
+        return True
+
     def entry(self, values: list[Any]) -> Entry:
         """Return the tokens, terms or numbers of a document's values; None without any."""
         raise NotImplementedError
@@ -210,6 +221,10 @@ class _TextWriter(FieldWriter):
         self._analyzer = analyzers.analyzer(field.analyzer)
         self._inverter = Inverter(scratch, prefix)
         self._lengths = array("i")
+
+    @property
+    def is_quick(self) -> bool:
+        return self._analyzer.bulk is not None and self._analyzer.bulk.is_compiled
 
     def entry(self, values: list[Any]) -> list[str] | tuple[list[str], list[int]]:
         texts = [value if isinstance(value, str) else indexed_text(value, self.field) for value in values]
@@ -290,6 +305,8 @@ class _CountedKeywordWriter(_TextWriter):
         FieldWriter.__init__(self, field, prefix, folder, scratch)
         self._inverter = Inverter(scratch, prefix)
         self._lengths = array("i")
+
+    is_quick = True
 
     def entry(self, values: list[Any]) -> list[str]:
         return [self.field.normalized(indexed_text(value, self.field)) for value in values]
@@ -511,12 +528,36 @@ class _CollectedMembers:
             self._parents.append(parent)
             self._places.append(place)
 
+    def add_strings(self, batch: Sequence[Indexed]) -> None:
+        """Add documents all at once, given that `IndexWriter._has_strings` is true of them."""
+        self.documents.extend(range(len(batch)))
+        for field, present in zip(self._fields, self._entries, strict=True):
+            name = field.field.source
+            present += [
+                (number, field.entry([source[name]]))
+                for number, (_id, source) in enumerate(batch)
+                if name in source
+            ]
+
     def packed(self, batch: list[Indexed]) -> PackedMembers:
         try:
             fields = [field.pack(entries) for field, entries in zip(self._fields, self._entries, strict=True)]
         except NotIndexable as error:
             raise _refused(batch[self.documents[error.index]][0], error.problem) from error
         return PackedMembers(fields, len(self.documents), self._parents, self._places)
+
+
+def _chunks(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+    chunk: list[Document] = []
+    characters = 0
+    for document in documents:
+        chunk.append(document)
+        characters += len(document.text)
+        if len(chunk) == most or characters >= MOST_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 class IndexWriter:
@@ -592,16 +633,17 @@ class IndexWriter:
                 advance(len(piece))
 
     def add_all(self, documents: Iterable[Document], advance: Advance, parallel_map: ParallelMap) -> None:
+        fields = (field for members in self._members.values() for field in members.fields)
+        is_quick = all(field.is_quick for field in fields)
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
 
         def batches() -> Iterator[list[Indexed]]:
-            remaining = iter(documents)
-            while chunk := list(islice(remaining, BATCH_DOCUMENTS)):
+            for chunk in _chunks(documents, MOST_DOCUMENTS if is_quick else BATCH_DOCUMENTS):
                 batch = [(document.id, document.source()) for document in chunk]
                 sent.append((chunk, batch))
                 yield batch
 
-        for packed in parallel_map(self._packed, batches()):
+        for packed in (map if is_quick else parallel_map)(self._packed, batches()):
             chunk, batch = sent.popleft()
             firsts = {path: members.count for path, members in self._members.items()}
             for document_id, source in batch:
@@ -616,6 +658,11 @@ class IndexWriter:
     def _packed(self, batch: list[Indexed]) -> list[PackedMembers]:
         """Return the packed values of each path's fields; worker processes can run this part."""
         collected = {path: _CollectedMembers(members.fields) for path, members in self._members.items()}
+        if self._has_strings(batch):
+            with suppress(OverflowError):  # the next lines name the document
+                collected[ROOT].add_strings(batch)
+                return self._packed_members(batch, collected)
+            collected[ROOT] = _CollectedMembers(self._members[ROOT].fields)
         for index, (document_id, source) in enumerate(batch):
             try:
                 for place, member in enumerate(self._schema.block(source)):
@@ -627,6 +674,28 @@ class IndexWriter:
                 raise _refused(document_id, str(error)) from error
             except Refused as error:
                 raise Refused(f"the document {document_id}: {error}; nothing was changed") from error
+        return self._packed_members(batch, collected)
+
+    def _has_strings(self, batch: list[Indexed]) -> bool:
+        """Return whether all properties of documents are single strings of fields that index every string."""
+        names = self._strings
+        return names is not None and all(
+            source.keys() <= names and all(type(value) is str for value in source.values())
+            for _id, source in batch
+        )
+
+    @cached_property
+    def _strings(self) -> frozenset[str] | None:
+        """The properties of the mapping if all of its fields index every string; otherwise None."""
+        schema, fields = self._schema, [writer.field for writer in self._members[ROOT].fields]
+        is_plain = not (schema.nested or schema.objects or schema.copies or self._unindexed)
+        if is_plain and all(field.type in (TEXT, KEYWORD) and field.ignore_above is None for field in fields):
+            return schema.sources & {field.source for field in fields}
+        return None
+
+    def _packed_members(
+        self, batch: list[Indexed], collected: Mapping[str, _CollectedMembers]
+    ) -> list[PackedMembers]:
         try:
             return [members.packed(batch) for members in collected.values()]
         except PatternTimeout as error:

@@ -1,7 +1,7 @@
-"""The library of compiled C functions: `kernels.c`, `maxscore.c`, `phrases.c` and `vectors.c`.
+"""The library of compiled C functions, from the `.c` files beside this module.
 
-`library()` is None if the build found no C compiler, or if the library was compiled from other sources. Then NumPy
-scores all documents.
+`library()` is None if the build found no C compiler, or if the library was compiled from other sources. Then Python
+and NumPy do the same, more slowly.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
         ("phrase", number, [pointer, number, pointer, number, pointer, pointer]),
         ("mark", ctypes.c_int, [pointer, number, number, pointer]),
         ("room", number, [number, number, number]),
+        ("tokens", number, [pointer]),
+        ("invert", None, [pointer]),
         ("dots", None, [pointer, number, number, pointer, number, pointer]),
     ):
         function = getattr(library, f"searchapp_{name}")

@@ -16,7 +16,8 @@ from pathlib import Path
 
 # The first source contains their digest.
 SOURCES = tuple(
-    Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c", "vectors.c")
+    Path(__file__).with_name(name)
+    for name in ("inversion.c", "kernels.c", "maxscore.c", "phrases.c", "tokens.c", "vectors.c")
 )
 
 HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h", "seek.h"))

@@ -21,6 +21,7 @@ import pytest
 from searchapp.config.settings import Settings
 from searchapp.engines import embedded as embedded_index
 from searchapp.engines import open_engine
+from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import DataError, EngineRefused
 from searchapp.files import digest_json
@@ -151,6 +152,70 @@ def test_merged_runs_on_disk_equal_a_single_run(
     for name, size in merged.items():
         monkeypatch.setattr(postings, name, size)
     assert contents(build_rings(embedded)) == expected
+
+
+STRINGS: dict[str, Any] = {
+    "mappings": {
+        "properties": {
+            "id": {"type": "keyword"},
+            "text": {
+                "type": "text",
+                "fields": {
+                    "english": {"type": "text", "analyzer": "english"},
+                    "spaces": {"type": "text", "analyzer": "whitespace", "index_options": "docs"},
+                    "letters": {"type": "text", "analyzer": "simple"},
+                },
+            },
+            "tag": {"type": "keyword"},
+        }
+    }
+}
+
+
+def test_documents_of_strings_are_indexed_alike_by_compiled_code_and_by_python(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(5)
+
+    def text() -> str:
+        return "".join(
+            draw.choices("aAbß09_.,'\"\n 😀é日", [9, 3, 9, 1, 3, 1, 2, 2, 2, 2, 1, 1, 12, 1, 1, 1], k=40)
+        )
+
+    documents = [
+        Document(f"d{number}", text(), {"tag": text()[:3]} if number % 3 else {}) for number in range(300)
+    ]
+
+    def contents() -> dict[str, bytes]:
+        info = embedded.build("rings", IndexSpec(STRINGS, len(documents), "one"), documents)
+        folder = Path(embedded.info().location) / "test-rings" / info.version.rpartition("-")[2]
+        return {file.name: file.read_bytes() for file in folder.glob("*.npy")}
+
+    expected = contents()
+    monkeypatch.setattr(writer, "MOST_DOCUMENTS", 7)
+    assert contents() == expected
+    monkeypatch.setattr(writer.IndexWriter, "_strings", None)
+    assert contents() == expected
+    with native.without():
+        assert contents() == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (Document("2", "a", {"colour": "red"}), "document 2: .*colour"),
+        (Document("2", "a \ud800"), "document 2: it has half of a surrogate pair"),
+        (Document("2", "a", {"tag": "é" * 20000}), "document 2: tag has a term longer than 32766 bytes"),
+    ],
+)
+def test_an_invalid_document_of_strings_is_named(
+    embedded: EmbeddedEngine, document: Document, message: str
+) -> None:
+    mapping = {"mappings": {"dynamic": "strict", **STRINGS["mappings"]}}
+    documents = [Document("1", "a"), document, Document("3", "b")]
+    with pytest.raises(EngineRefused, match=message):
+        embedded.build("rings", IndexSpec(mapping, len(documents), "one"), documents)
+    assert embedded.index_info("rings") is None
 
 
 def test_tokens_wait_on_disk(tmp_path: Path) -> None:
