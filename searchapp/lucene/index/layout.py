@@ -160,7 +160,7 @@ class IndexManifest:
     added: Added  # fields of documents that `mapping` lacks
     format: int = FORMAT
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The name of the version for messages."""
         return f"{self.folder.parent.name}-{self.folder.name}"

@@ -294,6 +294,7 @@ class FieldReader:
         if not self.field.has_postings:
             return
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
+        self.has_norm_inverses = bool(self.norm_inverses.all())  # otherwise an impact may be 0
         if (
             self.field.is_counted
             and self._impacts is not None

@@ -36,6 +36,8 @@ from searchapp.lucene.queries.term import Term
 from searchapp.lucene.search.request import Request
 from searchapp.lucene.similarity import ONE, Float32s
 
+NO_DOCUMENTS: Numbers = np.empty(0, np.int32)
+
 NOTHING: Ranking = np.empty(0, np.int32), np.empty(0, np.float32)  # the ranking of a query without hits
 
 SUM = -1.0  # the tie breaker of a topic whose clauses are added
@@ -412,7 +414,7 @@ class DocumentBitmaps:
         self._count = count
         self._width = 16 * (count // 64 + 1)
         self._most = min(MOST_BITMAPS, limit // self._width)
-        self._maps: OrderedDict[Hashable, NDArray[np.uint8]] = OrderedDict()
+        self._maps: OrderedDict[Hashable, tuple[NDArray[np.uint8], int]] = OrderedDict()  # with addresses
         self._searched: dict[Hashable, int] = {}
 
     @cached_property
@@ -421,35 +423,36 @@ class DocumentBitmaps:
         return np.empty((self._most, self._width), np.uint8)
 
     def address(self, term: _BoundedTerm) -> int:
-        bitmap = self.of(term, 0)
-        return 0 if bitmap is None else int(bitmap.ctypes.data)
+        """Return the address of a term's bitmap; 0 without one."""
+        found = self._maps.get(term.key)
+        if found is None:
+            return 0
+        self._maps.move_to_end(term.key)
+        return found[1]
 
-    def of(self, term: _BoundedTerm, searched: int) -> NDArray[np.uint8] | None:
-        """Return a term's bitmap, None without one, and count `searched` look-ups among its postings."""
-        bitmap = self._maps.get(term.key)
-        if bitmap is not None:
-            self._maps.move_to_end(term.key)
-            return bitmap
+    def count(self, term: _BoundedTerm, searched: int) -> None:
+        """Count `searched` look-ups among the postings of a term without a bitmap, and create it if worthwhile."""
+        if term.key in self._maps:
+            return
         frequency = len(term.documents)
         if frequency * BITMAP_SHARE < self._count or not self._most:
-            return None
+            return
         total = self._searched.get(term.key, 0) + searched
         if total * SEEK_COST < frequency + self._count // BITMAP_SHARE:
             self._searched[term.key] = total
-            return None
+            return
         self._searched.pop(term.key, None)
         if len(self._maps) < self._most:
             bitmap = np.asarray(self._memory[len(self._maps)])
         else:
-            _key, bitmap = self._maps.popitem(last=False)
+            _key, (bitmap, _address) = self._maps.popitem(last=False)
         bitmap.fill(0)
         library = native.library()
         assert library is not None
         if library.searchapp_mark(term.documents.ctypes.data, frequency, self._count, bitmap.ctypes.data):
             self._maps.clear()  # the row taken from memory has no key
             raise IndexError("the postings of a term are not those of documents")
-        self._maps[term.key] = bitmap
-        return bitmap
+        self._maps[term.key] = bitmap, bitmap.ctypes.data
 
     def prepare(self, terms: Iterable[_BoundedTerm]) -> None:
         """Create the bitmaps of repeated terms before a fork, so that the child processes share them."""
@@ -460,7 +463,7 @@ class DocumentBitmaps:
             counts[term.key] += 1
         for key, count in counts.most_common(self._most):
             if count >= REPEATED:
-                self.of(by_key[key], self._count)
+                self.count(by_key[key], self._count)
 
 
 class Pruner:
@@ -524,10 +527,12 @@ class Pruner:
         if flat is None:
             return None
         fields = (self._reader.fields[clause.field] for clause in (*flat.clauses, *flat.optional))
-        return flat if all(field.field.is_counted and field.norm_inverses.all() for field in fields) else None
+        return flat if all(field.field.is_counted and field.has_norm_inverses for field in fields) else None
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
         """Return the documents of leaves, ascending; None if there are too many."""
+        if not leaves:
+            return NO_DOCUMENTS
         documents = [np.empty(0, np.int32), *(leaf.documents(self._reader) for leaf in leaves)]
         if sum(map(len, documents)) * EXCLUDED_SHARE > self._reader.count:
             return None
@@ -577,13 +582,13 @@ class Pruner:
         query.has_optional = len(optional)
         query.tie_breaker = flat.tie_breaker
         query.excluded_count = len(excluded)
-        query.excluded = excluded.ctypes.data
+        query.excluded = excluded.ctypes.data if len(excluded) else None
         query.size = size
         if library.searchapp_search(ctypes.byref(query)):
             raise IndexError("the postings of a term are not those of documents")
         for term, looks in zip(terms, self._result(query.looks, np.int64, count).tolist(), strict=True):
             if looks:
-                self._bitmaps.of(term, looks)
+                self._bitmaps.count(term, looks)
         documents = self._result(query.documents, np.int32, query.found)
         scores = self._result(query.scores, np.float32, query.found)
         return documents.copy(), scores.copy()

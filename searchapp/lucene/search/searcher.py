@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import accumulate, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,14 +174,12 @@ class SegmentSearcher:
         """
         rankings = [self.pruned(request, alone=alone) for request in requests]
         pruned = sum(ranking is not None for ranking in rankings)
+        if pruned == len(requests):
+            return rankings, pruned, pruned
         # `rank` rejects an invalid body again, and reports its index.
         with suppress(Refused), finite_scores():
             indices = [index for index, ranking in enumerate(rankings) if ranking is None]
-            batch = (
-                search_batch(self.rows, self.reader, [requests[index] for index in indices])
-                if indices
-                else []
-            )
+            batch = search_batch(self.rows, self.reader, [requests[index] for index in indices])
             for index, ranking in zip(indices, batch, strict=True):
                 rankings[index] = ranking
         unanswered = rankings.count(None)
@@ -553,24 +551,38 @@ class Index:
             segment_requests = self._segment_requests(plain_requests)
             alone = len(requests) < SMALLEST_BATCH
             batches = [searcher.rank_batch(segment_requests, alone=alone) for searcher in self.searchers]
-            rankings: list[Ranking] = []
-            with _report_index(rankings):
-                indices = count()
-                for request in requests:
-                    if not request.is_plain:
-                        page = self._sorted_page(request)
-                        rankings.append((page.documents, page.scores))
-                        continue
-                    index = next(indices)
-                    parts = []
-                    for searcher, (batch, _pruned, _compiled) in zip(self.searchers, batches, strict=True):
-                        ranking = batch[index]
-                        parts.append(searcher.rank(segment_requests[index]) if ranking is None else ranking)
-                    rankings.append(self._merge_rankings(request, parts))
+            first, *others = [batch for batch, _pruned, _compiled in batches]
+            if others or None in first or len(first) < len(requests):
+                rankings = self._completed(requests, segment_requests, [first, *others])
+            else:
+                rankings = cast("list[Ranking]", first)
             _batch, pruned, compiled = batches[0]  # of the largest segment
             documents, scores = zip(NOTHING, *rankings, strict=True)
             sizes = list(map(len, documents[1:]))
             return RankedBatch(np.concatenate(documents), np.concatenate(scores), sizes, pruned, compiled)
+
+    def _completed(
+        self,
+        requests: Sequence[Request],
+        segment_requests: Sequence[Request],
+        batches: Sequence[Sequence[Ranking | None]],
+    ) -> list[Ranking]:
+        """Merge the rankings of each segment for the plain requests, and rank what is missing."""
+        rankings: list[Ranking] = []
+        with _report_index(rankings):
+            indices = count()
+            for request in requests:
+                if not request.is_plain:
+                    page = self._sorted_page(request)
+                    rankings.append((page.documents, page.scores))
+                    continue
+                index = next(indices)
+                parts = []
+                for searcher, batch in zip(self.searchers, batches, strict=True):
+                    ranking = batch[index]
+                    parts.append(searcher.rank(segment_requests[index]) if ranking is None else ranking)
+                rankings.append(self._merge_rankings(request, parts))
+        return rankings
 
     def prepare(self, bodies: Iterable[Body]) -> None:
         """Compute data that forked worker processes share to rank similar bodies; skip rejected bodies."""
