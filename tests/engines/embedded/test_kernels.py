@@ -263,7 +263,8 @@ def test_a_library_compiled_from_another_source_is_not_loaded(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = tmp_path / "kernels.c"
-    older.write_text(compilation.SOURCES[0].read_text() + "/* older */\n")
+    (source,) = (path for path in compilation.SOURCES if path.name == older.name)
+    older.write_text(source.read_text() + "/* older */\n")
     path = tmp_path / "older.so"
     assert compilation.compile_library(path, [older]) == ""
     monkeypatch.setattr(compilation, "LIBRARY", path)
