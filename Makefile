@@ -78,13 +78,14 @@ test-beside: $(UV) ## Install the wheel beside NumPy < 2.3, pandas, PyTerrier an
 wheels: | $(UV) ## Build the source archive and the wheels into dist/, and run each wheel
 	scripts/build_wheels.sh $(UV) $(PYTHON)
 
-check: $(STAMP) ## Check format, lint, types, the direction of imports, licences and the documentation
+check: $(STAMP) ## Check format, lint, types, the direction of imports, licences and the documentation; report imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.licences
+	$(BIN)/python -m scripts.imports
 	$(MAKE) docs
 
 docs: $(STAMP) ## Build the documentation site in build/site; a warning is an error

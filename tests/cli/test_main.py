@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts import imports
+from scripts.imports import measure_imports
 from searchapp import __version__
 from searchapp.cli import run
 from searchapp.cli.commands import HEADINGS, MODULES, module_of
@@ -176,6 +178,28 @@ def test_no_command_imports_anything_heavy_before_it_runs() -> None:
         "print(sorted(heavy & set(sys.modules)))"
     )
     assert printed_by(code) == "[]"
+
+
+# Packages and modules that no command of the report needs, and those that single commands do not need.
+_NOWHERE = {"pydantic", "pydantic_core", "elasticsearch", "httpx", "textual", "scipy", "ir_measures"}
+_WITHOUT_AN_INDEX = {"numpy", "regex", "searchapp.lucene.search", "searchapp.ranking.fusion"}
+NOT_IMPORTED = {
+    "--version": _WITHOUT_AN_INDEX | {"rich", "searchapp.tasks.base"},
+    "tasks": _WITHOUT_AN_INDEX,
+    "tasks show": _WITHOUT_AN_INDEX,
+    "runs list": {"regex", "searchapp.lucene.search"},
+    "indexes list": _WITHOUT_AN_INDEX,
+    "search": {"sklearn", "importlib.metadata"},
+}
+
+
+def test_commands_do_not_import_packages_that_they_do_not_need(tmp_path: Path) -> None:
+    measure_imports(("index", imports.TASK), tmp_path)
+    assert NOT_IMPORTED.keys() == imports.COMMANDS.keys()
+    for command, words in imports.COMMANDS.items():
+        imported = measure_imports(words, tmp_path).own_ms.keys()
+        assert "searchapp.cli" in imported
+        assert imported & (_NOWHERE | NOT_IMPORTED[command]) == set(), command
 
 
 def test_only_the_given_command_is_imported() -> None:
