@@ -500,7 +500,7 @@ def evaluate_judged(
 
 
 # Relevant documents per topic in strata that are not judged completely; with fewer, intervals cover too seldom.
-ENOUGH_RELEVANT = 5
+ENOUGH_RELEVANT = 1
 
 
 def evaluate_sampled(
@@ -579,7 +579,7 @@ def _sample_warnings(sample: Sample, topics: Mapping[str, SampledTopic], ranked:
     relevant = sum(topic.relevant_in_samples for topic in topics.values()) / len(topics)
     if any((topic.judged < topic.sizes).any() for topic in topics.values()) and relevant < ENOUGH_RELEVANT:
         yield (
-            f"the samples have {relevant:.1f} relevant documents per topic: with fewer than {ENOUGH_RELEVANT} the "
+            f"the samples have {relevant:.2f} relevant documents per topic: with fewer than {ENOUGH_RELEVANT} the "
             "intervals may be too narrow; draw larger shares with --strata"
         )
 

@@ -8,6 +8,7 @@ AP and infNDCG equals nDCG.
         NIST's program sample_eval.pl (2011) has the same estimators, with the two differences named below
     W. G. Cochran, Sampling Techniques, 3rd edition 1977, chapter 5 (totals and variances of stratified samples)
     M. H. Quenouille, Notes on Bias in Estimation, Biometrika 43, 1956 (bias by the jackknife)
+    F. E. Satterthwaite, An Approximate Distribution of Estimates of Variance Components, Biometrics Bulletin 2, 1946
     K. M. Wolter, Introduction to Variance Estimation, 2nd edition 2007, section 4.5 (jackknife of stratified samples)
     E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22, 1927
     E. L. Korn, B. I. Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts
@@ -46,6 +47,8 @@ class TopicEstimate:
     # As sample_eval.pl computes it.
     uncorrected: float
     variance: float
+    # The degrees of freedom of the variance: the number of relevant documents in the samples, at least 1.
+    degrees: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,8 @@ class SampledTopic:
             unsampled = 1 - n / self.sizes[h]
             bias += unsampled * (n - 1) * float(of.mean() - values[0])
             variance += unsampled * (n - 1) / n * float(((of - of.mean()) ** 2).sum())
-        return TopicEstimate(float(values[0]) - bias, float(values[0]), variance)
+        degrees = max(self.relevant_in_samples, 1)
+        return TopicEstimate(float(values[0]) - bias, float(values[0]), variance, degrees)
 
     def _ranks(self, ranking: Sequence[str]) -> tuple[Values, list[Values]]:
         """Return the rank of each judged document, or infinity, and the ranks of the retrieved documents by stratum."""
@@ -194,9 +198,19 @@ def _quotients(numerators: Values, denominators: Values) -> Values:
 
 
 def mean_estimate(estimates: Sequence[TopicEstimate]) -> SampledEstimate:
-    """Return the mean over topics; its interval is for the mean over the same topics with all documents judged."""
+    """Return the mean over topics; its interval is for the mean over the same topics with all documents judged.
+
+    The quantile is that of Student's t with Satterthwaite's degrees of freedom. A topic's variance comes mainly from
+    the relevant documents of its samples, so their number is that of its degrees of freedom.
+    """
+    from scipy.special import stdtrit
+
     value = mean([estimate.value for estimate in estimates])
-    margin = _QUANTILE * math.sqrt(math.fsum(estimate.variance for estimate in estimates)) / len(estimates)
+    variance = math.fsum(estimate.variance for estimate in estimates)
+    if not variance:
+        return SampledEstimate(value, value, value)
+    degrees = variance**2 / math.fsum(estimate.variance**2 / estimate.degrees for estimate in estimates)
+    margin = float(stdtrit(degrees, (1 + LEVEL) / 2)) * math.sqrt(variance) / len(estimates)
     return SampledEstimate(value, value - margin, value + margin)
 
 

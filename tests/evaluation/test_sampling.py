@@ -101,14 +101,18 @@ def test_the_interval_of_a_count_has_a_width_without_relevant_documents() -> Non
 
 
 def test_the_interval_of_a_mean_adds_the_variances_of_topics() -> None:
-    estimate = mean_estimate([TopicEstimate(0.2, 0.2, 0.01), TopicEstimate(0.4, 0.4, 0.03)])
+    estimate = mean_estimate([TopicEstimate(0.2, 0.2, 0.01, 2), TopicEstimate(0.4, 0.4, 0.03, 6)])
     assert estimate.value == exact(0.3)
-    assert estimate.high - estimate.low == pytest.approx(2 * 1.959964 * 0.1, abs=1e-6)
+    # Satterthwaite: 0.04² / (0.01² / 2 + 0.03² / 6) = 8 degrees of freedom, whose quantile is 2.306004.
+    assert estimate.high - estimate.low == pytest.approx(2 * 2.306004 * 0.1, abs=1e-6)
+    complete = mean_estimate([TopicEstimate(0.2, 0.2, 0.0, 1), TopicEstimate(0.4, 0.4, 0.0, 1)])
+    assert complete.low == complete.high == complete.value == exact(0.3)
 
 
-def test_bias_and_coverage() -> None:
+@pytest.mark.parametrize("relevant", [80, 20])
+def test_bias_and_coverage(relevant: int) -> None:
     """1,000 samples with `make test-full`; otherwise 60, with the bounds that chance allows these."""
-    for name, of in accuracies(*((1000, 30) if FULL else (60, 12)), share=0.2, relevant=80).items():
+    for name, of in accuracies(*((1000, 30) if FULL else (60, 12)), share=0.2, relevant=relevant).items():
         assert abs(of.bias) <= max(2 * of.error, 0.005) if FULL else abs(of.bias) <= 4 * of.error, name
         low, high = (0.92, 0.98) if FULL else (0.83, 1.0)
         assert low <= of.coverage <= high, name
