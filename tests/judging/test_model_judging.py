@@ -140,7 +140,7 @@ STAGES = ("send", "receive", "parse", "commit")
 # transactions.
 KILLED = f"""
 import itertools, os, random, re, signal, socket, sqlite3, sys, threading
-import searchapp.app.model_judging as judging
+import searchapp.app.judge_client as client
 from searchapp.embeddings.endpoint import Endpoint
 
 stage, moment, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -182,8 +182,8 @@ if stage == "receive":
     socket.socket.recv = killing(socket.socket.recv)
 if stage == "parse":
     Endpoint._read = killing(Endpoint._read)
-    judging._read_chat = killing(judging._read_chat)
-    judging.read_verdict = killing(judging.read_verdict)
+    client._read_chat = killing(client._read_chat)
+    client.read_verdict = killing(client.read_verdict)
 if stage == "commit":
     opened, sqlite3.connect = sqlite3.connect, connect
 {COMMAND}
