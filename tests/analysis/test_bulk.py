@@ -44,6 +44,8 @@ CUSTOM: dict[str, Any] = {
         "joined": {"tokenizer": "letter", "filter": ["joined"]},
         "standard": {"tokenizer": "standard"},
         "brief": {"tokenizer": "brief"},
+        "addresses": {"tokenizer": "uax_url_email"},
+        "classic": {"tokenizer": "classic"},
         "groups": {"tokenizer": "groups"},
         "small": {"tokenizer": "lowercase", "filter": ["small"]},
     },
@@ -90,7 +92,9 @@ CUSTOM_REGISTRY = AnalysisRegistry(CUSTOM)
 
 
 # What joins letters and digits in words, mostly in ASCII, which compiled code divides.
-words = st.text("aZ09_.,;:'\" -\té日😀\u0301\u200d", max_size=30)
+words = st.text("aZ09_.,;:'\" -\té日😀\u0301\u200d", max_size=30) | st.lists(
+    st.sampled_from(["ann@example.com", "http://example.com/a?b", "example.org", "a.b", "x-1", "I.B.M.", "é"])
+).map(" ".join)
 
 
 @hypothesis.given(st.lists(hostile | words | st.text("ab😀 \U0001f98a", max_size=8), max_size=4))

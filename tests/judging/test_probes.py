@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.model_answers import AnswerOutcome, ModelVerdict
@@ -223,7 +224,10 @@ def test_shares_are_of_grades_that_can_move_and_intervals_are_over_topics() -> N
             np.mean([change for place in draw for change in of_topics[names[place]]])
             for draw in np.random.default_rng(3).integers(len(names), size=(200, len(names)))
         ]
-        assert (effect.change.low, effect.change.high) == pytest.approx(np.quantile(means, [0.025, 0.975]))
+        # Expanded percentiles: t quantiles and the divisor n - 1 instead of normal quantiles and n.
+        count = len(names)
+        low = stats.norm.cdf(math.sqrt(count / (count - 1)) * stats.t.ppf(0.025, count - 1))
+        assert (effect.change.low, effect.change.high) == pytest.approx(np.quantile(means, [low, 1 - low]))
     # An instruction is that of the documents that have its number.
     only = probe_effects([each for each in documents if each.instruction == 1], (0, 1, 2), ("a", "b"), FEW)
     assert only.instructions[1] == result.instructions[1] and only.instructions[0].documents == 0

@@ -410,7 +410,7 @@ class StandardTokenizer(Tokenizer):
         self._limit = self.stops_after = limit
 
     @cached_property
-    def ascii_rule(self) -> AsciiRule:
+    def ascii_rule(self) -> AsciiRule | None:
         return AsciiRule(STANDARD_RULES.ascii_classes, self._limit // 2)
 
     def terms(self, text: str) -> list[str]:

@@ -132,6 +132,8 @@ class UrlEmailTokenizer(StandardTokenizer):
     The longest match counts, together with the character that must follow it.
     """
 
+    ascii_rule = None  # hosts are joined
+
     def terms(self, text: str) -> list[str]:
         return super().terms(text) if not _MAY_HAVE_HOST.search(text) else Tokenizer.terms(self, text)
 

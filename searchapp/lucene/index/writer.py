@@ -552,7 +552,7 @@ def _chunks(documents: Iterable[Document], most: int) -> Iterator[list[Document]
     characters = 0
     for document in documents:
         chunk.append(document)
-        characters += len(document.text)
+        characters += len(str(document.text))  # an own task may have other values
         if len(chunk) == most or characters >= MOST_CHARACTERS:
             yield chunk
             chunk, characters = [], 0
