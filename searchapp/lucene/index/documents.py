@@ -40,8 +40,6 @@ SAMPLE_BYTES = 1 << 18  # the dictionary is trained on this many bytes of docume
 DICTIONARY_SHARE = 8  # the dictionary has at most one in this many bytes of the sample
 FEWEST_SAMPLES = 100  # with fewer documents there is no dictionary
 
-COPIED_BYTES = 1 << 20
-
 CACHED_BLOCKS = 64
 
 stored_text = json.JSONEncoder(ensure_ascii=False).encode
@@ -82,12 +80,8 @@ class DocumentWriter:
             self._train()
         self._write_block()
         self._file.close()
-        with (
-            self._path.open("rb") as compressed,
-            arrays.ArrayFile(self._folder, NAME, np.uint8, self._starts[-1]) as file,
-        ):
-            while piece := compressed.read(COPIED_BYTES):
-                file.append(np.frombuffer(piece, np.uint8))
+        with arrays.ArrayFile(self._folder, NAME, np.uint8, self._starts[-1]) as file:
+            file.append_content(self._path)
         arrays.save(self._folder, f"{NAME}.dictionary", np.frombuffer(self._dictionary, np.uint8))
         arrays.save(self._folder, f"{NAME}.starts", np.array(self._starts, np.int64))
         arrays.save(self._folder, f"{NAME}.numbers", np.array(self._numbers, np.int32))
@@ -153,11 +147,13 @@ def open_documents(manifest: IndexManifest, columns: StoredArrays) -> DocumentSt
     Raises:
         CorruptIndex: a file is missing or altered.
         UnreadableFile: a file can't be read.
-        ValueError: the files do not agree.
     """
     if SQLITE in manifest.files:
         return SqliteDocuments(manifest)
-    return BlockDocuments(manifest.folder, columns)
+    try:
+        return BlockDocuments(manifest.folder, columns)
+    except (ValueError, KeyError) as error:
+        raise refuted(manifest.folder, str(error)) from error
 
 
 class BlockDocuments:

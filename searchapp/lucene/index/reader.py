@@ -757,10 +757,7 @@ class SegmentReader(IndexReader):
         columns = StoredArrays(manifest)
         if verified_now:
             columns.mark_verified()
-        try:
-            self.sources = open_documents(manifest, columns)
-        except (ValueError, KeyError) as error:
-            raise refuted(self.folder, str(error)) from error
+        self.sources = open_documents(manifest, columns)
         try:
             if deletions.documents:
                 self._read_deletions(commit_arrays.open(deletions.prefix).all(), deletions.documents)

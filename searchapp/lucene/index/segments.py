@@ -43,7 +43,6 @@ from searchapp.lucene.index.layout import (
     NestedSummary,
     Segment,
     digest_json,
-    refuted,
 )
 from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.postings import PostingsRun, offsets
@@ -327,10 +326,7 @@ class LiveDocuments:
 
     def documents(self) -> DocumentStore:
         """Open the documents, deleted ones included, under their old numbers."""
-        try:
-            return open_documents(self.segment.manifest, self._arrays)
-        except (ValueError, KeyError) as error:
-            raise refuted(self.segment.folder, str(error)) from error
+        return open_documents(self.segment.manifest, self._arrays)
 
     def digests(self) -> Int64s:
         """Return the digests, shape `(2 * count,)`."""

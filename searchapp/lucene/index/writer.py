@@ -95,7 +95,6 @@ MOST_DOCUMENTS = 4096
 MOST_CHARACTERS = 1 << 20
 
 COPIED_DOCUMENTS = 10_000  # documents of a merged segment copied between progress reports
-COPIED_BYTES = 1 << 20  # bytes of vectors copied at a time
 
 
 def read_mapping(mapping: Mapping[str, Any]) -> tuple[Schema, AnalysisRegistry]:
@@ -421,9 +420,7 @@ class _VectorWriter(FieldWriter):
             for segment in merged:
                 for piece in segment.vectors(self.field):
                     file.append(piece)
-            with self._path.open("rb") as new:
-                while content := new.read(COPIED_BYTES):
-                    file.append(np.frombuffer(content, np.uint8))
+            file.append_content(self._path)
         return FieldSummary(self._prefix, present, present)
 
 
