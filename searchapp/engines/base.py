@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from searchapp import errors
@@ -76,19 +77,23 @@ def _with_advice(line: str) -> str:
     return line + next((advice for end, advice in _ADVICE.items() if line.endswith(end)), "")
 
 
-@contextmanager
-def translated_errors() -> Iterator[None]:
+class TranslatedErrors(ContextDecorator):
     """Raise errors of the search library as errors of searchapp, with advice and the same attributes."""
-    try:
-        yield
-    except UnreadableFile as error:
-        cause = error.__cause__
-        why = reason(cause) if isinstance(cause, OSError) else str(cause)
-        raise SearchappError(f"{error.path} can't be read: {why}") from cause
-    except LuceneError as error:
-        kind = next(kind for lucene_kind, kind in TRANSLATIONS if isinstance(error, lucene_kind))
-        lines = tuple(map(_with_advice, error.lines))
-        raise restored(kind, ("\n".join(lines),), vars(error) | {"lines": lines}) from error
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, UnreadableFile):
+            cause = error.__cause__
+            why = reason(cause) if isinstance(cause, OSError) else str(cause)
+            raise SearchappError(f"{error.path} can't be read: {why}") from cause
+        if isinstance(error, LuceneError):
+            kind = next(kind for lucene_kind, kind in TRANSLATIONS if isinstance(error, lucene_kind))
+            lines = tuple(map(_with_advice, error.lines))
+            raise restored(kind, ("\n".join(lines),), vars(error) | {"lines": lines}) from error
 
 
 class RequestCancelled(Exception):

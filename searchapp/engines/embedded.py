@@ -28,11 +28,11 @@ from searchapp.engines.base import (
     SearchHit,
     StoredVersion,
     Terms,
+    TranslatedErrors,
     VersionState,
     require_not_cancelled,
     search_hit,
     search_one_by_one,
-    translated_errors,
 )
 from searchapp.engines.base import Index as EngineIndex
 from searchapp.errors import EngineRefused, QueryRefused, SearchappError
@@ -152,38 +152,47 @@ class EmbeddedIndex:
     def search_beside(self, requests: Sequence[tuple[EngineIndex, Body]]) -> list[Hits]:
         return search_one_by_one(requests)
 
-    def _ranked(self, bodies: Iterable[Body]) -> Iterator[list[Ranking]]:
+    def _ranked(self, bodies: Iterable[Body]) -> Iterator[Sequence[Ranking]]:
+        remaining = iter(bodies)
+        is_large = self.index.count >= LARGE_INDEX
+        size = LARGE_INDEX_BATCH_BODIES if is_large else BATCH_BODIES
+        first = list(islice(remaining, FIRST_OF_LARGE if is_large else size))
+        if len(first) < size:
+            batches = iter([self._rank(first)] if first else [])
+        else:
+            batches = self._ranked_batches(first, remaining, size)
+        for batch in batches:
+            self.index.log_batch(len(batch.rankings), batch.pruned, batch.compiled)
+            yield batch.rankings
+
+    def _ranked_batches(
+        self, first: Sequence[Body], others: Iterable[Body], size: int
+    ) -> Iterator[RankedBatch]:
+        """Rank batches of `size` bodies in several processes."""
         from searchapp import processes
         from searchapp.lucene.search.searcher import SMALLEST_BATCH
 
-        remaining = iter(bodies)
-        worth_it, size = processes.WORTH_IT, BATCH_BODIES
-        is_large = self.index.count >= LARGE_INDEX
-        if is_large:
-            first = list(islice(remaining, FIRST_OF_LARGE))
-            remaining = chain(first, remaining)
+        worth_it = processes.WORTH_IT
+        if self.index.count >= LARGE_INDEX:
             if len(first) == FIRST_OF_LARGE:
                 require_not_cancelled()
-                with translated_errors():
+                with TranslatedErrors():
                     self.index.prepare(first)
-            size = LARGE_INDEX_BATCH_BODIES
             worth_it = FIRST_OF_LARGE // size
-        batches = processes.in_batches(remaining, size, max(SMALLEST_BATCH, size // 4))
-        ranked = processes.map_in_processes(self._rank, batches, worth_it=worth_it, here=True)
-        if not is_large and native.library() is not None:
+        elif native.library() is not None:
             # Forked processes inherit the results of the first batch. NumPy would also compute the rows of its terms,
             # which takes as long as two processes save.
-            ranked = chain(map(self._rank, islice(batches, 1)), ranked)
-        for batch in ranked:
-            self.index.log_batch(len(batch.sizes), batch.pruned, batch.compiled)
-            yield batch.rankings()
+            yield self._rank(first)
+            first = ()
+        batches = processes.in_batches(chain(first, others), size, max(SMALLEST_BATCH, size // 4))
+        yield from processes.map_in_processes(self._rank, batches, worth_it=worth_it, here=True)
 
-    @translated_errors()
+    @TranslatedErrors()
     def _rank(self, bodies: Sequence[Body]) -> RankedBatch:
         require_not_cancelled()
         return self.index.rank(bodies)
 
-    @translated_errors()
+    @TranslatedErrors()
     def _hits(self, ranking: Ranking) -> Hits:
         documents, scores = ranking
         return Hits(self.index.reader.ids_of(documents), scores.tolist())
@@ -195,22 +204,22 @@ class EmbeddedIndex:
         hits = self.answer({**body, "track_total_hits": True})["hits"]
         return list(map(search_hit, hits["hits"])), hits["total"]["value"]
 
-    @translated_errors()
+    @TranslatedErrors()
     def answer(self, body: Body) -> dict[str, Any]:
         require_not_cancelled()
         return self.index.answer(body)
 
-    @translated_errors()
+    @TranslatedErrors()
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
         return self.index.analyze(text, field=field, analyzer=analyzer)
 
-    @translated_errors()
+    @TranslatedErrors()
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         return self.index.document_frequencies(terms)
 
-    @translated_errors()
+    @TranslatedErrors()
     def similar_terms(self, terms: Terms, size: int) -> dict[str, dict[str, list[SimilarTerm]]]:
         similar: dict[str, dict[str, list[SimilarTerm]]] = {}
         for field, of_field in terms.items():
@@ -222,7 +231,7 @@ class EmbeddedIndex:
     def unknown(self, terms: Terms) -> Terms:  # noqa: ARG002  # all are known
         return NO_TERMS
 
-    @translated_errors()
+    @TranslatedErrors()
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         require_not_cancelled()
         return self.index.count_matches(query, fields)
@@ -233,7 +242,7 @@ class EmbeddedIndex:
             yield from (document_of(hit.hit.document_id, hit.source) for hit in hits)
             body["search_after"] = [hits[-1].hit.score, hits[-1].hit.document_id]
 
-    @translated_errors()
+    @TranslatedErrors()
     def twin(self) -> EmbeddedIndex:
         return EmbeddedIndex(self.index.reopen())
 
@@ -241,7 +250,7 @@ class EmbeddedIndex:
         self.is_closed = True
         self.index.close()
 
-    @translated_errors()
+    @TranslatedErrors()
     def verify(self) -> None:
         """Compare every file with its digest.
 
@@ -275,7 +284,7 @@ class EmbeddedEngine:
     def info(self) -> EngineInfo:
         return EngineInfo("embedded", __version__, str(self._folder))
 
-    @translated_errors()
+    @TranslatedErrors()
     def index_info(self, name: str) -> IndexInfo | None:
         """Return the live version of an index; None if it is missing or must be rebuilt.
 
@@ -303,7 +312,7 @@ class EmbeddedEngine:
     def names(self) -> list[str]:
         return sorted(name for name, folder in self._names_and_folders() if (folder / CURRENT).exists())
 
-    @translated_errors()
+    @TranslatedErrors()
     def stored(self) -> list[StoredVersion]:
         return [
             version
@@ -311,7 +320,7 @@ class EmbeddedEngine:
             for version in _stored_versions(name, IndexFolder(folder))
         ]
 
-    @translated_errors()
+    @TranslatedErrors()
     def verify(self, name: str, progress: Progress) -> IndexInfo | None:
         """Compare every file of the live version with its digest; return None without a live version.
 
@@ -350,7 +359,7 @@ class EmbeddedEngine:
             )
         return None
 
-    @translated_errors()
+    @TranslatedErrors()
     def build(
         self,
         name: str,
@@ -411,7 +420,7 @@ class EmbeddedEngine:
         """
         return self._opened(name, mapping)
 
-    @translated_errors()
+    @TranslatedErrors()
     def _opened(self, name: str, mapping: Mapping[str, object] | None) -> EmbeddedIndex:
         from searchapp.lucene.search.searcher import Index
 
@@ -441,7 +450,7 @@ class EmbeddedEngine:
         if replicas:
             raise EngineRefused(f"{name} is on this machine's disk and can't have replicas")
 
-    @translated_errors()
+    @TranslatedErrors()
     def remove(self, name: str) -> None:
         self._versions(name).remove()
 

@@ -224,10 +224,10 @@ def test_now_is_the_time_of_each_body(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(calls) == 1
     at(1577836800000 + 86_400_000 * 2)
     assert index.search(body(recent)) == []
-    ((documents, _scores),) = index.rank([body(recent)]).rankings()
+    ((documents, _scores),) = index.rank([body(recent)]).rankings
     assert len(documents) == 0
     at(1577836800000)
-    ((documents, _scores),) = index.rank([body(recent)]).rankings()
+    ((documents, _scores),) = index.rank([body(recent)]).rankings
     assert len(documents) == 2
 
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from elasticsearch import ApiError, Elasticsearch
 
-from searchapp.engines.base import IndexSpec, translated_errors
+from searchapp.engines.base import IndexSpec, TranslatedErrors
 from searchapp.engines.elasticsearch.analysis import analysis_for
 from searchapp.engines.elasticsearch.client import Server
 from searchapp.engines.elasticsearch.connection import (
@@ -476,7 +476,7 @@ class _Builder:
         return next((version for version in versions.all() if version.info.version == index), None)
 
     def _body(self) -> dict[str, Any]:
-        with translated_errors():
+        with TranslatedErrors():
             body: dict[str, Any] = copy.deepcopy(canonical(self.spec.mapping))
         body["mappings"].setdefault("_meta", {})["searchapp"] = self.versions.meta(self.spec)
         server = self.connection.server

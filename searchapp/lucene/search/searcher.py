@@ -6,11 +6,13 @@ import logging
 import math
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate, count
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -57,23 +59,45 @@ SMALLEST_BATCH = 8  # topics of a smaller batch are scored one by one
 
 SAMPLING_RATE = 16  # one score in this many is sampled to estimate the score at a rank
 
+DAMAGE_ERRORS = (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error)
+
 NOT_MATCHING = np.float32(-1)  # less than every score
 
 _LARGEST_BITS = np.int64(0x7FFFFFFF)
 
 
-@contextmanager
-def finite_scores() -> Iterator[None]:
+class FiniteScores(np.errstate):
     """Reject a query whose scores are infinite or not a number.
 
     Raises:
         Refused: instead of NumPy's FloatingPointError.
     """
-    try:
-        with np.errstate(over="raise", invalid="raise"):
-            yield
-    except FloatingPointError as error:
-        raise Refused(BEYOND_FLOAT32) from error
+
+    def __init__(self) -> None:
+        super().__init__(over="raise", invalid="raise")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if isinstance(error, FloatingPointError):
+            raise Refused(BEYOND_FLOAT32) from error
+
+
+class DamageCheck:
+    """Verify the files of an index after an error that an altered file can cause."""
+
+    def __init__(self, reader: DirectoryReader) -> None:
+        self._reader = reader
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, DAMAGE_ERRORS) and self._reader.exists:
+            self._reader.verify()
 
 
 def top_k(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
@@ -113,21 +137,26 @@ def _sampled_candidates(values: Float32s, size: int) -> NDArray[np.intp] | None:
     return candidates if len(candidates) >= size else None
 
 
-class RankedBatch(NamedTuple):
-    """The concatenated rankings of a batch: worker processes send few large objects faster."""
+@dataclass(frozen=True, slots=True)
+class RankedBatch:
+    """The rankings of a batch."""
 
-    documents: Numbers
-    scores: Float32s
-    sizes: list[int]  # number of documents of each ranking
+    rankings: Sequence[Ranking]
     pruned: int  # queries answered without scoring all documents
     compiled: int  # queries scored by C functions
 
-    def rankings(self) -> list[Ranking]:
-        ends = accumulate(self.sizes)
-        return [
-            (self.documents[end - size : end], self.scores[end - size : end])
-            for end, size in zip(ends, self.sizes, strict=True)
-        ]
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Worker processes send few large arrays faster.
+        documents, scores = map(np.concatenate, zip(NOTHING, *self.rankings, strict=True))
+        sizes = [len(found) for found, _scores in self.rankings]
+        return _unpickle_batch, (documents, scores, sizes, self.pruned, self.compiled)
+
+
+def _unpickle_batch(
+    documents: Numbers, scores: Float32s, sizes: Sequence[int], pruned: int, compiled: int
+) -> RankedBatch:
+    parts = [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
+    return RankedBatch([(documents[part], scores[part]) for part in parts], pruned, compiled)
 
 
 class HitPage(NamedTuple):
@@ -173,17 +202,17 @@ class SegmentSearcher:
         Also return the number of pruned queries, and of queries scored by C functions.
         """
         rankings = [self.pruned(request, alone=alone) for request in requests]
-        pruned = sum(ranking is not None for ranking in rankings)
+        pruned = len(rankings) - rankings.count(None)
         if pruned == len(requests):
             return rankings, pruned, pruned
         # `rank` rejects an invalid body again, and reports its index.
-        with suppress(Refused), finite_scores():
+        with suppress(Refused), FiniteScores():
             indices = [index for index, ranking in enumerate(rankings) if ranking is None]
             batch = search_batch(self.rows, self.reader, [requests[index] for index in indices])
             for index, ranking in zip(indices, batch, strict=True):
                 rankings[index] = ranking
         unanswered = rankings.count(None)
-        with suppress(Refused), finite_scores():
+        with suppress(Refused), FiniteScores():
             self._prepare_rows(
                 request.query for request, ranking in zip(requests, rankings, strict=True) if ranking is None
             )
@@ -232,6 +261,7 @@ class Index:
 
     def _open(self, reader: DirectoryReader) -> None:
         self.reader = reader
+        self._damage_check = DamageCheck(reader)
         self._nearest: dict[KnnSection, Query] = {}  # of the sections `knn` of a batch of bodies
         self.searchers = [SegmentSearcher(part) for part in reader.parts]
         rows = [searcher.rows for searcher in self.searchers]
@@ -247,7 +277,7 @@ class Index:
         sections: list[KnnSection] = []
         for body in bodies:
             if body.get("knn"):
-                with suppress(Refused), finite_scores():
+                with suppress(Refused), FiniteScores():
                     sections += self.bodies.sections(body)
         if sections:
             self._nearest.update(self._find_nearest(sections))
@@ -329,7 +359,7 @@ class Index:
 
     def search(self, body: Body) -> list[ScoredDocument]:
         """Return the hits of a search body with sources, highlights and, on request, explanations."""
-        with self._damage_reported(), finite_scores():
+        with self._damage_check, FiniteScores():
             request = self.bodies.read(body)
             return self._hits(request, self._page(request, _written_query(body)))
 
@@ -338,7 +368,7 @@ class Index:
 
         Equal hits are sorted by id.
         """
-        with self._damage_reported(), finite_scores():
+        with self._damage_check, FiniteScores():
             request = self.bodies.read(body)
             page = self._page(request, _written_query(body))
             hits = self._hits(request, page)
@@ -480,7 +510,7 @@ class Index:
 
     def explain(self, body: Body, document_id: str) -> Explanation | None:
         """Return the explanation of a document's score for the query of a body; None if it does not match."""
-        with self._damage_reported(), finite_scores():
+        with self._damage_check, FiniteScores():
             query = self.bodies.read(body).explained
             for searcher in self.searchers:
                 number = searcher.reader.document(document_id)
@@ -510,7 +540,7 @@ class Index:
             Refused: a field is not a keyword field.
         """
         order = [{"_score": "desc"}, {"id": "asc"}]
-        with self._damage_reported(), finite_scores():
+        with self._damage_check, FiniteScores():
             read = self.bodies.read({"query": query, "sort": order}).query
             masks = [(searcher.reader, read.matching(searcher.rows)) for searcher in self.searchers]
             total = sum(int(np.count_nonzero(mask)) for _reader, mask in masks)
@@ -519,7 +549,7 @@ class Index:
     def document_frequencies(self, terms: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
         """Return document frequencies by field and term; 0 for unknown and numeric fields."""
         fields = {name: field for name, field in self.reader.fields.items() if field.field.has_postings}
-        with self._damage_reported():
+        with self._damage_check:
             return {
                 name: {
                     term: fields[name].document_frequency(term) if name in fields else 0
@@ -532,7 +562,7 @@ class Index:
         """Return at most `size` terms of a text field that are closest to `term`; see `spelling`."""
         readers = [searcher.reader.fields.get(field) for searcher in self.searchers]
         fields = [reader for reader in readers if reader is not None and reader.field.is_text]
-        with self._damage_reported():
+        with self._damage_check:
             return similar_terms(fields, term, size)
 
     def rank(self, bodies: Sequence[Body]) -> RankedBatch:
@@ -541,12 +571,15 @@ class Index:
         Raises:
             RefusedQuery: a body is rejected.
         """
-        with self._damage_reported():
+        with self._damage_check:
             requests: list[Request] = []
             self._prepare_nearest(bodies)
-            with _report_index(requests):
-                for body in bodies:
-                    requests.append(self.bodies.ranked(body))
+            try:
+                with FiniteScores():
+                    for body in bodies:
+                        requests.append(self.bodies.ranked(body))
+            except Refused as error:
+                raise RefusedQuery(len(requests), *error.lines) from error
             plain_requests = [request for request in requests if request.is_plain]
             segment_requests = self._segment_requests(plain_requests)
             alone = len(requests) < SMALLEST_BATCH
@@ -557,9 +590,7 @@ class Index:
             else:
                 rankings = cast("list[Ranking]", first)
             _batch, pruned, compiled = batches[0]  # of the largest segment
-            documents, scores = zip(NOTHING, *rankings, strict=True)
-            sizes = list(map(len, documents[1:]))
-            return RankedBatch(np.concatenate(documents), np.concatenate(scores), sizes, pruned, compiled)
+            return RankedBatch(rankings, pruned, compiled)
 
     def _completed(
         self,
@@ -569,29 +600,32 @@ class Index:
     ) -> list[Ranking]:
         """Merge the rankings of each segment for the plain requests, and rank what is missing."""
         rankings: list[Ranking] = []
-        with _report_index(rankings):
-            indices = count()
-            for request in requests:
-                if not request.is_plain:
-                    page = self._sorted_page(request)
-                    rankings.append((page.documents, page.scores))
-                    continue
-                index = next(indices)
-                parts = []
-                for searcher, batch in zip(self.searchers, batches, strict=True):
-                    ranking = batch[index]
-                    parts.append(searcher.rank(segment_requests[index]) if ranking is None else ranking)
-                rankings.append(self._merge_rankings(request, parts))
+        indices = count()
+        try:
+            with FiniteScores():
+                for request in requests:
+                    if not request.is_plain:
+                        page = self._sorted_page(request)
+                        rankings.append((page.documents, page.scores))
+                        continue
+                    index = next(indices)
+                    parts = []
+                    for searcher, batch in zip(self.searchers, batches, strict=True):
+                        ranking = batch[index]
+                        parts.append(searcher.rank(segment_requests[index]) if ranking is None else ranking)
+                    rankings.append(self._merge_rankings(request, parts))
+        except Refused as error:
+            raise RefusedQuery(len(rankings), *error.lines) from error
         return rankings
 
     def prepare(self, bodies: Iterable[Body]) -> None:
         """Compute data that forked worker processes share to rank similar bodies; skip rejected bodies."""
         queries = []
-        with self._damage_reported():
+        with self._damage_check:
             for body in bodies:
                 if body.get("knn"):  # whose documents the workers find
                     continue
-                with suppress(Refused), finite_scores():
+                with suppress(Refused), FiniteScores():
                     queries.append(self.bodies.ranked(body).query)
             for searcher in self.searchers:
                 searcher.pruner.prepare(queries)
@@ -645,16 +679,6 @@ class Index:
                 explanations[document] = query.explanation(searcher.rows, number, ONE)
         return explanations
 
-    @contextmanager
-    def _damage_reported(self) -> Iterator[None]:
-        """Verify the files after an error that an altered file can cause."""
-        try:
-            yield
-        except (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error):
-            if self.reader.exists:
-                self.reader.verify()
-            raise
-
 
 # No method, because the reader of bodies would keep the index alive until garbage collection.
 def _find_nearest(
@@ -682,16 +706,6 @@ def _hit_json(hit: ScoredDocument) -> dict[str, Any]:
     present = {key: value for key, value in optional.items() if value is not None}
     score = None if math.isnan(hit.score) else decimal(hit.score)
     return {"_id": hit.id, "_score": score, **present}
-
-
-@contextmanager
-def _report_index(done: Sequence[object]) -> Iterator[None]:
-    """Add the index of a rejected body in the batch to its error: the number of finished bodies."""
-    try:
-        with finite_scores():
-            yield
-    except Refused as error:
-        raise RefusedQuery(len(done), *error.lines) from error
 
 
 def _commonest(masks: Sequence[tuple[SegmentReader, Mask]], name: str, most: int) -> list[tuple[str, int]]:
