@@ -14,10 +14,11 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+from array import array
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
@@ -378,6 +379,17 @@ TERM_BYTES = 700  # memory of a cached term, without computed arrays
 
 CACHED_TERM_BYTES = 64 << 20  # memory of all cached terms, phrases and synonyms
 
+
+@lru_cache
+def _room_size(library: ctypes.CDLL, clauses: int, sums: int, size: int) -> int:
+    """Return the number of 64-bit integers that a search needs."""
+    return int(library.searchapp_room(clauses, sums, size))
+
+
+def _pack_integers(values: Iterable[int]) -> bytes:
+    return array("q", values).tobytes()
+
+
 _CLAUSE = struct.Struct("=10qd")  # `Clause` of maxscore.h
 
 
@@ -414,7 +426,7 @@ class DocumentBitmaps:
         self._count = count
         self._width = 16 * (count // 64 + 1)
         self._most = min(MOST_BITMAPS, limit // self._width)
-        self._maps: OrderedDict[Hashable, tuple[NDArray[np.uint8], int]] = OrderedDict()  # with addresses
+        self._maps: OrderedDict[Hashable, int] = OrderedDict()  # addresses
         self._searched: dict[Hashable, int] = {}
 
     @cached_property
@@ -422,37 +434,38 @@ class DocumentBitmaps:
         # The system may give large pages for one array: look-ups among small pages take longer.
         return np.empty((self._most, self._width), np.uint8)
 
-    def address(self, term: _BoundedTerm) -> int:
-        """Return the address of a term's bitmap; 0 without one."""
-        found = self._maps.get(term.key)
-        if found is None:
-            return 0
-        self._maps.move_to_end(term.key)
-        return found[1]
+    def addresses(self, terms: Sequence[_BoundedTerm]) -> list[int]:
+        """Return the address of each term's bitmap; 0 without one."""
+        if len(self._maps) == self._most:  # a new bitmap will replace the least recently used one
+            for term in terms:
+                if term.key in self._maps:
+                    self._maps.move_to_end(term.key)
+        address_of = self._maps.get
+        return [address_of(term.key, 0) for term in terms]
 
     def count(self, term: _BoundedTerm, searched: int) -> None:
-        """Count `searched` look-ups among the postings of a term without a bitmap, and create it if worthwhile."""
-        if term.key in self._maps:
-            return
+        """Count `searched` look-ups among the postings of a term, and create its bitmap if worthwhile."""
         frequency = len(term.documents)
-        if frequency * BITMAP_SHARE < self._count or not self._most:
+        if frequency * BITMAP_SHARE < self._count or not self._most or term.key in self._maps:
             return
         total = self._searched.get(term.key, 0) + searched
         if total * SEEK_COST < frequency + self._count // BITMAP_SHARE:
             self._searched[term.key] = total
             return
         self._searched.pop(term.key, None)
-        if len(self._maps) < self._most:
-            bitmap = np.asarray(self._memory[len(self._maps)])
-        else:
-            _key, (bitmap, _address) = self._maps.popitem(last=False)
-        bitmap.fill(0)
+        start = self._memory.ctypes.data
+        row = len(self._maps)
+        if row == self._most:
+            _key, address = self._maps.popitem(last=False)
+            row = (address - start) // self._width
+        self._memory[row].fill(0)
+        address = start + row * self._width
         library = native.library()
         assert library is not None
-        if library.searchapp_mark(term.documents.ctypes.data, frequency, self._count, bitmap.ctypes.data):
+        if library.searchapp_mark(term.documents.ctypes.data, frequency, self._count, address):
             self._maps.clear()  # the row taken from memory has no key
             raise IndexError("the postings of a term are not those of documents")
-        self._maps[term.key] = bitmap, bitmap.ctypes.data
+        self._maps[term.key] = address
 
     def prepare(self, terms: Iterable[_BoundedTerm]) -> None:
         """Create the bitmaps of repeated terms before a fork, so that the child processes share them."""
@@ -474,7 +487,7 @@ class Pruner:
         self._bitmaps = DocumentBitmaps(reader.count, bitmap_bytes)
         self._terms: dict[tuple[str, float], dict[Hashable, _BoundedTerm | None]] = {}
         self._bytes = 0
-        self._room: NDArray[np.int64] = np.empty(0, np.int64)
+        self._set_room(0)
         self._lock = threading.Lock()  # protects `_room` and the bitmaps in use
 
     def best(self, query: Query, size: int, *, alone: bool = True) -> Ranking | None:
@@ -521,13 +534,20 @@ class Pruner:
         finally:
             self._lock.release()
 
+    @cached_property
+    def _bounded_fields(self) -> frozenset[str]:
+        """The fields with frequencies and without the impact 0."""
+        fields = self._reader.fields.items()
+        return frozenset(name for name, field in fields if field.field.is_counted and field.has_norm_inverses)
+
     def _flat(self, query: Query) -> FlatQuery | None:
-        """Convert a query; None unless all clauses are on text fields without the impact 0."""
+        """Convert a query; None unless all clauses are on `_bounded_fields`."""
         flat = FlatQuery.of(query)
         if flat is None:
             return None
-        fields = (self._reader.fields[clause.field] for clause in (*flat.clauses, *flat.optional))
-        return flat if all(field.field.is_counted and field.has_norm_inverses for field in fields) else None
+        fields = {clause.field for clause in flat.clauses}
+        fields.update([clause.field for clause in flat.optional])
+        return flat if fields <= self._bounded_fields else None
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
         """Return the documents of leaves, ascending; None if there are too many."""
@@ -556,29 +576,29 @@ class Pruner:
         optional = [True] if flat.optional else []
         if optional:
             sums.append([term for clause in flat.optional for term in self._bounded_terms(clause)])
-        terms = [term for sum_terms in sums for term in sum_terms]
+        terms = list(chain.from_iterable(sums))
         if not all(term.is_bounded for term in terms):
             return None
         if not terms:
             return NOTHING
         count = len(terms)
-        room = library.searchapp_room(count, len(sums), size)
-        query = self._query
+        room = _room_size(library, count, len(sums), size)
         if len(self._room) < room:
-            self._room = np.empty(room, np.int64)
-            query.room = self._room.ctypes.data
-        pack_sums = struct.Struct(f"={len(sums)}q").pack
+            self._set_room(room)
+        query = self._query
+        marks = self._bitmaps.addresses(terms)
+        query.room = self._room_address
         query.clause_count = count
         query.clauses = b"".join([term.packed for term in terms])
-        query.marks = struct.pack(f"={count}q", *map(self._bitmaps.address, terms))
+        query.marks = _pack_integers(marks)
         query.sum_count = len(sums)
-        query.sum_ends = pack_sums(*accumulate(map(len, sums)))
-        query.sum_rounded = pack_sums(*[clause.rounded for clause in flat.clauses], *optional)
+        query.sum_ends = _pack_integers(accumulate(map(len, sums)))
+        query.sum_rounded = _pack_integers([*[clause.rounded for clause in flat.clauses], *optional])
         if self._reader.is_part:
             elsewhere = [clause.elsewhere(self._reader) for clause in flat.clauses]
             elsewhere += [(0, 0)] * len(optional)
-            query.terms_elsewhere = pack_sums(*[absent for absent, _postings in elsewhere])
-            query.postings_elsewhere = pack_sums(*[postings for _absent, postings in elsewhere])
+            query.terms_elsewhere = _pack_integers([absent for absent, _postings in elsewhere])
+            query.postings_elsewhere = _pack_integers([postings for _absent, postings in elsewhere])
         query.has_optional = len(optional)
         query.tie_breaker = flat.tie_breaker
         query.excluded_count = len(excluded)
@@ -586,37 +606,46 @@ class Pruner:
         query.size = size
         if library.searchapp_search(ctypes.byref(query)):
             raise IndexError("the postings of a term are not those of documents")
-        for term, looks in zip(terms, self._result(query.looks, np.int64, count).tolist(), strict=True):
-            if looks:
+        start = (query.looks - self._room_address) // 8
+        for term, mark, looks in zip(terms, marks, self._room[start : start + count].tolist(), strict=True):
+            if looks and not mark:
                 self._bitmaps.count(term, looks)
-        documents = self._result(query.documents, np.int32, query.found)
-        scores = self._result(query.scores, np.float32, query.found)
-        return documents.copy(), scores.copy()
+        start, found = (query.documents - self._room_address) // 4, query.found
+        documents = self._room_documents[start : start + found].copy()
+        start = (query.scores - self._room_address) // 4
+        return documents, self._room_scores[start : start + found].copy()
 
-    def _result(self, address: int, kind: type[np.generic], count: int) -> NDArray[Any]:
-        return np.frombuffer(self._room, kind, count, address - self._query.room)
+    def _set_room(self, size: int) -> None:
+        self._room: NDArray[np.int64] = np.empty(size, np.int64)
+        self._room_documents = self._room.view(np.int32)
+        self._room_scores = self._room.view(np.float32)
+        self._room_address = self._room.ctypes.data
 
     def _bounded_terms(self, clause: FlatClause) -> list[_BoundedTerm]:
-        field = self._reader.fields[clause.field]
         cached = self._terms.setdefault(clause.key, {})
-        terms = []
-        leaf = clause.leaf
-        for key in clause.terms if leaf is None else (leaf.score_key,):
-            try:
-                term = cached[key]
-            except KeyError:
-                if leaf is None:
-                    term = self._make_term(field, str(key), clause.boost)
-                else:
-                    term = self._make_leaf(field, leaf, clause.boost)
-                cached[key] = term
-                self._bytes += TERM_BYTES if term is None else term.size
-            if term is not None:
-                terms.append(term)
-        if self._bytes > CACHED_TERM_BYTES:
-            self._terms.clear()
-            self._bytes = 0
-        return terms
+        keys = clause.terms if clause.leaf is None else (clause.leaf.score_key,)
+        try:
+            terms = [cached[key] for key in keys]
+        except KeyError:
+            terms = [self._cache_term(cached, key, clause) for key in keys]
+            if self._bytes > CACHED_TERM_BYTES:
+                self._terms.clear()
+                self._bytes = 0
+        return [term for term in terms if term is not None]
+
+    def _cache_term(
+        self, cached: dict[Hashable, _BoundedTerm | None], key: Hashable, clause: FlatClause
+    ) -> _BoundedTerm | None:
+        if key in cached:
+            return cached[key]
+        field = self._reader.fields[clause.field]
+        if clause.leaf is None:
+            term = self._make_term(field, str(key), clause.boost)
+        else:
+            term = self._make_leaf(field, clause.leaf, clause.boost)
+        cached[key] = term
+        self._bytes += TERM_BYTES if term is None else term.size
+        return term
 
     def _make_term(self, field: FieldReader, name: str, boost: np.float32) -> _BoundedTerm | None:
         rank = field.rank(name)

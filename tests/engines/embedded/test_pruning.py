@@ -482,7 +482,7 @@ def test_memory_for_bitmaps_is_bounded(functions: None, indexes: dict[str, Embed
             assert pruned == expected
         pruner.prepare([index.index.bodies.read(body(match("abcd"))).query] * compiled.REPEATED)
     assert len(pruner._bitmaps._maps) == 2
-    assert len({address for _marks, address in pruner._bitmaps._maps.values()}) == 2
+    assert len(set(pruner._bitmaps._maps.values())) == 2
 
 
 def test_memory_for_cached_terms_is_bounded(
