@@ -151,8 +151,9 @@ def test_distinct_terms_equal_those_of_the_complete_analysis(mapping: Path, text
             continue
         for text in texts:
             stream = analyzer.stream(text)
-            assert len(set(stream.terms)) == len(stream.terms) == len(set(stream.positions))
-            assert distinct_terms(text) == tuple(stream.terms)
+            is_distinct = len(set(stream.terms)) == len(stream.terms)
+            assert len(set(stream.positions)) == len(stream.terms)
+            assert distinct_terms(text) == (tuple(stream.terms) if is_distinct else None)
 
 
 def test_nearly_all_shipped_analyzers_with_unique_terms_have_distinct_terms() -> None:
@@ -172,6 +173,10 @@ PAIRS = {"type": "shingle", "output_unigrams": False}
 @pytest.mark.parametrize(
     ("filters", "text", "distinct"),
     [
+        ([], "b a", ("b", "a")),
+        ([], "b a b", None),
+        (["stop"], "the b of c", ("b", "c")),
+        (["lowercase"], "B a b", None),
         (["unique"], "b a b", ("b", "a")),
         (["lowercase", "unique"], "B a b A", ("b", "a")),
         (["stop", "unique"], "the b of c", ("b", "c")),
@@ -198,8 +203,6 @@ def test_distinct_terms_of_few_filters(
 @pytest.mark.parametrize(
     "filters",
     [
-        [],
-        ["lowercase"],
         ["unique", "lowercase"],
         ["unique", "pairs"],
         ["pairs", "lowercase", "unique"],

@@ -231,6 +231,31 @@ def test_now_is_the_time_of_each_body(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(documents) == 2
 
 
+def test_now_in_a_sort_is_the_time_of_each_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = mapping()
+    changed["mappings"]["properties"]["part"] = {
+        "type": "nested",
+        "properties": {"day": {"type": "date"}, "rank": {"type": "integer"}},
+    }
+    parts = {"1": {"day": "2020-01-02", "rank": 1}, "2": {"day": "2020-01-04", "rank": 2}}
+    documents = [Document(id_, "a b", {"part": part}) for id_, part in parts.items()]
+    index = Index.create(tmp_path, changed, documents)
+    recent = {"path": "part", "filter": {"range": {"part.day": {"gte": "now"}}}}
+    sort = [{"part.rank": {"order": "asc", "nested": recent}}, {"id": "asc"}]
+
+    def ranked(milliseconds: int, words: str) -> list[str]:
+        monkeypatch.setattr(query_module, "time_ns", lambda: milliseconds * 1_000_000)
+        ((found, _scores),) = index.rank([{"query": {"match": {"text": words}}, "sort": sort}]).rankings
+        return index.reader.ids_of(found)
+
+    assert ranked(1577836800000, "a b") == ["1", "2"]
+    assert ranked(1577836800000 + 86_400_000 * 2, "b a") == [
+        "2",
+        "1",
+    ]  # the first document has no recent part
+    assert ranked(1577836800000, "a b") == ["1", "2"]
+
+
 def test_an_index_whose_dates_were_not_searched_must_be_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

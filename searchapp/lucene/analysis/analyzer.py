@@ -84,10 +84,12 @@ def _distinct_terms(
     """Return the function from a text to its distinct terms; None for filters that require the full analysis.
 
     The function returns the terms in the order of their first tokens, or None for a text that requires the full
-    analysis.
+    analysis: also one that repeats a term, without a filter that removes repetitions.
     """
     *others, last = filters or (None,)
-    if not isinstance(last, UniqueFilter) or last.only_on_same_position:
+    if not isinstance(last, UniqueFilter):
+        return _unrepeated_terms(shared, terms, filters)
+    if last.only_on_same_position:
         return None
     pairs = others.pop() if others and isinstance(others[-1], ShingleFilter) else None
     if isinstance(pairs, ShingleFilter) and not pairs.gives_pairs:
@@ -115,6 +117,21 @@ def _distinct_terms(
         return tuple(dict.fromkeys(map(join, pairwise(present))))
 
     return distinct_pairs
+
+
+def _unrepeated_terms(
+    shared: SharedAnalysis, terms: Callable[[str], list[str]], filters: Sequence[AnyFilter]
+) -> Callable[[str], tuple[str, ...] | None] | None:
+    """Return the function from a text to its terms, or to None if one is repeated; see `_distinct_terms`."""
+    if any(isinstance(filter_, StreamFilter) for filter_ in filters):
+        return None
+    outcome = shared.chain(tuple(filters), False).terms.__getitem__  # type: ignore[arg-type]
+
+    def unrepeated(text: str) -> tuple[str, ...] | None:
+        outcomes = [term for term in map(outcome, terms(text)) if term is not None]
+        return tuple(outcomes) if len(set(outcomes)) == len(outcomes) else None
+
+    return unrepeated
 
 
 DEFAULT_POSITION_GAP = 100  # positions between two values of a field, without `position_increment_gap`

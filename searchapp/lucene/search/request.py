@@ -6,8 +6,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from operator import getitem
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -85,37 +88,32 @@ QueryBuilder = Callable[[Sequence[Query]], Query]  # builds a rewritten query fr
 
 @dataclass(slots=True)
 class _Template:
-    """A query without its texts, their paths, and the function that parses each."""
+    """A search body without the texts of its query, their paths, and the function that parses each."""
 
     pattern: Any
     paths: Sequence[JsonPath]
     read: Sequence[Callable[[str], Query]]
+    frame: Frame
     # By the outcomes of the texts: the builder, and the number of other clauses; None without a builder.
     results: dict[tuple[TextOutcome, ...], tuple[QueryBuilder, int] | None] = field(default_factory=dict)
 
     def texts(self, body: Any) -> list[str] | None:
         if self.pattern != body:  # `_AnyText` equals every text
             return None
-        texts: list[str] = []
-        for path in self.paths:
-            value = body
-            for key in path:
-                value = value[key]
-            texts.append(value)
-        return texts
+        return [reduce(getitem, path, body) for path in self.paths]
 
 
 class TemplateCache:
-    """Caches rewritten queries of templates."""
+    """Caches the requests of templates."""
 
-    # The bodies of different topics differ only in their texts. Parsing and rewriting a query takes longer than scoring
-    # it, and depends only on the number of distinct terms of a text (none, one or several). Therefore it happens once
-    # per outcome, and the terms are substituted in the result.
+    # The bodies of different topics differ only in their texts. Parsing a body and rewriting its query takes longer
+    # than scoring it, and depends only on the number of distinct terms of a text (none, one or several). Therefore it
+    # happens once per outcome, and the terms are substituted in the result.
     def __init__(self) -> None:
         self._templates: list[_Template] = []
 
-    def rewritten(self, body: Any) -> Query | None:
-        """Return the rewritten query of a body; None if it must be parsed."""
+    def request(self, body: Body) -> Request | None:
+        """Return the request of a body; None if it must be parsed."""
         for template in self._templates:
             texts = template.texts(body)
             if texts is not None:
@@ -124,12 +122,14 @@ class TemplateCache:
                 if result is None:
                     return None
                 build, other_clauses = result
-                clauses = other_clauses + sum(query.clause_count for query in queries)
-                return build(queries) if clauses <= MOST_CLAUSES else None
+                if other_clauses + sum([query.clause_count for query in queries]) > MOST_CLAUSES:
+                    return None
+                query = build(queries)
+                return Request(query, query, template.frame)
         return None
 
-    def add(self, body: Any, query_texts: Sequence[QueryText], query: Query, rewritten: Query) -> None:
-        """Add the rewritten form of a body, and the texts recorded while its `query` was parsed."""
+    def add(self, body: Body, query_texts: Sequence[QueryText], request: Request) -> None:
+        """Add the request of a body, and the texts recorded while its `query` was parsed."""
         text_paths: list[tuple[QueryText, JsonPath]] = []
         pattern = _pattern(body, {id(text.options): text for text in query_texts}, text_paths, ())
         if (
@@ -142,12 +142,15 @@ class TemplateCache:
         template = next((known for known in self._templates if known.texts(body) is not None), None)
         if template is None:
             template = _Template(
-                pattern, [path for _text, path in text_paths], [text.read for text, _path in text_paths]
+                pattern,
+                [path for _text, path in text_paths],
+                [text.read for text, _path in text_paths],
+                request.frame,
             )
             self._templates = [template, *self._templates[: MOST_TEMPLATES - 1]]
         if len(template.results) < MOST_RESULTS:
-            other_clauses = query.clause_count - sum(part.clause_count for part in queries)
-            build = _builder(query, rewritten, queries)
+            other_clauses = request.marked.clause_count - sum(part.clause_count for part in queries)
+            build = _builder(request.marked, request.query, queries)
             template.results.setdefault(_outcomes(queries), None if build is None else (build, other_clauses))
 
 
@@ -344,8 +347,7 @@ class Frame:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A search body: its rewritten query, and the queries whose matches are highlighted."""
 
     query: Query
@@ -354,9 +356,7 @@ class Request:
     depends_on_time: bool = False
     aggregations: Aggregations | None = None
     suggest: Suggest | None = None
-    marked_in: Mapping[str, Query] = field(
-        default_factory=dict
-    )  # instead of `marked`, by fields of `highlight`
+    marked_in: Mapping[str, Query] = MappingProxyType({})  # instead of `marked`, by fields of `highlight`
     post_filter: Query | None = None  # limits the hits and not the aggregations
     rescores: Sequence[Rescore] = ()
     filtered: Query | None = None  # before rewriting, if Elasticsearch adds a filter of nested objects
@@ -371,7 +371,10 @@ class Request:
         """Whether the hits are the documents with the highest scores of the query."""
         frame = self.frame
         return (
-            (frame.sort, frame.min_score, frame.collapse, self.post_filter) == (None, None, None, None)
+            frame.sort is None
+            and frame.min_score is None
+            and frame.collapse is None
+            and self.post_filter is None
             and not frame.track_scores
             and not self.rescores
         )
@@ -379,7 +382,7 @@ class Request:
     def from_first(self) -> Request:
         """Return the request for one of several segments, which must also rank the hits before `first`."""
         frame = self.frame
-        return replace(self, frame=replace(frame, first=0, size=frame.end)) if frame.first else self
+        return self._replace(frame=replace(frame, first=0, size=frame.end)) if frame.first else self
 
 
 class BodyReader:
@@ -490,17 +493,12 @@ class BodyReader:
 
     def ranked(self, body: Body) -> Request:
         """Read a search body for ranking, without the query to highlight."""
-        normal = normal_body(body)
-        written = normal.get("query")
-        query = self._templates.rewritten(written)
-        if query is not None:
-            frame = self.frame(normal)
-            if frame.highlight is None and body.keys().isdisjoint(READ_WITH_QUERY):
-                return Request(query, query, frame)
-        request, query_texts = self._read(normal, body)
-        is_template = request.frame.highlight is None and not request.depends_on_time and "knn" not in body
-        if written is not None and is_template:
-            self._templates.add(written, query_texts, request.marked, request.query)
+        request = self._templates.request(body)
+        if request is None:
+            request, query_texts = self._read(normal_body(body), body)
+            is_template = request.frame.highlight is None and body.keys().isdisjoint(READ_WITH_QUERY)
+            if is_template and not request.depends_on_time:
+                self._templates.add(body, query_texts, request)
         return request
 
     def frame(self, body: Body) -> Frame:

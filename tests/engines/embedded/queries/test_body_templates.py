@@ -94,7 +94,7 @@ def test_later_topics_of_a_recipe_use_the_template(
     reader = fresh(index)
     for text in ["a b", "a c", "b c d"]:
         reader.ranked(body(template([text, text, text])[1]))
-    monkeypatch.delattr(BodyReader, "read")
+    monkeypatch.delattr(BodyReader, "_read")
     reader.ranked(body(template(["d a", "c d", "1"])[1]))
 
 
@@ -134,6 +134,41 @@ def test_queries_that_differ_in_more_than_texts_are_parsed_again(
         first, second = second, first
     outcome(reader, copy.deepcopy(first))
     assert outcome(reader, second) == outcome(fresh(index), second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"size": 1}, {"size": 2}),
+        ({"size": 1}, {"size": True}),
+        ({"track_total_hits": 0}, {"track_total_hits": False}),
+        ({"min_score": 0.5}, {"min_score": 0.25}),
+        ({"from": 0}, {"from": 2}),
+        ({}, {"search_after": [1.5, "1"]}),
+        ({"sort": [{"_score": "desc"}]}, {"sort": [{"_score": "asc"}]}),
+        ({"sort": ({"_score": "desc"},)}, {"sort": ({"_score": "asc"},)}),
+        ({"_source": False}, {"_source": "text"}),
+        ({}, {"post_filter": term("tag", "x")}),
+        ({}, {"aggs": {"tags": {"terms": {"field": "tag"}}}}),
+        ({}, {"unknown": 1}),
+    ],
+    ids=json.dumps,
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bodies_that_differ_outside_the_query_are_parsed_again(
+    index: EmbeddedIndex, first: Json, second: Json, reverse: bool
+) -> None:
+    def outcome(reader: BodyReader, text: str, other: Json) -> str:
+        try:
+            return repr(reader.ranked({"query": match("text", text), "size": 5, **other}))
+        except Refused as error:
+            return f"refused: {error}"
+
+    reader = fresh(index)
+    if reverse:
+        first, second = second, first
+    outcome(reader, "a b", copy.deepcopy(first))
+    assert outcome(reader, "c d", second) == outcome(fresh(index), "c d", second)
 
 
 def test_a_repeated_query_object_is_not_taken_for_a_template(index: EmbeddedIndex) -> None:
