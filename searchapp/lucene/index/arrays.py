@@ -24,7 +24,15 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from searchapp.lucene.index.layout import BLOCK, CHECKSUMS, IndexManifest, StoredFile, reading, refuted
+from searchapp.lucene.index.layout import (
+    BLOCK,
+    CHECKSUMS,
+    LAST_UNPACKED,
+    IndexManifest,
+    StoredFile,
+    reading,
+    refuted,
+)
 
 Numbers = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -51,17 +59,21 @@ def _path(folder: Path, name: str) -> str:
 
 
 class ArrayFile:
-    """A new one-dimensional array file of a known length, written in pieces."""
+    """A new one-dimensional array file, written in pieces; its length is checked if it is known."""
 
-    def __init__(self, folder: Path, name: str, dtype: DTypeLike, length: int) -> None:
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike, length: int | None = None) -> None:
         self.dtype = np.dtype(dtype)
-        self._remaining = length
+        self._expected = length
+        self._length = 0
         self._file = open(_path(folder, name), "xb")  # noqa: SIM115  # `__exit__` closes it
+        self._write_header(length or 0)
+
+    def _write_header(self, length: int) -> None:
         header = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
         self._file.write(_MAGIC + header.ljust(_HEADER_BYTES - len(_MAGIC) - 1).encode() + b"\n")
 
     def append(self, piece: NDArray[Any]) -> None:
-        self._remaining -= len(piece)
+        self._length += len(piece)
         self._file.write(np.ascontiguousarray(piece, self.dtype).data)
 
     def append_content(self, path: Path) -> None:
@@ -76,9 +88,14 @@ class ArrayFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        if error is None and self._remaining:
-            raise ValueError(f"{self._file.name} lacks {self._remaining} numbers")
+        with self._file:
+            if error is not None:
+                return
+            if self._expected is None:
+                self._file.seek(0)
+                self._write_header(self._length)
+            elif self._length != self._expected:
+                raise ValueError(f"{self._file.name} lacks {self._expected - self._length} numbers")
 
 
 def save(folder: Path, name: str, values: NDArray[Any]) -> None:
@@ -114,6 +131,14 @@ def load(folder: Path, name: str) -> NDArray[Any]:
     """Read `<name>.npy`."""
     file = ArrayReader(folder, name)
     return file[0 : len(file)]
+
+
+def mapped(folder: Path, name: str) -> StoredArray:
+    """Map the elements of `<name>.npy`, which was just written."""
+    with open(_path(folder, name), "rb") as file:
+        dtype, length = _read_header(file)
+        content = _mapped(file)
+    return StoredArray(np.frombuffer(content, dtype, length, _HEADER_BYTES))
 
 
 def find_sorted(ascending: NDArray[Any], numbers: NDArray[Any]) -> tuple[NDArray[np.intp], Mask]:
@@ -200,6 +225,12 @@ class StoredArray:
             self.require(part.start, part.stop)
         return self._values[part]
 
+    def parts(self, parts: Sequence[slice]) -> NDArray[Any]:
+        """Return the concatenated elements of several parts; a single part is returned as a view."""
+        if len(parts) == 1:
+            return self[parts[0]]
+        return np.concatenate([self[part] for part in parts]) if parts else self[0:0]
+
     def all(self) -> NDArray[Any]:
         if self._blocks is not None:
             self.require(0, len(self))
@@ -215,6 +246,10 @@ class StoredArray:
             return False
         self._blocks = None
         return True
+
+    @property
+    def is_verified(self) -> bool:
+        return self._blocks is None
 
     def unverified(self) -> NDArray[Any]:
         """Return all elements; the caller must call `require` before it reads them."""
@@ -233,6 +268,7 @@ class StoredArrays:
         if hashlib.sha256(content).hexdigest() != file.digest:
             raise refuted(self._folder, f"{CHECKSUMS} was altered")
         self._checksums: list[int] = _elements(content, file).tolist()
+        self.is_packed = manifest.format > LAST_UNPACKED
         self._verified = mmap.mmap(-1, max(1, len(self._checksums)))
         firsts = accumulate((file.blocks for _name, file in manifest.with_checksums()), initial=0)
         self._first = dict(zip((name for name, _file in manifest.with_checksums()), firsts, strict=False))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene.index import arrays
+from searchapp.lucene.index.postings import open_postings
 from searchapp.lucene.similarity import Float32s
 
 Impacts = NDArray[np.uint8]
@@ -50,11 +51,13 @@ def of_postings(
     return table.reshape(-1).take(indices)
 
 
-def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Float32s) -> None:
-    """Write the impacts of a field whose postings are written; `norms` has a length code per document."""
-    documents = arrays.ArrayReader(folder, f"{prefix}.documents")
-    frequencies = arrays.ArrayReader(folder, f"{prefix}.frequencies")
-    starts = arrays.load(folder, f"{prefix}.starts")
+def write(folder: Path, prefix: str, tokens: int, norms: NDArray[np.uint8], norm_inverses: Float32s) -> None:
+    """Write the impacts of a field whose postings are written; `norms` has a length code per document.
+
+    `tokens` is the number of positions.
+    """
+    postings = open_postings(lambda name: arrays.mapped(folder, name), prefix, tokens, is_packed=True)
+    documents, frequencies, starts = postings.documents, postings.frequencies, postings.starts.all()
     table = np.zeros((len(norm_inverses), COUNTED + 1), np.uint8)
     used = np.flatnonzero(np.bincount(norms))  # a small index has few distinct lengths
     table[used] = impact_table(norm_inverses[used])

@@ -49,9 +49,11 @@ if TYPE_CHECKING:
     from searchapp.lucene.index.dynamic import Added
     from searchapp.lucene.index.mapping import Schema
 
-FORMAT = 8  # incremented when a file changes its meaning, or another version can't read it
+FORMAT = 9  # incremented when a file changes its meaning, or another version can't read it
 
-READABLE = (7, FORMAT)  # format 7, of searchapp 0.3, has documents in SQLite and positions in 32 bits
+LAST_UNPACKED = 7  # of searchapp 0.3, with documents in SQLite and postings in arrays
+
+READABLE = (LAST_UNPACKED, FORMAT)
 
 PROGRAM = "embedded index"
 MANIFEST = "manifest.json"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
@@ -17,11 +17,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from searchapp.lucene import native
 from searchapp.lucene.index import arrays
-from searchapp.lucene.index.arrays import ArrayFile, ArrayReader, Int64s, Numbers, TermsWriter, split_terms
+from searchapp.lucene.index.arrays import (
+    ArrayReader,
+    Int64s,
+    Numbers,
+    StoredArray,
+    TermsWriter,
+    split_terms,
+)
+from searchapp.lucene.index.packed import (
+    Column,
+    DocumentsFile,
+    FrequenciesFile,
+    PackedDocuments,
+    PackedFile,
+    PackedFrequencies,
+    PackedNumbers,
+)
 
 RUN_TOKENS = 1_000_000
 RUN_TERMS = 125_000  # terms are Python strings until a run is written
@@ -31,8 +47,6 @@ MERGED_TERMS = 1 << 18  # terms of all runs read at a time
 FEWEST_TERMS = 1 << 10  # minimum number of terms of a run read at a time
 
 MERGED_TOKENS = 1 << 21  # tokens merged or copied at a time
-
-RunArray = ArrayReader | NDArray[Any]  # read by slices with both ends
 
 
 def offsets(counts: Int64s) -> Int64s:
@@ -124,13 +138,13 @@ class PostingsRun(NamedTuple):
     `positions[position_starts[r]:position_starts[r + 1]]` its positions, document by document.
     """
 
-    characters: RunArray
-    term_starts: RunArray
-    starts: RunArray
-    documents: RunArray
-    frequencies: RunArray
-    position_starts: RunArray
-    positions: RunArray
+    characters: Column
+    term_starts: Column
+    starts: Column
+    documents: Column
+    frequencies: Column
+    position_starts: Column
+    positions: Column
 
     @classmethod
     def open(cls, folder: Path, name: str) -> PostingsRun:
@@ -296,31 +310,23 @@ def merge(runs: Sequence[PostingsRun], folder: Path, name: str, *, positional: b
     postings = sum(len(run.documents) for run in runs)
     tokens = sum(len(run.positions) for run in runs)
     terms = TermsWriter()
-    posting_counts, position_counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    posting_counts = [np.empty(0, np.int64)]
     with ExitStack() as stack:
-
-        def file(part: str, dtype: DTypeLike, length: int) -> ArrayFile:
-            return stack.enter_context(ArrayFile(folder, f"{name}.{part}", dtype, length))
-
-        posting_files = {"documents": file("documents", np.int32, postings)}
-        position_files = {}
+        documents = stack.enter_context(DocumentsFile(folder, f"{name}.documents"))
+        posting_files: dict[str, PackedFile] = {"documents": documents}
+        position_files: dict[str, PackedFile] = {}
         if positional:
-            frequencies = np.result_type(*(run.frequencies.dtype for run in runs))
-            posting_files["frequencies"] = file("frequencies", frequencies, postings)
-            positions = np.result_type(*(run.positions.dtype for run in runs))
-            position_files["positions"] = file("positions", positions, tokens)
+            posting_files["frequencies"] = stack.enter_context(FrequenciesFile(folder, f"{name}.frequencies"))
+            position_files["positions"] = stack.enter_context(PackedFile(folder, f"{name}.positions"))
         for batch, run_terms in _batches(runs):
             terms.add(batch)
             size = len(batch)
-            posting_counts.append(
-                _sum_counts(size, ((terms_of_run.numbers, terms_of_run.starts) for terms_of_run in run_terms))
-            )
-            counts = _sum_counts(
-                size, ((terms_of_run.numbers, terms_of_run.position_starts) for terms_of_run in run_terms)
-            )
-            position_counts.append(counts)
-            for first, end in _windows(counts):
-                parts = [terms_of_run.between(first, end) for terms_of_run in run_terms]
+            counts = _sum_counts(size, ((some.numbers, some.starts) for some in run_terms))
+            posting_counts.append(counts)
+            documents.begin_terms(counts)
+            position_counts = _sum_counts(size, ((some.numbers, some.position_starts) for some in run_terms))
+            for first, end in _windows(position_counts):
+                parts = [some.between(first, end) for some in run_terms]
                 parts = [part for part in parts if len(part.numbers)]
                 pieces = [(part.run, part.numbers, part.starts) for part in parts]
                 _append(posting_files, end - first, pieces)
@@ -329,8 +335,6 @@ def merge(runs: Sequence[PostingsRun], folder: Path, name: str, *, positional: b
                     _append(position_files, end - first, pieces)
     terms.write(folder, name)
     arrays.save(folder, f"{name}.starts", offsets(np.concatenate(posting_counts)))
-    if positional:
-        arrays.save(folder, f"{name}.position-starts", offsets(np.concatenate(position_counts)))
     return postings, tokens if positional else postings
 
 
@@ -346,7 +350,7 @@ def _windows(counts: Int64s) -> Iterator[tuple[int, int]]:
 
 
 def _append(
-    files: dict[str, ArrayFile], term_count: int, pieces: Sequence[tuple[PostingsRun, Numbers, Int64s]]
+    files: dict[str, PackedFile], term_count: int, pieces: Sequence[tuple[PostingsRun, Numbers, Int64s]]
 ) -> None:
     """Append the elements of runs, by term and then by run.
 
@@ -361,7 +365,7 @@ def _append(
         return
     sizes = _sum_counts(term_count, ((numbers, starts) for _run, numbers, starts in pieces))
     free = np.cumsum(sizes) - sizes  # target of the next run's elements of each term
-    merged = {name: np.empty(int(sizes.sum()), file.dtype) for name, file in files.items()}
+    merged = {name: np.empty(int(sizes.sum()), np.int32) for name in files}
     for run, numbers, starts in pieces:
         counts = np.diff(starts)
         targets = np.repeat(free[numbers] - (starts[:-1] - starts[0]), counts)
@@ -438,3 +442,65 @@ def _batches(runs: Sequence[PostingsRun]) -> Iterator[tuple[list[bytes], list[_R
                 for cursor, terms in cursor_terms
             ],
         )
+
+
+# Reading
+
+
+class StoredPostings(NamedTuple):
+    """The postings of a field's terms by rank: the ones of a term begin at `starts[rank]`.
+
+    A field without frequencies has documents only. Indexes of format 7 have arrays, and the start of each term's
+    positions; others have packed numbers.
+    """
+
+    starts: StoredArray
+    documents: StoredArray | PackedDocuments
+    frequencies: StoredArray | PackedFrequencies
+    positions: StoredArray | PackedNumbers
+    unpacked_position_starts: StoredArray | None = None
+
+    def position_range(self, part: slice) -> tuple[int, int]:
+        """Return the first position of a term, and the end of its positions, given the part of its postings."""
+        if isinstance(self.frequencies, PackedFrequencies):
+            return self.frequencies.sum_before(part.start), self.frequencies.sum_before(part.stop)
+        assert self.unpacked_position_starts is not None
+        rank = int(self.starts.all().searchsorted(part.start))
+        first, end = self.unpacked_position_starts[rank : rank + 2].tolist()
+        return first, end
+
+    def position_starts(self) -> Int64s:
+        """Return the first position of each term by rank, then the end of the last."""
+        if isinstance(self.frequencies, PackedFrequencies):
+            return self.frequencies.sums_before(self.starts.all())
+        assert self.unpacked_position_starts is not None
+        return self.unpacked_position_starts.all()
+
+
+def open_postings(
+    open_array: Callable[[str], StoredArray], prefix: str, tokens: int | None, *, is_packed: bool
+) -> StoredPostings:
+    """Open the postings of a field; `tokens` is the number of positions, None for a field without frequencies."""
+
+    def load(part: str) -> StoredArray:
+        return open_array(f"{prefix}.{part}")
+
+    starts = load("starts")
+    if not is_packed:
+        documents = load("documents")
+        if tokens is None:
+            return StoredPostings(starts, documents, documents, documents)
+        return StoredPostings(
+            starts, documents, load("frequencies"), load("positions"), load("position-starts")
+        )
+    content, block_starts = load("documents"), load("documents.offsets")
+    packed = PackedDocuments(content, block_starts, load("documents.bases"), starts)
+    if tokens is None:
+        return StoredPostings(
+            starts, packed, StoredArray(np.empty(0, np.uint32)), StoredArray(np.empty(0, np.uint32))
+        )
+    frequencies = PackedFrequencies(
+        load("frequencies"), load("frequencies.offsets"), load("frequencies.sums"), len(packed)
+    )
+    positions = PackedNumbers(load("positions"), load("positions.offsets"), tokens)
+    return StoredPostings(starts, packed, frequencies, positions)

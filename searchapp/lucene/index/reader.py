@@ -8,6 +8,7 @@ for bit, those of an index built from the live documents only.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,14 @@ from searchapp.lucene.index.layout import (
     refuted,
 )
 from searchapp.lucene.index.mapping import BOOLEAN, FLOATS, ROOT, Field, Schema
+from searchapp.lucene.index.packed import (
+    PackedDocuments,
+    PackedFrequencies,
+    PackedNumbers,
+    documents_address,
+    numbers_address,
+)
+from searchapp.lucene.index.postings import StoredPostings, open_postings
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
 from searchapp.lucene.vectors import VECTORS, squares
 
@@ -48,6 +57,8 @@ __all__ = [
 ]
 
 Ranking = tuple[Numbers, Float32s]  # documents and their scores, best first
+
+_SUMS = struct.Struct("=2q")
 
 WITHOUT_NORM = 1  # the length code of fields without lengths, as in Lucene
 
@@ -112,38 +123,71 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class BoundedPostings:
-    """The postings of a term with the impact of each and the greatest impact, see `impacts`."""
+    """The postings of a term with the impact of each and the greatest impact, see `impacts`.
 
-    documents: Numbers
-    frequencies: NDArray[np.unsignedinteger]
+    They are a `part` of the documents and frequencies, which may be those of all terms of a field.
+    """
+
+    documents: StoredArray | PackedDocuments
+    frequencies: StoredArray | PackedFrequencies
     impacts: Impacts
     greatest: int
+    part: slice
 
 
 class TermPositions:
-    """The positions of a term, read in ascending order of documents.
+    """The positions of a term, read in ascending order of documents."""
 
-    They have 8, 16 or 32 bits.
-    """
-
-    def __init__(
-        self,
-        documents: Numbers,
-        frequencies: NDArray[np.unsignedinteger],
-        positions: StoredArray | NDArray[Any],
-        start: int,
-        end: int,
-    ) -> None:
-        self.documents = documents
-        self._frequencies = frequencies
-        self._positions = positions
-        self._start = start
-        self._end = end
+    def __init__(self, postings: StoredPostings, part: slice) -> None:
+        """Read the positions of a term from `postings`, those of a field; `part` is its part of them."""
+        self.postings = postings
+        self.part = part
         self._first = 0  # index of the first document whose positions begin at `_start`
 
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return int(self.part.stop - self.part.start)
+
+    @cached_property
+    def documents(self) -> Numbers:
+        return self.postings.documents.parts([self.part])
+
+    @cached_property
+    def _frequencies(self) -> NDArray[np.unsignedinteger]:
+        return self.postings.frequencies.parts([self.part])
+
+    @cached_property
+    def _start(self) -> int:
+        return self.postings.position_range(self.part)[0]
+
     def all(self) -> tuple[Numbers, NDArray[np.unsignedinteger], NDArray[Any]]:
-        """Return all documents, frequencies and positions. Call it before `select`, which advances the start."""
-        return self.documents, self._frequencies, self._positions[self._start : self._end]
+        """Return all documents, frequencies and positions."""
+        return self.documents, self._frequencies, self.positions
+
+    def address(self, count: int) -> tuple[bytes, list[Any]]:
+        """Return the begin of `Term` of native/phrases.c, and objects that must be kept.
+
+        `count` is the number of documents of the segment.
+        """
+        postings = self.postings
+        documents, kept_documents = documents_address(postings.documents, self.part, count)
+        frequencies, kept_frequencies = numbers_address(postings.frequencies, self.part)
+        first, end = postings.position_range(self.part)
+        if isinstance(postings.positions, PackedNumbers) and isinstance(
+            postings.frequencies, PackedFrequencies
+        ):
+            postings.positions.require(first, end)
+            positions, kept_positions = postings.positions.address(0), None
+            sums = postings.frequencies.sums_address()
+        else:
+            positions, kept_positions = numbers_address(postings.positions, slice(first, end))
+            sums, end = 0, end - first
+        kept = [kept_documents, kept_frequencies, kept_positions]
+        return documents + frequencies + positions + _SUMS.pack(sums, end), kept
+
+    @property
+    def positions(self) -> NDArray[Any]:
+        return self.postings.positions[slice(*self.postings.position_range(self.part))]
 
     def select(self, targets: Numbers) -> tuple[Numbers, Int64s, Numbers]:
         """Return documents, the term's frequency in each, and its positions, document by document.
@@ -159,7 +203,7 @@ class TermPositions:
         self._first = first
         documents, frequencies = self.documents[first:end], self._frequencies[first:end]
         end = self._start + int(frequencies.sum(dtype=np.int64))
-        positions = self._positions[self._start : end].astype(np.int32, copy=False)
+        positions = self.postings.positions[self._start : end].astype(np.int32, copy=False)
         if len(targets) * SELECTED_SHARE >= len(documents):
             return documents, frequencies.astype(np.int64), positions
         if len(targets) * RARE_SHARE < len(documents):
@@ -205,6 +249,8 @@ class DeletedTerms:
 
 class AbsentArrays:
     """The arrays of a field that no document or nested object of an `IndexReader` can have."""
+
+    is_packed = False
 
     def __init__(self, documents: int, *, has_fractions: bool) -> None:
         self._documents = documents
@@ -265,22 +311,26 @@ class FieldReader:
         if field.is_vector:
             self._vectors = load(VECTORS)
             return
-        self._documents = load("documents")
         if not field.has_postings:
+            self._documents: StoredArray | PackedDocuments = load("documents")
             self._values = load("values")
             if field.is_range:
                 self._highs = load("highs")
             return
         self.terms = Terms.open(columns.open, summary.prefix)
-        self._starts = load("starts")
+        self._postings = open_postings(
+            columns.open,
+            summary.prefix,
+            summary.tokens if field.is_counted else None,
+            is_packed=columns.is_packed,
+        )
+        self._starts, self._documents = self._postings.starts, self._postings.documents
+        self._frequencies = self._postings.frequencies
         self._ranks: dict[str, int | None] = {}
         self._has_all_ranks = False
         self.similarity = field.similarity or BM25()
         if field.is_counted:
             self._norms = load("norms")
-            self._frequencies = load("frequencies")
-            self._position_starts = load("position-starts")
-            self._positions = load("positions")
             self._impacts = self._greatest = None
             if self.similarity == (written_similarity or BM25()):
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
@@ -378,8 +428,8 @@ class FieldReader:
 
     def documents_with(self, ranks: Iterable[int]) -> Numbers:
         """Return the documents with one of the terms, possibly with repetitions."""
-        pieces = [self._documents[self._part(rank)] for rank in ranks]
-        return self._only_live(np.concatenate(pieces)) if pieces else np.empty(0, np.int32)
+        parts = list(map(self._part, ranks))
+        return self._only_live(self._documents.parts(parts)) if parts else np.empty(0, np.int32)
 
     def documents_with_terms(self, terms: Iterable[str]) -> Numbers:
         return self.documents_with(self.ranks(terms))
@@ -398,12 +448,13 @@ class FieldReader:
     def bounded(self, rank: int) -> BoundedPostings:
         """Return the postings of a text field's term with the bounds of their scores."""
         part = self._part(rank)
-        documents, frequencies = self._documents[part], self._frequencies[part]
         if self._impacts is not None and self._greatest is not None:
-            greatest = int(self._greatest[rank : rank + 1][0])
-            return BoundedPostings(documents, frequencies, self._impacts[part], greatest)
-        bounds = impacts.of_postings(self._impact_table, frequencies, self._norms.all()[documents])
-        return BoundedPostings(documents, frequencies, bounds, int(bounds.max()))
+            bounds, greatest = self._impacts[part], int(self._greatest[rank : rank + 1][0])
+        else:
+            norms = self._norms.all()[self._documents.parts([part])]
+            bounds = impacts.of_postings(self._impact_table, self._frequencies.parts([part]), norms)
+            greatest = int(bounds.max())
+        return BoundedPostings(self._documents, self._frequencies, bounds, greatest, part)
 
     @cached_property
     def _impact_table(self) -> Impacts:
@@ -458,7 +509,10 @@ class FieldReader:
 
     def all_postings(self) -> Postings:
         """Return the postings of all terms, by rank, in the ranges of `starts` and `parts`."""
-        return self.live_postings(self._postings_in([slice(0, self.postings_count)]))
+        documents = self._documents.all()
+        if not self.field.is_counted:
+            return self.live_postings(Postings(documents, np.ones(len(documents), np.float32)))
+        return self.live_postings(Postings(documents, self._frequencies.all().astype(np.float32)))
 
     def postings_of(self, terms: Sequence[str]) -> tuple[Postings, Int64s]:
         """Return the concatenated postings of terms, and the number of each."""
@@ -490,10 +544,10 @@ class FieldReader:
         return None if is_live.all() else is_live
 
     def _postings_in(self, parts: Sequence[slice]) -> Postings:
-        documents = _joined(self._documents, parts)
+        documents = self._documents.parts(parts)
         if not self.field.is_counted:
             return Postings(documents, np.ones(len(documents), np.float32))
-        return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
+        return Postings(documents, self._frequencies.parts(parts).astype(np.float32))
 
     def doc_values(self) -> tuple[Numbers, NDArray[Any]]:
         """Return the documents of all values, and the values ascending; deleted documents included.
@@ -521,8 +575,7 @@ class FieldReader:
         rank = self.rank(term)
         if rank is None:
             return None
-        part, ends = self._part(rank), self._position_starts[rank : rank + 2].tolist()
-        return TermPositions(self._documents[part], self._frequencies[part], self._positions, *ends)
+        return TermPositions(self._postings, self._part(rank))
 
     def inverses(self, documents: Numbers) -> Float32s:
         if not self.field.is_counted:
@@ -616,13 +669,6 @@ def _range_of(values: NDArray[Any], low: Any, high: Any) -> slice:
     if high == 0 and np.signbit(high):
         end = positive_zero()
     return slice(first, end)
-
-
-def _joined(values: StoredArray, parts: Sequence[slice]) -> NDArray[Any]:
-    """Concatenate parts; a single part is returned as a view."""
-    if len(parts) == 1:
-        return values[parts[0]]
-    return np.concatenate([values[part] for part in parts]) if parts else values[0:0]
 
 
 class IndexReader:

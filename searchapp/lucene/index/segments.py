@@ -45,7 +45,8 @@ from searchapp.lucene.index.layout import (
     digest_json,
 )
 from searchapp.lucene.index.mapping import Field, Schema
-from searchapp.lucene.index.postings import PostingsRun, offsets
+from searchapp.lucene.index.packed import Column
+from searchapp.lucene.index.postings import PostingsRun, StoredPostings, offsets, open_postings
 from searchapp.lucene.records import Document
 from searchapp.lucene.vectors import VECTORS
 
@@ -357,39 +358,52 @@ class LiveDocuments:
 
     def ids(self, scratch: Path) -> PostingsRun:
         """Return the ids as terms with one posting each; store large arrays in the folder `scratch`."""
-        return self._run("ids", np.arange(len(self.mask) + 1), scratch, positional=False)
+        documents = self._arrays.open("ids.documents")
+        starts = StoredArray(np.arange(len(self.mask) + 1))
+        return self._run(
+            "ids", StoredPostings(starts, documents, documents, documents), scratch, positional=False
+        )
 
     def postings(self, field: Field, scratch: Path) -> PostingsRun:
         """Return the postings of a text or keyword field; store large arrays in the folder `scratch`."""
-        starts = self._field(field.name, "starts").all()
-        return self._run(self._prefix(field.name), starts, scratch, positional=field.is_counted)
+        return self._run(
+            self._prefix(field.name), self._postings(field), scratch, positional=field.is_counted
+        )
 
-    def _run(self, prefix: str, starts: Int64s, scratch: Path, *, positional: bool) -> PostingsRun:
+    def _postings(self, field: Field) -> StoredPostings:
+        return open_postings(
+            self._arrays.open,
+            self._prefix(field.name),
+            self.summaries[field.name].tokens if field.is_counted else None,
+            is_packed=self._arrays.is_packed,
+        )
+
+    def _run(self, prefix: str, postings: StoredPostings, scratch: Path, *, positional: bool) -> PostingsRun:
         characters, term_starts = self._terms(prefix).arrays()
+        starts, documents = postings.starts.all(), postings.documents
         # A field without positions substitutes its documents, which `PostingsRun` does not read then.
-        documents = frequencies = positions = self._arrays.open(f"{prefix}.documents")
+        frequencies: Column = documents
+        positions: Column = documents
         position_starts = starts
         if positional:
-            position_starts = self._arrays.open(f"{prefix}.position-starts").all()
-            frequencies = self._arrays.open(f"{prefix}.frequencies")
-            positions = self._arrays.open(f"{prefix}.positions")
+            frequencies, positions = postings.frequencies, postings.positions
+            position_starts = postings.position_starts()
         if self.first == 0 and self.mask.all():
             return PostingsRun(
-                *(characters, term_starts, starts),
-                *(documents.all(), frequencies.all(), position_starts, positions.all()),
+                characters, term_starts, starts, documents, frequencies, position_starts, positions
             )
         deleted, deleted_tokens = self._count_deleted(starts, documents, frequencies if positional else None)
-        postings = np.diff(starts) - deleted
-        tokens = np.diff(position_starts) - deleted_tokens if positional else postings
+        counts = np.diff(starts) - deleted
+        tokens = np.diff(position_starts) - deleted_tokens if positional else counts
         name = f"{self.segment.folder.name}.{prefix}"
         with ExitStack() as stack:
 
             def file(part: str, dtype: DTypeLike, counts: Int64s) -> ArrayFile:
                 return stack.enter_context(ArrayFile(scratch, f"{name}.{part}", dtype, int(counts.sum())))
 
-            new_documents = file("documents", np.int32, postings)
+            new_documents = file("documents", np.int32, counts)
             if positional:
-                new_frequencies = file("frequencies", frequencies.dtype, postings)
+                new_frequencies = file("frequencies", frequencies.dtype, counts)
                 new_positions = file("positions", positions.dtype, tokens)
             first_position = 0
             for part in _windows(len(documents)):
@@ -397,12 +411,12 @@ class LiveDocuments:
                 is_live = numbers >= 0
                 new_documents.append(numbers[is_live])
                 if positional:
-                    counts = frequencies[part]
-                    new_frequencies.append(counts[is_live])
-                    end = first_position + int(counts.sum(dtype=np.int64))
-                    new_positions.append(positions[first_position:end][np.repeat(is_live, counts)])
+                    repeats = frequencies[part]
+                    new_frequencies.append(repeats[is_live])
+                    end = first_position + int(repeats.sum(dtype=np.int64))
+                    new_positions.append(positions[first_position:end][np.repeat(is_live, repeats)])
                     first_position = end
-        remains = postings > 0
+        remains = counts > 0
         lengths = np.diff(term_starts)
         parts = ("documents", "frequencies", "positions") if positional else ("documents",) * 3
         run_documents, run_frequencies, run_positions = (
@@ -411,7 +425,7 @@ class LiveDocuments:
         return PostingsRun(
             characters[np.repeat(remains, lengths)],
             offsets(lengths[remains]),
-            offsets(postings[remains]),
+            offsets(counts[remains]),
             run_documents,
             run_frequencies,
             offsets(tokens[remains]),
@@ -419,7 +433,7 @@ class LiveDocuments:
         )
 
     def _count_deleted(
-        self, starts: Int64s, documents: StoredArray, frequencies: StoredArray | None
+        self, starts: Int64s, documents: Column, frequencies: Column | None
     ) -> tuple[Int64s, Int64s]:
         """Count postings and, given the frequencies, tokens in deleted documents, by rank of term."""
         postings, tokens = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.int64)
@@ -456,12 +470,12 @@ class LiveDocuments:
         documents = int(np.count_nonzero(~self.mask[self._field(field.name, "present").all()]))
         if not field.has_postings:
             return FieldSummary(prefix, documents, documents)
+        stored = self._postings(field)
         frequencies = None
         if field.is_counted:
             documents = int(np.count_nonzero(self._field(field.name, "norms").all()[~self.mask]))
-            frequencies = self._field(field.name, "frequencies")
-        starts = self._field(field.name, "starts").all()
-        postings, tokens = self._count_deleted(starts, self._field(field.name, "documents"), frequencies)
+            frequencies = stored.frequencies
+        postings, tokens = self._count_deleted(stored.starts.all(), stored.documents, frequencies)
         ranks = np.flatnonzero(postings)
         arrays.save(folder, f"{prefix}.ranks", ranks)
         arrays.save(folder, f"{prefix}.counts", postings[ranks])

@@ -19,7 +19,7 @@ from searchapp.lucene import analysis
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import IndexReplaced, PatternTimeout, Refused, invalid
 from searchapp.lucene.index import arrays, impacts
-from searchapp.lucene.index.arrays import Numbers, StoredArray, Terms, describe_file
+from searchapp.lucene.index.arrays import Numbers, Terms, describe_file
 from searchapp.lucene.index.documents import DocumentWriter, stored_text
 from searchapp.lucene.index.dynamic import Added, added_fields, completed
 from searchapp.lucene.index.layout import (
@@ -48,7 +48,7 @@ from searchapp.lucene.index.mapping import (
     range_of,
     vector_of,
 )
-from searchapp.lucene.index.postings import Inverter, PackedTokens, merge
+from searchapp.lucene.index.postings import Inverter, PackedTokens, merge, open_postings
 from searchapp.lucene.index.segments import (
     DIGESTS,
     LiveDocuments,
@@ -293,7 +293,7 @@ class _TextWriter(FieldWriter):
         _postings, tokens = self._merge(self._inverter, merged)
         with_tokens = int(np.count_nonzero(norms))  # only the length 0 has the code 0
         inverses = (self.field.similarity or BM25()).norm_inverses(FieldStatistics(with_tokens, tokens))
-        impacts.write(self._folder, self._prefix, norms, inverses)
+        impacts.write(self._folder, self._prefix, tokens, norms, inverses)
         return FieldSummary(self._prefix, with_tokens, tokens)
 
 
@@ -774,17 +774,20 @@ class IndexWriter:
             noun = "document" if count == 1 else "documents"
             raise invalid(f"{count:,} {noun} arrived instead of {total:,}: index again")
         runs = [*(segment.ids(self._scratch) for segment in self._merged), *self._ids.runs()]
-        merge(runs, self._folder, "ids", positional=False)
-        starts = arrays.load(self._folder, "ids.starts")
-        ids = Terms.open(lambda name: StoredArray(arrays.load(self._folder, name)), "ids")
+        merge(runs, self._scratch, "ids", positional=False)
+        for part in ("terms", "term-starts"):
+            name = f"ids.{part}{arrays.SUFFIX}"
+            (self._scratch / name).rename(self._folder / name)
+        postings = open_postings(lambda name: arrays.mapped(self._scratch, name), "ids", None, is_packed=True)
+        starts, numbers = postings.starts.all(), postings.documents.all()
+        ids = Terms.open(lambda name: arrays.mapped(self._folder, name), "ids")
         if len(starts) <= documents:
             raise duplicate_id(ids[int(np.argmax(np.diff(starts) > 1))].decode())
         for index, segment in enumerate(self._kept):
             segment.require_other_ids(ids, range(len(ids)))
             for smaller in self._kept[index + 1 :]:
                 segment.require_other_ids(*smaller.live_ids())
-        (self._folder / f"ids.starts{arrays.SUFFIX}").unlink()  # each id has one document
-        numbers = arrays.load(self._folder, "ids.documents")
+        arrays.save(self._folder, "ids.documents", numbers)
         ranks = np.empty_like(numbers)
         ranks[numbers] = np.arange(len(numbers), dtype=np.int32)
         arrays.save(self._folder, "ids.ranks", ranks)

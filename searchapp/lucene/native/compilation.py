@@ -17,10 +17,10 @@ from pathlib import Path
 # The first source contains their digest.
 SOURCES = tuple(
     Path(__file__).with_name(name)
-    for name in ("inversion.c", "kernels.c", "maxscore.c", "phrases.c", "tokens.c", "vectors.c")
+    for name in ("inversion.c", "kernels.c", "maxscore.c", "packing.c", "phrases.c", "tokens.c", "vectors.c")
 )
 
-HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h", "seek.h"))
+HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h", "packed.h", "postings.h"))
 
 # The second dot distinguishes the name from an extension module of Python.
 LIBRARY = Path(__file__).with_name("kernels.native.so")

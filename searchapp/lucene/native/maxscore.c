@@ -37,9 +37,10 @@ static int64_t cost_of_look(const Search *search, int64_t number)
     return search->marks[number] ? LOOKED_UP : SEARCHED;
 }
 
-static void start_over(const Search *search, int64_t *places)
+static void start_over(const Search *search, Cursor *cursors)
 {
-    memset(places, 0, (size_t)search->query->clause_count * sizeof *places);
+    for (int64_t number = 0; number < search->query->clause_count; number++)
+        cursors[number].place = cursors[number].begin = cursors[number].end = 0;
 }
 
 /* Follow documents from clause to clause */
@@ -59,15 +60,14 @@ static int64_t locate(Search *search, int64_t number, const int32_t *documents, 
         for (int64_t place = 0; place < found; place++) at[place] = place_of(marks, documents[there[place]]);
         return found;
     }
-    int64_t next = search->following[number];
+    Cursor *cursor = &search->following[number];
     for (int place = 0; place < count; place++) {
-        next = seek(clause->documents, clause->size, next, documents[place]);
-        if (next == clause->size) break;
+        int64_t next = seek(&clause->documents, cursor, documents[place]);
+        if (next == clause->documents.size) break;
         there[found] = place;
         at[found] = next;
-        found += clause->documents[next] == documents[place];
+        found += document_at(cursor, next) == documents[place];
     }
-    search->following[number] = next;
     search->looks[search->numbers[number]] += count;
     return found;
 }
@@ -125,13 +125,13 @@ static int reach(const uint8_t *impacts, int least)
 static int64_t count_reaching(const Clause *clause, int least)
 {
     if (least == IMPACTS) return 0;
-    int64_t found = 0, seen = 0;
-    for (int64_t first = 0; first < clause->size; first += SAMPLED * STRIDE) {
-        int64_t end = first + STRIDE < clause->size ? first + STRIDE : clause->size;
+    int64_t found = 0, seen = 0, size = clause->documents.size;
+    for (int64_t first = 0; first < size; first += SAMPLED * STRIDE) {
+        int64_t end = first + STRIDE < size ? first + STRIDE : size;
         for (int64_t place = first; place < end; place++) found += clause->impacts[place] >= least;
         seen += end - first;
     }
-    return seen ? found * clause->size / seen : 0;
+    return seen ? found * size / seen : 0;
 }
 
 /* Score the documents of a clause that can be among the best, until the cost exceeds `limit`. All documents before
@@ -142,24 +142,32 @@ static int take_clause(Search *search, int64_t number, int64_t limit, int64_t *s
     const float *upper = search->upper + number * IMPACTS;
     int32_t documents[BLOCK + STRIDE];
     double bounds[BLOCK + STRIDE];
+    int64_t size = clause->documents.size;
+    Cursor *cursor = &search->adding[number];
     start_over(search, search->following);
     start_over(search, search->scoring);
-    for (int64_t first = 0; first < clause->size;) {
+    start_over(search, search->adding);
+    for (int64_t first = 0; first < size;) {
         int least = least_impact(search, number);
         if (least == IMPACTS) break;
         if (search->worked > limit) {
-            *stopped = clause->documents[first];
+            if (first >= cursor->end && !load(&clause->documents, cursor, first)) return MISFIT;
+            *stopped = document_at(cursor, first);
             return (uint32_t)*stopped < search->query->count ? DONE : MISFIT;
         }
         int64_t count = 0;
-        for (; first < clause->size && count < BLOCK; first += STRIDE) {
+        for (; first < size && count < BLOCK; first += STRIDE) {
             int64_t end = first + STRIDE;
-            if (end > clause->size) end = clause->size;
+            if (end > size) end = size;
             else if (!reach(clause->impacts + first, least)) continue;
-            for (int64_t place = first; place < end; place++) {
-                documents[count] = clause->documents[place];
-                bounds[count] = upper[clause->impacts[place]];
-                count += clause->impacts[place] >= least;
+            for (int64_t place = first; place < end;) {
+                if (place >= cursor->end && !load(&clause->documents, cursor, place)) return MISFIT;
+                int64_t stop = end < cursor->end ? end : cursor->end;
+                for (; place < stop; place++) {
+                    documents[count] = document_at(cursor, place);
+                    bounds[count] = upper[clause->impacts[place]];
+                    count += clause->impacts[place] >= least;
+                }
             }
         }
         for (int64_t place = 0; place < count; place++)
@@ -178,13 +186,19 @@ static void add(Search *search, int64_t number, int32_t base, int64_t size, floa
 {
     const Clause *clause = &search->clauses[number];
     const float *upper = search->upper + number * IMPACTS;
-    int64_t place = seek(clause->documents, clause->size, search->adding[number], base);
-    for (; place < clause->size; place++) {
-        int64_t offset = (int64_t)clause->documents[place] - base;
-        if (offset < 0 || offset >= size) break;
-        sums[offset] += upper[clause->impacts[place]];
+    Cursor *cursor = &search->adding[number];
+    int64_t place = seek(&clause->documents, cursor, base);
+    while (place < clause->documents.size) {
+        if (place >= cursor->end && !load(&clause->documents, cursor, place)) break;
+        int64_t end = cursor->end, offset = 0;
+        for (; place < end; place++) {
+            offset = (int64_t)document_at(cursor, place) - base;
+            if (offset < 0 || offset >= size) break;
+            sums[offset] += upper[clause->impacts[place]];
+        }
+        cursor->place = place;
+        if (place < end) break;
     }
-    search->adding[number] = place;
 }
 
 /* Collect the documents of a window whose sums are at least `least`. */
@@ -229,7 +243,7 @@ static void accumulate(Search *search, int64_t first, int64_t begin, int64_t sto
             count = gather(sums, (int32_t)base, size, least > FLT_MIN ? (float)least : FLT_MIN, documents, bounds);
         } while (end < search->query->clause_count &&
                  count * cost_of_look(search, end) >
-                     search->clauses[end].size * size / search->query->count * ADDED + size * PASSED);
+                     search->clauses[end].documents.size * size / search->query->count * ADDED + size * PASSED);
         for (int64_t place = 0; place < count; place++) bounds[place] /= less;
         count = follow(search, end, documents, bounds, count);
         take_all(search, documents, bounds, count, first);
@@ -241,7 +255,7 @@ static int64_t cost_of_adding(const Search *search, int64_t number)
 {
     int64_t cost = search->query->count * PASSED;
     for (; number < search->query->clause_count; number++) {
-        cost += search->clauses[number].size * ADDED;
+        cost += search->clauses[number].documents.size * ADDED;
         if (search->rest[number] < search->threshold) break;
     }
     return cost;
@@ -265,14 +279,17 @@ static int seed(Search *search)
     int64_t left = search->query->size + search->query->excluded_count + SEEDS;
     for (int64_t number = 0; number < search->query->clause_count && left > 0; number++) {
         const Clause *clause = &search->clauses[number];
-        int64_t seen = clause->size < left * STRIDE ? clause->size : left * STRIDE, counts[IMPACTS] = {0};
+        int64_t seen = clause->documents.size < left * STRIDE ? clause->documents.size : left * STRIDE;
+        int64_t counts[IMPACTS] = {0};
         for (int64_t place = 0; place < seen; place++) counts[clause->impacts[place]]++;
         int least = IMPACTS;
         for (int64_t having = 0; least > 1 && having < left;) having += counts[--least];
+        Cursor *cursor = &search->adding[number];
         start_over(search, search->scoring);
         for (int64_t place = 0; place < seen && left > 0; place++) {
             if (clause->impacts[place] < least) continue;
-            int32_t document = clause->documents[place];
+            if (place >= cursor->end && !load(&clause->documents, cursor, place)) return MISFIT;
+            int32_t document = document_at(cursor, place);
             if ((uint32_t)document >= search->query->count) return MISFIT;
             if (search->query->live && !search->query->live[document]) continue;
             take(search, document, number);
@@ -385,35 +402,43 @@ static void lay_out(Search *search)
     search->numbers = room += clauses;
     search->places = room += clauses;
     search->order = room += clauses;
-    search->following = room += clauses;
-    search->scoring = room += clauses;
-    search->adding = room += clauses;
     search->given = (double *)(room += clauses);
     search->marks = (const Marks **)(room += clauses);
     search->group_ends = room += clauses;
     search->rounded = room += sums + 1;
     search->rest = (double *)(room += sums + 1);
     search->clauses = (Clause *)(room += clauses + 1);
-    search->upper = (float *)(room + clauses * (int64_t)(sizeof(Clause) / sizeof *room));
+    search->following = (Cursor *)(room += clauses * (int64_t)(sizeof(Clause) / sizeof *room));
+    search->scoring = search->following + clauses;
+    search->adding = search->scoring + clauses;
+    search->upper = (float *)(room + 3 * clauses * (int64_t)(sizeof(Cursor) / sizeof *room));
+    for (int64_t number = 0; number < 3 * clauses; number++) {
+        Cursor *cursor = &search->following[number];
+        cursor->place = cursor->begin = cursor->end = cursor->is_misfit = 0;
+    }
 }
 
 /* Return the memory of a search, in units of eight bytes. */
 int64_t searchapp_room(int64_t clauses, int64_t sums, int64_t size)
 {
-    int64_t of_clause = 10 + (int64_t)(sizeof(Clause) / sizeof(int64_t)) + IMPACTS / 2;
+    int64_t of_clause = 7 + (int64_t)((sizeof(Clause) + 3 * sizeof(Cursor)) / sizeof(int64_t)) + IMPACTS / 2;
     return 3 * size + of_clause * clauses + 2 * sums + 3;
 }
 
-/* Mark the documents of a term in a bitmap of `count` documents, which is 0 before: one element per MARKED documents. */
-int searchapp_mark(const int32_t *documents, int64_t size, int64_t count, Marks *marks)
+/* Mark the documents of a term in a bitmap, which is 0 before: one element per MARKED documents of the segment. */
+int searchapp_mark(const Documents *documents, Marks *marks)
 {
-    for (int64_t place = 0; place < size; place++) {
-        int32_t document = documents[place];
-        if ((uint32_t)document >= count) return MISFIT;
-        marks[document / MARKED].bits |= (uint64_t)1 << document % MARKED;
+    Cursor cursor = {0};
+    for (int64_t place = 0; place < documents->size;) {
+        if (!load(documents, &cursor, place)) return MISFIT;
+        for (; place < cursor.end; place++) {
+            int32_t document = document_at(&cursor, place);
+            if ((uint32_t)document >= documents->count) return MISFIT;
+            marks[document / MARKED].bits |= (uint64_t)1 << document % MARKED;
+        }
     }
     int64_t before = 0;
-    for (int64_t some = 0; some * MARKED < count; some++) {
+    for (int64_t some = 0; some * MARKED < documents->count; some++) {
         marks[some].before = before;
         before += count_bits(marks[some].bits);
     }
@@ -426,8 +451,9 @@ int searchapp_search(Query *query)
     Search found = {.query = query}, *search = &found;
     for (int64_t number = 0; number < search->query->clause_count; number++) {
         const Clause *clause = &search->query->clauses[number];
-        if (clause->size < 1 || clause->documents[0] < 0 || clause->greatest >= IMPACTS) return MISFIT;
-        if (clause->documents[clause->size - 1] >= search->query->count) return MISFIT;
+        if (clause->documents.size < 1 || clause->greatest >= IMPACTS) return MISFIT;
+        const int32_t *plain = (const int32_t *)clause->documents.numbers.plain; /* `load` checks packed documents */
+        if (plain && (plain[0] < 0 || plain[clause->documents.size - 1] >= query->count)) return MISFIT;
     }
     lay_out(search);
     prepare(search);
@@ -444,6 +470,8 @@ int searchapp_search(Query *query)
         accumulate(search, number, stopped, query->count);
         break;
     }
+    for (int64_t number = 0; number < 3 * query->clause_count; number++)
+        if (search->following[number].is_misfit) return MISFIT;
     sort(search);
     query->found = search->found;
     query->documents = search->documents;

@@ -4,7 +4,7 @@
 #define SEARCHAPP_MAXSCORE_H
 
 #include "keys.h"
-#include "seek.h"
+#include "postings.h"
 
 #include <float.h>
 #include <stdint.h>
@@ -16,13 +16,11 @@
 
 enum { IMPACTS = 256 };
 
-/* A term with its documents, which ascend. */
+/* A term, or another leaf of a query, with its postings. */
 typedef struct {
-    const int32_t *documents;
+    Documents documents;
+    Numbers frequencies; /* packed ones are less one */
     const uint8_t *impacts;
-    const void *frequencies;
-    int64_t size;
-    int64_t width; /* bytes of a frequency: 1, 2 or 4 */
     int64_t greatest; /* the greatest impact */
     const uint8_t *norms; /* per document: its encoded length */
     const float *inverses; /* per encoded length: the inverse norm */
@@ -84,8 +82,8 @@ typedef struct {
     int64_t *group_ends;
     int64_t *rounded;
     int64_t *order; /* the clauses of all groups */
-    /* Per clause: the positions of `follow`, `take` and `accumulate` in its documents. */
-    int64_t *following, *scoring, *adding;
+    /* Per clause: its documents as read by `follow`, by `take`, and by `seed`, `take_clause` and `accumulate`. */
+    Cursor *following, *scoring, *adding;
     double *rest; /* per clause: the sum of the greatest scores of this and all later clauses; 0 at the end */
     double *given; /* per clause: its score of the current document, a float */
     float *upper; /* per clause: the greatest score of each impact */
@@ -117,9 +115,7 @@ static int64_t place_of(const Marks *marks, int32_t document)
 
 static uint32_t frequency_at(const Clause *clause, int64_t place)
 {
-    if (clause->width == 1) return ((const uint8_t *)clause->frequencies)[place];
-    if (clause->width == 2) return ((const uint16_t *)clause->frequencies)[place];
-    return ((const uint32_t *)clause->frequencies)[place];
+    return number_at(&clause->frequencies, place) + !clause->frequencies.plain;
 }
 
 /* Return the frequency of a term in a document. */
@@ -129,8 +125,8 @@ static uint32_t frequency_in(Search *search, int64_t number, int32_t document)
     const Marks *marks = search->marks[number];
     if (marks) return is_marked(marks, document) ? frequency_at(clause, place_of(marks, document)) : 0;
     search->looks[search->numbers[number]]++;
-    int64_t place = search->scoring[number] = seek(clause->documents, clause->size, search->scoring[number], document);
-    if (place == clause->size || clause->documents[place] != document) return 0;
+    int64_t place = seek(&clause->documents, &search->scoring[number], document);
+    if (place == clause->documents.size || document_at(&search->scoring[number], place) != document) return 0;
     return frequency_at(clause, place);
 }
 

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from searchapp.lucene import native
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index import arrays
+from searchapp.lucene.index.arrays import StoredArray
 from searchapp.lucene.index.mapping import Schema
+from searchapp.lucene.index.postings import StoredPostings
 from searchapp.lucene.index.reader import (
     RARE_SHARE,
     FieldReader,
@@ -38,31 +40,28 @@ from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Explanation, Token
 from searchapp.lucene.similarity import ONE, Float32s
 
-MAX_WIDTH = 4  # bytes of a position
+_TERM = struct.Struct("=5q")  # the end of `Term` of phrases.c, after the addresses of postings
 
-_TERM = struct.Struct("=13q")  # `Term` of phrases.c
+NO_MEMORY = -2
 
 
 def _compiled_postings(
-    library: ctypes.CDLL, terms: Sequence[TermPositions], positions: Sequence[int], documents: Numbers
+    library: ctypes.CDLL,
+    terms: Sequence[TermPositions],
+    positions: Sequence[int],
+    documents: Numbers,
+    count: int,
 ) -> Postings:
-    """Return the ascending documents that have the terms at relative positions, with the frequencies."""
+    """Return the ascending documents that have the terms at relative positions, with the frequencies.
+
+    `count` is the number of documents of the segment.
+    """
     documents = np.ascontiguousarray(documents, np.int32)
     packed, alive = [], []
     for term, position in zip(terms, positions, strict=True):
-        term_documents, frequencies, term_positions = term.all()
-        is_sound = term_documents.dtype == np.int32 and len(term_documents) == len(frequencies)
-        if not is_sound or frequencies.dtype.kind != "u" or term_positions.itemsize > MAX_WIDTH:
-            raise IndexError("the positions of a term are not those of documents")
-        alive.append((term_documents, frequencies, term_positions))
-        packed.append(
-            _TERM.pack(
-                *(term_documents.ctypes.data, frequencies.ctypes.data, term_positions.ctypes.data),
-                *(len(term_documents), frequencies.itemsize, term_positions.itemsize, len(term_positions)),
-                position - positions[0],
-                *(0, 0, 0, 0, 0),
-            )
-        )
+        addresses, kept = term.address(count)
+        packed.append(addresses + _TERM.pack(position - positions[0], *(0,) * 4))
+        alive.append(kept)
     matching, counts = np.empty(len(documents), np.int32), np.empty(len(documents), np.float32)
     size = library.searchapp_phrase(
         ctypes.create_string_buffer(b"".join(packed)),
@@ -72,6 +71,8 @@ def _compiled_postings(
         matching.ctypes.data,
         counts.ctypes.data,
     )
+    if size == NO_MEMORY:
+        raise MemoryError
     if size < 0:
         raise IndexError("the positions of a term are not those of documents")
     return Postings(matching[:size].copy(), counts[:size].copy())
@@ -141,8 +142,8 @@ class MultiPhrase(ScoredLeaf):
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
         library = native.library()
         if library is not None and not self.slop and (among is None or len(among) >= COMPILED):
-            rarest = min((term.documents for term in terms), key=len)
-            return _compiled_postings(library, terms, self.positions, rarest if among is None else among)
+            documents = min(terms, key=len).documents if among is None else among
+            return _compiled_postings(library, terms, self.positions, documents, field.documents)
         # Positions are read only in documents that have all terms, and of some documents at a time.
         documents = _in_all([term.documents for term in terms], field.documents, among)
         count: Callable[[Sequence[TermPositions], Numbers], NDArray[Any]] = self._counts
@@ -165,7 +166,7 @@ class MultiPhrase(ScoredLeaf):
         count, remaining = 0, documents
         ends = firsts = matches = np.empty(0, np.int64)
         # Rarest term first: positions of the others are read only in the remaining documents.
-        order = np.argsort([len(term.documents) for term in terms], kind="stable").tolist()
+        order = np.argsort([len(term) for term in terms], kind="stable").tolist()
         for turn, number in enumerate(order):
             term_documents, counts, positions = terms[number].select(remaining)
             position_ends = np.cumsum(counts)
@@ -322,7 +323,14 @@ def _any_positions(field: FieldReader, terms: Sequence[str]) -> TermPositions | 
     positions = np.concatenate([positions for _numbers, _counts, positions in parts])
     order = np.lexsort((positions, documents))
     distinct, counts = np.unique(documents, return_counts=True)
-    return TermPositions(distinct, counts.astype(np.uint32), positions[order], 0, len(positions))
+    postings = StoredPostings(
+        starts=StoredArray(np.array([0, len(distinct)])),
+        documents=StoredArray(distinct),
+        frequencies=StoredArray(counts.astype(np.uint32)),
+        positions=StoredArray(positions[order]),
+        unpacked_position_starts=StoredArray(np.array([0, len(positions)])),
+    )
+    return TermPositions(postings, slice(0, len(distinct)))
 
 
 def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numbers:

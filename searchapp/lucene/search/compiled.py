@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import native, similarity
-from searchapp.lucene.index.arrays import Int64s, Numbers
+from searchapp.lucene.index.arrays import Int64s, Numbers, StoredArray
 from searchapp.lucene.index.impacts import EDGES
+from searchapp.lucene.index.packed import documents_address, numbers_address
 from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Ranking, SegmentReader
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction
 from searchapp.lucene.queries.match_all import MatchNone, is_zero_match_all
@@ -390,7 +391,7 @@ def _pack_integers(values: Iterable[int]) -> bytes:
     return array("q", values).tobytes()
 
 
-_CLAUSE = struct.Struct("=10qd")  # `Clause` of maxscore.h
+_CLAUSE = struct.Struct("=6qd")  # the end of `Clause` of maxscore.h, after the addresses of postings
 
 
 class _Query(ctypes.Structure):
@@ -408,8 +409,9 @@ class _BoundedTerm:
     """A term or another scored leaf that has documents, in the form that maxscore.c reads."""
 
     key: Hashable  # the leaf, or the field and the text of a term
-    documents: Numbers
-    arrays: tuple[NDArray[Any], ...]
+    frequency: int  # documents of the segment
+    documents: bytes  # `Documents` of postings.h
+    arrays: tuple[NDArray[Any] | None, ...]
     is_bounded: bool  # whether its scores have the full precision of float32
     packed: bytes
     size: int  # memory in bytes
@@ -445,7 +447,7 @@ class DocumentBitmaps:
 
     def count(self, term: _BoundedTerm, searched: int) -> None:
         """Count `searched` look-ups among the postings of a term, and create its bitmap if worthwhile."""
-        frequency = len(term.documents)
+        frequency = term.frequency
         if frequency * BITMAP_SHARE < self._count or not self._most or term.key in self._maps:
             return
         total = self._searched.get(term.key, 0) + searched
@@ -462,7 +464,7 @@ class DocumentBitmaps:
         address = start + row * self._width
         library = native.library()
         assert library is not None
-        if library.searchapp_mark(term.documents.ctypes.data, frequency, self._count, address):
+        if library.searchapp_mark(term.documents, address):
             self._maps.clear()  # the row taken from memory has no key
             raise IndexError("the postings of a term are not those of documents")
         self._maps[term.key] = address
@@ -668,7 +670,13 @@ class Pruner:
         impacts = upper.searchsorted(scores).clip(1, 255).astype(np.uint8)
         frequencies = postings.frequencies.astype(np.uint32)
         has_fractions = bool((frequencies != postings.frequencies).any())  # of phrases with slop
-        bounded = BoundedPostings(postings.documents, frequencies, impacts, int(impacts.max()))
+        bounded = BoundedPostings(
+            StoredArray(np.ascontiguousarray(postings.documents, np.int32)),
+            StoredArray(frequencies),
+            impacts,
+            int(impacts.max()),
+            slice(0, len(impacts)),
+        )
         frequency = leaf.index_frequency(self._reader, len(postings.documents))
         computed = postings.documents.nbytes + frequencies.nbytes + impacts.nbytes
         term = self._packed(leaf, field, bounded, weight, frequency, EDGES, computed)
@@ -685,19 +693,22 @@ class Pruner:
         computed: int,
     ) -> _BoundedTerm:
         """Return a term, given its frequency in the whole index and the size of its computed postings in bytes."""
-        size = len(postings.documents)
-        if not size or {len(postings.frequencies), len(postings.impacts)} != {size}:
+        part, size = postings.part, len(postings.impacts)
+        if (
+            not size
+            or part.stop - part.start != size
+            or min(len(postings.documents), len(postings.frequencies)) < part.stop
+        ):
             raise IndexError("the postings of a term are not in the files")
         types = postings.documents.dtype.str, postings.impacts.dtype.str, field.norms.dtype.str
         if types != ("<i4", "|u1", "|u1") or postings.frequencies.dtype.kind != "u":
             raise IndexError("the postings of a term are no numbers of postings")
         if len(field.norms) != self._reader.count:
             raise IndexError("a field does not have the lengths of all documents")
-        arrays = postings.documents, postings.impacts, postings.frequencies
+        documents, kept_documents = documents_address(postings.documents, part, self._reader.count)
+        frequencies, kept_frequencies = numbers_address(postings.frequencies, part)
         packed = _CLAUSE.pack(
-            *(array.ctypes.data for array in arrays),
-            size,
-            postings.frequencies.itemsize,
+            postings.impacts.ctypes.data,
             postings.greatest,
             field.norms.ctypes.data,
             field.norm_inverses.ctypes.data,
@@ -705,5 +716,8 @@ class Pruner:
             frequency,
             float(weight),
         )
+        arrays = kept_documents, kept_frequencies, postings.impacts
         is_bounded = bool(WEIGHTS[0] < weight < WEIGHTS[1])
-        return _BoundedTerm(key, postings.documents, arrays, is_bounded, packed, TERM_BYTES + computed)
+        return _BoundedTerm(
+            key, size, documents, arrays, is_bounded, documents + frequencies + packed, TERM_BYTES + computed
+        )

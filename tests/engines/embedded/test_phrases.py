@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +14,15 @@ import pytest
 from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.lucene import native
 from searchapp.lucene.index import reader as term_positions
-from searchapp.lucene.index.reader import Postings, TermPositions
+from searchapp.lucene.index.arrays import StoredArray
+from searchapp.lucene.index.postings import StoredPostings
+from searchapp.lucene.index.reader import Postings
 from searchapp.lucene.queries import phrase as phrase_leaf
 from searchapp.lucene.queries.phrase import MultiPhrase, Phrase
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
 
-AllPostings = tuple[Any, Any, Any]
 """Documents, frequencies and positions of a term."""
 
 PHRASES = 3_000 if FULL else 300
@@ -109,43 +109,48 @@ def test_phrases_of_frequent_terms_are_counted(library: Path, tmp_path: Path) ->
                 assert frequencies(phrase, index) == counts
 
 
-def without_last_position(postings: AllPostings) -> AllPostings:
-    documents, counts, positions = postings
-    return documents, counts, positions[:-1]
+def without_last_position(postings: StoredPostings) -> StoredPostings:
+    return postings._replace(positions=StoredArray(postings.positions.all()[:-1]))
 
 
-def with_higher_frequencies(postings: AllPostings) -> AllPostings:
-    documents, counts, positions = postings
-    return documents, counts + np.uint8(200), positions
+def with_higher_frequencies(postings: StoredPostings) -> StoredPostings:
+    return postings._replace(frequencies=StoredArray(postings.frequencies.all() + 200))
 
 
-def without_last_frequency(postings: AllPostings) -> AllPostings:
-    documents, counts, positions = postings
-    return documents, counts[:-1], positions
+def without_last_frequency(postings: StoredPostings) -> StoredPostings:
+    return postings._replace(frequencies=StoredArray(postings.frequencies.all()[:-1]))
 
 
-def with_long_positions(postings: AllPostings) -> AllPostings:
-    documents, counts, positions = postings
-    return documents, counts, positions.astype(np.int64)
+def unpacked(postings: StoredPostings) -> StoredPostings:
+    """Return the postings in arrays, as in an index of format 7."""
+    return StoredPostings(
+        starts=postings.starts,
+        documents=StoredArray(postings.documents.all()),
+        frequencies=StoredArray(postings.frequencies.all().astype(np.uint8)),
+        positions=StoredArray(postings.positions.all()),
+        unpacked_position_starts=StoredArray(postings.position_starts()),
+    )
 
 
-@pytest.mark.parametrize(
-    "alter", [without_last_position, with_higher_frequencies, without_last_frequency, with_long_positions]
-)
+@pytest.mark.parametrize("alter", [without_last_position, with_higher_frequencies, without_last_frequency])
 def test_invalid_positions_raise_an_error_instead_of_crashing(
     library: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    alter: Callable[[AllPostings], AllPostings],
+    alter: Callable[[StoredPostings], StoredPostings],
 ) -> None:
     documents = [Document(str(number), "a b a b") for number in range(9)]
     with closing(EmbeddedEngine(tmp_path, "test")) as engine:
         engine.build("altered", spec_of(documents), documents)
         index = engine.open("altered")
-        read_all = TermPositions.all
-        monkeypatch.setattr(TermPositions, "all", lambda term: alter(read_all(term)))
-        with pytest.raises(IndexError, match="positions"):
-            frequencies(Phrase.of("text", ("a", "b"), (0, 1)), index)
+        phrase = Phrase.of("text", ("a", "b"), (0, 1))
+        field = index.index.searchers[0].reader.fields["text"]
+        expected, postings = frequencies(phrase, index), unpacked(field._postings)
+        monkeypatch.setattr(field, "_postings", postings)
+        assert frequencies(phrase, index) == expected
+        monkeypatch.setattr(field, "_postings", alter(postings))
+        with pytest.raises(IndexError, match="postings|positions"):
+            frequencies(phrase, index)
 
 
 def frequencies(phrase: Phrase | MultiPhrase, index: EmbeddedIndex) -> dict[str, float]:

@@ -21,6 +21,7 @@ from searchapp.engines.embedded import EmbeddedEngine, EmbeddedIndex
 from searchapp.errors import QueryRefused
 from searchapp.lucene import native, similarity
 from searchapp.lucene.index import impacts
+from searchapp.lucene.index.arrays import StoredArray
 from searchapp.lucene.index.reader import BoundedPostings, FieldReader
 from searchapp.lucene.search import compiled, searcher
 from searchapp.lucene.search.compiled import BITMAP_BYTES, Pruner
@@ -516,16 +517,33 @@ def drop_last_impact(postings: BoundedPostings) -> BoundedPostings:
 
 
 def drop_all(postings: BoundedPostings) -> BoundedPostings:
-    return BoundedPostings(
-        postings.documents[:0], postings.frequencies[:0], postings.impacts[:0], postings.greatest
+    return replace(postings, impacts=postings.impacts[:0], part=slice(0, 0))
+
+
+def beyond_the_end(postings: BoundedPostings) -> BoundedPostings:
+    size, end = len(postings.impacts), len(postings.documents)
+    return replace(postings, part=slice(end - size + 1, end + 1))
+
+
+def unpacked(
+    postings: BoundedPostings, change: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+) -> BoundedPostings:
+    """Return the postings in arrays, as in an index of format 7, with changed documents."""
+    return replace(
+        postings,
+        documents=StoredArray(change(postings.documents.parts([postings.part]))),
+        frequencies=StoredArray(postings.frequencies.parts([postings.part])),
+        part=slice(0, len(postings.impacts)),
     )
 
 
 def with_documents(change: Callable[[np.ndarray[Any, Any]], object]) -> Callable[[Any], BoundedPostings]:
     def alter(postings: BoundedPostings) -> BoundedPostings:
-        documents = postings.documents.copy()
-        change(documents)
-        return replace(postings, documents=documents)
+        def changed(documents: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            change(documents)
+            return documents
+
+        return unpacked(postings, changed)
 
     return alter
 
@@ -539,7 +557,7 @@ def make_last_too_large(documents: np.ndarray[Any, Any]) -> None:
 
 
 def as_longs(postings: BoundedPostings) -> BoundedPostings:
-    return replace(postings, documents=postings.documents.astype(np.int64))
+    return unpacked(postings, lambda documents: documents.astype(np.int64))
 
 
 def set_middle(number: int) -> Callable[[np.ndarray[Any, Any]], None]:
@@ -554,6 +572,7 @@ def set_middle(number: int) -> Callable[[np.ndarray[Any, Any]], None]:
     [
         drop_last_impact,
         drop_all,
+        beyond_the_end,
         as_longs,
         with_documents(make_first_negative),
         with_documents(make_last_too_large),
@@ -588,7 +607,7 @@ def test_unordered_postings_do_not_crash(
 
     def bounded_altered(field: FieldReader, rank: int) -> BoundedPostings:
         postings = bounded(field, rank)
-        return replace(postings, documents=np.ascontiguousarray(alter(postings.documents)))
+        return unpacked(postings, lambda documents: np.ascontiguousarray(alter(documents)))
 
     monkeypatch.setattr(FieldReader, "bounded", bounded_altered)
     monkeypatch.setattr(compiled, "BITMAP_SHARE", 10**6)
@@ -623,9 +642,10 @@ def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> N
             assert field.has_impacts
             for rank in range(len(field.terms)):
                 postings = field.bounded(rank)
-                x = postings.frequencies.astype(np.float32) * field.inverses(postings.documents)
+                frequencies = postings.frequencies.parts([postings.part])
+                x = frequencies.astype(np.float32) * field.inverses(postings.documents.parts([postings.part]))
                 assert (x <= impacts.EDGES[postings.impacts]).all()
-                small = postings.frequencies < impacts.COUNTED
+                small = frequencies < impacts.COUNTED
                 assert (x > impacts.EDGES[postings.impacts - 1])[small].all()
                 assert postings.greatest == postings.impacts.max()
 

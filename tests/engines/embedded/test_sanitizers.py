@@ -19,6 +19,8 @@ SANITIZERS = ("asan", "ubsan")
 TESTS = (
     "tests/analysis/test_bulk.py",
     "tests/engines/embedded/test_kernels.py",
+    "tests/engines/embedded/test_packed.py",
+    "tests/engines/embedded/test_phrases.py",
     "tests/engines/embedded/test_pruning.py",
     "tests/engines/embedded/test_storage.py",
 )

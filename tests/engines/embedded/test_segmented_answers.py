@@ -340,7 +340,8 @@ def test_impacts_bound_scores_in_segments_written_with_other_lengths(cases: dict
                 changed += field.edges_above is not impacts.EDGES
                 for rank in range(len(field.terms)):
                     terms = field.bounded(rank)
-                    x = terms.frequencies.astype(np.float32) * field.inverses(terms.documents)
+                    frequencies = terms.frequencies.parts([terms.part]).astype(np.float32)
+                    x = frequencies * field.inverses(terms.documents.parts([terms.part]))
                     assert (x <= field.edges_above[terms.impacts]).all()
     assert changed > len(cases)
 

@@ -28,7 +28,7 @@ from searchapp.files import digest_json
 from searchapp.lucene import native
 from searchapp.lucene.index import arrays, documents, impacts, postings, reader, writer
 from searchapp.lucene.index.arrays import StoredArray, Terms, TermsWriter
-from searchapp.lucene.index.layout import MANIFEST, STAMP, IndexManifest
+from searchapp.lucene.index.layout import FORMAT, MANIFEST, STAMP, IndexManifest
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
@@ -329,7 +329,7 @@ def test_a_newer_format_is_rejected(embedded: EmbeddedEngine) -> None:
     for content in (newer, newer | {"digest": digest_json(newer)}):
         (folder / MANIFEST).write_text(json.dumps(content), "utf-8")
         with pytest.raises(
-            EngineRefused, match=rf"{folder} has the format 99, but this version reads 8: use"
+            EngineRefused, match=rf"{folder} has the format 99, but this version reads {FORMAT}: use"
         ):
             embedded.open("rings")
 
