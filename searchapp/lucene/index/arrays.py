@@ -1,4 +1,4 @@
-"""Arrays in `.npy` files: written in pieces, memory-mapped, and verified block by block; term dictionaries.
+"""Arrays in `.npy` files: written in pieces, memory-mapped, and verified block by block.
 
 Every block of a file has a CRC-32 checksum, because a single altered bit would change a ranking unnoticed. It is
 verified before its first use.
@@ -12,11 +12,9 @@ import os
 import re
 import sys
 import zlib
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -141,6 +139,11 @@ def mapped(folder: Path, name: str) -> StoredArray:
     return StoredArray(np.frombuffer(content, dtype, length, _HEADER_BYTES))
 
 
+def marked(bits: NDArray[np.uint8], count: int) -> Numbers:
+    """Return which of `count` bits are set, ascending; the first one is the lowest of the first byte."""
+    return np.flatnonzero(np.unpackbits(bits, count=count, bitorder="little")).astype(np.int32)
+
+
 def find_sorted(ascending: NDArray[Any], numbers: NDArray[Any]) -> tuple[NDArray[np.intp], Mask]:
     """Return the index of each number of `numbers` in a sorted array, and whether the number is present.
 
@@ -214,6 +217,7 @@ class StoredArray:
     def __init__(self, values: NDArray[Any], blocks: _Blocks | None = None) -> None:
         self._values = values
         self._blocks = blocks
+        self._numbers: Sequence[int] = memoryview(values.data)  # returns Python integers
         self.dtype = values.dtype
 
     def __len__(self) -> int:
@@ -246,6 +250,17 @@ class StoredArray:
             return False
         self._blocks = None
         return True
+
+    def number(self, index: int) -> int:
+        """Return an element of an array of integers."""
+        if self._blocks is not None:
+            self.require(index, index + 1)
+        return self._numbers[index]
+
+    def pair(self, index: int) -> tuple[int, int]:
+        """Return an element and the next one."""
+        first, second = self[index : index + 2].tolist()
+        return first, second
 
     @property
     def is_verified(self) -> bool:
@@ -309,126 +324,3 @@ def _mapped(file: BinaryIO) -> mmap.mmap:
     if sys.version_info >= (3, 13):  # saves a file descriptor
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-# Terms
-
-CHUNK = 65536  # terms read or packed at a time
-
-
-class Terms:
-    """The terms of a field, or the ids of an index, by rank in bytewise order (UTF-8: order of code points).
-
-    One array contains the concatenated terms, another their starts. A look-up is a binary search in the mapped files.
-    """
-
-    def __init__(self, characters: StoredArray, starts: StoredArray) -> None:
-        self._columns = characters, starts
-        self._characters = memoryview(characters.unverified().data)
-        self._starts = memoryview(starts.unverified().data)  # returns Python integers
-        self._is_verified = False
-
-    @classmethod
-    def open(cls, open_array: Callable[[str], StoredArray], name: str) -> Terms:
-        return cls(open_array(f"{name}.terms"), open_array(f"{name}.term-starts"))
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __getitem__(self, rank: int) -> bytes:
-        if not 0 <= rank < len(self):
-            raise IndexError(rank)
-        if not self._is_verified:
-            self._verify(rank, rank + 1)
-        return self._characters[self._starts[rank] : self._starts[rank + 1]].tobytes()
-
-    def _verify(self, first: int, end: int) -> None:
-        characters, starts = self._columns
-        starts_verified = starts.require(first, end + 1)
-        self._is_verified = characters.require(self._starts[first], self._starts[end]) and starts_verified
-
-    def __iter__(self) -> Iterator[bytes]:
-        for first in range(0, len(self), CHUNK):
-            end = min(first + CHUNK, len(self))
-            self._verify(first, end)
-            starts = self._starts[first : end + 1].tolist()
-            yield from split_terms(bytes(self._characters[starts[0] : starts[-1]]), starts)
-
-    def arrays(self) -> tuple[NDArray[np.uint8], Int64s]:
-        """Return the bytes of all terms, and the start of each, followed by the end of the last."""
-        characters, starts = self._columns
-        return characters.all(), starts.all()
-
-    def code_points(self, ranks: range) -> tuple[NDArray[np.uint32], Int64s]:
-        """Return the code points of consecutive terms, and the start of each, followed by the end of the last."""
-        characters, starts = self.arrays()
-        own = starts[ranks.start : ranks.stop + 1]
-        piece = characters[own[0] : own[-1]]
-        points = np.frombuffer(piece.tobytes().decode().encode("utf-32-le"), np.dtype("<u4"))
-        return points, np.append(0, np.cumsum((piece & 0xC0) != 0x80))[own - own[0]]
-
-    @cached_property
-    def shapes(self) -> tuple[Int64s, NDArray[np.uint32]]:
-        """The number of characters of each term, and the set of their code points modulo 32, as bits."""
-        points, begins = self.code_points(range(len(self)))
-        lengths = np.diff(begins)
-        sets = np.zeros(len(self), np.uint32)
-        filled = np.flatnonzero(lengths)
-        if len(filled):
-            bits = np.left_shift(np.uint32(1), points & np.uint32(31))
-            sets[filled] = np.bitwise_or.reduceat(bits, begins[filled])
-        return lengths, sets
-
-    def rank(self, term: str) -> int | None:
-        encoded = term.encode()
-        if not self._is_verified:
-            rank = bisect_left(self, encoded)
-            return rank if rank < len(self) and self[rank] == encoded else None
-        characters, starts = self._characters, self._starts
-        low, high = 0, len(starts) - 1
-        while low < high:  # bisect_left, without a call for each step
-            middle = (low + high) >> 1
-            if characters[starts[middle] : starts[middle + 1]].tobytes() < encoded:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(self) and self[low] == encoded else None
-
-    def insertion(self, term: str, *, is_after: bool) -> int:
-        """Return the rank of the first term that does not precede a term, or that follows it."""
-        return (bisect_right if is_after else bisect_left)(self, term.encode())
-
-    def with_prefix(self, prefix: str) -> range:
-        encoded = prefix.encode()
-        first = bisect_left(self, encoded)
-        size = len(encoded)
-        return range(first, bisect_left(self, True, lo=first, key=lambda term: term[:size] > encoded))
-
-
-def split_terms(characters: bytes, starts: Sequence[int]) -> list[bytes]:
-    """Split concatenated terms at `starts`, which are offsets in a longer array and include the end."""
-    base = starts[0]
-    return [characters[start - base : end - base] for start, end in pairwise(starts)]
-
-
-class TermsWriter:
-    """Collects ascending terms, and writes them."""
-
-    def __init__(self) -> None:
-        self._characters = bytearray()
-        self._starts = [np.zeros(1, np.int64)]
-
-    def add(self, terms: Iterable[bytes]) -> None:
-        remaining = iter(terms)
-        while chunk := list(islice(remaining, CHUNK)):
-            ends = accumulate(map(len, chunk[1:]), initial=len(self._characters) + len(chunk[0]))
-            self._starts.append(np.fromiter(ends, np.int64, len(chunk)))
-            self._characters += b"".join(chunk)
-
-    def write(self, folder: Path, name: str) -> None:
-        characters, starts = self.arrays()
-        save(folder, f"{name}.terms", characters)
-        save(folder, f"{name}.term-starts", starts)
-
-    def arrays(self) -> tuple[NDArray[np.uint8], Int64s]:
-        return np.frombuffer(self._characters, np.uint8), np.concatenate(self._starts)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -207,6 +209,8 @@ class PackedNumbers:
         """Verify the numbers from `first` to `end`, before C reads them."""
         if not 0 <= first <= end <= self._length:
             raise IndexError("packed numbers are not in their file")
+        if self._offsets.is_verified and self._content.is_verified:
+            return
         begin, stop = first // BLOCK, -(-end // BLOCK)
         self._offsets.require(begin, stop + 1)
         bounds = self._offsets.unverified()
@@ -224,6 +228,13 @@ class PackedNumbers:
         """Return the numbers from `part.start` to `part.stop`, which must be within the array."""
         return self.parts([part])
 
+    def first_of(self, block: int) -> int:
+        """Return the first number of a block."""
+        self.require(block * BLOCK, block * BLOCK + 1)
+        begin, end = self._offsets.number(block), self._offsets.number(block + 1)
+        four_bytes = self._content.unverified()[begin * UNIT : begin * UNIT + 4].tobytes()
+        return int.from_bytes(four_bytes, "little") & ((1 << (end - begin)) - 1)
+
     def all(self) -> NDArray[Any]:
         return self[0 : len(self)]
 
@@ -233,31 +244,31 @@ class PackedNumbers:
 
     def _unpacked(self, parts: Sequence[slice], before: Uint32s | None) -> Uint32s:
         """Return the numbers of several parts, or running sums, which begin with a number `before` each part."""
-        bounds = np.array([(part.start, part.stop) for part in parts], np.int64).reshape(-1, 2).T.copy()
-        if bounds.max(initial=0) > self._length:
+        begins, ends = [part.start for part in parts], [part.stop for part in parts]
+        if max(ends, default=0) > self._length:
             raise IndexError("packed numbers are not in their file")
         if not (self._offsets.is_verified and self._content.is_verified):
-            for first, end in bounds.T.tolist():
-                if first < end:
-                    self.require(first, end)
+            for part in parts:
+                self.require(part.start, part.stop)
         library = native.library()
         if library is None:
-            return self._unpacked_by_numpy(bounds, before)
-        numbers = np.empty(int((bounds[1] - bounds[0]).sum()), np.uint32)
+            return self._unpacked_by_numpy(parts, before)
+        numbers = np.empty(sum(ends) - sum(begins), np.uint32)
         if library.searchapp_unpack(
             self.address(0),
-            bounds[0].ctypes.data,
-            bounds[1].ctypes.data,
-            None if before is None else before.ctypes.data,
+            array("q", begins).tobytes(),
+            array("q", ends).tobytes(),
+            None if before is None else before.tobytes(),
             len(parts),
             numbers.ctypes.data,
         ):
             raise IndexError("packed numbers are not in their file")
         return numbers
 
-    def _unpacked_by_numpy(self, bounds: Int64s, before: Uint32s | None) -> Uint32s:
+    def _unpacked_by_numpy(self, parts: Sequence[slice], before: Uint32s | None) -> Uint32s:
         pieces = [np.empty(0, np.uint32)]
-        for index, (first, end) in enumerate(bounds.T.tolist()):
+        for index, part in enumerate(parts):
+            first, end = part.start, part.stop
             if first >= end:
                 continue
             begin = first // BLOCK
@@ -317,13 +328,84 @@ class PackedFrequencies(PackedNumbers):
         return sums
 
 
+def save_starts(folder: Path, name: str, starts: Int64s) -> None:
+    """Write the starts of consecutive pieces, and the end of the last, as the packed lengths of the pieces.
+
+    `<name>.bases.npy` has the start of each block, then the number of pieces.
+    """
+    with PackedFile(folder, name) as file:
+        file.append(np.diff(starts))
+    arrays.save(folder, f"{name}.bases", np.append(starts[:-1:BLOCK], len(starts) - 1))
+
+
+def open_starts(
+    open_array: Callable[[str], StoredArray], name: str, *, is_packed: bool
+) -> StoredArray | PackedStarts:
+    """Open what `save_starts` wrote, or an array of format 7."""
+    content = open_array(name)
+    if not is_packed:
+        return content
+    return PackedStarts(content, open_array(f"{name}.offsets"), open_array(f"{name}.bases"))
+
+
+class PackedStarts:
+    """The ascending starts of consecutive pieces, then the end of the last, see `save_starts`."""
+
+    dtype: np.dtype[Any] = np.dtype(np.int64)
+
+    def __init__(self, content: StoredArray, offsets: StoredArray, bases: StoredArray) -> None:
+        if not len(bases) or bases.dtype != np.int64:
+            raise ValueError("its files do not agree on the starts of terms")
+        self._bases = bases
+        self._count = int(bases[len(bases) - 1 : len(bases)][0])
+        if len(bases) != -(-self._count // BLOCK) + 1:
+            raise ValueError("its files do not agree on the starts of terms")
+        self._lengths = PackedNumbers(content, offsets, self._count)
+
+    def __len__(self) -> int:
+        return self._count + 1
+
+    def __getitem__(self, part: slice) -> Int64s:
+        first, end = int(part.start), int(part.stop)
+        if first >= end:
+            return np.empty(0, np.int64)
+        block = min(first, max(self._count - 1, 0)) // BLOCK  # the last start may follow the last block
+        begin = block * BLOCK
+        starts = np.zeros(end - begin, np.int64)
+        np.cumsum(self._lengths[begin : end - 1], out=starts[1:])
+        if self._count:
+            starts += self._bases[block : block + 1]
+        return starts[first - begin :]
+
+    @cached_property
+    def _all(self) -> Int64s:
+        return self[0 : len(self)]
+
+    def all(self) -> Int64s:
+        return self._all
+
+    def pair(self, index: int) -> tuple[int, int]:
+        """Return a start and the next one."""
+        block, place = divmod(index, BLOCK)
+        start = self._bases.number(block)
+        if not place:
+            return start, start + self._lengths.first_of(block)
+        lengths = self._lengths[index - place : index + 1]
+        end = start + int(lengths.sum(dtype=np.int64))
+        return end - int(lengths[place]), end
+
+
 class PackedDocuments:
     """The documents of terms, see `DocumentsFile`; `starts` has the start of each term, then the end of the last."""
 
     dtype: np.dtype[Any] = np.dtype(np.int32)
 
     def __init__(
-        self, content: StoredArray, offsets: StoredArray, bases: StoredArray, starts: StoredArray
+        self,
+        content: StoredArray,
+        offsets: StoredArray,
+        bases: StoredArray,
+        starts: StoredArray | PackedStarts,
     ) -> None:
         length = int(starts[len(starts) - 1 : len(starts)][0])
         if len(bases) != length // BLOCK + 1 or bases.dtype != np.int32:

@@ -26,8 +26,6 @@ from searchapp.lucene.index.arrays import (
     Int64s,
     Numbers,
     StoredArray,
-    TermsWriter,
-    split_terms,
 )
 from searchapp.lucene.index.packed import (
     Column,
@@ -37,7 +35,11 @@ from searchapp.lucene.index.packed import (
     PackedFile,
     PackedFrequencies,
     PackedNumbers,
+    PackedStarts,
+    open_starts,
+    save_starts,
 )
+from searchapp.lucene.index.terms import TermsWriter, split_terms
 
 RUN_TOKENS = 1_000_000
 RUN_TERMS = 125_000  # terms are Python strings until a run is written
@@ -334,7 +336,7 @@ def merge(runs: Sequence[PostingsRun], folder: Path, name: str, *, positional: b
                     pieces = [(part.run, part.numbers, part.position_starts) for part in parts]
                     _append(position_files, end - first, pieces)
     terms.write(folder, name)
-    arrays.save(folder, f"{name}.starts", offsets(np.concatenate(posting_counts)))
+    save_starts(folder, f"{name}.starts", offsets(np.concatenate(posting_counts)))
     return postings, tokens if positional else postings
 
 
@@ -454,7 +456,7 @@ class StoredPostings(NamedTuple):
     positions; others have packed numbers.
     """
 
-    starts: StoredArray
+    starts: StoredArray | PackedStarts
     documents: StoredArray | PackedDocuments
     frequencies: StoredArray | PackedFrequencies
     positions: StoredArray | PackedNumbers
@@ -485,7 +487,7 @@ def open_postings(
     def load(part: str) -> StoredArray:
         return open_array(f"{prefix}.{part}")
 
-    starts = load("starts")
+    starts = open_starts(open_array, f"{prefix}.starts", is_packed=is_packed)
     if not is_packed:
         documents = load("documents")
         if tokens is None:

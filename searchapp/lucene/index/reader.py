@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene.errors import CorruptIndex
 from searchapp.lucene.index import impacts
-from searchapp.lucene.index.arrays import Int64s, Mask, Numbers, StoredArray, StoredArrays, Terms
+from searchapp.lucene.index.arrays import Int64s, Mask, Numbers, StoredArray, StoredArrays, marked
 from searchapp.lucene.index.documents import open_documents
 from searchapp.lucene.index.impacts import Impacts
 from searchapp.lucene.index.layout import (
@@ -42,6 +42,7 @@ from searchapp.lucene.index.packed import (
     numbers_address,
 )
 from searchapp.lucene.index.postings import StoredPostings, open_postings
+from searchapp.lucene.index.terms import Terms
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
 from searchapp.lucene.vectors import VECTORS, squares
 
@@ -308,6 +309,7 @@ class FieldReader:
             return columns.open(f"{summary.prefix}.{part}")
 
         self._present = load("present")
+        self._is_packed = columns.is_packed
         if field.is_vector:
             self._vectors = load(VECTORS)
             return
@@ -317,7 +319,7 @@ class FieldReader:
             if field.is_range:
                 self._highs = load("highs")
             return
-        self.terms = Terms.open(columns.open, summary.prefix)
+        self.terms = Terms.open(columns.open, summary.prefix, is_packed=columns.is_packed)
         self._postings = open_postings(
             columns.open,
             summary.prefix,
@@ -366,7 +368,11 @@ class FieldReader:
 
     @property
     def present(self) -> Numbers:
-        return self._only_live(self._present.all())
+        return self._only_live(self._all_present)
+
+    @property
+    def _all_present(self) -> Numbers:
+        return marked(self._present.all(), self.documents) if self._is_packed else self._present.all()
 
     def idf(self, document_frequency: int) -> np.float32:
         return idf(document_frequency, self.statistics.documents)
@@ -416,7 +422,7 @@ class FieldReader:
         return frequency if self._deleted is None else frequency - self._deleted.document_frequency(rank)
 
     def _part(self, rank: int) -> slice:
-        return slice(*self._starts[rank : rank + 2].tolist())
+        return slice(*self._starts.pair(rank))
 
     def terms_with_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the terms of the index that begin with a prefix, in bytewise order."""
@@ -564,7 +570,7 @@ class FieldReader:
     @cached_property
     def vectors(self) -> tuple[Numbers, NDArray[np.uint8]]:
         """The documents with a vector, deleted ones included, and the vectors' bytes, shape `(documents, bytes)`."""
-        return self._present.all(), self._vectors.all().reshape(-1, self.field.vector_bytes)
+        return self._all_present, self._vectors.all().reshape(-1, self.field.vector_bytes)
 
     @cached_property
     def squared_lengths(self) -> NDArray[np.float64]:
@@ -807,7 +813,7 @@ class SegmentReader(IndexReader):
         try:
             if deletions.documents:
                 self._read_deletions(commit_arrays.open(deletions.prefix).all(), deletions.documents)
-            self.ids = Terms.open(columns.open, "ids")
+            self.ids = Terms.open(columns.open, "ids", is_packed=columns.is_packed)
             self._by_rank = columns.open("ids.documents")
             self._ranks = columns.open("ids.ranks")
             self._open_fields(columns, manifest.fields, written_schema, commit_arrays, deletions.fields)

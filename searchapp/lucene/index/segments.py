@@ -30,8 +30,8 @@ from searchapp.lucene.index.arrays import (
     Numbers,
     StoredArray,
     StoredArrays,
-    Terms,
     find_sorted,
+    marked,
 )
 from searchapp.lucene.index.documents import DocumentStore, open_documents, stored_text
 from searchapp.lucene.index.dynamic import FieldGuesser
@@ -47,6 +47,7 @@ from searchapp.lucene.index.layout import (
 from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.packed import Column
 from searchapp.lucene.index.postings import PostingsRun, StoredPostings, offsets, open_postings
+from searchapp.lucene.index.terms import Terms
 from searchapp.lucene.records import Document
 from searchapp.lucene.vectors import VECTORS
 
@@ -335,8 +336,12 @@ class LiveDocuments:
 
     def present(self, name: str) -> Numbers:
         """Return the new numbers of the documents with a value in a field."""
-        numbers: Numbers = self._numbers[self._field(name, "present").all()]
+        numbers: Numbers = self._numbers[self._present(name)]
         return numbers[numbers >= 0]
+
+    def _present(self, name: str) -> Numbers:
+        stored = self._field(name, "present").all()
+        return marked(stored, len(self.mask)) if self._arrays.is_packed else stored
 
     def norms(self, name: str) -> NDArray[np.uint8]:
         """Return the length codes of a text field, shape `(count,)`."""
@@ -352,7 +357,7 @@ class LiveDocuments:
     def vectors(self, field: Field) -> Iterator[NDArray[np.uint8]]:
         """Yield the bytes of the vectors of a field."""
         stored, width = self._field(field.name, VECTORS), field.vector_bytes
-        is_live = self.mask[self._field(field.name, "present").all()]
+        is_live = self.mask[self._present(field.name)]
         for part in _windows(len(stored)):
             yield stored[part][np.repeat(is_live, width)[part]]
 
@@ -467,7 +472,7 @@ class LiveDocuments:
         }
 
     def _write_deleted(self, field: Field, folder: Path, prefix: str) -> FieldSummary:
-        documents = int(np.count_nonzero(~self.mask[self._field(field.name, "present").all()]))
+        documents = int(np.count_nonzero(~self.mask[self._present(field.name)]))
         if not field.has_postings:
             return FieldSummary(prefix, documents, documents)
         stored = self._postings(field)
@@ -494,7 +499,7 @@ class LiveDocuments:
         return self._terms("ids"), np.flatnonzero(self.mask[by_rank]).tolist()
 
     def _terms(self, prefix: str) -> Terms:
-        return Terms.open(self._arrays.open, prefix)
+        return Terms.open(self._arrays.open, prefix, is_packed=self._arrays.is_packed)
 
     def _prefix(self, name: str) -> str:
         return self.summaries[name].prefix

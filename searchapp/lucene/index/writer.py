@@ -19,7 +19,7 @@ from searchapp.lucene import analysis
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import IndexReplaced, PatternTimeout, Refused, invalid
 from searchapp.lucene.index import arrays, impacts
-from searchapp.lucene.index.arrays import Numbers, Terms, describe_file
+from searchapp.lucene.index.arrays import Numbers, describe_file
 from searchapp.lucene.index.documents import DocumentWriter, stored_text
 from searchapp.lucene.index.dynamic import Added, added_fields, completed
 from searchapp.lucene.index.layout import (
@@ -57,6 +57,7 @@ from searchapp.lucene.index.segments import (
     digest_of,
     duplicate_id,
 )
+from searchapp.lucene.index.terms import Terms
 from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.records import Document
 from searchapp.lucene.similarity import BM25, FieldStatistics, encode_lengths
@@ -197,11 +198,12 @@ class FieldWriter:
         """Write the files; `documents` is the size of the segment, which begins with the `merged` segments."""
         raise NotImplementedError
 
-    def _finish_present(self, merged: Sequence[LiveDocuments]) -> int:
-        merged_present = [segment.present(self.field.name) for segment in merged]
-        present = np.concatenate([*merged_present, np.frombuffer(self._present, np.int32)])
-        self._save("present", present)
-        return len(present)
+    def _finish_present(self, documents: int, merged: Sequence[LiveDocuments]) -> int:
+        has_field = np.zeros(documents, bool)
+        for present in (*(segment.present(self.field.name) for segment in merged), self._present):
+            has_field[np.asarray(present, np.int32)] = True
+        self._save("present", np.packbits(has_field, bitorder="little"))
+        return int(np.count_nonzero(has_field))
 
     def _merge(self, inverter: Inverter, merged: Sequence[LiveDocuments]) -> tuple[int, int]:
         runs = [*(segment.postings(self.field, self._scratch) for segment in merged), *inverter.runs()]
@@ -278,7 +280,7 @@ class _TextWriter(FieldWriter):
         self._inverter.add(tokens, first)
 
     def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
-        self._finish_present(merged)
+        self._finish_present(documents, merged)
         norms = np.zeros(documents, np.uint8)
         for segment in merged:
             norms[segment.first : segment.first + segment.count] = segment.norms(self.field.name)
@@ -332,8 +334,8 @@ class _KeywordWriter(FieldWriter):
         self._present.frombytes((packed.documents + np.int32(first)).tobytes())
         self._inverter.add(packed, first)
 
-    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
-        present = self._finish_present(merged)
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
+        present = self._finish_present(documents, merged)
         postings, _tokens = self._merge(self._inverter, merged)
         return FieldSummary(self._prefix, present, postings)
 
@@ -354,7 +356,7 @@ class _NumberWriter(FieldWriter):
             self._values.extend(numbers)
             self._documents.extend([first + index] * len(numbers))
 
-    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
         pairs = [segment.values(self.field.name, "values") for segment in merged]
         new_values = np.frombuffer(self._values, self._values.typecode)
         pairs.append([np.frombuffer(self._documents, np.int32), new_values])
@@ -362,7 +364,7 @@ class _NumberWriter(FieldWriter):
         order = np.lexsort((value_documents, ~np.signbit(values), values))  # -0.0 before 0.0, as in Lucene
         self._save("values", values[order])
         self._save("documents", value_documents[order])
-        present = self._finish_present(merged)
+        present = self._finish_present(documents, merged)
         return FieldSummary(self._prefix, present, present)
 
 
@@ -388,12 +390,12 @@ class _RangeWriter(FieldWriter):
                 self._parts["values"].append(low)
                 self._parts["highs"].append(high)
 
-    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
         old = [segment.values(self.field.name, "values", "highs") for segment in merged]
         new = [np.frombuffer(part, part.typecode) for part in self._parts.values()]
         for name, pieces in zip(self._parts, zip(*old, new, strict=True), strict=True):
             self._save(name, np.concatenate(pieces))
-        present = self._finish_present(merged)
+        present = self._finish_present(documents, merged)
         return FieldSummary(self._prefix, present, present)
 
 
@@ -413,8 +415,8 @@ class _VectorWriter(FieldWriter):
         with self._path.open("ab") as file:
             file.writelines(vector for _index, vector in packed)
 
-    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:  # noqa: ARG002
-        present = self._finish_present(merged)
+    def finish(self, documents: int, merged: Sequence[LiveDocuments]) -> FieldSummary:
+        present = self._finish_present(documents, merged)
         size = present * self.field.vector_bytes
         with arrays.ArrayFile(self._folder, f"{self._prefix}.{VECTORS}", np.uint8, size) as file:
             for segment in merged:
@@ -775,12 +777,12 @@ class IndexWriter:
             raise invalid(f"{count:,} {noun} arrived instead of {total:,}: index again")
         runs = [*(segment.ids(self._scratch) for segment in self._merged), *self._ids.runs()]
         merge(runs, self._scratch, "ids", positional=False)
-        for part in ("terms", "term-starts"):
+        for part in ("terms", "term-starts", "term-starts.offsets", "term-starts.bases"):
             name = f"ids.{part}{arrays.SUFFIX}"
             (self._scratch / name).rename(self._folder / name)
         postings = open_postings(lambda name: arrays.mapped(self._scratch, name), "ids", None, is_packed=True)
         starts, numbers = postings.starts.all(), postings.documents.all()
-        ids = Terms.open(lambda name: arrays.mapped(self._folder, name), "ids")
+        ids = Terms.open(lambda name: arrays.mapped(self._folder, name), "ids", is_packed=True)
         if len(starts) <= documents:
             raise duplicate_id(ids[int(np.argmax(np.diff(starts) > 1))].decode())
         for index, segment in enumerate(self._kept):

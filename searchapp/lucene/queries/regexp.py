@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index.arrays import Int64s, Mask, Terms
+from searchapp.lucene.index.arrays import Int64s, Mask
 from searchapp.lucene.index.mapping import Field, Schema
+from searchapp.lucene.index.terms import Terms
 from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import Parser, Query, apply_boost_parameter, required
 from searchapp.lucene.queries.term import LONGEST_PREFIX, MultiTerm, require_no_key, require_terms

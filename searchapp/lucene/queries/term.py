@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.errors import invalid, unsupported
-from searchapp.lucene.index.arrays import Terms
 from searchapp.lucene.index.mapping import (
     BOOLEAN,
     DATE,
@@ -33,6 +32,7 @@ from searchapp.lucene.index.mapping import (
     indexed_text,
 )
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
+from searchapp.lucene.index.terms import Terms
 from searchapp.lucene.queries import ip_range, number_range, ranges
 from searchapp.lucene.queries.match_all import Exists, MatchNone
 from searchapp.lucene.queries.query import (

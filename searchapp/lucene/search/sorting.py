@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import geography, parameters
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.geography import Point
-from searchapp.lucene.index.arrays import Int64s, Mask, Terms
+from searchapp.lucene.index.arrays import Int64s, Mask
 from searchapp.lucene.index.dates import date_formats, printed
 from searchapp.lucene.index.doc_values import as_longs, of_sortable, one_of_each, sortable
 from searchapp.lucene.index.mapping import (
@@ -37,6 +37,7 @@ from searchapp.lucene.index.mapping import (
     objects,
 )
 from searchapp.lucene.index.reader import FieldReader, SegmentReader
+from searchapp.lucene.index.terms import Terms
 from searchapp.lucene.queries import decay
 from searchapp.lucene.queries.nested import may_match_others
 from searchapp.lucene.queries.query import Parser, Query, rewrite

@@ -26,6 +26,8 @@ from searchapp.lucene.index.packed import (
     PackedFile,
     PackedFrequencies,
     PackedNumbers,
+    open_starts,
+    save_starts,
 )
 from searchapp.lucene.queries.phrase import Phrase
 from searchapp.lucene.search import compiled
@@ -112,6 +114,22 @@ def test_documents_of_terms_are_read_as_written(
             for part, expected in zip(parts, lists, strict=True):
                 assert read.parts([part]).tolist() == expected.tolist()
             assert read.parts(parts[::-1]).tolist() == np.concatenate([documents[:0], *lists[::-1]]).tolist()
+
+
+@pytest.mark.parametrize("count", LENGTHS)
+def test_starts_are_read_as_written(code: None, tmp_path: Path, count: int) -> None:
+    random = np.random.default_rng(count)
+    starts = np.append(0, np.cumsum(random.choice([0, 1, 30, 40_000], count)))
+    save_starts(tmp_path, "starts", starts)
+    read = open_starts(lambda name: arrays.mapped(tmp_path, name), "starts", is_packed=True)
+    assert len(read) == count + 1
+    assert read.all().tolist() == starts.tolist()
+    for _ in range(50):
+        first, end = sorted(random.integers(0, count + 2, 2).tolist())
+        assert read[first:end].tolist() == starts[first:end].tolist()
+    for index in {0, count - 1, *random.integers(0, count or 1, 20).tolist()} - {-1}:
+        if index < count:
+            assert read.pair(index) == tuple(starts[index : index + 2])
 
 
 @pytest.mark.parametrize("length", LENGTHS)

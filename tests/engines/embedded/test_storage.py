@@ -27,8 +27,8 @@ from searchapp.errors import DataError, EngineRefused
 from searchapp.files import digest_json
 from searchapp.lucene import native
 from searchapp.lucene.index import arrays, documents, impacts, postings, reader, writer
-from searchapp.lucene.index.arrays import StoredArray, Terms, TermsWriter
 from searchapp.lucene.index.layout import FORMAT, MANIFEST, STAMP, IndexManifest
+from searchapp.lucene.index.terms import Terms, TermsWriter
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
@@ -292,7 +292,7 @@ def test_terms_are_ordered_and_found_by_their_bytes(tmp_path: Path) -> None:
     terms_writer = TermsWriter()
     terms_writer.add(word.encode() for word in words)
     terms_writer.write(tmp_path, "words")
-    terms = Terms.open(lambda name: StoredArray(arrays.load(tmp_path, name)), "words")
+    terms = Terms.open(lambda name: arrays.mapped(tmp_path, name), "words", is_packed=True)
     assert [term.decode() for term in terms] == words
     assert [terms.rank(word) for word in words] == list(range(len(words)))
     assert [terms.rank(word) for word in ("0", "aa", "zz", "\U0010ffff")] == [None] * 4
