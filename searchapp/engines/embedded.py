@@ -187,15 +187,15 @@ class EmbeddedIndex:
         batches = processes.in_batches(chain(first, others), size, max(SMALLEST_BATCH, size // 4))
         yield from processes.map_in_processes(self._rank, batches, worth_it=worth_it, here=True)
 
-    @TranslatedErrors()
     def _rank(self, bodies: Sequence[Body]) -> RankedBatch:
         require_not_cancelled()
-        return self.index.rank(bodies)
+        with TranslatedErrors():  # as a decorator, it takes longer
+            return self.index.rank(bodies)
 
-    @TranslatedErrors()
     def _hits(self, ranking: Ranking) -> Hits:
         documents, scores = ranking
-        return Hits(self.index.reader.ids_of(documents), scores.tolist())
+        with TranslatedErrors():
+            return Hits(self.index.reader.ids_of(documents), scores.tolist())
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[SearchHit]:  # noqa: ARG002  # all are known
         return list(map(search_hit, self.answer(body)["hits"]["hits"]))

@@ -68,7 +68,9 @@ class SharedAnalysis:
         key = char_filters, tokenizer
         if key not in self._terms:
             filtered = self._text(char_filters)
-            self._terms[key] = _remembering(lambda text: tokenizer.terms(filtered(text)))
+            self._terms[key] = _remembering(
+                (lambda text: tokenizer.terms(filtered(text))) if char_filters else tokenizer.terms
+            )
         return self._terms[key]
 
     def chain(self, filters: tuple[TermFilter, ...], keeps_marks: bool) -> TermChain:
@@ -128,8 +130,8 @@ def _unrepeated_terms(
     outcome = shared.chain(tuple(filters), False).terms.__getitem__  # type: ignore[arg-type]
 
     def unrepeated(text: str) -> tuple[str, ...] | None:
-        outcomes = [term for term in map(outcome, terms(text)) if term is not None]
-        return tuple(outcomes) if len(set(outcomes)) == len(outcomes) else None
+        outcomes = tuple([term for term in map(outcome, terms(text)) if term is not None])
+        return outcomes if len(set(outcomes)) == len(outcomes) else None
 
     return unrepeated
 

@@ -382,16 +382,20 @@ class AnalysisRegistry:
         Raises:
             NotSupported: there is no such analyzer.
         """
-        if name.startswith(NORMALIZER):
-            return self._normalizer(name)
-        if name.startswith(SHINGLES) and name not in self._analyzers:
-            self._analyzers[name] = _shingled(name)
         if name not in self._analyzers:
-            if name not in (*BUILT_IN, DEFAULT):
-                names = [key for key in self._analyzers if not key.startswith(NORMALIZER)]
-                raise Undefined("analyzer", name, [*names, *BUILT_IN])
-            self._analyzers[name] = _built_in(name, "standard" if name == DEFAULT else name, {})
+            self._analyzers[name] = self._undefined(name)
         return self._analyzers[name]
+
+    def _undefined(self, name: str) -> Analyzer:
+        """Return an analyzer or a normalizer that the settings do not define."""
+        if name.startswith(NORMALIZER):
+            return self._undefined_normalizer(name)
+        if name.startswith(SHINGLES):
+            return _shingled(name)
+        if name not in (*BUILT_IN, DEFAULT):
+            names = [key for key in self._analyzers if not key.startswith(NORMALIZER)]
+            raise Undefined("analyzer", name, [*names, *BUILT_IN])
+        return _built_in(name, "standard" if name == DEFAULT else name, {})
 
     def named(self, name: str) -> Analyzer:
         """Return the analyzer that a request or a mapping names.
@@ -403,16 +407,12 @@ class AnalysisRegistry:
             raise Undefined("analyzer", name, ())
         return self.analyzer(name)
 
-    def _normalizer(self, key: str) -> Analyzer:
-        if key not in self._analyzers:
-            name = key.removeprefix(NORMALIZER)
-            if name != "lowercase":
-                names = [
-                    key.removeprefix(NORMALIZER) for key in self._analyzers if key.startswith(NORMALIZER)
-                ]
-                raise Undefined("normalizer", name, [*names, "lowercase"])
-            self._analyzers[key] = _lowercase_normalizer()
-        return self._analyzers[key]
+    def _undefined_normalizer(self, key: str) -> Analyzer:
+        name = key.removeprefix(NORMALIZER)
+        if name != "lowercase":
+            names = [key.removeprefix(NORMALIZER) for key in self._analyzers if key.startswith(NORMALIZER)]
+            raise Undefined("normalizer", name, [*names, "lowercase"])
+        return _lowercase_normalizer()
 
     def _defined(self, name: str, settings: Mapping[str, Any], problems: ErrorCollector) -> Analyzer:
         if name.startswith("_"):

@@ -10,12 +10,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import similarity
+from searchapp.lucene.errors import BEYOND_FLOAT32, Refused
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Numbers, Postings
 from searchapp.lucene.similarity import Float32s
 
@@ -45,6 +47,24 @@ SMALL_FIELD = 1 << 19
 MANY_TERMS = 32  # one in this many of a field's terms counts as many
 
 FEW = 256  # for at most this many postings, a sort is faster than an array over all documents
+
+
+class FiniteScores(np.errstate):
+    """Reject a query whose scores are infinite or not a number.
+
+    Raises:
+        Refused: instead of NumPy's FloatingPointError.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(over="raise", invalid="raise")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if isinstance(error, FloatingPointError):
+            raise Refused(BEYOND_FLOAT32) from error
 
 
 class ScoreRow(NamedTuple):

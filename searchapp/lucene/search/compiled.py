@@ -18,7 +18,7 @@ from array import array
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
@@ -381,6 +381,10 @@ TERM_BYTES = 700  # memory of a cached term, without computed arrays
 CACHED_TERM_BYTES = 64 << 20  # memory of all cached terms, phrases and synonyms
 
 
+# NumPy scores terms whose weight exceeds float32, and rejects them.
+IGNORED_OVERFLOW = partial(np.errstate, over="ignore", invalid="ignore")
+
+
 @lru_cache
 def _room_size(library: ctypes.CDLL, clauses: int, sums: int, size: int) -> int:
     """Return the number of 64-bit integers that a search needs."""
@@ -507,16 +511,15 @@ class Pruner:
             return NOTHING
         if not alone and self._reader.count < SMALLEST_PRUNED:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            flat = self._flat(query)
-            excluded = None if flat is None else self._excluded(flat.excluded)
-            # Another thread may hold the lock, or for ever a thread that did not survive the fork of this process.
-            if flat is None or excluded is None or not self._lock.acquire(blocking=False):
-                return None
-            try:
-                ranking = self._search(library, flat, excluded, size)
-            finally:
-                self._lock.release()
+        flat = self._flat(query)
+        excluded = None if flat is None else self._excluded(flat.excluded)
+        # Another thread may hold the lock, or for ever a thread that did not survive the fork of this process.
+        if flat is None or excluded is None or not self._lock.acquire(blocking=False):
+            return None
+        try:
+            ranking = self._search(library, flat, excluded, size)
+        finally:
+            self._lock.release()
         if ranking is not None and flat.all_match and (len(ranking[0]) < size or not ranking[1][-1]):
             return None  # documents without a term follow, or have the same score 0
         return ranking
@@ -525,14 +528,13 @@ class Pruner:
         if native.library() is None or not self._lock.acquire(blocking=False):
             return
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                self._bitmaps.prepare(
-                    term
-                    for query in queries
-                    if (flat := self._flat(query)) is not None
-                    for clause in (*flat.clauses, *flat.optional)
-                    for term in self._bounded_terms(clause)
-                )
+            self._bitmaps.prepare(
+                term
+                for query in queries
+                if (flat := self._flat(query)) is not None
+                for clause in (*flat.clauses, *flat.optional)
+                for term in self._bounded_terms(clause)
+            )
         finally:
             self._lock.release()
 
@@ -544,12 +546,17 @@ class Pruner:
 
     def _flat(self, query: Query) -> FlatQuery | None:
         """Convert a query; None unless all clauses are on `_bounded_fields`."""
-        flat = FlatQuery.of(query)
+        if isinstance(query, TermsDisjunction):
+            flat = FlatQuery.of(query)
+        else:
+            with IGNORED_OVERFLOW():  # of products of boosts: their terms are not bounded
+                flat = FlatQuery.of(query)
         if flat is None:
             return None
-        fields = {clause.field for clause in flat.clauses}
-        fields.update([clause.field for clause in flat.optional])
-        return flat if fields <= self._bounded_fields else None
+        for clause in chain(flat.clauses, flat.optional):
+            if clause.field not in self._bounded_fields:
+                return None
+        return flat
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
         """Return the documents of leaves, ascending; None if there are too many."""
@@ -629,7 +636,8 @@ class Pruner:
         try:
             terms = [cached[key] for key in keys]
         except KeyError:
-            terms = [self._cache_term(cached, key, clause) for key in keys]
+            with IGNORED_OVERFLOW():
+                terms = [self._cache_term(cached, key, clause) for key in keys]
             if self._bytes > CACHED_TERM_BYTES:
                 self._terms.clear()
                 self._bytes = 0

@@ -30,6 +30,7 @@ from searchapp.lucene.queries.query import (
     check_clause_count,
     rewrite,
 )
+from searchapp.lucene.queries.scores import FiniteScores
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.records import Body
 from searchapp.lucene.search.highlight_options import (
@@ -495,7 +496,8 @@ class BodyReader:
         """Read a search body for ranking, without the query to highlight."""
         request = self._templates.request(body)
         if request is None:
-            request, query_texts = self._read(normal_body(body), body)
+            with FiniteScores():
+                request, query_texts = self._read(normal_body(body), body)
             is_template = request.frame.highlight is None and body.keys().isdisjoint(READ_WITH_QUERY)
             if is_template and not request.depends_on_time:
                 self._templates.add(body, query_texts, request)

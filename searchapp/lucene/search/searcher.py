@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from searchapp.lucene.analysis import AnalysisRegistry
 from searchapp.lucene.errors import (
-    BEYOND_FLOAT32,
     IndexReplaced,
     InvalidInput,
     Refused,
@@ -39,7 +38,7 @@ from searchapp.lucene.index.writer import write_version
 from searchapp.lucene.parameters import decimal
 from searchapp.lucene.queries import dsl
 from searchapp.lucene.queries.query import Constant, Parser, Query, rewrite
-from searchapp.lucene.queries.scores import ScoreRows, Scores
+from searchapp.lucene.queries.scores import FiniteScores, ScoreRows, Scores
 from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Explanation, ScoredDocument
 from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
 from searchapp.lucene.search.highlight import Highlighter, TokenCache
@@ -64,24 +63,6 @@ DAMAGE_ERRORS = (IndexError, TypeError, ValueError, OverflowError, MemoryError, 
 NOT_MATCHING = np.float32(-1)  # less than every score
 
 _LARGEST_BITS = np.int64(0x7FFFFFFF)
-
-
-class FiniteScores(np.errstate):
-    """Reject a query whose scores are infinite or not a number.
-
-    Raises:
-        Refused: instead of NumPy's FloatingPointError.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(over="raise", invalid="raise")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        if isinstance(error, FloatingPointError):
-            raise Refused(BEYOND_FLOAT32) from error
 
 
 class DamageCheck:
@@ -231,7 +212,10 @@ class SegmentSearcher:
         if frame.after is not None:
             return None
         ranking = self.pruner.best(request.query, frame.end, alone=alone)
-        return None if ranking is None else (ranking[0][frame.first :], ranking[1][frame.first :])
+        if ranking is None or not frame.first:
+            return ranking
+        documents, scores = ranking
+        return documents[frame.first :], scores[frame.first :]
 
     def rank(self, request: Request) -> Ranking:
         return self.select(request.query.scores(self.rows), request.frame)
@@ -575,9 +559,8 @@ class Index:
             requests: list[Request] = []
             self._prepare_nearest(bodies)
             try:
-                with FiniteScores():
-                    for body in bodies:
-                        requests.append(self.bodies.ranked(body))
+                for body in bodies:
+                    requests.append(self.bodies.ranked(body))
             except Refused as error:
                 raise RefusedQuery(len(requests), *error.lines) from error
             plain_requests = [request for request in requests if request.is_plain]
@@ -625,7 +608,7 @@ class Index:
             for body in bodies:
                 if body.get("knn"):  # whose documents the workers find
                     continue
-                with suppress(Refused), FiniteScores():
+                with suppress(Refused):
                     queries.append(self.bodies.ranked(body).query)
             for searcher in self.searchers:
                 searcher.pruner.prepare(queries)
