@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import DataError
 from searchapp.lucene.analysis import java_pattern
+from searchapp.lucene.analysis.backtracking import ALWAYS_SHORT
 from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import Options
 from searchapp.lucene.errors import PatternTimeout
@@ -57,17 +59,51 @@ def test_a_search_that_takes_too_long_is_rejected(text: str) -> None:
     [
         ("(a+)+$", 0),
         ("(?:a{1,2}){30}", 0),
-        ("(a|b)*c", 0),
-        ("a*a*a*b", 0),
+        ("(?:a|aa)*c", 0),
+        ("(?:a*[ab]b*c)*", 0),  # no loop takes from another, but `[ab]` may match either way
+        ("a*a*a*a*b", 0),
         ("a?" * 20, 0),
-        (r"\s+(?:x|y+)$", 2_000),
+        ("a*a*a*b", 400),
+        ("a*xb*(?:a|c*)b*", 2_000),
+        (r"(a*)b\1", 2_000),
+        ("(?=a*b)a*c", 2_000),
+        (r"\s*\{?\s*-?[0-9.]+\s*(?:em|ex)\s*", 2_000),
+        ("(?i)[a-c]*x?[B]*!", 2_000),
+        ("[^x]*y?é*!", 2_000),
+        (r"\s+(?:x|y+)$", 20_000),
         (r"(?:a+|b+|c+)\.", 20_000),
         ("(?:a+)?b", 20_000),
-        (r"^a*+(b++)c{2,3}\d?$", java_pattern.ALWAYS_SHORT),
+        ("(a|b)*c", 20_000),
+        (r"""(?:[a-z]+\s*=\s*"[^"]*"\s*){1,20}""", 20_000),
+        (r"^a*+(b++)c{2,3}\d?$", 20_000),
+        (r"^(?:ab){3}c{2,3}\d?$", ALWAYS_SHORT),
     ],
 )
 def test_only_patterns_that_can_take_long_have_a_time_limit(source: str, longest: int) -> None:
     assert pattern(source)._longest == longest
+
+
+def test_random_patterns_without_a_limit_for_short_texts_never_take_exponential_time() -> None:
+    random = Random(36)
+
+    def expression(depth: int) -> str:
+        parts = []
+        for _ in range(random.randrange(1, 4)):
+            part = random.choice(["a", "b", "[ab]", "[^a]", "c"])
+            if depth and random.random() < 0.5:
+                inner = "|".join(expression(depth - 1) for _ in range(random.randrange(1, 3)))
+                part = f"(?:{inner})"
+            parts.append(part + random.choice(["", "", "*", "+", "*?", "?", "{1,2}", "{2}"]))
+        return "".join(parts)
+
+    kinds: Counter[bool] = Counter()
+    for _ in range(400):
+        compiled = pattern(f"(?:{expression(3)})[!?]")
+        kinds[compiled._longest > 0] += 1
+        if compiled._longest:
+            for word in {"".join(random.choices("abc", k=random.randrange(1, 5))) for _ in range(6)}:
+                compiled._limited.match(word * 15)  # raises `PatternTimeout` after exponential time
+    assert min(kinds[True], kinds[False]) > 50, kinds
 
 
 @pytest.mark.parametrize("name", ["premises", "facts", "sentences", "questions", "relations", "types"])

@@ -1,13 +1,12 @@
 """A compiled Java pattern: its matches as Java returns them, with a time limit.
 
 `re` cannot be interrupted. `regex` can, but takes two to five times as long, so only patterns and texts with possibly
-long backtracking use it (`longest_text`).
+long backtracking use it (`backtracking`).
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, cast
 
 import regex
 
+from searchapp.lucene.analysis.backtracking import ALWAYS_SHORT, longest_text
 from searchapp.lucene.analysis.characters import (
     category_set,
     has_astral,
@@ -30,27 +30,8 @@ from searchapp.lucene.errors import PatternTimeout
 
 SECONDS = 10.0  # processor time for one search of one text
 
-ALWAYS_SHORT = sys.maxsize
-_LONGEST = {
-    0: ALWAYS_SHORT,
-    1: 20_000,
-    2: 2_000,
-}  # by number of loops: longest text searched in about a second
-_MOST_OPTIONS = 15
-
 # Java and Python may capture different groups in this construct.
 UNCERTAIN_GROUP = "a group inside a repeated, atomic or negative group"
-
-
-def longest_text(loops: int, options: int, *, nested: bool) -> int:
-    """Return the maximum length of a text that `re` searches within seconds.
-
-    Args:
-        loops: consecutive unbounded quantifiers; time is a power of their number.
-        options: consecutive quantifiers `?`; time doubles with each.
-        nested: whether an expression with several ways to match is repeated; time grows exponentially.
-    """
-    return 0 if nested or options > _MOST_OPTIONS else _LONGEST.get(loops, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +169,6 @@ class JavaRegex:
     _groups_certain: bool  # whether Java and Python always capture the same groups
     _in_halves: bool  # whether Java tries the pattern at low surrogates
     _written: str = ""
-    _longest: int = ALWAYS_SHORT  # length of a text above which searches have a time limit
 
     @property
     def leaves_halves(self) -> bool:
@@ -244,10 +224,14 @@ class JavaRegex:
         return joined_units("".join([*out, text[end:]]))
 
     def substitution(self, template: str) -> Callable[[str], str]:
-        """Return `substitute` with a template, as the plain `re` function if that is equivalent."""
-        if self._may_be_empty or self._has_boundary or self._longest < ALWAYS_SHORT:
-            return partial(self.substitute, template)
-        return partial(self._quick.sub, template)
+        """Return `substitute` with a template, as the plain `re` function for texts where that is equivalent."""
+        substitute = partial(self.substitute, template)
+        if self._may_be_empty or self._has_boundary:
+            return substitute
+        quick, longest = partial(self._quick.sub, template), self._longest
+        if longest == ALWAYS_SHORT:
+            return quick
+        return lambda text: quick(text) if len(text) <= longest else substitute(text)
 
     def match(self, text: str) -> re.Match[str] | None:
         return self._pattern_for(text).match(text)
@@ -274,6 +258,11 @@ class JavaRegex:
     def _quick(self) -> re.Pattern[str]:
         source = self._source.replace(WORD_BOUNDARY, r"(?:\b)").replace(NOT_BOUNDARY, r"(?:\B|\A\Z)")
         return re.compile(source.replace(BEHIND, ""), self._flags)
+
+    @cached_property
+    def _longest(self) -> int:
+        """The length of a text above which searches have a time limit."""
+        return longest_text(self._quick.pattern, self._flags)
 
     @cached_property
     def _limited(self) -> re.Pattern[str]:

@@ -20,7 +20,6 @@ from searchapp.lucene.analysis.java_pattern import (
     UNCERTAIN_GROUP,
     WORD_BOUNDARY,
     JavaRegex,
-    longest_text,
 )
 from searchapp.lucene.analysis.options import Options
 
@@ -194,8 +193,6 @@ _CODED = re.compile(
 )
 _PROPERTY = re.compile(r"\\([pP])(?:\{(\^?)([^}]*)\}|([A-Z]))")
 
-_FEW: Final = 20  # a quantifier with a greater bound counts as unbounded
-
 _START = r"(?:\A)"
 _LINE_ENDS = r"\n\r\u0085\u2028\u2029"
 _END = r"(?:(?=\r\n\Z)|(?<!\r)(?=\n\Z)|(?=[\r\u0085\u2028\u2029]?\Z))"
@@ -256,12 +253,6 @@ class _Group:
     may_match_empty: bool = False
     so_far_empty: bool = True  # whether the current alternative, without its last element, may match nothing
     last_empty: bool = True
-    loops: int = 0  # unbounded quantifiers in the current alternative
-    options: int = 0  # quantifiers `?` in the current alternative
-    most_loops: int = 0
-    most_options: int = 0
-    alternatives: int = 0
-    varies: bool = False  # whether the group can match different texts
 
     def add(self, may_be_empty: bool) -> None:
         self.so_far_empty = self.so_far_empty and self.last_empty
@@ -271,15 +262,10 @@ class _Group:
         self.add(True)
         self.may_match_empty |= self.so_far_empty
         self.so_far_empty = True
-        self.most_loops = max(self.loops, self.most_loops)
-        self.most_options = max(self.options, self.most_options)
-        self.loops = self.options = 0
-        self.alternatives += 1
 
     def close(self) -> None:
         self.end_alternative()
         self.may_match_empty |= self.opening in _LOOKS
-        self.varies |= self.alternatives > 1
 
     @property
     def is_capturing(self) -> bool:
@@ -298,7 +284,6 @@ class _Translator:
         self._closed: _Group | None = None  # the group that ends here
         self._groups_certain = True
         self._has_reference = False
-        self._is_nested = False  # whether a varying element is repeated
         # Whether Java expects characters beyond U+FFFF in matches, and skips their low surrogates.
         self._beyond_bmp = has_astral(pattern)
 
@@ -323,7 +308,6 @@ class _Translator:
             self._groups_certain,
             not self._beyond_bmp,
             self._pattern,
-            longest_text(pattern.most_loops, pattern.most_options, nested=self._is_nested),
         )
         try:
             _ = compiled.names
@@ -391,16 +375,6 @@ class _Translator:
         self._is_repeatable = False
         if quantifier.startswith(("*", "?", "{0")):
             around.last_empty = True
-        if quantifier[0] != "?" and group and group.varies:
-            self._is_nested = True
-        counted = re.fullmatch(r"\{(\d+)(,?)(\d*)\}\??", quantifier)
-        if is_possessive or (counted and not counted[2]):
-            return  # no backtracking
-        around.varies = True
-        if quantifier[0] == "?":
-            around.options += 1
-        elif not counted or not counted[3] or int(counted[3]) > _FEW:
-            around.loops += 1
 
     def _open(self) -> None:
         pattern = self._pattern
@@ -427,12 +401,12 @@ class _Translator:
             raise self._invalid("an unmatched )")
         group = self._open_groups.pop()
         group.close()
-        self._emit(")", may_be_empty=group.may_match_empty)
+        if self._out[-2:] == ["(?!", r"[\s\S]"]:  # Java's `\z` in patterns of older syntax
+            del self._out[-2:]
+            self._emit(r"(?:\Z)", may_be_empty=True)  # quicker in `re`
+        else:
+            self._emit(")", may_be_empty=group.may_match_empty)
         self._closed = group
-        around = self._open_groups[-1]
-        around.loops += group.most_loops
-        around.options += group.most_options
-        around.varies |= group.varies
         if self._groups > group.captures and group.opening in ("(?!", "(?<!", "(?>"):
             self._groups_certain = False
 
