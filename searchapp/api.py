@@ -420,7 +420,7 @@ class Index:
             transformers=transformers or {},
         )
         shown = _shown(progress)
-        unsaved = rank_topics(parts, self._engine, request, shown)
+        unsaved = rank_topics(parts, self._engine, request, shown, self._searcher.index)
         queries = {topic.id: topic.text for topic in unsaved.topics}
         return Run(unsaved.run, unsaved.manifest, queries=queries, unsaved=unsaved, data=self.task._data)
 

@@ -143,8 +143,10 @@ def make_run(
     return rank_topics(task, engine, request, progress).save(out, overwrite=overwrite)
 
 
-def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progress) -> NewRun:
-    """Rank the topics of a request.
+def rank_topics(
+    task: Task, engine: Engine, request: RunRequest, progress: Progress, opened: Index | None = None
+) -> NewRun:
+    """Rank the topics of a request; in the `opened` index of the task, if it is the one of the topics.
 
     Raises:
         UsageError: the tag has white space, or judged topics are given for a recipe that does not learn.
@@ -169,10 +171,10 @@ def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progr
         problems.raise_if_any(lenient_advice(problems))
         if not topics:
             raise DataError(f"{collection.folder}: the split {split} has no topics to rank")
-        index = open_index(task, engine, collection.index_of(split))
+        index = _index_of(task, engine, collection.index_of(split), opened)
         require_documents(task, index, collection)
     else:
-        index = open_index(task, engine)
+        index = _index_of(task, engine, None, opened)
     training_problems = Problems(lenient=request.lenient)
     inputs = signal_inputs(
         task,
@@ -225,6 +227,13 @@ def rank_topics(task: Task, engine: Engine, request: RunRequest, progress: Progr
             *(withheld_warnings(counts, split) if split else ()),
         ),
     )
+
+
+def _index_of(task: Task, engine: Engine, name: str | None, opened: Index | None) -> Index:
+    """Open the index `name`, by default the searched one, unless it is open; a foreign index may have changed since."""
+    if opened is None or opened.info.is_foreign or name not in (None, opened.info.name):
+        return open_index(task, engine, name)
+    return opened
 
 
 def _unstable(ties: str) -> str:

@@ -14,7 +14,6 @@ list of English function words are marked only if a query has no others: in shor
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections import defaultdict
@@ -38,11 +37,13 @@ from searchapp.text import Span
 # The marks around a match: private-use characters, which no text contains.
 OPEN, CLOSE = "\ue000", "\ue001"
 
+_MARK = re.compile(f"([{OPEN}{CLOSE}])")
+
 
 def remove_marks(marked: str) -> tuple[str, list[Span]]:
     """Return a text without its marks, and the marked ranges."""
     spans, parts, length, start = [], [], 0, 0
-    for piece in _pieces(marked):
+    for piece in _MARK.split(marked):
         if piece == OPEN:
             start = length
         elif piece == CLOSE:
@@ -129,14 +130,6 @@ def _with_marks(text: str, spans: Sequence[Span]) -> str:
         pieces += [text[end_of_last:start], OPEN, text[start:end], CLOSE]
         end_of_last = end
     return "".join([*pieces, text[end_of_last:]])
-
-
-def _pieces(marked: str) -> Iterator[str]:
-    for is_mark, characters in itertools.groupby(marked, key=lambda character: character in (OPEN, CLOSE)):
-        if is_mark:
-            yield from characters
-        else:
-            yield "".join(characters)
 
 
 ELLIPSIS = "…"

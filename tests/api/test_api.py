@@ -17,6 +17,7 @@ import pytest
 import searchapp as sa
 from searchapp.app.rank import rerun, verify_run
 from searchapp.engines import open_engine
+from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.formats import frames, trec
 from searchapp.formats.problems import Problems
 from searchapp.judging.events import Action, Author
@@ -421,6 +422,11 @@ def test_windows_is_refused_with_a_message() -> None:
         assert failed.stderr.splitlines()[-1].endswith(
             "searchapp runs on Linux and macOS: on Windows, install it in WSL (`wsl --install`)"
         )
+
+
+def test_rankings_use_the_index_that_is_open(index: sa.Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(EmbeddedEngine, "open")
+    assert len(index.rank(["prime numbers"], recipe="bm25", depth=5)["1"]) == 5
 
 
 def test_an_index_that_is_not_built_is_reported(tmp_path: Path) -> None:
