@@ -33,6 +33,17 @@ CUSTOM: dict[str, Any] = {
         "pairs": {"type": "shingle", "output_unigrams": False},
         "joined": {"type": "shingle", "output_unigrams": False, "token_separator": ""},
         "foxes": {"type": "keyword_marker", "keywords": ["foxes"]},
+        "shingles": {"type": "shingle", "min_shingle_size": 2, "max_shingle_size": 3},
+        "triples": {
+            "type": "shingle",
+            "min_shingle_size": 3,
+            "max_shingle_size": 4,
+            "output_unigrams": False,
+            "filler_token": "the",
+        },
+        "gaps": {"type": "shingle", "min_shingle_size": 3, "max_shingle_size": 3, "token_separator": ""},
+        "prefixes": {"type": "edge_ngram", "min_gram": 2, "max_gram": 3},
+        "grams": {"type": "ngram", "min_gram": 2, "max_gram": 3, "preserve_original": True},
     },
     "analyzer": {
         "whole": {"tokenizer": "keyword"},
@@ -48,6 +59,12 @@ CUSTOM: dict[str, Any] = {
         "classic": {"tokenizer": "classic"},
         "groups": {"tokenizer": "groups"},
         "small": {"tokenizer": "lowercase", "filter": ["small"]},
+        "shingles": {"tokenizer": "whitespace", "filter": ["lowercase", "small", "asciifolding", "shingles"]},
+        "triples": {"tokenizer": "standard", "filter": ["small", "triples"]},
+        "gaps": {"tokenizer": "standard", "filter": ["lowercase", "small", "gaps"]},
+        "prefixes": {"tokenizer": "standard", "filter": ["lowercase", "small", "prefixes"]},
+        "truncated_prefixes": {"tokenizer": "whitespace", "filter": ["short", "prefixes"]},
+        "grams": {"tokenizer": "standard", "filter": ["grams"]},
     },
 }
 
@@ -65,6 +82,10 @@ def analyze_bulk(analyzer: Analyzer, texts: Sequence[str]) -> list[Terms] | None
     assert len(set(tokens.vocabulary)) == len(tokens.vocabulary)
     assert len(tokens.counts) == len(texts)
     ends = np.cumsum(tokens.counts)[:-1]
+    assert (
+        tokens.lengths.tolist()
+        == [len(np.unique(positions)) for positions in np.split(tokens.positions, ends)][: len(texts)]
+    )
     pieces = zip(np.split(tokens.terms, ends), np.split(tokens.positions, ends), strict=True)
     return (
         [([tokens.vocabulary[term] for term in terms], positions.tolist()) for terms, positions in pieces]
@@ -97,7 +118,11 @@ words = st.text("aZ09_.,;:'\" -\té日😀\u0301\u200d", max_size=30) | st.lists
 ).map(" ".join)
 
 
-@hypothesis.given(st.lists(hostile | words | st.text("ab😀 \U0001f98a", max_size=8), max_size=4))
+# Removed words, which leave empty positions.
+holes = st.lists(st.sampled_from(["the", "a", "fox", "Dés", "the the", "bc"]), max_size=8).map(" ".join)
+
+
+@hypothesis.given(st.lists(hostile | words | holes | st.text("ab😀 \U0001f98a", max_size=8), max_size=4))
 def test_bulk_analysis_equals_single_analysis_of_other_analyzers(texts: list[str]) -> None:
     for name in CUSTOM["analyzer"]:
         analyzer = CUSTOM_REGISTRY.analyzer(name)
@@ -114,10 +139,12 @@ def test_the_analyzers_of_the_premises_support_bulk_analysis() -> None:
             assert analyze_bulk(analyzer, texts) == analyze_each(analyzer, texts), name
 
 
-def test_pairs_around_holes_and_halves_of_characters_need_the_filter() -> None:
+def test_fillers_and_prefixes_keep_positions_and_halves_of_characters_need_the_filter() -> None:
     holes = CUSTOM_REGISTRY.analyzer("holes")
-    assert analyze_bulk(holes, ["red foxes run"]) == [(["red foxes", "foxes run"], [0, 1])]
-    assert analyze_bulk(holes, ["red foxes run", "red the foxes"]) is None
+    expected = [(["red _", "_ foxes"], [0, 1]), (["_ fox", "fox _"], [0, 1]), ([], [])]
+    assert analyze_bulk(holes, ["red the foxes", "the the fox a a", "the"]) == expected
+    prefixes = CUSTOM_REGISTRY.analyzer("prefixes")
+    assert analyze_bulk(prefixes, ["x the fox"]) == [(["fo", "fox"], [2, 2])]
     halves = CUSTOM_REGISTRY.analyzer("truncated_pairs")
     assert analyze_bulk(halves, ["ab😀 ab"]) is None
     assert analyze_bulk(halves, ["abc ab"]) == [(["abcab"], [0])]

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from searchapp.lucene.analysis.char_filters import CharFilter
 from searchapp.lucene.analysis.characters import has_halves
 from searchapp.lucene.analysis.token_filters import (
     AnyFilter,
+    NGramFilter,
     ShingleFilter,
     StreamFilter,
     TermFilter,
@@ -39,12 +41,13 @@ _TEXTS = struct.Struct("=10q")  # `Texts` of native/tokens.c
 
 @dataclass(frozen=True, slots=True)
 class BulkTokens:
-    """Tokens of texts, text by text, each alone on its position."""
+    """Tokens of texts, text by text."""
 
     vocabulary: list[str]  # distinct terms
     terms: Int32s  # index of each token's term in the vocabulary
     positions: Int32s  # position of each token in its text
     counts: Int32s  # number of tokens of each text
+    lengths: Int32s  # number of positions with tokens of each text
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class BulkAnalysis:
     char_filters: tuple[CharFilter, ...]
     tokenizer: Tokenizer
     filters: tuple[TermFilter, ...]
-    pairs: ShingleFilter | None
+    last: ShingleFilter | NGramFilter | None
     leaves_halves: bool  # whether a component may leave a lone surrogate
 
     @classmethod
@@ -69,12 +72,14 @@ class BulkAnalysis:
         leaves_halves: bool,
     ) -> BulkAnalysis | None:
         """Return the bulk analysis; None if a component processes the tokens of one text at a time."""
-        last = filters[-1] if filters else None
-        pairs = last if isinstance(last, ShingleFilter) and last.gives_pairs else None
-        singles = filters[: len(filters) - 1] if pairs else filters
+        *singles, last = filters or (None,)
+        if not isinstance(last, (ShingleFilter, NGramFilter)):
+            singles, last = list(filters), None
         if any(isinstance(filter_, StreamFilter) for filter_ in singles):
             return None
-        return cls(work, char_filters, tokenizer, tuple(singles), pairs, leaves_halves)  # type: ignore[arg-type]
+        if isinstance(last, ShingleFilter) and last.unigrams_if_alone:
+            return None
+        return cls(work, char_filters, tokenizer, tuple(singles), last, leaves_halves)  # type: ignore[arg-type]
 
     @property
     def is_compiled(self) -> bool:
@@ -89,13 +94,14 @@ class BulkAnalysis:
         work.take(texts)
         cut = work.cut(self.char_filters, self.tokenizer)
         tokens = work.filtered(cut, self.filters)
-        if (self.pairs or self.leaves_halves) and work.have_halves(tokens):
-            return None  # a pair may join surrogates
-        if self.pairs is None:
-            return _with_own_vocabulary(tokens)
-        if len(tokens.terms) < len(cut.terms):
-            return None  # the shingle filter inserts fillers
-        return _paired(tokens, self.pairs.separator)
+        if (self.last or self.leaves_halves) and work.have_halves(tokens):
+            return None  # a shingle may join surrogates
+        match self.last:
+            case NGramFilter():
+                tokens = work.split(tokens, self.last)
+            case ShingleFilter():
+                return _shingled(_with_own_vocabulary(tokens), cut.counts, self.last)
+        return _with_own_vocabulary(tokens)
 
 
 class _TermNumbers(dict[str, int]):
@@ -123,6 +129,7 @@ class BulkWork:
     def _forget(self) -> None:
         self.terms = _TermNumbers()
         self._outcomes: dict[tuple[TermFilter, ...], Int32s] = {}
+        self._grams: dict[NGramFilter, dict[int, list[int]]] = {}
 
     def _start(self, texts: list[str]) -> None:
         self._texts = texts
@@ -146,7 +153,7 @@ class BulkWork:
         path = char_filters, tokenizer
         if path not in self._cut:
             term_numbers, counts = self._tokens(self._text(char_filters), tokenizer)
-            self._cut[path] = BulkTokens(self.terms.texts, term_numbers, _positions(counts), counts)
+            self._cut[path] = BulkTokens(self.terms.texts, term_numbers, _positions(counts), counts, counts)
         return self._cut[path]
 
     def _tokens(self, texts: list[str], tokenizer: Tokenizer) -> tuple[Int32s, Int32s]:
@@ -219,10 +226,30 @@ class BulkWork:
         terms = self._outcomes_of(filters, tokens.terms)[tokens.terms]
         is_kept = terms != _REMOVED
         if is_kept.all():
-            return BulkTokens(self.terms.texts, terms, tokens.positions, tokens.counts)
-        ends = np.concatenate([[0], np.cumsum(is_kept)])[np.cumsum(tokens.counts)]
-        counts = np.diff(ends, prepend=0).astype(np.int32)
-        return BulkTokens(self.terms.texts, terms[is_kept], tokens.positions[is_kept], counts)
+            return BulkTokens(self.terms.texts, terms, tokens.positions, tokens.counts, tokens.lengths)
+        counts = _sums(is_kept, tokens.counts)
+        return BulkTokens(self.terms.texts, terms[is_kept], tokens.positions[is_kept], counts, counts)
+
+    def split(self, tokens: BulkTokens, filter_: NGramFilter) -> BulkTokens:
+        """Replace each token by its n-grams."""
+        known = self._grams.setdefault(filter_, {})
+        distinct, places = np.unique(tokens.terms, return_inverse=True)
+        numbers = distinct.tolist()
+        for number in numbers:
+            if number not in known:
+                known[number] = list(map(self.terms.__getitem__, filter_.grams(self.terms.texts[number])))
+        of_terms = list(map(known.__getitem__, numbers))
+        sizes = np.fromiter(map(len, of_terms), np.int32, len(of_terms))
+        grams = np.fromiter(chain.from_iterable(of_terms), np.int32, int(sizes.sum()))
+        repeats = sizes[places]
+        first_grams = (np.cumsum(sizes) - sizes)[places]
+        return BulkTokens(
+            self.terms.texts,
+            grams[np.repeat(first_grams, repeats) + _positions(repeats)],
+            np.repeat(tokens.positions, repeats),
+            _sums(repeats, tokens.counts),
+            _sums(repeats > 0, tokens.counts),
+        )
 
     def _outcomes_of(self, filters: tuple[TermFilter, ...], terms: Int32s) -> Int32s:
         outcomes = self._outcomes.get(filters, np.empty(0, np.int32))
@@ -250,25 +277,83 @@ def _with_own_vocabulary(tokens: BulkTokens) -> BulkTokens:
     new_numbers = np.empty(len(used), np.int32)
     new_numbers[numbers] = np.arange(len(numbers), dtype=np.int32)
     vocabulary = list(map(tokens.vocabulary.__getitem__, numbers.tolist()))
-    return BulkTokens(vocabulary, new_numbers[tokens.terms], tokens.positions, tokens.counts)
+    return BulkTokens(vocabulary, new_numbers[tokens.terms], tokens.positions, tokens.counts, tokens.lengths)
 
 
-def _paired(tokens: BulkTokens, separator: str) -> BulkTokens:
-    ends = np.cumsum(tokens.counts)
-    is_first = np.ones(len(tokens.terms), bool)
-    is_first[ends[tokens.counts > 0] - 1] = False  # the last token of a text has no right neighbour
-    first = np.flatnonzero(is_first)
-    keys = (tokens.terms[first].astype(np.int64) << 32) | tokens.terms[first + 1]
-    pairs, terms = np.unique(keys, return_inverse=True)
-    left, right = (
-        map(tokens.vocabulary.__getitem__, numbers.tolist()) for numbers in (pairs >> 32, pairs & 0xFFFFFFFF)
+def _shingled(tokens: BulkTokens, all_counts: Int32s, filter_: ShingleFilter) -> BulkTokens:
+    """Replace tokens, given the numbers of tokens before some were removed, by their shingles.
+
+    See `ShingleFilter.apply`, the reference.
+    """
+    parts, counts = _with_fillers(tokens, all_counts, filter_.longest - 1)
+    words = [*tokens.vocabulary, filter_.filler]
+    is_filler = parts == len(tokens.vocabulary)
+    text_ends = np.cumsum(counts, dtype=np.int64)
+    room = np.repeat(text_ends, counts) - np.arange(len(parts))  # parts from each to the end of its text
+    firsts, numbers, is_empty, grams = np.arange(len(parts)), parts, is_filler, words
+    all_firsts, all_numbers, vocabulary = [], [], dict[str, int]()
+    for size in range(1, filter_.longest + 1):
+        if size > 1:
+            fits = room[firsts] >= size
+            firsts = firsts[fits]
+            following = parts[firsts + size - 1]
+            is_empty = is_empty[fits] & is_filler[firsts + size - 1]
+            keys, numbers = np.unique(numbers[fits].astype(np.int64) << 32 | following, return_inverse=True)
+            pairs = zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True)
+            grams = [f"{grams[left]}{filter_.separator}{words[right]}" for left, right in pairs]
+        if filter_.unigrams if size == 1 else size >= filter_.shortest:
+            # Different shingles may be the same term.
+            renumbered = np.array([vocabulary.setdefault(gram, len(vocabulary)) for gram in grams], np.int32)
+            all_firsts.append(firsts[~is_empty])
+            all_numbers.append(renumbered[numbers[~is_empty]])
+    begins, terms = np.concatenate(all_firsts), np.concatenate(all_numbers)
+    order = np.argsort(begins, kind="stable")
+    begins, terms = begins[order], terms[order]
+    # Each text ends at its first position without a shingle.
+    has_shingle = np.zeros(len(parts), bool)
+    has_shingle[begins] = True
+    text_starts = text_ends - counts
+    missing = np.append(np.flatnonzero(~has_shingle), len(parts))
+    lengths = np.minimum(missing[np.searchsorted(missing, text_starts)], text_ends) - text_starts
+    texts = np.repeat(np.arange(len(counts)), counts)[begins]
+    positions = begins - text_starts[texts]
+    is_kept = positions < lengths[texts]
+    return _with_own_vocabulary(
+        BulkTokens(
+            list(vocabulary),
+            terms[is_kept],
+            positions[is_kept].astype(np.int32),
+            np.bincount(texts[is_kept], minlength=len(counts)).astype(np.int32),
+            lengths.astype(np.int32),
+        )
     )
-    vocabulary = list(map(separator.join, zip(left, right, strict=True)))
-    counts = np.maximum(tokens.counts - 1, 0)
-    numbers = {term: number for number, term in enumerate(dict.fromkeys(vocabulary))}
-    if len(numbers) < len(vocabulary):  # two pairs may make one term
-        terms = np.fromiter(map(numbers.__getitem__, vocabulary), np.int32, len(vocabulary))[terms]
-    return BulkTokens(list(numbers), terms.astype(np.int32), _positions(counts), counts)
+
+
+def _with_fillers(tokens: BulkTokens, all_counts: Int32s, most: int) -> tuple[Int32s, Int32s]:
+    """Return the tokens' terms, with at most so many fillers in a row in empty positions, and each text's number.
+
+    The filler's number is the size of the vocabulary.
+    """
+    texts = np.repeat(np.arange(len(tokens.counts)), tokens.counts)
+    ends = np.cumsum(tokens.counts)
+    has_tokens = tokens.counts > 0
+    previous = np.append(-1, tokens.positions)[:-1]
+    previous[(ends - tokens.counts)[has_tokens]] = -1
+    before = (tokens.positions - previous - 1).clip(max=most)
+    last = np.full(len(tokens.counts), -1)
+    last[has_tokens] = tokens.positions[ends[has_tokens] - 1]
+    behind = (all_counts - last - 1).clip(max=most)
+    places = np.arange(len(texts)) + np.cumsum(before) + (np.cumsum(behind) - behind)[texts]
+    counts = tokens.counts + _sums(before, tokens.counts) + behind
+    parts = np.full(int(counts.sum()), len(tokens.vocabulary), np.int32)
+    parts[places] = tokens.terms
+    return parts, counts
+
+
+def _sums(values: NDArray[Any], counts: Int32s) -> Int32s:
+    """Return the sum of each text's values, one for each of its tokens."""
+    sums = np.concatenate([[0], np.cumsum(values)])[np.cumsum(counts)]
+    return np.diff(sums, prepend=0).astype(np.int32)
 
 
 def _positions(counts: Int32s) -> Int32s:

@@ -172,18 +172,18 @@ class ShingleFilter(StreamFilter):
     """
 
     def __init__(self, options: Options) -> None:
-        self._shortest = options.integer("min_shingle_size", 2)
-        self._longest = options.integer("max_shingle_size", 2)
-        self._unigrams = options.boolean("output_unigrams", True)
-        self._unigrams_if_alone = options.boolean("output_unigrams_if_no_shingles", False)
+        self.shortest = options.integer("min_shingle_size", 2)
+        self.longest = options.integer("max_shingle_size", 2)
+        self.unigrams = options.boolean("output_unigrams", True)
+        self.unigrams_if_alone = options.boolean("output_unigrams_if_no_shingles", False)
         self.separator = options.text("token_separator", " ")
-        self._filler = options.text("filler_token", "_")
-        if not 2 <= self._shortest <= self._longest:
+        self.filler = options.text("filler_token", "_")
+        if not 2 <= self.shortest <= self.longest:
             raise options.bad("shingle sizes must be at least 2, and the minimum at most the maximum")
         # Elasticsearch builds no graph of shingles of several sizes, which would have too many paths.
-        self.disables_graphs = self._unigrams or self._shortest < self._longest
-        self.gives_pairs = self._longest == 2 and not self._unigrams and not self._unigrams_if_alone
-        options.require_range(self._shortest - self._unigrams, self._longest, "max_shingle_diff")
+        self.disables_graphs = self.unigrams or self.shortest < self.longest
+        self.gives_pairs = self.longest == 2 and not self.unigrams and not self.unigrams_if_alone
+        options.require_range(self.shortest - self.unigrams, self.longest, "max_shingle_diff")
 
     def apply(self, tokens: TokenStream) -> TokenStream:
         terms, halves = tokens.terms, has_halves(tokens.terms)
@@ -194,8 +194,8 @@ class ShingleFilter(StreamFilter):
                 pairs, list(range(len(pairs))), keywords=tokens.keywords and tokens.keywords[:-1]
             )
         parts = list(self._parts(tokens))
-        sizes = list(range(self._shortest, self._longest + 1))
-        if self._unigrams or (self._unigrams_if_alone and len(parts) < self._shortest):
+        sizes = list(range(self.shortest, self.longest + 1))
+        if self.unigrams or (self.unigrams_if_alone and len(parts) < self.shortest):
             sizes.insert(0, 1)
         joined, positions, lengths = list[str](), list[int](), list[int]()
         spans, keywords = list[Span](), list[bool]()
@@ -211,7 +211,7 @@ class ShingleFilter(StreamFilter):
                 spans.append((shingle[0].span[0], shingle[-1].span[1]))
                 keywords.append(shingle[0].keyword)
                 size = len(shingle)
-                lengths.append(size if self._unigrams else max(1, size - self._shortest + 1))
+                lengths.append(size if self.unigrams else max(1, size - self.shortest + 1))
         return replace(
             tokens,
             terms=joined,
@@ -226,12 +226,12 @@ class ShingleFilter(StreamFilter):
         spans, keywords = tokens.spans or repeat((0, 0)), tokens.keywords or repeat(False)
         rows = zip(tokens.terms, tokens.positions, spans, keywords, strict=False)
         for term, position, span, keyword in rows:
-            filler = _ShinglePart(self._filler, True, (span[0], span[0]), keyword)
-            yield from repeat(filler, min(position - previous - 1, self._longest - 1))
+            filler = _ShinglePart(self.filler, True, (span[0], span[0]), keyword)
+            yield from repeat(filler, min(position - previous - 1, self.longest - 1))
             yield _ShinglePart(term, False, span, keyword)
             previous = position
-        filler = _ShinglePart(self._filler, True, (tokens.end_offset, tokens.end_offset), False)
-        yield from repeat(filler, min(tokens.trailing, self._longest - 1))
+        filler = _ShinglePart(self.filler, True, (tokens.end_offset, tokens.end_offset), False)
+        yield from repeat(filler, min(tokens.trailing, self.longest - 1))
 
 
 class NGramFilter(StreamFilter):
@@ -250,13 +250,13 @@ class NGramFilter(StreamFilter):
             raise options.not_supported("`side`")
 
     def apply(self, tokens: TokenStream) -> TokenStream:
-        grams = [self._grams(term) for term in tokens.terms]
+        grams = [self.grams(term) for term in tokens.terms]
         out = tokens.keep([i for i, parts in enumerate(grams) for _ in parts])
         out.terms = [part for parts in grams for part in parts]
         out.trailing -= tokens.trailing  # Lucene's filters drop the gaps at the end of their input
         return out
 
-    def _grams(self, term: str) -> list[str]:
+    def grams(self, term: str) -> list[str]:
         length = len(term)
         starts = range(1) if self._edge else range(length)
         sizes = range(self._low, self._high + 1)

@@ -260,7 +260,7 @@ class _TextWriter(FieldWriter):
         tokens = PackedTokens(
             analyzed.vocabulary, analyzed.terms, analyzed.positions, documents, analyzed.counts
         )
-        return tokens, analyzed.counts
+        return tokens, analyzed.lengths
 
     def _pack_each(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Numbers]:
         documents: list[tuple[int, list[str], list[int]]] = []
