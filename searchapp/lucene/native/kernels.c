@@ -309,17 +309,24 @@ static int round_sums(int64_t count, double *restrict sums, float *restrict valu
     return !beyond;
 }
 
-/* Collect the keys of the documents whose score has at least the bits `least`. Few documents qualify: the first loop
-   collects them without a branch, which would be mispredicted. */
+/* Collect the keys of the documents whose score has at least the bits `least`. Few documents qualify: they are collected
+   without a branch, which would be mispredicted, from the strides that have one. */
 static int64_t gather(const Batch *batch, int32_t least, uint64_t *restrict keys)
 {
+    enum { STRIDE = 32 };
     const float *restrict values = batch->values;
     int64_t found = 0;
-    for (int64_t document = 0; document < batch->count; document++) {
-        int32_t bits;
-        memcpy(&bits, &values[document], sizeof bits);
-        keys[found] = (uint64_t)document;
-        found += bits >= least;
+    for (int64_t first = 0; first < batch->count; first += STRIDE) {
+        int32_t bits[STRIDE] = {0};
+        int64_t size = batch->count - first < STRIDE ? batch->count - first : STRIDE;
+        if (size == STRIDE) memcpy(bits, values + first, sizeof bits);
+        else memcpy(bits, values + first, (size_t)size * sizeof *bits);
+        int any = 0;
+        for (int place = 0; place < STRIDE; place++) any |= bits[place] >= least;
+        for (int64_t place = 0; any && place < size; place++) {
+            keys[found] = (uint64_t)(first + place);
+            found += bits[place] >= least;
+        }
     }
     for (int64_t place = 0; place < found; place++) {
         int64_t document = (int64_t)keys[place];

@@ -134,6 +134,8 @@ def _clauses(queries: Sequence[Query], boost: np.float32, rounded: bool) -> list
 
 LARGEST_BATCHED = 200_000  # a larger index has small batches and prunes most short queries
 
+MOST_ROW_POSTINGS = 1 << 22  # of the rows of single terms, which a batch keeps in memory
+
 
 class PostingsTable(NamedTuple):
     """The scored postings of terms, by rank: those of a rank begin at `starts[rank]`."""
@@ -147,8 +149,9 @@ class PostingsTable(NamedTuple):
 
     @classmethod
     def of_row(cls, row: ScoreRow) -> PostingsTable:
-        common = -1 if row.is_common else len(row.scores)
-        return cls(row.documents, row.scores, np.array([0, len(row.scores)]), common)
+        common = -1 if row.is_common else row.frequency
+        frequencies = None if row.index_frequency is None else np.array([row.index_frequency], np.int64)
+        return cls(row.documents, row.scores, np.array([0, len(row.scores)]), common, frequencies)
 
 
 class BatchClause(NamedTuple):
@@ -189,6 +192,19 @@ def _ends(pieces: Iterable[Sequence[Any]]) -> Int64s:
     return np.array(list(accumulate(map(len, pieces))), np.int64)
 
 
+class Workspace:
+    """The arrays of a batch whose lengths depend only on the number of documents, for the next batch too."""
+
+    def __init__(self, count: int) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {
+            "sums": np.zeros(count),
+            "clause": np.zeros(count),
+            "rest": np.zeros(count),
+            "values": np.empty(count, np.float32),
+            "keys": np.empty(2 * count, np.uint64),
+        }
+
+
 def best_of_batch(
     functions: ctypes.CDLL,
     tables: Sequence[PostingsTable],
@@ -197,13 +213,16 @@ def best_of_batch(
     by_rank: Numbers,
     few: int,
     dead: Numbers | None = None,
+    workspace: Workspace | None = None,
 ) -> list[Ranking | None]:
     """Return the ranking of each topic; None for a topic whose scores exceed float32.
 
     `ranks` is the rank of each document in the order of ids, and `by_rank` is the inverse. A rounded sum of at most
-    `few` postings is added before common rows, see `queries.scores`. `dead` documents never match.
+    `few` postings is added before common rows, see `queries.scores`. `dead` documents never match. The arrays of a
+    `workspace` are undefined after an error.
     """
     count = len(ranks)
+    workspace = workspace or Workspace(count)
     width = min(max((topic.size for topic in topics), default=0), count)
     clauses = [clause for topic in topics for clause in topic.clauses]
     rows = [row for clause in clauses for row in clause.rows]
@@ -250,11 +269,7 @@ def best_of_batch(
         "documents": np.empty((len(topics), width), np.int32),
         "scores": np.empty((len(topics), width), np.float32),
         "found": np.empty(len(topics), np.int64),
-        "sums": np.zeros(count),
-        "clause": np.zeros(count),
-        "rest": np.zeros(count),
-        "values": np.empty(count, np.float32),
-        "keys": np.empty(2 * count, np.uint64),
+        **workspace.arrays,
     }
     if clauses and clauses[0].elsewhere is not None:
         arrays["elsewhere"] = np.array([clause.elsewhere for clause in clauses], np.int64)
@@ -283,6 +298,7 @@ class _Tables:
         self._of_fields: dict[tuple[str, float], int] = {}
         self._of_rows: dict[int, tuple[ScoreRow, int]] = {}
         self.tables: list[PostingsTable] = []
+        self.row_postings = 0  # postings of the tables of single rows
         self.are_positive = True
 
     def add_fields(self, clauses: Iterable[FlatClause]) -> None:
@@ -300,20 +316,25 @@ class _Tables:
                 table = PostingsTable(row.documents, row.scores, field.starts, common, frequencies)
                 self._of_fields[name, factor] = self._add(row, table)
 
-    def has(self, clause: FlatClause) -> bool:
-        return clause.leaf is not None or clause.key in self._of_fields
-
     def clause(self, clause: FlatClause) -> BatchClause:
-        if clause.leaf is None:
+        rows: list[tuple[int, Sequence[int]]]
+        if clause.leaf is not None:
+            rows = [self._of_row(clause.leaf.row(self._rows, clause.boost))]
+        elif clause.key in self._of_fields:
             ranks = self._reader.fields[clause.field].ranks(clause.terms)
-            rows: tuple[int, Sequence[int]] = (self._of_fields[clause.key], ranks)
+            rows = [(self._of_fields[clause.key], ranks)]
         else:
-            row = clause.leaf.row(self._rows, clause.boost)
-            if id(row.scores) not in self._of_rows:
-                self._of_rows[id(row.scores)] = row, self._add(row, PostingsTable.of_row(row))
-            rows = (self._of_rows[id(row.scores)][1], (0,))
+            field = self._reader.fields[clause.field]
+            terms = [term for term in clause.terms if field.rank(term) is not None]
+            rows = list(map(self._of_row, self._rows.of_terms(clause.field, terms, clause.boost)))
         elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else None
-        return BatchClause([rows], clause.rounded, elsewhere)
+        return BatchClause(rows, clause.rounded, elsewhere)
+
+    def _of_row(self, row: ScoreRow) -> tuple[int, Sequence[int]]:
+        if id(row.scores) not in self._of_rows:
+            self._of_rows[id(row.scores)] = row, self._add(row, PostingsTable.of_row(row))
+            self.row_postings += len(row.documents)
+        return self._of_rows[id(row.scores)][1], (0,)
 
     def _add(self, row: ScoreRow, table: PostingsTable) -> int:
         self.are_positive &= row.positive
@@ -321,8 +342,13 @@ class _Tables:
         return len(self.tables) - 1
 
 
-def search_batch(rows: ScoreRows, reader: SegmentReader, requests: Sequence[Request]) -> list[Ranking | None]:
-    """Return the ranking for each request of a batch; None for requests that NumPy must score."""
+def search_batch(
+    rows: ScoreRows, reader: SegmentReader, requests: Sequence[Request], workspaces: list[Workspace]
+) -> list[Ranking | None]:
+    """Return the ranking for each request of a batch; None for requests that NumPy must score.
+
+    A workspace is taken from `workspaces` if there is one, and returned.
+    """
     library = native.library()
     unanswered: list[Ranking | None] = [None] * len(requests)
     if library is None or reader.count > LARGEST_BATCHED:
@@ -336,17 +362,32 @@ def search_batch(rows: ScoreRows, reader: SegmentReader, requests: Sequence[Requ
     }
     tables = _Tables(rows)
     tables.add_fields(chain.from_iterable(query.clauses for query in flat.values()))
-    flat = {index: query for index, query in flat.items() if all(map(tables.has, query.clauses))}
-    topics = []
+    topics: dict[int, BatchTopic] = {}
     for index, query in flat.items():
+        if tables.row_postings > MOST_ROW_POSTINGS:
+            break
         frame = requests[index].frame
         excluded = chain.from_iterable(leaf.documents(reader).tolist() for leaf in query.excluded)
         clauses = [tables.clause(clause) for clause in query.clauses]
-        topics.append(BatchTopic(clauses, frame.end, query.all_match, query.tie_breaker, list(excluded)))
+        topics[index] = BatchTopic(clauses, frame.end, query.all_match, query.tie_breaker, list(excluded))
     if not topics or not tables.are_positive:  # a document with the score 0 may match or not
         return unanswered
-    rankings = best_of_batch(library, tables.tables, topics, reader.ranks, reader.by_rank, FEW, reader.dead)
-    for index, ranking in zip(flat, rankings, strict=True):
+    try:
+        workspace = workspaces.pop()
+    except IndexError:
+        workspace = Workspace(reader.count)
+    rankings = best_of_batch(
+        library,
+        tables.tables,
+        list(topics.values()),
+        reader.ranks,
+        reader.by_rank,
+        FEW,
+        reader.dead,
+        workspace,
+    )
+    workspaces.append(workspace)
+    for index, ranking in zip(topics, rankings, strict=True):
         if ranking is not None:
             documents, scores = ranking
             first = requests[index].frame.first

@@ -40,7 +40,7 @@ from searchapp.lucene.queries import dsl
 from searchapp.lucene.queries.query import Constant, Parser, Query, rewrite
 from searchapp.lucene.queries.scores import FiniteScores, ScoreRows, Scores
 from searchapp.lucene.records import AnalysisStep, Body, Counts, Document, Explanation, ScoredDocument
-from searchapp.lucene.search.compiled import NOTHING, Pruner, search_batch
+from searchapp.lucene.search.compiled import NOTHING, Pruner, Workspace, search_batch
 from searchapp.lucene.search.highlight import Highlighter, TokenCache
 from searchapp.lucene.search.request import BodyReader, Frame, Request
 from searchapp.lucene.search.sorting import DocumentClause, ScoreClause, TermClause, select
@@ -174,6 +174,7 @@ class SegmentSearcher:
         self.reader = reader
         self.rows = ScoreRows(reader)
         self.pruner = Pruner(reader)
+        self._workspaces: list[Workspace] = []
 
     def rank_batch(
         self, requests: Sequence[Request], *, alone: bool
@@ -189,7 +190,9 @@ class SegmentSearcher:
         # `rank` rejects an invalid body again, and reports its index.
         with suppress(Refused), FiniteScores():
             indices = [index for index, ranking in enumerate(rankings) if ranking is None]
-            batch = search_batch(self.rows, self.reader, [requests[index] for index in indices])
+            batch = search_batch(
+                self.rows, self.reader, [requests[index] for index in indices], self._workspaces
+            )
             for index, ranking in zip(indices, batch, strict=True):
                 rankings[index] = ranking
         unanswered = rankings.count(None)
