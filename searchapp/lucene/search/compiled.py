@@ -675,7 +675,7 @@ class Pruner:
         cached = self._terms.setdefault(clause.key, {})
         keys = clause.terms if clause.leaf is None else (clause.leaf.score_key,)
         try:
-            terms = [cached[key] for key in keys]
+            terms = list(map(cached.__getitem__, keys))
         except KeyError:
             with IGNORED_OVERFLOW():
                 terms = [self._cache_term(cached, key, clause) for key in keys]

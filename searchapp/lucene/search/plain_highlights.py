@@ -98,9 +98,11 @@ def _fragments(
     fragments = [_Fragment(0.0, 0, "")]
     found: set[str] = set()
     pieces: list[str] = []
-    done = 0
+    done = reach = 0  # the ends of the text in `pieces`, and of the last group
     for first, last in _groups(tokens):
         if first and starts_fragment(tokens[first], tokens[first].position - tokens[first - 1].position):
+            pieces.append(encoded(text[done:reach], options))
+            done = reach
             fragments[-1].text = "".join(pieces)
             pieces.clear()
             found.clear()
@@ -116,13 +118,15 @@ def _fragments(
                 fragments[-1].score = to_float32(fragments[-1].score + term.weight)
             if term.weight > 0 and number < first + LARGEST_GROUP:
                 matching.append(token)
-        group = matching or tokens[first : first + 1]
-        start, end = min(token.start for token in group), max(token.end for token in group)
-        if start > done:
-            pieces.append(encoded(text[done:start], options))
-        piece = encoded(text[start:end], options)
-        pieces.append(f"{options.before[0]}{piece}{options.after[0]}" if matching else piece)
-        done = max(done, end)
+        start, end = tokens[first].start, tokens[first].end
+        if matching:
+            start, end = min(token.start for token in matching), max(token.end for token in matching)
+        if matching or start < reach:  # a large group may begin inside the one before, whose text is repeated
+            pieces.append(encoded(text[done : max(start, reach)], options))
+            piece = encoded(text[start:end], options)
+            pieces.append(f"{options.before[0]}{piece}{options.after[0]}" if matching else piece)
+            done = max(reach, end)
+        reach = max(reach, end)
     pieces.append(encoded(text[done:], options))
     fragments[-1].text = "".join(pieces)
     return fragments
