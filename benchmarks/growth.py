@@ -1,6 +1,6 @@
 """Measure how time, memory and disk of the embedded engine grow with the number of synthetic documents.
 
-    python benchmarks/growth.py --data DIR [--sizes 10000 100000 1000000 10000000] [--keep FOLDER]
+    python benchmarks/growth.py --data DIR [--sizes 12000 100000 1000000 10000000] [--keep FOLDER] [--figure FILE]
 
 Lengths and words of the documents are drawn from the distributions of the nlps knowledge base with a fixed seed. They
 are indexed in one field with the built-in analyzer `english`. Each size is indexed in one new process and searched in
@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from peers_figure import draw
 from usage import cpu_seconds, make_parser, peak_mib, peak_mib_of
 
 from searchapp.config.settings import Settings
@@ -56,6 +57,9 @@ MAX_REJECTIONS = 1000
 
 NAME, PREFIX = "single", "searchapp-single"
 SAMPLE_SECONDS = 0.2
+LINES = {"index s": "a", "disk MiB": "b", "query ms": "c", "search MiB": "d"}
+"""Columns of the figure, and their colours."""
+
 MAPPING: dict[str, Any] = {
     "mappings": {
         "dynamic": "strict",
@@ -234,12 +238,13 @@ def main() -> None:
     """Measure all sizes and print the table."""
     parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[12_000, 100_000, 1_000_000])
     parser.add_argument(
         "--keep",
         type=Path,
         help="folder for a folder with the index of each size, which `single_queries.py --keep` can use",
     )
+    parser.add_argument("--figure", type=Path, help="an SVG file for the table as lines")
     parser.add_argument("--step", choices=["index", "search"], help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -253,6 +258,7 @@ def main() -> None:
         "search MiB |"
     )
     print("|---:" * 10 + "|", flush=True)
+    lines: dict[str, list[tuple[int, float]]] = {name: [] for name in LINES}
     for size in options.sizes:
         home = (
             options.keep / str(size) if options.keep else Path(tempfile.mkdtemp(prefix="searchapp-growth-"))
@@ -266,6 +272,12 @@ def main() -> None:
                 shutil.rmtree(home)
         cells = [*built.figures.values(), built.mib, disk, *searched.figures.values(), searched.mib]
         print(f"| {size:,} | " + " | ".join(f"{cell:.1f}" for cell in cells) + " |", flush=True)
+        drawn = built.figures["seconds"], disk, searched.figures["median ms"], searched.mib
+        for name, value in zip(LINES, drawn, strict=True):
+            lines[name].append((size, value))
+    if options.figure:
+        styles = {name: (colour, "") for name, colour in LINES.items()}
+        options.figure.write_text(draw(lines, "the embedded engine by the number of documents", styles))
 
 
 if __name__ == "__main__":

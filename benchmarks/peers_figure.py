@@ -101,8 +101,11 @@ def _points(results: Sequence[Mapping[str, Any]], figure: str, name: str) -> Poi
     return [(documents, value) for documents, value in points if value]
 
 
-def draw(lines: Mapping[str, Points], title: str) -> str:
-    """Return an SVG file with a line for each system over the number of documents, with logarithmic axes."""
+def draw(lines: Mapping[str, Points], title: str, styles: Mapping[str, tuple[str, str]] = LINE_STYLES) -> str:
+    """Return an SVG file with a line for each name over the number of documents, with logarithmic axes.
+
+    `styles` has the colour and dashes of each name.
+    """
     sizes = sorted({x for points in lines.values() for x, _ in points})
     values = [y for points in lines.values() for _, y in points]
     horizontal = _Axis(sizes[0], sizes[-1], LEFT + 12, WIDTH - RIGHT)
@@ -134,7 +137,7 @@ def draw(lines: Mapping[str, Points], title: str) -> str:
     rows = _rows({name: vertical.at(points[-1][1]) for name, points in lines.items()})
     is_disk = "disk" in title
     for name in sorted(lines, key="embedded".__eq__):  # draws the embedded engine above the others
-        colour, dashes = LINE_STYLES[name]
+        colour, dashes = styles[name]
         dashes = "" if is_disk else dashes
         spots = [(horizontal.at(x), vertical.at(y)) for x, y in lines[name]]
         _line(root, f"series {colour}{' first' if name == 'embedded' else ''}", spots, dashes)

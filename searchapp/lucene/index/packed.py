@@ -152,7 +152,7 @@ class DocumentsFile(PackedFile):
         begin, end = self._starts.searchsorted((first, self._count)).tolist()
         begins = self._starts[begin:end] - first
         differences[begins] = piece[begins]
-        self._bases.append(piece[BLOCK - 1 - first % BLOCK :: BLOCK])
+        self._bases.append(piece[BLOCK - 1 - first % BLOCK :: BLOCK].copy())  # a view would keep the piece
         super().append(differences)
 
     def _finish(self) -> None:
@@ -176,7 +176,7 @@ class FrequenciesFile(PackedFile):
         if not len(piece):
             return
         sums = self._sum + np.cumsum(piece, dtype=np.int64)
-        self._sums.append(sums[BLOCK - 1 - self._count % BLOCK :: BLOCK])
+        self._sums.append(sums[BLOCK - 1 - self._count % BLOCK :: BLOCK].copy())
         self._sum = int(sums[-1])
         self._count += len(piece)
         super().append(piece.astype(np.uint32) - np.uint32(1))
