@@ -1,6 +1,7 @@
 """The program: the script `searchapp`, and `python -m searchapp`."""
 
 # Ctrl-C during these imports prints a traceback.
+import atexit
 import gc
 import os
 import signal
@@ -17,7 +18,8 @@ def main() -> None:
         require_unix()
     except ImportError as error:
         sys.exit(f"searchapp: {error}")
-    gc.set_threshold(50_000)  # imports make many objects, and no garbage
+    gc.set_threshold(200_000)  # imports make many objects, and no garbage
+    atexit.register(gc.freeze)  # else Python visits all of them several times while it exits
     from searchapp.cli import main as run_command_line
 
     run_command_line()

@@ -22,7 +22,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -49,6 +49,7 @@ from searchapp.formats import frames, trec
 from searchapp.formats.problems import Problems
 from searchapp.formats.run_files import RunRow
 from searchapp.judging.judgments import Aggregation, Rule, aggregate
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Explanation, Hits, Ranking, Topic, document_of
 from searchapp.model import Run as Rankings
 from searchapp.progress import Callback, CallbackProgress, Progress, SilentProgress

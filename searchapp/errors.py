@@ -25,8 +25,8 @@ from __future__ import annotations
 import errno
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector as ErrorCollector
 from searchapp.lucene.errors import ReportedError
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, overload
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import BEYOND_FLOAT32 as BEYOND_FLOAT32
 from searchapp.lucene.records import AnalysisStep as AnalysisStep
 from searchapp.lucene.records import Body as Body

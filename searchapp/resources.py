@@ -10,13 +10,14 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, UsageError
 from searchapp.files import parse_json, parse_toml, read_text, unreadable
+from searchapp.lucene.dataclass import dataclass
 
 _PACKAGE = Path(__file__).parent
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from searchapp.engines.base import Index
 from searchapp.errors import UsageError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.model import AnalysisStep, Token
 from searchapp.ranking.highlighting import search_analyzer

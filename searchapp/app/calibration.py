@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.app.inspection.pages import RunPages
@@ -25,6 +24,7 @@ from searchapp.judging.judgments import Aggregation, aggregate
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
 from searchapp.judging.view import open_view, require_annotators
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import Notify, Progress
 from searchapp.tasks.base import Grades, Task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from searchapp.app.comparison import (
@@ -47,6 +47,7 @@ from searchapp.evaluation.significance import PERMUTATIONS, SEED, mean, paired, 
 from searchapp.files import distinct_names
 from searchapp.formats.problems import some
 from searchapp.judging.judgments import Unjudged
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Run
 from searchapp.progress import Progress, SilentProgress
 from searchapp.runs import directory

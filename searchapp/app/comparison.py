@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +36,7 @@ from searchapp.evaluation.significance import (
     tukey,
 )
 from searchapp.formats import frames
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Run
 from searchapp.processes import map_in_processes
 from searchapp.runs.directory import GivenRun, StoredRun

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp import tasks
@@ -14,6 +13,7 @@ from searchapp.app.search import SearchRequest, TaskSearcher
 from searchapp.engines.base import Engine
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, Topic
 from searchapp.progress import SilentProgress
 from searchapp.ranking import recipes

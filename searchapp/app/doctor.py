@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from searchapp.engines.base import Engine, ShardedIndex, Survey, VersionState
 from searchapp.errors import Damaged, EngineError, SearchappError
 from searchapp.files import reason
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Ranking
 from searchapp.progress import Progress, SilentProgress
 from searchapp.ranking import recipes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +17,7 @@ from searchapp.engines.base import RequestCancelled, current_patience
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import DocumentsDigest
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress, no_notice
 from searchapp.ranking import learning

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from searchapp.evaluation.measures import Measures
 from searchapp.files import data_name, digest_file
 from searchapp.formats.problems import Problems
 from searchapp.judging.judgments import Unjudged
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Ranking, Run
 from searchapp.runs import directory
 from searchapp.runs.directory import RANKINGS, GivenRun, StoredRun

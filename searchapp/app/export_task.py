@@ -11,7 +11,6 @@ title and text apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from searchapp.files import atomic_folder
 from searchapp.formats import trec, trec_collections
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.records import json_line
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Topic
 from searchapp.progress import Progress
 from searchapp.tasks.base import Collection, DataSplit, Grades, Task

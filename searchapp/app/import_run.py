@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection as Ids
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from searchapp.files import DocumentsDigest, digest_file, digest_json, digest_te
 from searchapp.formats import run_files, trec
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.run_files import RunRow
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, Ranking, Run
 from searchapp.progress import Progress
 from searchapp.runs import directory

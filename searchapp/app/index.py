@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +27,7 @@ from searchapp.errors import (
 )
 from searchapp.files import DocumentsDigest, data_name, digest_json
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import NOT_INDEXED
 from searchapp.model import Document, Example, IndexInfo
 from searchapp.progress import Advance, Progress

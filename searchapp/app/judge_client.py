@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from searchapp.formats.problems import shown
 from searchapp.judging.events import grade_label
 from searchapp.judging.guidelines import Guidelines
 from searchapp.judging.model_answers import ModelAnswer, ModelVerdict, read_verdict
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress
 from searchapp.ranking.templates import TextTemplate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from searchapp.judging.judgments import Aggregation, ReadingTime, aggregate
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.trust import coverage
 from searchapp.judging.view import JudgmentView, Key
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import Progress
 from searchapp.ranking.paging import sources
 from searchapp.resources import read_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from searchapp.config.settings import SERVER
 from searchapp.engines.base import EngineInfo
 from searchapp.files import data_digests, data_name
 from searchapp.formats.problems import Problems, some
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, Run, Topic
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.transformer import TransformerSignal

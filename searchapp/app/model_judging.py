@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
@@ -29,6 +29,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.judging.events import Action, Detail, Event, Kind
 from searchapp.judging.model_answers import AnswerOutcome, ModelAnswer, ModelVerdict
 from searchapp.judging.session import JudgingSession
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress
 from searchapp.text import counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import DocumentsDigest, digest_json
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.ranking import learning

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from searchapp.errors import DataError, EngineError, EngineRefused, SearchappErr
 from searchapp.fetching.sources import has_data
 from searchapp.formats.problems import Problems
 from searchapp.judging.agreement import judged_in
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import IndexInfo
 from searchapp.resources import SAMPLES
 from searchapp.tasks import folders, sample_names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +26,7 @@ from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats import trec
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory
 from searchapp.runs.directory import GivenRun, Manifest

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from searchapp.errors import DataError, UsageError
 from searchapp.judging.assignment import shuffled
+from searchapp.lucene.dataclass import dataclass
 
 if TYPE_CHECKING:
     from searchapp.evaluation.sampling import SampledEstimate, SampledTopic

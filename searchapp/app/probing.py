@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from searchapp.judging.probes import (
 )
 from searchapp.judging.trust import Resampling
 from searchapp.judging.view import JudgmentView, Key
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Topic
 from searchapp.progress import Notify, Progress
 from searchapp.ranking.highlighting import TEXT

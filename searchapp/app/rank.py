@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from searchapp.engines.base import Engine, EngineInfo, Index
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.files import data_name, digest_json, digest_text
 from searchapp.formats.problems import Problems, some
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, IndexInfo, Run, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import recipes

@@ -6,7 +6,7 @@ import math
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from searchapp.files import data_name, digest_file, digest_json
 from searchapp.formats.problems import Problems
 from searchapp.judging.agreement import Agreement, AnnotatorProgress
 from searchapp.judging.judgments import Aggregation, Rule, Unjudged
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Run
 from searchapp.runs import directory
 from searchapp.runs.directory import RANKINGS, StoredRun, read_manifest

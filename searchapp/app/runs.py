@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.app.json_lines import JsonLines
 from searchapp.errors import SearchappError
 from searchapp.files import digest_json, file_states
+from searchapp.lucene.dataclass import dataclass
 from searchapp.runs import directory as of_runs
 from searchapp.runs.directory import MANIFEST, RANKINGS, Manifest, read_manifest
 from searchapp.tasks import load

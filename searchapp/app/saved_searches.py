@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 
 from searchapp.app.json_lines import Described, JsonLines
 from searchapp.errors import SearchappError, UsageError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.ranking.query_language import FieldFilter
 from searchapp.text import choices_hint
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from searchapp.engines.base import BEST_FIRST, Engine, Index, without_cancellati
 from searchapp.errors import DataError, Replaced, SearchappError, UsageError
 from searchapp.files import atomic_file
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Counts, Explanation, Hit, Hits, Ranking, Run, Token, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, recipes, search_results

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from searchapp.judging.log import JudgmentLog, Presence
 from searchapp.judging.session import JudgingSession, Session
 from searchapp.judging.team import Exchanged, Synchronizer, synchronize
 from searchapp.judging.view import open_view
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import Notify, Progress
 from searchapp.tasks.base import Grades, Task
 from searchapp.text import counted

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from searchapp.lucene.dataclass import dataclass
 
 
 class Order(StrEnum):

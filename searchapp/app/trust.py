@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from searchapp.judging.trust import (
     self_agreement,
 )
 from searchapp.judging.view import JudgmentView, Key
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import Progress
 from searchapp.ranking.highlighting import TEXT, TextAnalyzer, search_analyzer
 from searchapp.ranking.paging import sources

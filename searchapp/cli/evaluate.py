@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,6 +37,7 @@ from searchapp.errors import GateMissed, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.files import atomic_file, require_place
 from searchapp.judging.judgments import Unjudged
+from searchapp.lucene.dataclass import dataclass
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 

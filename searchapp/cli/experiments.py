@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,7 @@ from searchapp.errors import SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.files import STDOUT, atomic_file, require_folder, require_place
 from searchapp.judging.judgments import Aggregation, Rule
+from searchapp.lucene.dataclass import dataclass
 from searchapp.options import REQUIRED, argument, flag, option
 from searchapp.tasks import load
 from searchapp.text import counted, have

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from searchapp.cli.tables import print_tables
 from searchapp.config.settings import Settings
 from searchapp.files import atomic_file, require_place
 from searchapp.judging.judgments import LEAST_SECONDS, WORDS_PER_MINUTE, ReadingTime
+from searchapp.lucene.dataclass import dataclass
 from searchapp.options import REQUIRED, option
 from searchapp.tasks import load
 

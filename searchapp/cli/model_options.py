@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from searchapp.cli.output import for_person, print_json, say, show, warn, warn_all
 from searchapp.config.settings import Settings
 from searchapp.errors import UsageError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.options import flag, option
 from searchapp.text import be, counted
 

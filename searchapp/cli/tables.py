@@ -11,7 +11,6 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from searchapp.cli.output import print_json, show, stdout_console
 from searchapp.errors import UsageError
 from searchapp.files import distinct_names, shared_parts
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import visible, visible_line
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -43,6 +43,7 @@ from searchapp.config.settings import (
 )
 from searchapp.errors import DataError, InvalidFiles, Problem, UsageError
 from searchapp.files import open_file, parse_toml
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import be, suggestion
 
 USER_FILE = "settings.toml"

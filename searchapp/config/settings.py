@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import alternatives, choices_hint, suggestion
 
 ON_DISK, SERVER = "embedded", "elasticsearch"

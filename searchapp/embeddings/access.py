@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from searchapp.config.credentials import is_this_machine
 from searchapp.config.settings import MODEL_KEYS, SecretSource, Settings
 from searchapp.errors import ModelUnavailable, UsageError
 from searchapp.formats.problems import shown
+from searchapp.lucene.dataclass import dataclass
 
 # Models cut English text into tokens of about four bytes, and formulas into shorter ones.
 BYTES_PER_TOKEN = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from searchapp.embeddings.source import (
 from searchapp.errors import DataError
 from searchapp.files import data_digests, digest_json
 from searchapp.formats.toml_files import TomlTable
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import choices_hint
 
 TABLE = "rerankers"

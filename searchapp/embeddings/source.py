@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from searchapp.errors import DataError
 from searchapp.files import data_digests, digest_json
 from searchapp.formats.toml_files import TomlTable
+from searchapp.lucene.dataclass import dataclass
 
 TABLE = "embeddings"
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from searchapp import errors
 from searchapp.errors import SearchappError
 from searchapp.files import reason
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import (
     BUILD_AGAIN,
     ELSEWHERE,

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
@@ -38,6 +38,7 @@ from searchapp.engines.base import Index as EngineIndex
 from searchapp.errors import EngineRefused, QueryRefused, SearchappError
 from searchapp.files import digest_json, reason
 from searchapp.lucene import native
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import CorruptIndex, InvalidInput, LuceneError, Refused, unsupported
 from searchapp.lucene.index.layout import IndexManifest
 from searchapp.lucene.index.versions import CURRENT, IndexFolder

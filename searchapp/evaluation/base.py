@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from searchapp.errors import UsageError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Run
 from searchapp.options import flag, option
 

@@ -14,11 +14,11 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from searchapp.errors import UsageError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.resources import install_command
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import repeat
 
 import numpy as np
 
 from searchapp.evaluation.significance import mean
+from searchapp.lucene.dataclass import dataclass
 
 PERSISTENCE = 0.9  # RBO's p: the first ten ranks have 86 per cent of the weight
 

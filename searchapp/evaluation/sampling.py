@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.evaluation.significance import LEVEL, Values, mean
+from searchapp.lucene.dataclass import dataclass
 
 # The standard normal quantile for both limits of an interval.
 _QUANTILE = NormalDist().inv_cdf((1 + LEVEL) / 2)

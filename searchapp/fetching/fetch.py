@@ -18,7 +18,6 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -40,6 +39,7 @@ from searchapp.fetching.sources import (
     source_facts,
 )
 from searchapp.files import atomic_file, digest_file, open_file, reason, sync_folder
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import Advance, Notify, Progress, byte_count, no_notice, no_progress
 from searchapp.text import counted
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from searchapp.errors import DataError, UsageError
 from searchapp.files import open_file, parse_json, parse_toml, read_text, unreadable
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import byte_count
 from searchapp.text import choices_hint, counted
 

@@ -6,9 +6,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import Span, merge_spans
 
 

@@ -13,7 +13,6 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
@@ -21,6 +20,7 @@ from searchapp.errors import DataError
 from searchapp.formats.encoding import SAVE_AS_UTF8, UnpackedFile, foreign_kind, open_unpacked
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.two_column import Memo
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, Ranking, Run
 from searchapp.text import counted
 

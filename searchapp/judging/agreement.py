@@ -15,7 +15,6 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.judgments import seconds_each
 from searchapp.judging.view import JudgmentView, Key, is_standing
+from searchapp.lucene.dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

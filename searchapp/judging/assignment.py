@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from searchapp.errors import UsageError
 from searchapp.formats.json_files import read_members
 from searchapp.formats.problems import Problems, shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import counted, suggestion
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypedDict
 
 from searchapp.judging.agreement import bias, confusion, krippendorff_alpha, share_of_equal
@@ -21,6 +20,7 @@ from searchapp.judging.judgments import (
     seconds_each,
 )
 from searchapp.judging.view import JudgmentView, Key
+from searchapp.lucene.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ twice are under a second name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from searchapp.errors import UsageError
 from searchapp.files import digest_json
@@ -25,6 +24,7 @@ from searchapp.judging.events import Action
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Feedback, JudgingSession, Session
 from searchapp.judging.view import Key
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import counted
 
 

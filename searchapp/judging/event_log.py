@@ -22,7 +22,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
@@ -32,6 +32,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from searchapp.errors import DataError, SearchappError
 from searchapp.files import reason
 from searchapp.judging.events import Action, Channel, Detail, Event, Kind
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import be, counted
 
 T = TypeVar("T")

@@ -6,13 +6,14 @@ import getpass
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import encodable
+from searchapp.lucene.dataclass import dataclass
 
 
 class Action(StrEnum):

@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ from searchapp.formats.problems import Problems, shown
 from searchapp.judging.events import Action, Author, Channel, Detail, Event, Kind
 from searchapp.judging.log import Import, JudgmentLog
 from searchapp.judging.view import JudgmentView, open_view
+from searchapp.lucene.dataclass import dataclass
 
 _OF_QRELS = re.compile(rb"(\xef\xbb\xbf)?\s*[^\s{]\S*\s+\S+\s+\S+\s+-?[0-9]+\s*")  # a line of TREC qrels
 

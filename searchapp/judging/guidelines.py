@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from searchapp.errors import DataError
 from searchapp.files import digest_text, read_text, unreadable
 from searchapp.judging.events import Action, Detail, Event
+from searchapp.lucene.dataclass import dataclass
 
 # The name of the details that record the digest of the guidelines.
 GUIDELINES = "guidelines"

@@ -8,12 +8,13 @@ import statistics
 from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from searchapp.judging.events import Action, Event, Kind, is_timed
+from searchapp.lucene.dataclass import dataclass
 
 if TYPE_CHECKING:
     from searchapp.judging.view import JudgmentView, Key, Opinion

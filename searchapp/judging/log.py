@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import beside, reason, sync_folder
 from searchapp.judging.event_log import EventLog, NotSaved, StoredEvent, checked
 from searchapp.judging.events import Detail, Event
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import be, counted
 
 

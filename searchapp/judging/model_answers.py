@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
 from searchapp.files import parse_json, without_halves
+from searchapp.lucene.dataclass import dataclass
 
 
 class AnswerOutcome(StrEnum):

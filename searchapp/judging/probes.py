@@ -12,7 +12,6 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, product, zip_longest
 
@@ -24,6 +23,7 @@ from searchapp.judging.assignment import shuffled
 from searchapp.judging.model_answers import AnswerOutcome, ModelVerdict
 from searchapp.judging.trust import Coefficient, Resampling
 from searchapp.judging.view import Key
+from searchapp.lucene.dataclass import dataclass
 
 
 class Insertion(StrEnum):

@@ -12,7 +12,6 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
 
@@ -41,6 +40,7 @@ from searchapp.judging.view import (
     open_view,
     people_first,
 )
+from searchapp.lucene.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

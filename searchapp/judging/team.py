@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from searchapp.errors import DataError, EngineError, SearchappError
 from searchapp.judging.events import Detail, Event
 from searchapp.judging.log import JudgmentLog, Mirror
+from searchapp.lucene.dataclass import dataclass
 
 EVENTS_AT_ONCE = 1000  # number of events in one request
 LOOK_SECONDS = 0.5  # interval in which a synchronizer looks for events to send

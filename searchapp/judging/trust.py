@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -24,6 +23,7 @@ from searchapp.judging.agreement import (
 )
 from searchapp.judging.events import Action, Event
 from searchapp.judging.view import JudgmentView, Key
+from searchapp.lucene.dataclass import dataclass
 
 # The grades of people and of the model by topic and document.
 GradePairs = Mapping[Key, tuple[int, int]]

@@ -20,7 +20,7 @@ from bisect import insort
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from searchapp.errors import SearchappError, UsageError
 from searchapp.files import atomic_file, parse_json
 from searchapp.judging.events import Action, Event, Kind, is_timed
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import suggestion
 
 if TYPE_CHECKING:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import Any
+
+from searchapp.lucene.dataclass import dataclass
 
 Body = Mapping[str, Any]  # a search body of Elasticsearch
 

@@ -8,10 +8,11 @@ org.elasticsearch.lucene.similarity.LegacyBM25Similarity: the factor (k1 + 1), w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from searchapp.lucene.dataclass import dataclass
 
 Float32s = NDArray[np.float32]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, overload
 
@@ -36,6 +36,7 @@ from searchapp.judging.events import Action, Author, Kind, verdict_label
 from searchapp.judging.guidelines import read_guidelines
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.view import JudgmentView, open_view
+from searchapp.lucene.dataclass import dataclass
 from searchapp.mcp import tool_outputs as out
 from searchapp.progress import Advance, Callback, CallbackProgress
 from searchapp.ranking import recipes

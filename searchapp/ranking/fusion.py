@@ -26,10 +26,11 @@ import random
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from searchapp.errors import DataError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, Explanation, Hits, Topic
 from searchapp.ranking import learning
 from searchapp.ranking.learning import Trees

@@ -19,7 +19,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -28,6 +27,7 @@ from searchapp.engines.base import NO_TERMS, Index, Terms
 from searchapp.errors import EngineBusy, EngineRefused, Replaced
 from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.analysis.token_filters import ENGLISH_STOPWORDS
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.model import AnalysisStep, Token

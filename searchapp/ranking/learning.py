@@ -40,7 +40,6 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +47,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import searchapp
 from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_file, digest_json, open_file, parse_json, unreadable
+from searchapp.lucene.dataclass import dataclass
 from searchapp.resources import install_command
 
 if TYPE_CHECKING:

@@ -27,12 +27,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, TypeAlias, assert_never
 
 from searchapp.errors import UsageError
 from searchapp.formats.problems import shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import MappedField, mapped_fields
 from searchapp.ranking.highlighting import TextAnalyzer, index_analyzer, search_analyzer
 from searchapp.text import choices_hint

@@ -12,10 +12,11 @@ import time
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking.fusion import FUSION, Fusion, ScoreParts, Weighted

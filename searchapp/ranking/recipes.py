@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from searchapp import tasks
 from searchapp.errors import DataError, UsageError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.lucene.queries import dsl
 from searchapp.model import Topic

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from searchapp.engines.base import BEST_FIRST, Index, SearchHit
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import mapped_fields
 from searchapp.model import Body, Explanation, Hit
 from searchapp.ranking.highlighting import ChosenTerms, HighlightRequest, Marker, remove_marks

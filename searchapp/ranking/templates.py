@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from functools import partial
 from math import isfinite
 from operator import itemgetter
@@ -19,6 +19,7 @@ from typing import Any
 
 from searchapp.errors import DataError, ErrorCollector, UsageError
 from searchapp.files import digest_json
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.queries.dsl import BY_SCORE, NOTHING, total_order
 from searchapp.model import Document, Topic
 from searchapp.resources import RecipeBook

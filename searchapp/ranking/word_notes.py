@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from searchapp.engines.base import BEST_FIRST, Index
 from searchapp.formats.problems import shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.search.spelling import edit_distance
 from searchapp.ranking.highlighting import TextAnalyzer
 from searchapp.ranking.query_language import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -18,6 +18,7 @@ from markupsafe import Markup
 from pygal.graph.graph import Graph
 from pygal.style import Style
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.report.wording import curve_heading
 from searchapp.text import counted, visible_line
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from searchapp.judging.events import Kind
+from searchapp.lucene.dataclass import dataclass
 from searchapp.report.charts import Mark, grouped_bars, lines
 from searchapp.report.judgment_tables import (
     JudgmentTable,

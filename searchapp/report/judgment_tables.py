@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import counted
 
 if TYPE_CHECKING:

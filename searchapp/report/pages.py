@@ -10,7 +10,6 @@ import hashlib
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +22,7 @@ import searchapp
 from searchapp.app.comparison import ComparedBreakdown, Comparison, number, signed
 from searchapp.app.experiments.bench_result import BenchResult
 from searchapp.app.report import Report
+from searchapp.lucene.dataclass import dataclass
 from searchapp.report import wording
 from searchapp.report.charts import Mark, grouped_bars, lines, sorted_bars
 from searchapp.text import counted, visible_line

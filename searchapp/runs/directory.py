@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -32,6 +32,7 @@ from searchapp.files import (
     read_bytes,
 )
 from searchapp.formats import encoding, trec
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, Run
 from searchapp.text import counted
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Collection as AnyCollection
-from dataclasses import dataclass
 
 from searchapp.engines.base import Index
 from searchapp.errors import DataError, EngineError
 from searchapp.formats.problems import Problems, shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.ranking.paging import indexed_ids
 from searchapp.tasks.base import Collection, Task
 from searchapp.text import counted

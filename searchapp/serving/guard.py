@@ -14,7 +14,6 @@ import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from aiohttp import web
 
 from searchapp.errors import SearchappError, UsageError
 from searchapp.files import reason
+from searchapp.lucene.dataclass import dataclass
 
 ANY_ADDRESS = ("0.0.0.0", "::")
 

@@ -18,7 +18,7 @@ from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -28,6 +28,7 @@ from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
 
 from searchapp.files import parse_json, reason
+from searchapp.lucene.dataclass import dataclass
 from searchapp.serving.guard import PAGE, STATIC, WEBSOCKET, Guard, Handler, Listening
 from searchapp.text import visible_line
 

@@ -14,7 +14,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
@@ -25,6 +25,7 @@ from searchapp.embeddings.source import EmbeddingSource
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, ForeignIndex, Markup, Run, Topic
 from searchapp.resources import SAMPLES, RecipeBook
 from searchapp.text import choices_hint

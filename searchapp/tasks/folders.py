@@ -9,11 +9,11 @@ The key of a shipped task is its name, the key of an own task its file. The file
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_file, file_lock, parse_json, read_text
+from searchapp.lucene.dataclass import dataclass
 from searchapp.tasks.base import Task
 
 FOLDERS_FILE = "folders.json"

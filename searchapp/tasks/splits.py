@@ -10,13 +10,13 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, TypeVar
 
 from searchapp.formats.json_files import OfficialId, official_ids, type_name
 from searchapp.formats.problems import EntryProblems, Problems, shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, Run, Topic
 from searchapp.tasks.base import (
     Collection,

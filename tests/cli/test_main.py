@@ -189,7 +189,7 @@ NOT_IMPORTED = {
     "tasks show": _WITHOUT_AN_INDEX,
     "runs list": {"regex", "searchapp.lucene.search"},
     "indexes list": _WITHOUT_AN_INDEX,
-    "search": {"sklearn", "importlib.metadata"},
+    "search": {"sklearn", "importlib.metadata", "regex", "zoneinfo", "searchapp.lucene.index.writer"},
 }
 
 

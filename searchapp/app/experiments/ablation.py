@@ -6,7 +6,7 @@ Every signal answers every topic once; variants are fusions of these answers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from searchapp.config.settings import Settings
 from searchapp.errors import NotScorable, UsageError
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Ranking
 from searchapp.progress import Progress
 from searchapp.ranking.ranker import SignalAnswers, WorkTime, dependencies

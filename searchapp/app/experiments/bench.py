@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as AnyCollection
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,7 @@ from searchapp.evaluation.significance import mean
 from searchapp.files import digest_file, digest_json, exclusive_folder, reason, replace_nonfinite
 from searchapp.formats.problems import Problems
 from searchapp.judging.judgments import Unjudged
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, IndexInfo, Ranking, Run
 from searchapp.processes import process_each
 from searchapp.progress import Advance, Progress, SilentProgress

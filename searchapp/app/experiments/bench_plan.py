@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from searchapp.app import index
@@ -19,6 +19,7 @@ from searchapp.files import read_text
 from searchapp.formats.problems import Problems
 from searchapp.formats.toml_files import TomlFile, TomlTable
 from searchapp.judging.judgments import Aggregation, Rule, Unjudged
+from searchapp.lucene.dataclass import dataclass
 from searchapp.ranking import recipes
 from searchapp.tasks import load
 from searchapp.tasks import names as task_names

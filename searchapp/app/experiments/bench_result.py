@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -19,6 +19,7 @@ from searchapp import resources
 from searchapp.app.comparison import Difference
 from searchapp.errors import DataError, UsageError
 from searchapp.files import atomic_file, replace_nonfinite
+from searchapp.lucene.dataclass import dataclass
 
 FILE = "bench.json"
 FORMAT = 2

@@ -13,7 +13,7 @@ from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import chain
 from math import isfinite
@@ -35,6 +35,7 @@ from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.measures import Measures
 from searchapp.files import digest_json, reason
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import Similarities, with_similarities
 from searchapp.model import Example, Ranking, Run, Topic
 from searchapp.progress import Progress, SilentProgress

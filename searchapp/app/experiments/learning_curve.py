@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from searchapp.app.comparison import Scoring, measure_names
@@ -19,6 +19,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.significance import PairTests, mean, pair_tests, paired
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, Run, Topic
 from searchapp.progress import Advance, Progress
 from searchapp.ranking.ranker import Ranker, SignalAnswers, dependent_signals, learned_signals

@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -62,6 +62,7 @@ from searchapp.files import (
     sync_folder,
 )
 from searchapp.formats.toml_files import assignments, inline
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import NUMBERS, Similarities, similarities, with_similarities
 from searchapp.processes import map_in_processes
 from searchapp.progress import Progress

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from searchapp.errors import UsageError
 from searchapp.files import parse_json
 from searchapp.formats.problems import Problems
 from searchapp.formats.toml_files import TomlFile, TomlTable
+from searchapp.lucene.dataclass import dataclass
 
 STEPS = 5  # default number of values of a range in a grid
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import zip_longest
 from pathlib import Path
@@ -16,6 +16,7 @@ from searchapp.embeddings.reranking import Reranking
 from searchapp.engines.base import Engine
 from searchapp.errors import UsageError
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hit, Hits, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, search_results

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as AnyCollection
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable, Replaced, SearchappError, UsageError
 from searchapp.files import digest_text
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, recipes, search_results

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from searchapp.embeddings.reranking import Reranking
 from searchapp.engines import open_engine
 from searchapp.errors import SearchappError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions, topic_measure_name
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Ranking, Run
 from searchapp.progress import Progress
 from searchapp.ranking import recipes

@@ -16,7 +16,6 @@ import time
 from base64 import b64encode
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
@@ -44,6 +43,7 @@ from searchapp.config.settings import (
 from searchapp.engines.base import current_patience
 from searchapp.errors import EngineRefused, UsageError
 from searchapp.files import open_file
+from searchapp.lucene.dataclass import dataclass
 
 OLDEST_SERVER = (8, 19)  # The last minor version of 8. The tests run on it and on the newest version.
 

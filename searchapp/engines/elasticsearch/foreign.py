@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -30,6 +29,7 @@ from searchapp.files import digest_json
 from searchapp.formats.problems import shown, unusable_id
 from searchapp.lucene.analysis.options import LIMITS
 from searchapp.lucene.analysis.registry import DEFAULT, AnalysisRegistry
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import BadSettings, NotSupported
 from searchapp.lucene.index.index_settings import canonical, mapped_fields
 from searchapp.lucene.index.mapping import analyzers_of

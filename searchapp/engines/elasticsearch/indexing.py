@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -48,6 +47,7 @@ from searchapp.engines.elasticsearch.shards import (
 )
 from searchapp.engines.elasticsearch.versions import IndexVersion, IndexVersions, building_alias, flaw
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.index_settings import canonical, mapped_fields
 from searchapp.lucene.index.mapping import DENSE_VECTOR
 from searchapp.model import Document, IndexInfo

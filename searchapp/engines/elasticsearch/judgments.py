@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic
 
 import tenacity
@@ -31,6 +30,7 @@ from searchapp.errors import DataError, EngineRefused, EngineUnreachable
 from searchapp.judging import team
 from searchapp.judging.events import Detail, Event
 from searchapp.judging.team import IndexState, R, RecordPage
+from searchapp.lucene.dataclass import dataclass
 
 BATCH_BYTES = 5 * 1024 * 1024
 READY_SECONDS = 5.0

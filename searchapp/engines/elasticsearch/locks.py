@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ from elasticsearch import ConflictError, NotFoundError
 
 from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection, is_blocked
 from searchapp.errors import EngineError, EngineRefused
+from searchapp.lucene.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from searchapp.lucene.dataclass import dataclass
 
 # Index names of a role, with `*` or as a regular expression of Lucene.
 EVERYTHING = "{prefix}-*"

@@ -6,7 +6,6 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from elastic_transport import ObjectApiResponse
@@ -15,6 +14,7 @@ from elasticsearch import Elasticsearch
 from searchapp.engines.base import ShardedIndex, Survey
 from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, Connection, NotYet, is_of_client
 from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import IndexInfo
 from searchapp.text import have
 

@@ -14,7 +14,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +24,7 @@ from searchapp.engines.elasticsearch.searching import number_fields, sorts_by_id
 from searchapp.engines.elasticsearch.shards import copies, count_documents
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.files import digest_json
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import IndexInfo
 from searchapp.text import counted
 

@@ -10,8 +10,6 @@ NumPy: functions import `bulk`, which does, and `html_strip`.
 import platform
 import unicodedata
 
-import regex
-
 from searchapp.lucene.analysis.analyzer import Analyzer
 from searchapp.lucene.analysis.registry import AnalysisRegistry
 from searchapp.lucene.errors import BadSettings, NotSupported
@@ -23,5 +21,7 @@ VERSION = 1  # increment it with every change of terms, so that all documents ar
 
 def identity() -> str:
     """Return the versions on which terms depend; documents are analyzed again when they change."""
+    import regex  # slow to import
+
     versions = f"unicode {unicodedata.unidata_version}, regex {regex.__version__}"
     return f"analysis {VERSION}, Python {platform.python_version()}, {versions}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, compress
 from typing import Any
 
@@ -27,6 +26,7 @@ from searchapp.lucene.analysis.token_filters import (
     term_outcome,
 )
 from searchapp.lucene.analysis.tokenizers import AsciiRule, Tokenizer
+from searchapp.lucene.dataclass import dataclass
 
 Int32s = NDArray[np.int32]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from searchapp.lucene.analysis.token_filters import StreamFilter, TokenRow, TokenStream
+from searchapp.lucene.dataclass import dataclass
 
 _NO_NODE = 1 << 31
 

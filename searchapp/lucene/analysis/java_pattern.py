@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Any, cast
-
-import regex
 
 from searchapp.lucene.analysis.backtracking import ALWAYS_SHORT, longest_text
 from searchapp.lucene.analysis.characters import (
@@ -26,6 +23,7 @@ from searchapp.lucene.analysis.characters import (
     utf16_units,
 )
 from searchapp.lucene.analysis.options import Options
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import PatternTimeout
 
 SECONDS = 10.0  # processor time for one search of one text
@@ -284,6 +282,8 @@ class JavaRegex:
         return self._with_limit(source.replace(BEHIND, guard))
 
     def _with_limit(self, source: str) -> re.Pattern[str]:
+        import regex  # slow to import
+
         flags = regex.VERSION0 | regex.ASCII | (regex.IGNORECASE if self._flags & re.IGNORECASE else 0)
         return cast("re.Pattern[str]", _LimitedPattern(regex.compile(source, flags), self._written))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +21,7 @@ from searchapp.lucene.analysis.java_pattern import (
     JavaRegex,
 )
 from searchapp.lucene.analysis.options import Options
+from searchapp.lucene.dataclass import dataclass
 
 # Optimisations of a translated source, in which a character is a letter, a digit or an escape by its code.
 _CHARACTER = r"(?:[A-Za-z0-9]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8})"

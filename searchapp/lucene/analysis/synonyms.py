@@ -6,12 +6,13 @@ import re
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import ClassVar
 
 from searchapp.lucene.analysis.options import TRIMMED, Options
 from searchapp.lucene.analysis.token_filters import AnyFilter, Span, StreamFilter, TokenRow, TokenStream
+from searchapp.lucene.dataclass import dataclass
 
 TermTuple = tuple[str, ...]
 

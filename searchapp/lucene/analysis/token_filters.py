@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise, repeat
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -31,6 +31,7 @@ from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
 from searchapp.lucene.analysis.stemmers import minimal_english, porter, porter2, possessive_english
 from searchapp.lucene.analysis.tokenizers import gram_sizes
+from searchapp.lucene.dataclass import dataclass
 
 Span = tuple[int, int]  # start and end of a token in the text, in UTF-16 code units
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, NamedTuple
 
@@ -24,6 +23,7 @@ from searchapp.lucene.analysis.token_filters import (
     TokenStream,
     word_set,
 )
+from searchapp.lucene.dataclass import dataclass
 
 # Types of characters, as bits.
 _LOWER, _UPPER, _DIGIT, _DELIMITER = 1, 2, 4, 8

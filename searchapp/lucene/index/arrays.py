@@ -13,7 +13,6 @@ import re
 import sys
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.layout import (
     BLOCK,
     CHECKSUMS,

@@ -11,19 +11,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum, auto
 from functools import lru_cache
-from typing import NoReturn, TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import NotSupported, invalid, unsupported
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 DEFAULT_FORMAT = "strict_date_optional_time||epoch_millis"
 EPOCH_MILLIS = "epoch_millis"
 
-Zone: TypeAlias = int | ZoneInfo  # an offset from UTC in seconds, or a region
+Zone: TypeAlias = "int | ZoneInfo"  # an offset from UTC in seconds, or a region
 
 _SECOND = 1000
 _MINUTE, _HOUR, _DAY = 60 * _SECOND, 3600 * _SECOND, 86_400 * _SECOND
@@ -555,6 +557,8 @@ def _zone(text: str, offset: re.Pattern[str]) -> Zone:
         if total <= _MOST_OFFSET and minutes < 60 and seconds < 60:
             return -total if match[1] == "-" else total
     elif _REGION.fullmatch(text):
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # slow to import
+
         try:
             return ZoneInfo(text)
         except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -666,7 +670,7 @@ def instant_of(local: int, zone: Zone, before: int | None = None) -> int:
         raise unsupported(f"an interval whose beginning the clock of {zone} skips")
     last = (
         local - _offset(_naive(local).replace(tzinfo=zone, fold=1)) * _SECOND
-        if isinstance(zone, ZoneInfo)
+        if not isinstance(zone, int)
         else 0
     )
     return last if first.instant < last <= before else first.instant

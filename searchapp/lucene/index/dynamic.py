@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import Refused, invalid, known_only, unsupported
 from searchapp.lucene.index.dates import DEFAULT_FORMAT, date_formats
 from searchapp.lucene.index.mapping import GEO_POINT, NESTED, OBJECT, Schema, check_name, leaves_of, objects

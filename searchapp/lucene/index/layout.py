@@ -30,11 +30,11 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import (
     OTHER_FOLDER,
     CorruptIndex,

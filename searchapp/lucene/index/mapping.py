@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from searchapp.lucene import geography, parameters, vectors
 from searchapp.lucene.analysis.characters import utf16_length
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, LIMITS
 from searchapp.lucene.analysis.registry import NORMALIZER, SHINGLES, AnalysisRegistry
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import (
     BadSettings,
     ErrorCollector,

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import native
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.arrays import (
     ArrayReader,

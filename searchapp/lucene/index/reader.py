@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from itertools import groupby, pairwise
@@ -20,6 +19,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import CorruptIndex
 from searchapp.lucene.index import impacts
 from searchapp.lucene.index.arrays import Int64s, Mask, Numbers, StoredArray, StoredArrays, marked

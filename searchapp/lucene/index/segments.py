@@ -12,7 +12,7 @@ import logging
 import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from searchapp.lucene import analysis
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import IndexReplaced, Refused, invalid
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.arrays import (

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import Reported, invalid, unsupported
 from searchapp.lucene.index.mapping import DATE, DENSE_VECTOR, GEO_POINT, IP, RANGES, Schema
 from searchapp.lucene.index.reader import Mask

@@ -8,7 +8,7 @@ org.elasticsearch.lucene.queries.BlendedTermQuery
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import similarity
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.reader import IndexReader, Mask, Numbers, Postings

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import geography, parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.geography import Point
 from searchapp.lucene.index.doc_values import GREATEST_LONG

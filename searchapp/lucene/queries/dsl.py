@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_float
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
+
+from searchapp.lucene.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.mapping import KEYWORD, METADATA, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax

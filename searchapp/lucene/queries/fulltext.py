@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain, islice, pairwise, product
 from typing import Any, TypeVar
 
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import InvalidRequest, Refused, invalid, unsupported
 from searchapp.lucene.index.mapping import BOOLEAN, DATE, IP, KEYWORD, TEXT, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, with_minimum

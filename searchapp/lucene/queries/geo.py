@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import geography, parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.geography import Int64s, Point
 from searchapp.lucene.index.mapping import GEO_POINT, Field, Schema

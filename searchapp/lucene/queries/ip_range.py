@@ -6,12 +6,13 @@ org.elasticsearch.index.mapper.IpFieldMapper
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid
 from searchapp.lucene.index import addresses
 from searchapp.lucene.index.mapping import Field, Schema

@@ -5,12 +5,12 @@ Source: `org.elasticsearch.search.vectors.KnnScoreDocQuery`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import IndexReader, Mask, Numbers, SegmentReader
 from searchapp.lucene.queries.query import Leaf, explain

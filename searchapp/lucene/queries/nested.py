@@ -8,13 +8,13 @@ org.elasticsearch.index.search.NestedHelper
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.mapping import ROOT, Schema
 from searchapp.lucene.index.reader import IndexReader, Mask, Numbers

@@ -10,7 +10,7 @@ import ctypes
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import native
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index import arrays
 from searchapp.lucene.index.arrays import StoredArray

@@ -9,7 +9,7 @@ import operator
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import parameters, similarity
 from searchapp.lucene.analysis import AnalysisRegistry
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector, Refused, Reported, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import KEYED, ROOT, Field, Schema, objects
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Postings

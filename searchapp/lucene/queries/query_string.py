@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple
 
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import joined_units
 from searchapp.lucene.analysis.options import TRIMMED
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import Refused, invalid, unsupported
 from searchapp.lucene.index.mapping import DATE, Field
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction, read_exists, with_minimum

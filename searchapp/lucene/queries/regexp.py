@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import Any, TypeAlias, TypeVar, dataclass_transform
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
 from searchapp.lucene.analysis.characters import utf16_length
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.arrays import Int64s, Mask
 from searchapp.lucene.index.mapping import Field, Schema

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import similarity
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import BEYOND_FLOAT32, Refused
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Numbers, Postings
 from searchapp.lucene.similarity import Float32s

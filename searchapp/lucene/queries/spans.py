@@ -8,13 +8,13 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, count
 from operator import itemgetter
 
 import numpy as np
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.mapping import Schema
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Numbers, Postings
 from searchapp.lucene.parameters import printed

@@ -7,13 +7,13 @@ org.elasticsearch.index.query.TermsSetQueryBuilder
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.mapping import BOOLEAN, Schema
 from searchapp.lucene.index.reader import Mask
@@ -42,7 +42,7 @@ class Covering(Query):
     def rewritten(self) -> Query:
         if isinstance(self.minimum, int):
             return Bool(should=self.clauses, minimum=max(1, self.minimum))
-        return super(Covering, self).rewritten()
+        return super(Covering, self).rewritten()  # noqa: UP008 (slots need it)
 
     def _required(self, rows: ScoreRows) -> NDArray[np.float64]:
         """Return the number of clauses that each document requires; infinite for one without a value."""

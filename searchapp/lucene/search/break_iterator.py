@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from searchapp.lucene.analysis.characters import category_set, utf16_units
+from searchapp.lucene.dataclass import dataclass
 
 DONE = -1
 

@@ -17,7 +17,7 @@ import threading
 from array import array
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import native, similarity
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.arrays import Int64s, Numbers, StoredArray
 from searchapp.lucene.index.impacts import EDGES
 from searchapp.lucene.index.packed import documents_address, numbers_address

@@ -6,10 +6,10 @@ Source: org.elasticsearch.search.fetch.subphase.highlight.{HighlightBuilder, Abs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.queries.query import Parser, Query
 

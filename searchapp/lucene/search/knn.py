@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters, vectors
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import DENSE_VECTOR, RESULT_WINDOW, Field
 from searchapp.lucene.index.reader import Numbers, SegmentReader

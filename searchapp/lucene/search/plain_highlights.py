@@ -10,9 +10,10 @@ code units.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from searchapp.lucene.analysis.characters import has_halves, joined_units, replace_halves
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.parameters import to_float32
 from searchapp.lucene.queries.fuzzy import Fuzzy
 from searchapp.lucene.queries.query import EVERYWHERE, MarkedLeaf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from itertools import chain
 from operator import getitem
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector, Refused, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import RESULT_WINDOW
 from searchapp.lucene.queries.boolean import TermsDisjunction

@@ -7,13 +7,13 @@ org.apache.lucene.search.QueryRescorer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only
 from searchapp.lucene.index.mapping import RESULT_WINDOW
 from searchapp.lucene.queries.query import Parser, Query, rewrite

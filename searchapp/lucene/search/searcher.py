@@ -8,7 +8,6 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate, count
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene.analysis import AnalysisRegistry
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import (
     IndexReplaced,
     InvalidInput,
@@ -32,9 +32,7 @@ from searchapp.lucene.index.index_settings import without_similarities
 from searchapp.lucene.index.layout import IndexManifest
 from searchapp.lucene.index.mapping import ID, KEYWORD
 from searchapp.lucene.index.reader import DirectoryReader, Ranking, SegmentReader, by_segment
-from searchapp.lucene.index.segments import SegmentPlan
 from searchapp.lucene.index.versions import IndexFolder
-from searchapp.lucene.index.writer import write_version
 from searchapp.lucene.parameters import decimal
 from searchapp.lucene.queries import dsl
 from searchapp.lucene.queries.query import Constant, Parser, Query, rewrite
@@ -278,6 +276,8 @@ class Index:
             OSError: the folder is not writable.
         """
         documents = list(documents)
+        from searchapp.lucene.index.writer import write_version  # slow to import
+
         write_version(IndexFolder(folder), mapping, documents, len(documents))
         return cls.open(folder)
 
@@ -313,6 +313,9 @@ class Index:
             LuceneError: as `create`, or a document has an id of the index.
             IndexReplaced: a newer version was written since this one was opened.
         """
+        from searchapp.lucene.index.segments import SegmentPlan  # slow to import
+        from searchapp.lucene.index.writer import write_version
+
         documents = list(documents)
         manifest = self.reader.manifest
         folder = IndexFolder(manifest.folder.parent)

@@ -10,14 +10,15 @@ A key is an integer of 64 bits, which orders like the value, also in descending 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene import geography, parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.geography import Point
 from searchapp.lucene.index.arrays import Int64s, Mask

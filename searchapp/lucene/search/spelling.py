@@ -10,8 +10,8 @@ in one edit, longer ones in two. Terms of less than four characters have no cand
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.reader import FieldReader
 from searchapp.lucene.queries import fuzzy
 

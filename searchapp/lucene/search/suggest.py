@@ -11,10 +11,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from searchapp.lucene import parameters
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import ErrorCollector, invalid, known_only, unsupported
 from searchapp.lucene.index.mapping import KEYWORD, Field
 from searchapp.lucene.index.reader import FieldReader, IndexReader

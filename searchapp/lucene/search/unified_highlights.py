@@ -12,13 +12,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from searchapp.lucene.analysis.characters import joined_units
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.search.break_iterator import DONE, BreakIterator
 from searchapp.lucene.search.highlight_options import HighlightOptions, encoded

@@ -10,13 +10,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from searchapp.engines.base import BEST_FIRST
 from searchapp.errors import DataError, QueryRefused
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.queries import dsl
 from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress

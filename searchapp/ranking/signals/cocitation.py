@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.signals.base import (

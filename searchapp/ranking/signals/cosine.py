@@ -17,11 +17,11 @@ documents, divided by their number. The cube is close to the gain of ratings in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.ranking.signals.base import (
     Answer,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from searchapp.engines.base import Index
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.queries import dsl
 from searchapp.model import Body, Explanation, Hits, Topic
 from searchapp.ranking import paging

@@ -16,11 +16,11 @@ A document's score is the product of its unit vector and the expanded vector (se
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.signals.base import LEADERS, Answer, Inputs, Need, Signal, SignalRequest, SignalScorer

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from searchapp.engines.base import Index
 from searchapp.errors import QueryRefused
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Explanation, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.signals.base import (

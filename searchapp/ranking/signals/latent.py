@@ -10,11 +10,11 @@ to the projected topic vote as in `power`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, Topic
 from searchapp.ranking.learning import require_learn
 from searchapp.ranking.signals.base import SEED, Inputs, SignalScorer, ranked

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.errors import DataError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.ranking import learning
 from searchapp.ranking.learning import StoredModel
 from searchapp.text import counted

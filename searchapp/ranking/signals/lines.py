@@ -33,7 +33,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -42,6 +41,7 @@ from numpy.typing import NDArray
 
 from searchapp.errors import DataError
 from searchapp.files import digest_json
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Explanation, Topic
 from searchapp.progress import Advance
 from searchapp.ranking import learning

@@ -20,13 +20,13 @@ another one the last bits of sums differ, which training amplifies. A model has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.errors import DataError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Topic
 from searchapp.ranking import learning
 from searchapp.ranking.signals.base import (

@@ -19,13 +19,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.errors import DataError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Explanation
 from searchapp.ranking import learning
 from searchapp.ranking.learning import KINDS, StoredModel, Vocabulary, invalid_part, numbers, sparse, texts

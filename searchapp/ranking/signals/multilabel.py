@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Explanation
 from searchapp.ranking import learning
 from searchapp.ranking.learning import KINDS, StoredModel, Vocabulary

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from searchapp.engines.base import Index
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Body, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Topic
 from searchapp.ranking.signals.base import (
     Inputs,

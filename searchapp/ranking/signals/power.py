@@ -10,9 +10,9 @@ that explains many similar questions is likely to explain this one (Valentino, T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, Topic
 from searchapp.ranking.signals.base import (
     Inputs,

@@ -5,12 +5,12 @@ It is searched once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 from searchapp.engines.base import Index
 from searchapp.errors import DataError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (

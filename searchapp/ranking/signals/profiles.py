@@ -10,11 +10,11 @@ v(d) and q(h) are unit vectors (see `searchapp.ranking.signals.terms`). Relevanc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Topic
 from searchapp.ranking.signals.base import (
     Answer,

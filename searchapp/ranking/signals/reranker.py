@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from searchapp.embeddings.reranker_source import TABLE, RerankerSource
 from searchapp.engines.base import Index
 from searchapp.errors import DataError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking.paging import sources

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from searchapp.errors import DataError
 from searchapp.files import digest_file, digest_json
 from searchapp.formats import trec
 from searchapp.formats.problems import some
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance
 from searchapp.ranking.paging import indexed_ids

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Explanation, Hits, Topic
 from searchapp.ranking.signals.base import (
     Answer,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from searchapp.engines.base import Index
 from searchapp.errors import DataError, UsageError
 from searchapp.formats import frames
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Explanation, Hits, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking.paging import sources

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import NotScorable
 from searchapp.evaluation.base import Breakdown, BreakdownRow, GoldFiles, OfficialScore, Qrels, Scored, mean
 from searchapp.formats.problems import Problems, shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Run
 from searchapp.tasks.checkthat.debate_files import failures, read_debate, read_text
 from searchapp.text import be, counted, have

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from searchapp import resources
 from searchapp.errors import DataError
 from searchapp.formats.problems import Problems, unusable_id
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Ranking, Run, Topic
 from searchapp.tasks.base import (
     CachedReader,

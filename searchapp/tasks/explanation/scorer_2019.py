@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from searchapp.errors import NotScorable
@@ -40,6 +40,7 @@ from searchapp.evaluation.base import (
 from searchapp.formats import two_column
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.two_column import TwoColumnFiles
+from searchapp.lucene.dataclass import dataclass
 from searchapp.tasks.explanation import worldtree
 from searchapp.text import counted, have
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from searchapp.evaluation.base import (
 from searchapp.formats import json_files
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.two_column import TwoColumnFiles
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document
 from searchapp.tasks.explanation import worldtree
 from searchapp.text import have

@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -49,6 +48,7 @@ from searchapp.formats import json_files, two_column
 from searchapp.formats.encoding import read_utf8
 from searchapp.formats.problems import EntryProblems, Problems, shown, unusable_id
 from searchapp.formats.two_column import MISSING
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document
 from searchapp.text import counted
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from searchapp.evaluation.base import GoldFiles, OfficialScore, Predictions, Qre
 from searchapp.formats import json_files
 from searchapp.formats.problems import shown
 from searchapp.formats.two_column import Memo, TwoColumnFiles
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import have
 
 # The official cut-off.

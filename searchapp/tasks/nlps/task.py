@@ -14,13 +14,13 @@ Ids are text here. Files are streamed. Every problem is reported, and the entry 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
 from searchapp.formats import json_files, two_column
 from searchapp.formats.problems import EntryProblems, Problems, shown, unusable_id
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Markup, Run, Topic
 from searchapp.tasks.base import (
     DataSplit,

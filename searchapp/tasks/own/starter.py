@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from searchapp.formats import records
 from searchapp.formats.encoding import foreign_kind, open_unpacked
 from searchapp.formats.problems import Problems
 from searchapp.formats.records import Unsupported
+from searchapp.lucene.dataclass import dataclass
 from searchapp.tasks.own import task_file
 from searchapp.tasks.own.task_file import GradeLayout
 from searchapp.text import counted

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from searchapp.errors import DataError, ErrorCollector
 from searchapp.formats import json_files, records, trec
 from searchapp.formats.problems import Problems, shown, unusable_id
 from searchapp.formats.toml_files import TomlFile, TomlTable
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import BadSettings
 from searchapp.lucene.index.index_settings import NOT_INDEXED, canonical, mapped_fields
 from searchapp.model import ForeignIndex, Markup

@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from searchapp.formats.problems import Problems, shown, some, unusable_id
 from searchapp.formats.records import Record, json_line
 from searchapp.formats.trec import write_qrels
 from searchapp.formats.trec_collections import TrecContent
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import Progress
 from searchapp.resources import install_command
 from searchapp.tasks.own import starter, task_file

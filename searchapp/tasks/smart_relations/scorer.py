@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.base import Breakdown, BreakdownRow, GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.formats.json_files import load_list
 from searchapp.formats.problems import shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, Run
 from searchapp.tasks.splits import in_split
 from searchapp.text import choices_hint, counted, have

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +39,7 @@ from searchapp.formats.json_files import (
     type_name,
 )
 from searchapp.formats.problems import Problems, shown, unusable_id
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Run
 from searchapp.tasks.base import (
     DataSplit,

@@ -33,7 +33,6 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -49,6 +48,7 @@ from searchapp.formats.json_files import (
     type_name,
 )
 from searchapp.formats.problems import Problems, encodable, shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hits, Run
 
 RESOURCE, LITERAL, BOOLEAN = "resource", "literal", "boolean"

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from searchapp.files import read_text, unreadable
 from searchapp.formats.encoding import add_undecodable, undecodable
 from searchapp.formats.json_files import load_list, official
 from searchapp.formats.problems import EntryProblems, Problems, shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.tasks.smart_types import answers
 from searchapp.tasks.smart_types.answers import (
     BOOLEAN,

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from searchapp.errors import NotScorable
 from searchapp.evaluation.base import Breakdown, Figures, GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.formats.json_files import load_list
 from searchapp.formats.problems import shown
+from searchapp.lucene.dataclass import dataclass
 from searchapp.tasks.smart_types import answers
 from searchapp.tasks.smart_types.answers import (
     BOOLEAN,

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from searchapp.files import first_existing, read_bytes
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, Run, Topic
 from searchapp.tasks.base import (
     CachedReader,

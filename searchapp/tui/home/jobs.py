@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +25,7 @@ from searchapp.fetching.fetch import Plan, fetch, kept_bytes, make_plan, plan_fa
 from searchapp.fetching.sources import Download
 from searchapp.files import reason
 from searchapp.formats.problems import Problems
+from searchapp.lucene.dataclass import dataclass
 from searchapp.progress import Advance, TextProgress, WorkStopped, byte_count, no_notice
 from searchapp.ranking import recipes
 from searchapp.runs.directory import require_writable

@@ -10,7 +10,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
@@ -24,6 +24,7 @@ from textual.widget import Widget
 from searchapp.formats import wiki
 from searchapp.formats.markup import Rewriter, Rewritten, formulas
 from searchapp.formats.markup import Style as MarkupStyle
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Markup
 from searchapp.text import Span, visible_line, visible_spans
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice, takewhile
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 
 from searchapp.errors import SearchappError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import visible_line
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.keys import HelpRow, KeyMap, PaneHelp, shown_key

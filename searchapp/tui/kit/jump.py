@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice, product
 from string import ascii_lowercase
@@ -18,6 +17,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.tui.kit.dialogs import Dialog
 from searchapp.tui.kit.widgets import KeyLine, RowList
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from searchapp.config.settings import BY_NAME, KEY_SETS, SPACINGS, THEMES
 from searchapp.errors import DataError
 from searchapp.files import parse_toml, read_text, unreadable
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import suggestion
 
 SETTINGS_FILE = "settings.toml"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -30,6 +29,7 @@ from textual.fuzzy import Matcher
 from textual.widgets import LoadingIndicator
 from textual.widgets.option_list import Option
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.tui.kit.content import Content
 from searchapp.tui.kit.widgets import TextLine, shortened
 

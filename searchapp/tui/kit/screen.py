@@ -8,7 +8,6 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -24,6 +23,7 @@ from searchapp.errors import SearchappError
 from searchapp.judging.log import Presence
 from searchapp.judging.session import Session
 from searchapp.judging.team import waiting_label
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import visible, visible_line
 from searchapp.tui.kit.content import Content, Plain
 from searchapp.tui.kit.descriptions import error_text, unknown_grade_label, unsaved_label

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -28,6 +28,7 @@ from textual.visual import Visual
 from textual.widget import Widget
 from textual.widgets import Input
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.text import Span, visible_line
 from searchapp.tui.kit.content import Content, Notation
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.message import Message
 
 from searchapp.app.search import SearchRequest
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Hit, Markup
 from searchapp.ranking.highlighting import ELLIPSIS, snippet
 from searchapp.ranking.search_results import SearchResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -28,6 +28,7 @@ from searchapp.app.search import (
 )
 from searchapp.judging.events import grade_label
 from searchapp.judging.view import Opinion
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Topic
 from searchapp.ranking.query_language import BrokenQuery, FieldFilter
 from searchapp.ranking.search_results import SearchResult

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from textual.timer import Timer
 
 from searchapp.app.saved_searches import SearchQuery
 from searchapp.app.search import QueryNotes, SearchRequest, TaskSearcher, likeness
 from searchapp.errors import EngineError
+from searchapp.lucene.dataclass import dataclass
 from searchapp.ranking.search_results import SearchResult
 from searchapp.tui.kit.background import SearchQueue, SearchRequestKind
 from searchapp.tui.kit.judging import GradingScreen

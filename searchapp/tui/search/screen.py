@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from searchapp.embeddings.access import Access
 from searchapp.engines import open_engine
 from searchapp.errors import ModelUnavailable, SearchappError
 from searchapp.judging.session import Session
+from searchapp.lucene.dataclass import dataclass
 from searchapp.model import IndexInfo
 from searchapp.progress import Advance, Notify, Progress, SilentProgress, TextProgress
 from searchapp.ranking import recipes

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.index.arrays import Int64s, Mask
 from searchapp.lucene.index.doc_values import of_sortable, sortable
 from searchapp.lucene.queries.query import Query

@@ -6,12 +6,12 @@ Source: org.elasticsearch.search.aggregations.metrics.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import unsupported
 from searchapp.lucene.index.arrays import Int64s
 from searchapp.lucene.index.doc_values import of_sortable, sortable

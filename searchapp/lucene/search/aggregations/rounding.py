@@ -6,11 +6,11 @@ Source: org.elasticsearch.common.Rounding.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid
 from searchapp.lucene.index import dates
 from searchapp.lucene.index.arrays import Int64s
