@@ -35,47 +35,9 @@ static uint32_t number_in(const Numbers *numbers, int64_t block, int width, int6
     return (uint32_t)(bits >> (bit & 7) & (((uint64_t)1 << width) - 1));
 }
 
-/* Write the numbers of a whole block, or their running sums that begin with `before`. The compiler unrolls the loops for a
-   constant width: eight numbers begin and end with a byte. */
-static inline void decode(const uint8_t *bytes, int width, int is_summed, uint32_t before, uint32_t *to)
-{
-    const uint64_t mask = ((uint64_t)1 << width) - 1;
-    for (int group = 0; group < PACKED / 8; group++, bytes += width, to += 8) {
-        uint32_t numbers[8];
-        for (int place = 0; place < 8; place++) {
-            uint64_t bits;
-            memcpy(&bits, bytes + (place * width >> 3), sizeof bits);
-            numbers[place] = (uint32_t)(bits >> (place * width & 7) & mask);
-        }
-        if (is_summed)
-            for (int place = 1; place < 8; place++) numbers[place] += numbers[place - 1];
-        for (int place = 0; place < 8; place++) to[place] = numbers[place] + before;
-        if (is_summed) before = to[7];
-    }
-}
-
-#define WIDTH(width) case width: decode(bytes, width, is_summed, before, to); break;
-#define WIDTHS(width) WIDTH(width) WIDTH(width + 1) WIDTH(width + 2) WIDTH(width + 3)
-
-static inline void decode_block(const uint8_t *bytes, int width, int is_summed, uint32_t before, uint32_t *to)
-{
-    switch (width) {
-        WIDTHS(0) WIDTHS(4) WIDTHS(8) WIDTHS(12) WIDTHS(16) WIDTHS(20) WIDTHS(24) WIDTHS(28) WIDTH(32)
-    }
-}
-
-#undef WIDTHS
-#undef WIDTH
-
-static void read_block(const Numbers *numbers, int64_t block, int width, uint32_t *to)
-{
-    decode_block(numbers->content + (int64_t)numbers->offsets[block] * UNIT, width, 0, 0, to);
-}
-
-static void read_sums(const Numbers *numbers, int64_t block, int width, uint32_t before, uint32_t *to)
-{
-    decode_block(numbers->content + (int64_t)numbers->offsets[block] * UNIT, width, 1, before, to);
-}
+/* Write the numbers of a whole block of the given width, or their running sums that begin with `before`: packing.c. */
+void searchapp_read_block(const Numbers *numbers, int64_t block, int width, uint32_t *to);
+void searchapp_read_sums(const Numbers *numbers, int64_t block, int width, uint32_t before, uint32_t *to);
 
 /* Return one of the numbers; 0 if it is not in `content`. */
 static uint32_t number_at(const Numbers *numbers, int64_t place)

@@ -28,6 +28,48 @@ void searchapp_pack(const uint32_t *numbers, int64_t blocks, uint8_t *content, i
     }
 }
 
+/* Write the numbers of a whole block, or their running sums. The compiler unrolls the loops for a
+   constant width: eight numbers begin and end with a byte. */
+static inline void decode(const uint8_t *bytes, int width, int is_summed, uint32_t before, uint32_t *to)
+{
+    const uint64_t mask = ((uint64_t)1 << width) - 1;
+    for (int group = 0; group < PACKED / 8; group++, bytes += width, to += 8) {
+        uint32_t numbers[8];
+        for (int place = 0; place < 8; place++) {
+            uint64_t bits;
+            memcpy(&bits, bytes + (place * width >> 3), sizeof bits);
+            numbers[place] = (uint32_t)(bits >> (place * width & 7) & mask);
+        }
+        if (is_summed)
+            for (int place = 1; place < 8; place++) numbers[place] += numbers[place - 1];
+        for (int place = 0; place < 8; place++) to[place] = numbers[place] + before;
+        if (is_summed) before = to[7];
+    }
+}
+
+#define WIDTH(width) case width: decode(bytes, width, is_summed, before, to); break;
+#define WIDTHS(width) WIDTH(width) WIDTH(width + 1) WIDTH(width + 2) WIDTH(width + 3)
+
+static inline void decode_block(const uint8_t *bytes, int width, int is_summed, uint32_t before, uint32_t *to)
+{
+    switch (width) {
+        WIDTHS(0) WIDTHS(4) WIDTHS(8) WIDTHS(12) WIDTHS(16) WIDTHS(20) WIDTHS(24) WIDTHS(28) WIDTH(32)
+    }
+}
+
+#undef WIDTHS
+#undef WIDTH
+
+void searchapp_read_block(const Numbers *numbers, int64_t block, int width, uint32_t *to)
+{
+    decode_block(numbers->content + (int64_t)numbers->offsets[block] * UNIT, width, 0, 0, to);
+}
+
+void searchapp_read_sums(const Numbers *numbers, int64_t block, int width, uint32_t before, uint32_t *to)
+{
+    decode_block(numbers->content + (int64_t)numbers->offsets[block] * UNIT, width, 1, before, to);
+}
+
 /* Write parts of the numbers, from `begins` to `ends`, one after the other; with `before` as running sums that begin with
    its number of each part. Return 1 if a block is not in the content: then files were altered. */
 int searchapp_unpack(
@@ -41,10 +83,10 @@ int searchapp_unpack(
             if (width < 0) return 1;
             if (place == first && end == first + PACKED) {
                 if (before) {
-                    read_sums(numbers, block, width, sum, to);
+                    searchapp_read_sums(numbers, block, width, sum, to);
                     sum = to[PACKED - 1];
                 } else {
-                    read_block(numbers, block, width, to);
+                    searchapp_read_block(numbers, block, width, to);
                 }
                 to += PACKED;
                 place = end;

@@ -57,7 +57,7 @@ static int load(const Documents *documents, Cursor *cursor, int64_t place)
     uint64_t document = begin > numbers->first ? (uint32_t)documents->bases[block] : 0;
     int width = width_of(numbers, block);
     if (width >= 0 && width <= WIDEST_SUMMED && end - begin == PACKED && document < (uint64_t)documents->count) {
-        read_sums(numbers, block, width, (uint32_t)document, (uint32_t *)cursor->room);
+        searchapp_read_sums(numbers, block, width, (uint32_t)document, (uint32_t *)cursor->room);
         document = (uint32_t)cursor->room[PACKED - 1];
     } else {
         for (int64_t index = begin; width >= 0 && index < end; index++) {
