@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
-from itertools import compress, islice
+from itertools import chain, compress, islice, repeat
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -89,7 +89,10 @@ LAST_POSITION = 2**31 - 1 - 128  # maximum position of a term in Lucene
 LONGEST_ID = 512  # maximum bytes of an id in Elasticsearch
 
 SCRATCH = "scratch"
-BATCH_DOCUMENTS = 256  # of a batch for another process
+# Of a batch for another process: the first ones are small, so that few documents occupy all processes too, and later
+# ones large, because each repeats the terms of others.
+BATCH_DOCUMENTS, LATER_BATCH_DOCUMENTS = 256, 1024
+SMALL_BATCHES = 8
 
 # Of a batch for this process, which needs no turns: a batch ends at one of these.
 MOST_DOCUMENTS = 4096
@@ -546,7 +549,8 @@ class _CollectedMembers:
         return PackedMembers(fields, len(self.documents), self._parents, self._places)
 
 
-def _chunks(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+def _chunks(documents: Iterable[Document], sizes: Iterator[int]) -> Iterator[list[Document]]:
+    most = next(sizes)
     chunk: list[Document] = []
     characters = 0
     for document in documents:
@@ -554,7 +558,7 @@ def _chunks(documents: Iterable[Document], most: int) -> Iterator[list[Document]
         characters += len(str(document.text))  # an own task may have other values
         if len(chunk) == most or characters >= MOST_CHARACTERS:
             yield chunk
-            chunk, characters = [], 0
+            chunk, characters, most = [], 0, next(sizes)
     if chunk:
         yield chunk
 
@@ -636,8 +640,10 @@ class IndexWriter:
         is_quick = all(field.is_quick for field in fields)
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
 
+        sizes = chain(repeat(BATCH_DOCUMENTS, SMALL_BATCHES), repeat(LATER_BATCH_DOCUMENTS))
+
         def batches() -> Iterator[list[Indexed]]:
-            for chunk in _chunks(documents, MOST_DOCUMENTS if is_quick else BATCH_DOCUMENTS):
+            for chunk in _chunks(documents, repeat(MOST_DOCUMENTS) if is_quick else sizes):
                 batch = [(document.id, document.source()) for document in chunk]
                 sent.append((chunk, batch))
                 yield batch
