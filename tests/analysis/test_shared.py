@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, java_regex
 from searchapp.lucene.analysis import analyzer as shared
-from searchapp.lucene.analysis.java_regex import with_first_characters, with_word_trees
+from searchapp.lucene.analysis.backtracking import longest_text
+from searchapp.lucene.analysis.java_regex import with_first_characters, with_skipping_end, with_word_trees
 from searchapp.lucene.analysis.token_filters import TokenStream
 
 MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
@@ -87,6 +88,7 @@ def _separate_analyzers(mapping: Path) -> dict[str, Analyzer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(java_regex, "with_word_trees", lambda source, _ignores_case: source)
         patch.setattr(java_regex, "with_first_characters", lambda source: source)
+        patch.setattr(java_regex, "with_skipping_end", lambda source: source)
         analyzers = _settings(mapping)["analyzer"]
         registries = {
             name: AnalysisRegistry({**_settings(mapping), "analyzer": {name: definition}})
@@ -291,6 +293,40 @@ def test_a_look_ahead_for_the_first_character_does_not_change_matches(
 )
 def test_the_first_characters_of_patterns(source: str, first: str) -> None:
     assert with_first_characters(source) == (f"(?={first})(?:{source})" if first else source)
+
+
+@pytest.mark.parametrize("ignores_case", [False, True])
+@pytest.mark.parametrize("start", ["", "(?:(?:\\A)|b)", "x|", "(a)"])
+@pytest.mark.parametrize(
+    ("end", "first"),
+    [
+        ("ab", "a"),
+        ("\\x2d\\x2da", "\\x2d"),
+        ("(?:aba|b|aa)", "ab"),
+        ("(?:\\x2d\\x2d|(?:\\Z))", "\\x2d"),
+        ("(?:\\u00e9|K)", "\\u00e9K"),
+    ],
+)
+@hypothesis.given(st.text("abAB-é\n\u212ak😀", max_size=20))
+def test_a_lazy_loop_before_the_end_skips_to_the_same_end(
+    end: str, first: str, start: str, ignores_case: bool, text: str
+) -> None:
+    source = rf"{start}[\s\S]*?{end}"
+    flags = re.ASCII | (re.IGNORECASE if ignores_case else 0)
+    skipping = with_skipping_end(source)
+    assert f"[^{first}]*+" in skipping
+    assert list(_matches(re.compile(skipping, flags), text)) == list(
+        _matches(re.compile(source, flags), text)
+    )
+    assert longest_text(skipping, flags) > 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["[\\s\\S]*?", "[\\s\\S]*?a+", "[\\s\\S]*?(?:a|)", "([\\s\\S]*?a)", "[\\s\\S]*?(?:a|[bc])", "[^a]*?ab"],
+)
+def test_other_lazy_loops_stay(source: str) -> None:
+    assert with_skipping_end(source) == source
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[Any, ...]]:

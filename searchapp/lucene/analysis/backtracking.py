@@ -137,7 +137,8 @@ class _Analysis:
                 case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
                     fewest, most, repeated = argument
                     begin = self._first(repeated, 0)
-                    if fewest < most and begin & following:
+                    gives_back = str(operation) != "POSSESSIVE_REPEAT"
+                    if fewest < most and begin & following and gives_back:
                         raise _Undecided
                     begin = self._first(repeated, following | (begin if most > 1 else 0))
                     following = begin | (following if fewest == 0 else 0)

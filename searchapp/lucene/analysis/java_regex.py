@@ -156,6 +156,28 @@ def _branches(groups: dict[str, list[_Word]], ignores_case: bool) -> Iterator[st
         yield (f"[{first.upper()}{first}]" if ignores_case and first.isalpha() else first) + rest
 
 
+_LAZY_END = re.compile(
+    rf"""\[\\s\\S\]\*\?
+    (?P<end> {_CHARACTER}+ | \(\?: {_CHARACTER}+ (?:\|{_CHARACTER}+)* (?:\|\(\?:\\Z\))? \) )
+    \Z""",
+    re.VERBOSE,
+)
+_WORD_START = re.compile(rf"(?:\A|\(\?:|\|)({_CHARACTER})")
+
+
+def with_skipping_end(source: str) -> str:
+    r"""Let a pattern that ends with `[\s\S]*?` and words skip to the first characters of the words.
+
+    The loop would try the words at each character.
+    """
+    match = _LAZY_END.search(source)
+    if not match:
+        return source
+    end = match["end"]
+    first = "".join(dict.fromkeys(_WORD_START.findall(end)))
+    return f"{source[: match.start()]}[^{first}]*+(?:(?!{end})[{first}][^{first}]*+)*+{end}"
+
+
 # Translation
 
 _FLAGS: Final = frozenset({"CASE_INSENSITIVE", "DOTALL", "MULTILINE", "LITERAL"})
@@ -295,7 +317,8 @@ class _Translator:
             while self._at < len(self._pattern):
                 self._step()
         ignores_case = "CASE_INSENSITIVE" in self._flags
-        source = with_first_characters(with_word_trees("".join(self._out), ignores_case))
+        source = with_skipping_end("".join(self._out))
+        source = with_first_characters(with_word_trees(source, ignores_case))
         pattern = self._open_groups[0]
         pattern.close()
         if self._has_reference and not self._groups_certain:
