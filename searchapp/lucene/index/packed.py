@@ -46,7 +46,7 @@ _ADDRESS, _SIZES = struct.Struct("=q"), struct.Struct("=2q")
 _WIDTH = 4  # bytes of a number that is not packed
 
 
-class Column(Protocol):
+class Sliced(Protocol):
     """An array that is read by slices with both ends."""
 
     @property

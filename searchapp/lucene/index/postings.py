@@ -28,7 +28,6 @@ from searchapp.lucene.index.arrays import (
     StoredArray,
 )
 from searchapp.lucene.index.packed import (
-    Column,
     DocumentsFile,
     FrequenciesFile,
     PackedDocuments,
@@ -36,10 +35,11 @@ from searchapp.lucene.index.packed import (
     PackedFrequencies,
     PackedNumbers,
     PackedStarts,
+    Sliced,
     open_starts,
     save_starts,
 )
-from searchapp.lucene.index.terms import TermsWriter, split_terms
+from searchapp.lucene.index.term_dictionary import TermsWriter, split_terms
 
 RUN_TOKENS = 1_000_000
 RUN_TERMS = 125_000  # terms are Python strings until a run is written
@@ -140,13 +140,13 @@ class PostingsRun(NamedTuple):
     `positions[position_starts[r]:position_starts[r + 1]]` its positions, document by document.
     """
 
-    characters: Column
-    term_starts: Column
-    starts: Column
-    documents: Column
-    frequencies: Column
-    position_starts: Column
-    positions: Column
+    characters: Sliced
+    term_starts: Sliced
+    starts: Sliced
+    documents: Sliced
+    frequencies: Sliced
+    position_starts: Sliced
+    positions: Sliced
 
     @classmethod
     def open(cls, folder: Path, name: str) -> PostingsRun:

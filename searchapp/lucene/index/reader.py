@@ -42,7 +42,7 @@ from searchapp.lucene.index.packed import (
     numbers_address,
 )
 from searchapp.lucene.index.postings import StoredPostings, open_postings
-from searchapp.lucene.index.terms import Terms
+from searchapp.lucene.index.term_dictionary import Terms
 from searchapp.lucene.similarity import BM25, FieldStatistics, Float32s, idf
 from searchapp.lucene.vectors import VECTORS, squares
 

@@ -46,9 +46,9 @@ from searchapp.lucene.index.layout import (
     digest_json,
 )
 from searchapp.lucene.index.mapping import Field, Schema
-from searchapp.lucene.index.packed import Column
+from searchapp.lucene.index.packed import Sliced
 from searchapp.lucene.index.postings import PostingsRun, StoredPostings, offsets, open_postings
-from searchapp.lucene.index.terms import Terms
+from searchapp.lucene.index.term_dictionary import Terms
 from searchapp.lucene.records import Document
 from searchapp.lucene.vectors import VECTORS
 
@@ -388,8 +388,8 @@ class LiveDocuments:
         characters, term_starts = self._terms(prefix).arrays()
         starts, documents = postings.starts.all(), postings.documents
         # A field without positions substitutes its documents, which `PostingsRun` does not read then.
-        frequencies: Column = documents
-        positions: Column = documents
+        frequencies: Sliced = documents
+        positions: Sliced = documents
         position_starts = starts
         if positional:
             frequencies, positions = postings.frequencies, postings.positions
@@ -439,7 +439,7 @@ class LiveDocuments:
         )
 
     def _count_deleted(
-        self, starts: Int64s, documents: Column, frequencies: Column | None
+        self, starts: Int64s, documents: Sliced, frequencies: Sliced | None
     ) -> tuple[Int64s, Int64s]:
         """Count postings and, given the frequencies, tokens in deleted documents, by rank of term."""
         postings, tokens = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.int64)

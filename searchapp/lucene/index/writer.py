@@ -57,7 +57,7 @@ from searchapp.lucene.index.segments import (
     digest_of,
     duplicate_id,
 )
-from searchapp.lucene.index.terms import Terms
+from searchapp.lucene.index.term_dictionary import Terms
 from searchapp.lucene.index.versions import IndexFolder
 from searchapp.lucene.records import Document
 from searchapp.lucene.similarity import BM25, FieldStatistics, encode_lengths

@@ -25,7 +25,7 @@ from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.arrays import Int64s
 from searchapp.lucene.index.mapping import Field, Schema
 from searchapp.lucene.index.reader import IndexReader
-from searchapp.lucene.index.terms import Terms
+from searchapp.lucene.index.term_dictionary import Terms
 from searchapp.lucene.queries.boolean import Bool
 from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import (

@@ -26,7 +26,7 @@ from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import invalid, unsupported
 from searchapp.lucene.index.arrays import Int64s, Mask
 from searchapp.lucene.index.mapping import Field, Schema
-from searchapp.lucene.index.terms import Terms
+from searchapp.lucene.index.term_dictionary import Terms
 from searchapp.lucene.queries.match_all import MatchNone
 from searchapp.lucene.queries.query import Parser, Query, apply_boost_parameter, required
 from searchapp.lucene.queries.term import LONGEST_PREFIX, MultiTerm, require_no_key, require_terms

@@ -32,7 +32,7 @@ from searchapp.lucene.index.mapping import (
     indexed_text,
 )
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Postings
-from searchapp.lucene.index.terms import Terms
+from searchapp.lucene.index.term_dictionary import Terms
 from searchapp.lucene.queries import ip_range, number_range, ranges
 from searchapp.lucene.queries.match_all import Exists, MatchNone
 from searchapp.lucene.queries.query import (

@@ -38,7 +38,7 @@ from searchapp.lucene.index.mapping import (
     objects,
 )
 from searchapp.lucene.index.reader import FieldReader, SegmentReader
-from searchapp.lucene.index.terms import Terms
+from searchapp.lucene.index.term_dictionary import Terms
 from searchapp.lucene.queries import decay
 from searchapp.lucene.queries.nested import may_match_others
 from searchapp.lucene.queries.query import Parser, Query, rewrite

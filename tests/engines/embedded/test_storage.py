@@ -28,7 +28,7 @@ from searchapp.files import digest_json
 from searchapp.lucene import native
 from searchapp.lucene.index import arrays, documents, impacts, postings, reader, writer
 from searchapp.lucene.index.layout import FORMAT, MANIFEST, STAMP, IndexManifest
-from searchapp.lucene.index.terms import Terms, TermsWriter
+from searchapp.lucene.index.term_dictionary import Terms, TermsWriter
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
