@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene.index import arrays
+from searchapp.lucene.index.arrays import Int64s
+from searchapp.lucene.index.packed import BLOCK
 from searchapp.lucene.index.postings import open_postings
 from searchapp.lucene.similarity import Float32s
 
 Impacts = NDArray[np.uint8]
 
-IMPACTS, GREATEST = "impacts", "greatest-impacts"  # arrays of a field, per posting and per term
+# Arrays of a field: per posting, and the greatest of each term and of each block of postings.
+IMPACTS, GREATEST, OF_BLOCKS = "impacts", "greatest-impacts", "block-impacts"
 
 CHUNK = 1 << 20  # postings processed at a time
 
@@ -62,14 +65,23 @@ def write(folder: Path, prefix: str, tokens: int, norms: NDArray[np.uint8], norm
     used = np.flatnonzero(np.bincount(norms))  # a small index has few distinct lengths
     table[used] = impact_table(norm_inverses[used])
     greatest = np.zeros(len(starts) - 1, np.uint8)
+    of_blocks = np.zeros(-(-len(documents) // BLOCK), np.uint8)
+    block_starts = np.arange(len(of_blocks) + 1) * BLOCK
     with arrays.ArrayFile(folder, f"{prefix}.{IMPACTS}", np.uint8, len(documents)) as file:
         for first in range(0, len(documents), CHUNK):
             part = slice(first, min(first + CHUNK, len(documents)))
             impacts = of_postings(table, frequencies[part], norms.take(documents[part], mode="clip"))
             file.append(impacts)
-            # The first and the last term of the chunk may continue in other chunks.
-            begin = int(np.searchsorted(starts, part.start, "right")) - 1
-            end = int(np.searchsorted(starts, part.stop, "left"))
-            term_maxima = np.maximum.reduceat(impacts, np.maximum(starts[begin:end] - first, 0))
-            greatest[begin:end] = np.maximum(greatest[begin:end], term_maxima)
+            _raise_maxima(greatest, starts, impacts, part)
+            _raise_maxima(of_blocks, block_starts, impacts, part)
     arrays.save(folder, f"{prefix}.{GREATEST}", greatest)
+    arrays.save(folder, f"{prefix}.{OF_BLOCKS}", of_blocks)
+
+
+def _raise_maxima(maxima: Impacts, starts: Int64s, impacts: Impacts, part: slice) -> None:
+    """Raise the maxima of pieces, which begin at `starts`, to those of a part of all impacts."""
+    # The first and the last piece of the part may continue in other parts.
+    begin = int(np.searchsorted(starts, part.start, "right")) - 1
+    end = int(np.searchsorted(starts, part.stop, "left"))
+    of_part = np.maximum.reduceat(impacts, np.maximum(starts[begin:end] - part.start, 0))
+    maxima[begin:end] = np.maximum(maxima[begin:end], of_part)

@@ -9,7 +9,6 @@ without its predecessors, so that C reads the postings of a term from the mapped
 
 from __future__ import annotations
 
-import itertools
 import struct
 from array import array
 from collections.abc import Callable, Sequence
@@ -240,10 +239,13 @@ class PackedNumbers:
 
     def parts(self, parts: Sequence[slice]) -> NDArray[Any]:
         """Return the concatenated numbers of several parts."""
-        return self._unpacked(parts, None)
+        return self._unpacked(parts)
 
-    def _unpacked(self, parts: Sequence[slice], before: Uint32s | None) -> Uint32s:
-        """Return the numbers of several parts, or running sums, which begin with a number `before` each part."""
+    def sums(self, parts: Sequence[slice]) -> Uint32s:
+        """Return the concatenated running sums of several parts."""
+        return self._unpacked(parts, is_summed=True)
+
+    def _unpacked(self, parts: Sequence[slice], *, is_summed: bool = False) -> Uint32s:
         begins, ends = [part.start for part in parts], [part.stop for part in parts]
         if max(ends, default=0) > self._length:
             raise IndexError("packed numbers are not in their file")
@@ -252,31 +254,29 @@ class PackedNumbers:
                 self.require(part.start, part.stop)
         library = native.library()
         if library is None:
-            return self._unpacked_by_numpy(parts, before)
+            return self._unpacked_by_numpy(parts, is_summed)
         numbers = np.empty(sum(ends) - sum(begins), np.uint32)
         if library.searchapp_unpack(
             self.address(0),
             array("q", begins).tobytes(),
             array("q", ends).tobytes(),
-            None if before is None else before.tobytes(),
+            is_summed,
             len(parts),
             numbers.ctypes.data,
         ):
             raise IndexError("packed numbers are not in their file")
         return numbers
 
-    def _unpacked_by_numpy(self, parts: Sequence[slice], before: Uint32s | None) -> Uint32s:
+    def _unpacked_by_numpy(self, parts: Sequence[slice], is_summed: bool) -> Uint32s:
         pieces = [np.empty(0, np.uint32)]
-        for index, part in enumerate(parts):
+        for part in parts:
             first, end = part.start, part.stop
             if first >= end:
                 continue
             begin = first // BLOCK
             offsets = self._offsets[begin : -(-end // BLOCK) + 1].astype(np.int64)
             piece = self._blocks(offsets)[first - begin * BLOCK :][: end - first]
-            if before is not None:
-                piece = np.cumsum(piece, dtype=np.uint32) + before[index]
-            pieces.append(piece)
+            pieces.append(np.cumsum(piece, dtype=np.uint32) if is_summed else piece)
         return np.concatenate(pieces)
 
     def _blocks(self, offsets: Int64s) -> Uint32s:
@@ -306,8 +306,8 @@ class PackedFrequencies(PackedNumbers):
         """Return the address of the sums before each block, after their verification."""
         return self._sums.all().ctypes.data
 
-    def _unpacked(self, parts: Sequence[slice], before: Uint32s | None) -> Uint32s:
-        return super()._unpacked(parts, before) + np.uint32(1)
+    def parts(self, parts: Sequence[slice]) -> NDArray[Any]:
+        return super().parts(parts) + np.uint32(1)
 
     def sum_before(self, index: int) -> int:
         """Return the sum of the frequencies before one of them."""
@@ -426,22 +426,23 @@ class PackedDocuments:
 
     def parts(self, parts: Sequence[slice]) -> Numbers:
         """Return the concatenated documents of terms, given the part of each."""
-        return self._differences._unpacked(parts, np.zeros(len(parts), np.uint32)).view(np.int32)
+        return self._differences.sums(parts).view(np.int32)
 
     def __getitem__(self, part: slice) -> Numbers:
         """Return the documents from `part.start` to `part.stop`, which may be those of several terms."""
         first, end = int(part.start), int(part.stop)
         if first >= end:
             return np.empty(0, np.int32)
-        block = first // BLOCK
+        begin = first // BLOCK * BLOCK
+        sums = np.cumsum(self._differences[begin:end], dtype=np.int64)
         starts = self._starts.all()
-        inside = starts[slice(*starts.searchsorted((block * BLOCK + 1, end)))].tolist()
-        edges = [block * BLOCK, *inside, end]
-        before = np.zeros(len(edges) - 1, np.uint32)
-        if starts[starts.searchsorted(edges[0])] != edges[0]:
-            before[0] = self._bases[block : block + 1].view(np.uint32)[0]
-        parts = [slice(*edge) for edge in itertools.pairwise(edges)]
-        return self._differences._unpacked(parts, before)[first - edges[0] :].view(np.int32)
+        inside = starts[slice(*starts.searchsorted((begin, end)))] - begin  # where terms begin
+        lengths = np.diff(inside, append=len(sums))
+        before = np.append(0, sums)[inside]
+        head = len(sums) - int(lengths.sum())  # documents of the term that begins before
+        sums[:head] += self._bases.number(begin // BLOCK)
+        sums[head:] -= np.repeat(before, lengths)
+        return sums[first - begin :].astype(np.int32)
 
     def all(self) -> Numbers:
         return self[0 : len(self)]

@@ -35,6 +35,7 @@ from searchapp.lucene.index.layout import (
 )
 from searchapp.lucene.index.mapping import BOOLEAN, FLOATS, ROOT, Field, Schema
 from searchapp.lucene.index.packed import (
+    BLOCK,
     PackedDocuments,
     PackedFrequencies,
     PackedNumbers,
@@ -126,7 +127,8 @@ class Postings:
 class BoundedPostings:
     """The postings of a term with the impact of each and the greatest impact, see `impacts`.
 
-    They are a `part` of the documents and frequencies, which may be those of all terms of a field.
+    They are a `part` of the documents and frequencies, which may be those of all terms of a field. Packed postings have
+    the greatest impact of each block too, from the block of the first one on.
     """
 
     documents: StoredArray | PackedDocuments
@@ -134,6 +136,7 @@ class BoundedPostings:
     impacts: Impacts
     greatest: int
     part: slice
+    of_blocks: Impacts | None = None
 
 
 class TermPositions:
@@ -333,9 +336,11 @@ class FieldReader:
         self.similarity = field.similarity or BM25()
         if field.is_counted:
             self._norms = load("norms")
-            self._impacts = self._greatest = None
+            self._impacts = self._greatest = self._block_impacts = None
             if self.similarity == (written_similarity or BM25()):
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
+                if columns.is_packed:
+                    self._block_impacts = load(impacts.OF_BLOCKS)
 
     def join(self, segments: Sequence[FieldReader]) -> None:
         self._others = [segment for segment in segments if segment is not self and not segment.is_absent]
@@ -454,13 +459,16 @@ class FieldReader:
     def bounded(self, rank: int) -> BoundedPostings:
         """Return the postings of a text field's term with the bounds of their scores."""
         part = self._part(rank)
+        of_blocks = None
         if self._impacts is not None and self._greatest is not None:
             bounds, greatest = self._impacts[part], int(self._greatest[rank : rank + 1][0])
+            if self._block_impacts is not None:
+                of_blocks = self._block_impacts[part.start // BLOCK : (part.stop - 1) // BLOCK + 1]
         else:
             norms = self._norms.all()[self._documents.parts([part])]
             bounds = impacts.of_postings(self._impact_table, self._frequencies.parts([part]), norms)
             greatest = int(bounds.max())
-        return BoundedPostings(self._documents, self._frequencies, bounds, greatest, part)
+        return BoundedPostings(self._documents, self._frequencies, bounds, greatest, part, of_blocks)
 
     @cached_property
     def _impact_table(self) -> Impacts:

@@ -51,7 +51,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
         ("phrase", number, [pointer, number, pointer, number, pointer, pointer]),
         ("mark", ctypes.c_int, [pointer, pointer]),
         ("pack", None, [pointer, number, pointer, pointer]),
-        ("unpack", ctypes.c_int, [pointer, pointer, pointer, pointer, number, pointer]),
+        ("unpack", ctypes.c_int, [pointer, pointer, pointer, number, number, pointer]),
         ("room", number, [number, number, number]),
         ("tokens", number, [pointer]),
         ("invert", None, [pointer]),

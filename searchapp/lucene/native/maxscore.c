@@ -121,6 +121,15 @@ static int reach(const uint8_t *impacts, int least)
     return any;
 }
 
+/* Return the end of the postings from `place` on whose block has no impact of at least `least`. */
+static int64_t skip_blocks(const Clause *clause, int64_t place, int least)
+{
+    int64_t first = clause->documents.numbers.first, block = (first + place) / PACKED - first / PACKED, skipped = block;
+    while (place < clause->documents.size && clause->block_impacts && clause->block_impacts[skipped] < least)
+        place = (++skipped + first / PACKED) * PACKED - first;
+    return place;
+}
+
 /* Estimate how many impacts of a clause are at least `least`. */
 static int64_t count_reaching(const Clause *clause, int least)
 {
@@ -128,8 +137,9 @@ static int64_t count_reaching(const Clause *clause, int least)
     int64_t found = 0, seen = 0, size = clause->documents.size;
     for (int64_t first = 0; first < size; first += SAMPLED * STRIDE) {
         int64_t end = first + STRIDE < size ? first + STRIDE : size;
-        for (int64_t place = first; place < end; place++) found += clause->impacts[place] >= least;
         seen += end - first;
+        if (skip_blocks(clause, first, least) >= end) continue;
+        for (int64_t place = first; place < end; place++) found += clause->impacts[place] >= least;
     }
     return seen ? found * size / seen : 0;
 }
@@ -156,7 +166,7 @@ static int take_clause(Search *search, int64_t number, int64_t limit, int64_t *s
             return (uint32_t)*stopped < search->query->count ? DONE : MISFIT;
         }
         int64_t count = 0;
-        for (; first < size && count < BLOCK; first += STRIDE) {
+        for (; (first = skip_blocks(clause, first, least)) < size && count < BLOCK; first += STRIDE) {
             int64_t end = first + STRIDE;
             if (end > size) end = size;
             else if (!reach(clause->impacts + first, least)) continue;

@@ -21,6 +21,7 @@ typedef struct {
     Documents documents;
     Numbers frequencies; /* packed ones are less one */
     const uint8_t *impacts;
+    const uint8_t *block_impacts; /* per block of packed postings, from the first one's on: the greatest impact; or NULL */
     int64_t greatest; /* the greatest impact */
     const uint8_t *norms; /* per document: its encoded length */
     const float *inverses; /* per encoded length: the inverse norm */

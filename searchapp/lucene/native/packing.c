@@ -70,30 +70,29 @@ void searchapp_read_sums(const Numbers *numbers, int64_t block, int width, uint3
     decode_block(numbers->content + (int64_t)numbers->offsets[block] * UNIT, width, 1, before, to);
 }
 
-/* Write parts of the numbers, from `begins` to `ends`, one after the other; with `before` as running sums that begin with
-   its number of each part. Return 1 if a block is not in the content: then files were altered. */
+/* Write parts of the numbers, from `begins` to `ends`, one after the other, or the running sums of each part. Return 1 if a
+   block is not in the content: then files were altered. */
 int searchapp_unpack(
-    const Numbers *numbers, const int64_t *begins, const int64_t *ends, const uint32_t *before, int64_t parts, uint32_t *to)
+    const Numbers *numbers, const int64_t *begins, const int64_t *ends, int64_t is_summed, int64_t parts, uint32_t *to)
 {
     for (int64_t part = 0; part < parts; part++) {
-        uint32_t sum = before ? before[part] : 0;
+        uint32_t sum = 0;
         for (int64_t place = begins[part]; place < ends[part];) {
-            int64_t block = place / PACKED, first = block * PACKED, end = first + PACKED < ends[part] ? first + PACKED : ends[part];
+            int64_t block = place / PACKED, first = block * PACKED, end = first + PACKED;
+            if (end > ends[part]) end = ends[part];
             int width = width_of(numbers, block);
             if (width < 0) return 1;
-            if (place == first && end == first + PACKED) {
-                if (before) {
-                    searchapp_read_sums(numbers, block, width, sum, to);
-                    sum = to[PACKED - 1];
-                } else {
-                    searchapp_read_block(numbers, block, width, to);
-                }
+            if (end - place == PACKED) {
+                if (is_summed) searchapp_read_sums(numbers, block, width, sum, to);
+                else searchapp_read_block(numbers, block, width, to);
                 to += PACKED;
                 place = end;
-            } else if (before)
+            } else if (is_summed) {
                 for (; place < end; place++) *to++ = sum += number_in(numbers, block, width, place - first);
-            else
+            } else {
                 for (; place < end; place++) *to++ = number_in(numbers, block, width, place - first);
+            }
+            if (is_summed) sum = to[-1];
         }
     }
     return 0;

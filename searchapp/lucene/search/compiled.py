@@ -437,7 +437,7 @@ def _pack_integers(values: Iterable[int]) -> bytes:
     return array("q", values).tobytes()
 
 
-_CLAUSE = struct.Struct("=6qd")  # the end of `Clause` of maxscore.h, after the addresses of postings
+_CLAUSE = struct.Struct("=7qd")  # the end of `Clause` of maxscore.h, after the addresses of postings
 
 
 class _Query(ctypes.Structure):
@@ -759,6 +759,7 @@ class Pruner:
         frequencies, kept_frequencies = numbers_address(postings.frequencies, part)
         packed = _CLAUSE.pack(
             postings.impacts.ctypes.data,
+            0 if postings.of_blocks is None else postings.of_blocks.ctypes.data,
             postings.greatest,
             field.norms.ctypes.data,
             field.norm_inverses.ctypes.data,

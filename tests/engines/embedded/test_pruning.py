@@ -22,6 +22,7 @@ from searchapp.errors import QueryRefused
 from searchapp.lucene import native, similarity
 from searchapp.lucene.index import impacts
 from searchapp.lucene.index.arrays import StoredArray
+from searchapp.lucene.index.packed import BLOCK
 from searchapp.lucene.index.reader import BoundedPostings, FieldReader
 from searchapp.lucene.search import compiled, searcher
 from searchapp.lucene.search.compiled import BITMAP_BYTES, Pruner
@@ -648,6 +649,9 @@ def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> N
                 small = frequencies < impacts.COUNTED
                 assert (x > impacts.EDGES[postings.impacts - 1])[small].all()
                 assert postings.greatest == postings.impacts.max()
+                assert postings.of_blocks is not None
+                blocks = np.arange(postings.part.start, postings.part.stop) // BLOCK
+                assert (postings.impacts <= postings.of_blocks[blocks - blocks[0]]).all()
 
 
 def test_scores_grow_with_impacts_for_every_weight() -> None:
